@@ -1,0 +1,38 @@
+# `make audit` and `make test` are the two commands of the README; both install what is missing.
+PYTHON ?= python3
+VENV ?= .venv
+SEED ?= 0
+OUT ?= reports/cities
+BIN = $(VENV)/bin
+export PYTHONHASHSEED ?= 0
+
+.PHONY: audit test quick lint clean
+
+audit: $(VENV)/.audit
+	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+quick: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "Python must be 3.11 or newer, got %d.%d. Use make PYTHON=python3.12." % v[:2])'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.audit: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[audit]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/.audit
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,24 @@
+"""The errors that a user meets, each with the exit status that the command line gives for it.
+
+Every message has one form: `<argument> must be <condition>, got <value>[ at <where>]. <What to do>`.
+"""
+
+from __future__ import annotations
+
+
+class DpauditError(Exception):
+    """Base of all errors that dpaudit raises on purpose; `exit_status` is what the command line returns for it."""
+
+    exit_status: int = 3
+
+
+class UsageError(DpauditError, ValueError):
+    """What the caller gave makes no sense: a claim, pair, metric, target or option (exit status 2)."""
+
+    exit_status = 2
+
+
+class SubjectError(DpauditError, RuntimeError):
+    """The subject broke while it was audited: it raised on every call, or returned what cannot be read (status 3)."""
+
+    exit_status = 3

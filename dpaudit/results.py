@@ -1,0 +1,370 @@
+"""What was found: verdicts, findings and the one versioned result that every report is rendered from.
+
+Conventions: epsilon, budgets and losses in nats; `samples` counts runs of the mechanism; wealth is a natural logarithm.
+The saved form (`audit.json`, schema `dpaudit.audit/1`, published in `dpaudit/schemas/`) is strict JSON: infinities are
+the strings "inf" and "-inf", and what does not apply is null. A file is written complete or not at all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Budget
+from dpaudit.privacy.pairs import short_form
+
+SCHEMA = "dpaudit.audit/1"
+Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
+# Of a whole result the first of these that any finding has; never "private", "safe" or "passed".
+VERDICTS: tuple[Verdict, ...] = ("violated", "error", "inconclusive", "not_refuted")
+EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
+MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
+
+
+@dataclasses.dataclass(frozen=True)
+class Power:
+    """What the check would have found: the alternative is of randomised-response type.
+
+    The alternative: under x the outputs fall into an event with `event_mass` in total over both labels' sides, and
+    inside it the log-odds of the label are `detectable`, symmetrically in both directions; outside it the two laws
+    agree. `detectable` is the smallest loss, in nats, that this check finds with probability at least `probability`;
+    `at_budget` is the loss of the same type that sits exactly on the claim. inf: no such loss would have been found.
+    """
+
+    event_mass: float
+    probability: float
+    detectable: float
+    at_budget: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """One look at the evidence of a pair: labelled draws bet on so far, log wealth, lower bound on the parameter."""
+
+    draws: int
+    log_wealth: float
+    parameter_lower: float
+
+
+@dataclasses.dataclass(frozen=True)
+class WitnessRecord:
+    """The betting rule a finding rests on, in words and in a form that `dpaudit replay` can run again.
+
+    `description` is a sentence about the output; `rule` is the serialised rule; the three counts are the labelled draws
+    that it was tested on (never those it was fitted on). `line` is the (epsilon, delta) of the inequality it bets
+    against at the budget, or the (order, epsilon) of a Renyi inequality.
+    """
+
+    description: str
+    rule: dict[str, Any]
+    correct: int
+    wrong: int
+    abstained: int
+    line: dict[str, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One check of the claim on one pair.
+
+    Attributes
+    ----------
+    id, x_id, x_prime_id : str
+        Names of the pair and of its two inputs.
+    x, x_prime : object
+        The inputs.
+    budget : Budget
+        The claim for this pair as a point of its privacy profile.
+    parameter, parameter_budget : str, float
+        The claim's own parameter ("epsilon", "rho", "mu", "scale") and its promised value for this pair.
+    verdict : Verdict
+    epsilon_lower : float
+        Lower confidence bound on the pair's epsilon at the budget's delta. Simultaneous with every other bound of the
+        result at the result's confidence.
+    parameter_lower : float
+        The same for the claim's own parameter; the finding is a violation exactly when it exceeds `parameter_budget`.
+    ratio_lower : float or None
+        parameter_lower / parameter_budget; inf for a violated pair of budget 0, None for another pair of budget 0.
+    log_wealth : float or None
+        Natural logarithm of the e-value against the budget (sequential mode and Renyi families; else None).
+    p_value : float or None
+        Of the exact test against the budget (fixed mode; else None), before the division of the error rate.
+    error_share : float
+        The share of 1 - confidence that this pair's bounds were given.
+    samples : int
+        Labelled draws of this pair, including those that witnesses were fitted on.
+    power : Power or None
+    witness : WitnessRecord or None
+    looks : tuple of Look
+        The evidence over time.
+    message : str
+        What went wrong (verdict "error"), else empty.
+    """
+
+    id: str
+    x_id: str
+    x_prime_id: str
+    x: Any
+    x_prime: Any
+    budget: Budget
+    parameter: str
+    parameter_budget: float
+    verdict: Verdict
+    epsilon_lower: float = 0.0
+    parameter_lower: float = 0.0
+    ratio_lower: float | None = None
+    log_wealth: float | None = None
+    p_value: float | None = None
+    error_share: float = 0.0
+    samples: int = 0
+    power: Power | None = None
+    witness: WitnessRecord | None = None
+    looks: tuple[Look, ...] = ()
+    message: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as strict JSON values, as an entry of `pairs` in audit.json."""
+        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        record["budget"] = dataclasses.asdict(self.budget)
+        record["power"] = dataclasses.asdict(self.power) if self.power else None
+        record["witness"] = dataclasses.asdict(self.witness) if self.witness else None
+        record["looks"] = [[look.draws, look.log_wealth, look.parameter_lower] for look in self.looks]
+        record["x"], record["x_prime"] = saved_input(self.x), saved_input(self.x_prime)
+        return {key: to_json(value) for key, value in record.items()}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Finding:
+        """The finding of one entry of `pairs` in audit.json."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        values = {key: from_json(value) for key, value in record.items() if key in known}
+        values["x"], values["x_prime"] = record["x"], record["x_prime"]
+        values["budget"] = Budget(**values["budget"])
+        values["power"] = Power(**values["power"]) if values.get("power") else None
+        values["witness"] = WitnessRecord(**values["witness"]) if values.get("witness") else None
+        if values["witness"] is not None:  # rules are data, their strings are not numbers in disguise
+            rule = record["witness"]["rule"]
+            values["witness"] = dataclasses.replace(values["witness"], rule=rule)
+        values["looks"] = tuple(Look(*look) for look in values.get("looks", ()))
+        return cls(**values)
+
+
+@dataclasses.dataclass(frozen=True)
+class AuditResult:
+    """All findings of one audit of one subject, with what is needed to repeat it.
+
+    Attributes
+    ----------
+    claim : str
+        As the command line writes it.
+    confidence : float
+        For the whole call: all pairs, directions, witnesses, looks and bounds.
+    mode : {"sequential", "fixed"}
+    seed : int
+    replayable : bool
+        Whether the same seed gives the same bits (the subject takes a generator or a seed).
+    findings : tuple of Finding
+    not_asked : tuple of str
+        Ids of the pairs of which the claim asks nothing (infinite budget).
+    report_delta : float
+        The delta at which `epsilon_lower` stands.
+    samples : int
+        Runs of the mechanism, all sides and pairs, a shared draw counted once.
+    seconds : float
+    subject : dict
+        `name`, `target` (as the command line names it, or null), `fingerprint`, `interface` (how it is called).
+    environment : dict
+        Versions of Python, numpy, scipy and dpaudit, and the platform.
+    options : dict
+        The remaining options of the call, as given.
+    """
+
+    claim: str
+    confidence: float
+    mode: str
+    seed: int
+    replayable: bool
+    findings: tuple[Finding, ...]
+    not_asked: tuple[str, ...]
+    report_delta: float
+    samples: int
+    seconds: float
+    subject: dict[str, Any]
+    environment: dict[str, Any]
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The first of `VERDICTS` that any finding has; "inconclusive" if there was nothing to ask."""
+        found = {finding.verdict for finding in self.findings}
+        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
+
+    @property
+    def exit_status(self) -> int:
+        """What the command line returns: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
+        return EXIT_STATUS[self.verdict]
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The largest lower bound on epsilon over the pairs, at `report_delta`."""
+        return max((finding.epsilon_lower for finding in self.findings), default=0.0)
+
+    @property
+    def ratio_lower(self) -> float:
+        """The largest lower bound over its budget; above 1 exactly when the verdict is "violated"."""
+        return max((f.ratio_lower for f in self.findings if f.ratio_lower is not None), default=0.0)
+
+    @property
+    def violated(self) -> tuple[Finding, ...]:
+        """The violated pairs, the largest ratio of bound to budget first."""
+        return tuple(finding for finding in self.ranked() if finding.verdict == "violated")
+
+    @property
+    def worst(self) -> Finding | None:
+        """The finding with the largest ratio of lower bound to budget; None if there is none."""
+        return next(iter(self.ranked()), None)
+
+    def ranked(self) -> tuple[Finding, ...]:
+        """Findings by verdict, then by ratio of bound to budget, then by wealth or p-value: the worst first."""
+
+        def key(finding: Finding) -> tuple[float, ...]:
+            ratio = -1.0 if finding.ratio_lower is None else finding.ratio_lower
+            evidence = -finding.p_value if finding.p_value is not None else (finding.log_wealth or 0.0)
+            return (VERDICTS.index(finding.verdict), -ratio, -finding.epsilon_lower, -evidence)
+
+        return tuple(sorted(self.findings, key=key))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as strict JSON values: the content of audit.json."""
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict,
+            "claim": self.claim,
+            "confidence": self.confidence,
+            "epsilon_lower": to_json(self.epsilon_lower),
+            "report_delta": self.report_delta,
+            "ratio_lower": to_json(self.ratio_lower),
+            "samples": self.samples,
+            "seconds": round(self.seconds, 3),
+            "seed": self.seed,
+            "replayable": self.replayable,
+            "mode": self.mode,
+            "subject": to_json(self.subject),
+            "environment": to_json(self.environment),
+            "options": to_json(self.options),
+            "pairs": [finding.to_dict() for finding in self.findings],
+            "not_asked": list(self.not_asked),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> AuditResult:
+        """The result of the content of audit.json; `UsageError` names what is missing or of another schema."""
+        if record.get("schema") != SCHEMA:
+            raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
+        names = [field.name for field in dataclasses.fields(cls) if field.name not in ("findings", "not_asked")]
+        missing = [name for name in [*names, "pairs", "not_asked"] if name not in record]
+        if missing:
+            raise UsageError(f"result must have all fields of {SCHEMA}, got one without {', '.join(missing)}.")
+        findings = tuple(Finding.from_dict(entry) for entry in record["pairs"])
+        values = {name: from_json(record[name]) for name in names}
+        return cls(findings=findings, not_asked=tuple(record["not_asked"]), **values)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write audit.json: complete, or not at all."""
+        write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def load(path: str | os.PathLike[str]) -> AuditResult:
+    """Read a result that `AuditResult.save` wrote.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or it is not an audit result of a known schema.
+    """
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"result must be a readable file, got {os.fspath(path)!r} ({error.strerror}).") from error
+    except ValueError as error:
+        raise UsageError(f"result must be JSON, got {os.fspath(path)!r}: {error}.") from error
+    if not isinstance(record, dict):
+        raise UsageError(f"result must be a JSON object, got {type(record).__name__} at {os.fspath(path)!r}.")
+    try:
+        return AuditResult.from_dict(record)
+    except UsageError as error:
+        raise UsageError(f"{error} (at {os.fspath(path)!r})") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"result must follow {SCHEMA}, got {error!r} at {os.fspath(path)!r}.") from error
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file complete or not at all: into a temporary file beside it, flushed to disk, then renamed."""
+    target = Path(path)
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise UsageError(f"output must be a writable place, got {os.fspath(path)!r} ({error.strerror}).") from error
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise UsageError(f"output must be a writable place, got {os.fspath(path)!r} ({error.strerror}).") from error
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def to_json(value: Any) -> Any:
+    """`value` as strict JSON: numpy to Python, infinities to "inf" and "-inf", NaN to null, other objects to names."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
+        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        return [to_json(item) for item in items]
+    return short_form(value, width=200)
+
+
+def from_json(value: Any) -> Any:
+    """The inverse of `to_json` on numbers, lists and objects: "inf" and "-inf" become floats again."""
+    if isinstance(value, str):
+        return {"inf": math.inf, "-inf": -math.inf}.get(value, value)
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if isinstance(value, dict):
+        return {key: from_json(item) for key, item in value.items()}
+    return value
+
+
+def saved_input(value: Any) -> Any:
+    """An input as audit.json keeps it: its JSON form, or a digest where that is longer than 20,000 characters."""
+    saved = to_json(value)
+    text = json.dumps(saved, ensure_ascii=False, allow_nan=False)
+    if len(text) <= MAXIMUM_INPUT_CHARACTERS:
+        return saved
+    return {"sha256": hashlib.sha256(text.encode()).hexdigest(), "characters": len(text), "short": short_form(value)}

@@ -1,0 +1,52 @@
+"""What a mechanism looks like to the auditor: one method, and three that help where they exist.
+
+A mechanism that has more than `sample` is audited with fewer draws or without flags, never with less suspicion: the
+validity of a verdict rests on `sample` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.privacy.claims import Claim
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """A randomised map from an input to an output.
+
+    `sample(data, size, rng)` returns `size` independent outputs on the input `data`, batch axis first: an array of
+    shape (size,) or (size, ...), or a list of `size` outputs of any kind. Randomness comes from `rng` alone
+    (`numpy.random.Generator`). The input is left unchanged.
+    """
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any: ...
+
+
+@runtime_checkable
+class HasLogDensity(Protocol):
+    """`log_density(data, outputs)`: natural log of the density (or probability) of each output, shape (size,).
+
+    -inf where an output is impossible. It makes the likelihood ratio the witness, and only a witness.
+    """
+
+    def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64]: ...
+
+
+@runtime_checkable
+class HasClaim(Protocol):
+    """`claim`: what the mechanism promises, used where the caller states no claim."""
+
+    @property
+    def claim(self) -> Claim: ...
+
+
+@runtime_checkable
+class HasPairs(Protocol):
+    """`pairs()`: pairs of inputs to audit, used where the caller gives none (each a `Pair` or (x, x_prime))."""
+
+    def pairs(self) -> Iterable[Any]: ...
