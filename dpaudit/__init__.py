@@ -1,0 +1,106 @@
+"""dpaudit: the test suite for differential privacy.
+
+>>> import dpaudit
+>>> result = dpaudit.audit(
+...     lambda data, size, rng: data + rng.laplace(size=size),
+...     claim=dpaudit.PureDP(1.0), pairs=[(0.0, 1.0)], samples=10_000, seed=7,
+... )
+>>> result.verdict
+'not_refuted'
+
+Names are imported where they are first used, so that `import dpaudit` (and the pytest plugin) costs nothing.
+(The modules are `auditing` and `replaying`, so that `dpaudit.audit` and `dpaudit.replay` are always the functions.)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from dpaudit.version import __version__
+
+if TYPE_CHECKING:
+    from dpaudit.auditing import audit
+    from dpaudit.errors import DpauditError, SubjectError, UsageError
+    from dpaudit.privacy.claims import (
+        ApproxDP,
+        Claim,
+        GaussianDP,
+        MetricDP,
+        ProfileClaim,
+        PureDP,
+        RenyiDP,
+        ZeroConcentratedDP,
+    )
+    from dpaudit.privacy.pairs import Pair, all_pairs
+    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.replaying import replay
+    from dpaudit.reports import write_report
+    from dpaudit.results import AuditResult, Finding, load
+    from dpaudit.subjects.callables import Subject, as_subject
+    from dpaudit.subjects.protocol import Mechanism
+
+_HOMES = {
+    "ApproxDP": "dpaudit.privacy.claims",
+    "AuditResult": "dpaudit.results",
+    "Claim": "dpaudit.privacy.claims",
+    "DpauditError": "dpaudit.errors",
+    "Finding": "dpaudit.results",
+    "GaussianDP": "dpaudit.privacy.claims",
+    "Mechanism": "dpaudit.subjects.protocol",
+    "MetricDP": "dpaudit.privacy.claims",
+    "Pair": "dpaudit.privacy.pairs",
+    "ProfileClaim": "dpaudit.privacy.claims",
+    "PureDP": "dpaudit.privacy.claims",
+    "RenyiDP": "dpaudit.privacy.claims",
+    "Subject": "dpaudit.subjects.callables",
+    "SubjectError": "dpaudit.errors",
+    "UsageError": "dpaudit.errors",
+    "ZeroConcentratedDP": "dpaudit.privacy.claims",
+    "all_pairs": "dpaudit.privacy.pairs",
+    "as_subject": "dpaudit.subjects.callables",
+    "audit": "dpaudit.auditing",
+    "load": "dpaudit.results",
+    "parse_claim": "dpaudit.privacy.parsing",
+    "replay": "dpaudit.replaying",
+    "write_report": "dpaudit.reports",
+}
+
+__all__ = [
+    "ApproxDP",
+    "AuditResult",
+    "Claim",
+    "DpauditError",
+    "Finding",
+    "GaussianDP",
+    "Mechanism",
+    "MetricDP",
+    "Pair",
+    "ProfileClaim",
+    "PureDP",
+    "RenyiDP",
+    "Subject",
+    "SubjectError",
+    "UsageError",
+    "ZeroConcentratedDP",
+    "__version__",
+    "all_pairs",
+    "as_subject",
+    "audit",
+    "load",
+    "parse_claim",
+    "replay",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

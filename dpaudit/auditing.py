@@ -1,0 +1,303 @@
+"""The main job: a promise and a subject in, pairs, draws, wealth, and an `AuditResult` out.
+
+The error rate. `1 - confidence` bounds, for the whole call, both P(verdict "violated") when the subject keeps its claim
+on every pair, and P(some reported lower bound exceeds its truth): see `dpaudit.evidence.label_game` for the proof and
+`tests/meta` for the measurement. It needs draws that are independent of each other and follow the law of the subject on
+the input it is given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+
+from dpaudit.errors import UsageError
+from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
+from dpaudit.evidence.outcomes import canonical
+from dpaudit.privacy.claims import Claim, number
+from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.results import AuditResult, Finding, Power, Verdict, WitnessRecord
+from dpaudit.running.draws import Drawer
+from dpaudit.running.streams import COINS, DRAWS, fresh_seed, stream
+from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.version import __version__
+
+FOUND_WITH = 0.9  # the probability that defines the power
+ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget 0 is inconclusive
+RESTART = 4  # added to the purposes of the streams of an audit that starts again, one call a draw
+
+
+def audit(
+    mechanism: Any,
+    claim: Claim | str | None = None,
+    pairs: Iterable[Any] | None = None,
+    *,
+    samples: int = 100_000,
+    mode: Mode = "sequential",
+    confidence: float = 0.95,
+    seed: int | None = None,
+    jobs: int = 1,
+    backend: str = "loky",
+    event_mass: float = 0.1,
+    inconclusive_factor: float = 2.0,
+    target: str | None = None,
+    name: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> AuditResult:
+    """Test a mechanism against the promise it makes for each pair of inputs.
+
+    Parameters
+    ----------
+    mechanism : object or callable
+        An object with `sample(data, size, rng)`, or a function `f(data, size, rng)`, `f(data, rng)` or `f(data)`
+        (called once a draw; keyword names `size`, `n`, `rng`, `seed`, `random_state` are recognised).
+    claim : Claim or str, optional
+        The promise, or the command line's string for it; the mechanism's own `claim` by default.
+    pairs : iterable of (x, x_prime) or Pair, optional
+        The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn.
+    samples : int
+        At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
+    mode : {"sequential", "fixed"}
+        Stop a pair as soon as the evidence is there, or use all draws for the tightest bound.
+    confidence : float
+        In (0, 1), for the whole call: all pairs, directions, witnesses, looks and bounds together.
+    seed : int, optional
+        Non-negative; one is drawn and recorded by default.
+    jobs : int
+        Worker processes; the result does not depend on it. -1 takes all processors.
+    backend : str
+        joblib's backend.
+    event_mass : float
+        In (0, 1]: the mass of the event of the alternative for which the power is stated.
+    inconclusive_factor : float
+        At least 1: a pair is inconclusive if the loss it could have found is more than this many times the budget.
+    target, name : str, optional
+        How the subject is named in the result.
+    on_progress : callable, optional
+        Called with a `Progress` after every round.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense: the message names it, what was expected and what was given.
+    SubjectError
+        If the subject returns what cannot be read.
+
+    Examples
+    --------
+    >>> def release(data, size, rng):
+    ...     return data + rng.laplace(scale=0.5, size=size)
+    >>> result = audit(release, claim="eps=1", pairs=[(0.0, 1.0)], seed=7)
+    >>> result.verdict
+    'violated'
+    """
+    started = time.perf_counter()
+    subject = as_subject(mechanism, target, name)
+    promise = _claim(subject, claim)
+    _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor)
+    chosen = _pairs(subject, pairs)
+    claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
+    asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
+    root = fresh_seed() if seed is None else int(seed)
+    data, positions = _inputs([chosen[k] for k in asked])
+
+    def new_game(subject: Subject, restart: int) -> LabelGame:
+        return LabelGame(
+            [claims[k] for k in asked],
+            positions,
+            samples=samples,
+            confidence=confidence,
+            mode=mode,
+            draw=Drawer(subject, data, root, DRAWS + restart, jobs, backend),
+            coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
+            log_density=subject.log_density if subject.has_log_density else None,
+            data=data,
+        )
+
+    failure = ""
+    game: LabelGame | None = None
+    if asked:
+        game = new_game(subject, 0)
+        try:
+            game.start()
+        except CallError:
+            # Validity: a vectorised call that raises is one observation of a call, not of `size` draws. No draw was
+            # counted yet, so the audit may start again, on fresh streams and with one call a draw, where raising is an
+            # outcome like any other.
+            subject = dataclasses.replace(subject, one_by_one=True)
+            game = new_game(subject, RESTART)
+            game.start()
+        try:
+            game.play(on_progress)
+        except CallError as error:
+            failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
+    findings = tuple(
+        _finding(chosen[k], pair, subject.name, failure, event_mass, inconclusive_factor)
+        for k, pair in zip(asked, game.pairs if game is not None else (), strict=True)
+    )
+    return AuditResult(
+        claim=str(promise),
+        confidence=confidence,
+        mode=mode,
+        seed=root,
+        replayable=subject.replayable,
+        findings=findings,
+        not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
+        report_delta=max((claims[k].report_delta for k in asked), default=promise.report_delta),
+        samples=game.runs if game is not None else 0,
+        seconds=time.perf_counter() - started,
+        subject=subject.describe(),
+        environment=environment(),
+        options={"samples": samples, "event_mass": event_mass, "inconclusive_factor": inconclusive_factor},
+    )
+
+
+def environment() -> dict[str, str]:
+    """Versions of what the numbers depend on, and the platform."""
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "dpaudit": __version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "byteorder": sys.byteorder,
+    }
+
+
+def _claim(subject: Subject, claim: Claim | str | None) -> Claim:
+    if claim is None:
+        claim = subject.claim
+        if claim is None:
+            raise UsageError(f"claim must be given: {subject.name} states none. For example claim=PureDP(1.0).")
+    if isinstance(claim, str):
+        return parse_claim(claim)
+    if not isinstance(claim, Claim):
+        raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {claim!r}.")
+    return claim
+
+
+def _pairs(subject: Subject, pairs: Iterable[Any] | None) -> list[Pair]:
+    if pairs is None:
+        pairs = subject.pairs()
+        if pairs is None:
+            raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)].")
+    return as_pairs(pairs)
+
+
+def _check_options(
+    samples: Any, mode: Any, confidence: Any, seed: Any, jobs: Any, event_mass: Any, inconclusive_factor: Any
+) -> None:
+    def integer(name: str, value: Any, condition: str, is_good: Callable[[int], bool]) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not is_good(int(value)):
+            raise UsageError(f"{name} must be {condition}, got {value!r}.")
+
+    integer("samples", samples, "an integer of at least 10", lambda v: v >= 10)
+    if mode not in ("sequential", "fixed"):
+        raise UsageError(f"mode must be 'sequential' or 'fixed', got {mode!r}.")
+    number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
+    if seed is not None:
+        integer("seed", seed, "a non-negative integer", lambda v: v >= 0)
+    integer("jobs", jobs, "a positive integer, or -1 for all processors", lambda v: v >= 1 or v == -1)
+    number("event_mass", event_mass, "in (0, 1]", lambda v: 0.0 < v <= 1.0)
+    number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
+
+
+def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
+    """The different inputs of the pairs, and for each pair the positions of its two.
+
+    Equal inputs are drawn once and shared by their pairs. A pair of an input with itself gets two positions, hence two
+    independent streams.
+    """
+    data: list[Any] = []
+    known: dict[tuple[str, int], int] = {}
+
+    def position(value: Any, copy: int) -> int:
+        key = (f"{type(value).__qualname__}:{canonical(value)}", copy)
+        if not _has_value(value):  # an object without a value of its own: equal only to itself
+            key = (f"{type(value).__qualname__}@{id(value)}", copy)
+        if key not in known:
+            known[key] = len(data)
+            data.append(value)
+        return known[key]
+
+    positions = []
+    for pair in pairs:
+        first, second = position(pair.x, 0), position(pair.x_prime, 0)
+        positions.append((first, second if second != first else position(pair.x_prime, 1)))
+    return data, positions
+
+
+def _has_value(value: Any) -> bool:
+    """Whether `canonical` sees the whole value, so that equal strings mean equal inputs."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(_has_value(item) for item in value)
+    if isinstance(value, dict):
+        return all(_has_value(item) for item in (*value.keys(), *value.values()))
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biufcUS"
+    return value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic)
+
+
+def _finding(
+    pair: Pair, game: PairGame, subject_name: str, failure: str, event_mass: float, inconclusive_factor: float
+) -> Finding:
+    common: dict[str, Any] = {
+        "id": pair.id,
+        "x_id": pair.x_id,
+        "x_prime_id": pair.x_prime_id,
+        "x": pair.x,
+        "x_prime": pair.x_prime,
+        "budget": game.claim.budget,
+        "parameter": game.claim.parameter,
+        "parameter_budget": game.claim.value,
+        "error_share": game.level,
+        "samples": game.labelled,
+    }
+    if game.is_broken:
+        kind = game.failure
+        message = f"{subject_name} must return outputs, got {kind} from every call, on both inputs of the pair."
+        return Finding(**common, verdict="error", message=message)
+    power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
+    verdict = _verdict(game, power, inconclusive_factor)
+    if failure and verdict != "violated":
+        verdict = "error"
+    correct, wrong, abstained = game.main.counts
+    return Finding(
+        **common,
+        verdict=verdict,
+        epsilon_lower=game.epsilon_lower,
+        parameter_lower=game.main.lower,
+        ratio_lower=game.ratio_lower,
+        log_wealth=game.main.log_wealth,
+        p_value=game.main.p_value if game.labelled else None,
+        power=power,
+        witness=WitnessRecord(
+            description=game.describe(pair.x_id, pair.x_prime_id),
+            rule=game.main.rule_record(),
+            correct=correct,
+            wrong=wrong,
+            abstained=abstained,
+            line=game.main.line,
+        ),
+        looks=tuple(game.looks),
+        message=failure,
+    )
+
+
+def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdict:
+    if game.is_violated:
+        return "violated"
+    limit = inconclusive_factor * power.at_budget if power.at_budget > 0.0 else ZERO_BUDGET_LOSS
+    return "inconclusive" if power.detectable > limit else "not_refuted"

@@ -1,0 +1,393 @@
+"""The label game over many pairs: the one object that owns draws, filtration, and the split of the error rate.
+
+Everything that is printed with a confidence derives from here. The rules that make it valid:
+
+* **Filtration.** Draws come in rounds. In round t each pair's rules and bets are fixed from rounds before t; then fresh
+  draws are counted; then they may serve the fits of later rounds. The first round (the pilot) is only fitted on.
+* **Labels.** In each round a pair takes m labelled draws whose labels are m fair coins: their sum N is binomial(m,
+  1/2), from a stream of its own, and the pair reads the first N of the round's draws of x and the first m - N of
+  x_prime.
+  Draws of one input are independent, so this is the game with coins tossed one by one, whatever other pairs read them.
+* **Shared draws.** Pairs share the draws of their inputs, so their evidence is dependent. It is never multiplied: each
+  pair has a level of its own and the levels sum to the error rate of the call (union bound), which names the pairs.
+* **Levels.** Half of the error rate is split evenly. Half goes by the rank of a pair in the pilot, in proportion to
+  1 / rank: the pilot's draws are not counted, so the levels are fixed before the first counted draw.
+* **Uses.** A claim without an epsilon of its own pays for two bounds from its level: 80% for its parameter (which is
+  the verdict) and 20% for epsilon at the report delta.
+* **Looks.** Sequential wealth may be looked at after every round (Ville's inequality); the exact test of the fixed mode
+  is looked at once, after a number of draws fixed beforehand.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.evidence.guess_game import GuessGame
+from dpaudit.evidence.outcomes import FAILURE_PREFIX, Outcomes, join
+from dpaudit.evidence.renyi_game import RenyiGame
+from dpaudit.evidence.scores import LogDensity, LogRatio
+from dpaudit.privacy.claims import ApproxDP, Claim
+from dpaudit.results import Look
+
+Mode = Literal["sequential", "fixed"]
+SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
+FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
+PILOT_SHARE = {"sequential": 0.05, "fixed": 0.1}  # of all labelled draws: before many pairs' bets, before a fixed test
+LARGEST_PILOT = 100_000
+ROUND_GROWTH = 0.25  # a round's labelled draws over all those before it
+SMALLEST_ROUND = 16
+FIRST_DRAWS = 64  # of each input, before the size of an output is known
+TRAINING_DRAWS = 20_000  # draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS
+TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
+REFIT_GROWTH = 1.4  # fit again when a pair has this many times the training draws of its last fit
+CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
+
+
+class Statistic(Protocol):
+    """What is counted on a batch of outcomes: adds up over batches."""
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """Count `statistic` on the first `quota` draws of a task's input in this round."""
+
+    quota: int
+    statistic: Statistic
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """Draw `size` outputs of one input from the stream (round, chunk), count the requests, keep the first `keep`.
+
+    `start` is the position of the chunk's first draw within the round's draws of the input.
+    """
+
+    input: int
+    round: int
+    chunk: int
+    start: int
+    size: int
+    requests: tuple[Request, ...]
+    keep: int
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskResult:
+    """Counts, one vector a request; the first `keep` outcomes of the chunk; how many columns an output has."""
+
+    counts: tuple[NDArray[np.int64], ...]
+    kept: Outcomes | None
+
+
+Draw = Callable[[Sequence[Task]], list[TaskResult]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """Where an audit stands: labelled draws a pair of the planned ones, runs so far, pairs decided, best ratio."""
+
+    draws: int
+    planned: int
+    runs: int
+    pairs: int
+    violated: int
+    largest_ratio: float
+    largest_log_wealth: float | None
+
+
+Game = GuessGame | RenyiGame
+
+
+class PairGame:
+    """The uses of the error rate on one pair: its claim's parameter and, where that is another number, epsilon.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of this pair; its value is finite.
+    inputs : (int, int)
+        Positions of x and x_prime among the inputs of the label game.
+    sequential, draws
+        As for `GuessGame`.
+    log_ratio : LogRatio, optional
+        The mechanism's own log density ratio for this pair.
+    """
+
+    def __init__(
+        self, claim: Claim, inputs: tuple[int, int], sequential: bool, draws: int, log_ratio: LogRatio | None
+    ) -> None:
+        self.claim, self.inputs, self.log_ratio = claim, inputs, log_ratio
+        game = RenyiGame if claim.family == "renyi" else GuessGame
+        self.main: Game = game(claim, sequential, draws)
+        self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
+        if claim.anchored or claim.family == "renyi":
+            budget = claim.budget
+            epsilon = ApproxDP(min(budget.epsilon, 700.0), budget.delta)
+            self.uses = [
+                (SHARE_OF_PARAMETER, self.main),
+                (1.0 - SHARE_OF_PARAMETER, GuessGame(epsilon, sequential, draws)),
+            ]
+        self.labelled = 0  # draws counted
+        self.level = math.nan
+        self.failure = ""  # the outcome of every call of the pilot, if all raised, on both inputs
+        self.looks: list[Look] = []
+        self.trained_on = 0
+
+    def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
+        """Fit every use on earlier draws of x and x_prime."""
+        for share, game in self.uses:
+            game.fit(first, second, level * share, self.log_ratio)
+        self.trained_on = min(len(first), len(second))
+
+    def start(self, level: float) -> None:
+        """Fix the levels of all uses, before the first counted draw."""
+        self.level = level
+        for share, game in self.uses:
+            game.start(level * share)
+
+    def look(self) -> None:
+        """Let every use look at its record, and note where the evidence stands."""
+        for _, game in self.uses:
+            game.update()
+        wealth = self.main.log_wealth
+        if wealth is not None:
+            self.looks.append(Look(self.labelled, wealth, self.main.lower))
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether every call of the pilot raised, on both inputs: an error, not an outcome to compare."""
+        return bool(self.failure)
+
+    def describe(self, x: str, x_prime: str) -> str:
+        """The witness of the verdict in words."""
+        return self.main.describe(x, x_prime)
+
+    @property
+    def is_violated(self) -> bool:
+        """The verdict *is* the bound above the budget."""
+        return self.main.lower > self.claim.value
+
+    @property
+    def ratio_lower(self) -> float | None:
+        """Lower bound over budget; at a budget of 0: inf if violated, else None."""
+        if self.claim.value == 0.0:
+            return math.inf if self.is_violated else None
+        return self.main.lower / self.claim.value
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The lower bound on epsilon at the report delta: the last use's."""
+        return self.uses[-1][1].lower
+
+
+class LabelGame:
+    """Plays the label game on all pairs of an audit.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+        One a pair, with finite values.
+    inputs : sequence of (int, int)
+        One a pair: the positions of x and x_prime among the audit's inputs; the two differ.
+    samples : int
+        At most 2 * samples labelled draws are taken a pair.
+    confidence : float
+        Of everything together: P(some bound of some pair exceeds its truth) <= 1 - confidence.
+    mode : {"sequential", "fixed"}
+    draw : callable
+        Carries out tasks; see `Task`.
+    coin : callable
+        (round, pair) to the generator of that pair's labels in that round.
+    log_density : callable, optional
+        The mechanism's own, with `data[i]` the i-th input.
+    """
+
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        inputs: Sequence[tuple[int, int]],
+        *,
+        samples: int,
+        confidence: float,
+        mode: Mode,
+        draw: Draw,
+        coin: Callable[[int, int], np.random.Generator],
+        log_density: LogDensity | None = None,
+        data: Sequence[Any] = (),
+    ) -> None:
+        self.error_rate = 1.0 - confidence
+        self.mode, self.planned = mode, 2 * samples
+        self._draw, self._coin = draw, coin
+        self.pilot = self._pilot_size(len(claims))
+        self.pairs = [
+            PairGame(
+                claim,
+                pair,
+                mode == "sequential",
+                max(self.planned - self.pilot, 1),
+                None if log_density is None else LogRatio(log_density, data[pair[0]], data[pair[1]]),
+            )
+            for claim, pair in zip(claims, inputs, strict=True)
+        ]
+        self.runs = 0
+        self._round = 0
+        self._kept: dict[int, list[Outcomes]] = {}
+        self._columns = 1
+
+    def _pilot_size(self, pairs: int) -> int:
+        if self.mode == "sequential" and pairs == 1:
+            return max(2, min(FIRST_PILOT, self.planned // 4))
+        share = int(PILOT_SHARE[self.mode] * self.planned)
+        return max(2, min(max(share, 64), LARGEST_PILOT, self.planned // 4))
+
+    def play(self, on_progress: Callable[[Progress], None] | None = None) -> None:
+        """Play, after `start`, until every pair is decided or its draws are used up."""
+        while self.play_round():
+            if on_progress is not None:
+                on_progress(self.progress())
+        if on_progress is not None:
+            on_progress(self.progress())
+
+    def start(self) -> None:
+        """Draw the pilot, fit every pair on it, rank the pairs, and fix the levels."""
+        side = -(-self.pilot // 2)
+        inputs = sorted({i for pair in self.pairs for i in pair.inputs})
+        # A few draws first, which tell how large an output is, and so how many fit into a chunk.
+        self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
+        self._columns = max(part.numbers.shape[1] for parts in self._kept.values() for part in parts)
+        if side > FIRST_DRAWS:
+            self._round += 1
+            self._collect({i: side - FIRST_DRAWS for i in inputs}, {i: [] for i in inputs})
+        for pair in self.pairs:
+            pair.failure = _common_failure([self._joined(i) for i in pair.inputs])
+        even = self.error_rate / len(self.pairs)
+        for pair in self.pairs:
+            pair.fit(*self._training(pair), even)
+        merits = [pair.main.merit for pair in self.pairs]
+        order = sorted(range(len(merits)), key=lambda k: (merits[k], -k), reverse=True)
+        rank = np.empty(len(merits))
+        rank[order] = np.arange(1, len(merits) + 1)
+        weights = 0.5 / len(merits) + 0.5 * (1.0 / rank) / np.sum(1.0 / rank)
+        # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
+        for pair, weight in zip(self.pairs, weights / weights.sum(), strict=True):
+            pair.start(self.error_rate * float(weight))
+
+    def play_round(self) -> bool:
+        """Draw one round for the pairs still open, count, look; False when nothing is left to do."""
+        open_pairs = [k for k, pair in enumerate(self.pairs) if self._left(pair) > 0]
+        if not open_pairs:
+            return False
+        self._round += 1
+        used = self.pilot + max(self.pairs[k].labelled for k in open_pairs)
+        size = self.planned if self.mode == "fixed" else max(SMALLEST_ROUND, int(ROUND_GROWTH * used))
+        quotas: dict[int, tuple[int, int]] = {}
+        needed: dict[int, int] = {}
+        readers: dict[int, list[tuple[int, int]]] = {}
+        for k in open_pairs:
+            pair = self.pairs[k]
+            labelled = min(size, self._left(pair))
+            if 0 < self._left(pair) - labelled < SMALLEST_ROUND:
+                labelled = self._left(pair)
+            ones = int(self._coin(self._round, k).binomial(labelled, 0.5))
+            quotas[k] = (ones, labelled - ones)
+            for side, i in enumerate(pair.inputs):
+                needed[i] = max(needed.get(i, 0), quotas[k][side])
+                readers.setdefault(i, []).append((k, side))
+        requests = {
+            i: [Request(quotas[k][side], game.statistic) for k, side in keys for _, game in self.pairs[k].uses]
+            for i, keys in readers.items()
+        }
+        counts = self._collect(needed, requests)
+        sides: dict[tuple[int, int], list[NDArray[np.int64]]] = {}
+        for i, keys in readers.items():
+            vectors = iter(counts[i])
+            for k, side in keys:
+                sides[k, side] = [next(vectors) for _ in self.pairs[k].uses]
+        for k in open_pairs:
+            pair = self.pairs[k]
+            for (_, game), first, second in zip(pair.uses, sides[k, 0], sides[k, 1], strict=True):
+                game.add(first, second)
+            pair.labelled += sum(quotas[k])
+            pair.look()
+        for k in open_pairs:
+            if self._left(self.pairs[k]) > 0:
+                self._fit_again(self.pairs[k])
+        return True
+
+    def progress(self) -> Progress:
+        """Where the game stands."""
+        ratios = [pair.ratio_lower for pair in self.pairs if pair.ratio_lower is not None]
+        wealths = [wealth for pair in self.pairs if (wealth := pair.main.log_wealth) is not None]
+        return Progress(
+            draws=self.pilot + max(pair.labelled for pair in self.pairs),
+            planned=self.planned,
+            runs=self.runs,
+            pairs=len(self.pairs),
+            violated=sum(pair.is_violated for pair in self.pairs),
+            largest_ratio=max(ratios, default=0.0),
+            largest_log_wealth=max(wealths, default=None),
+        )
+
+    def _left(self, pair: PairGame) -> int:
+        """Labelled draws that the pair may still take: none once a sequential pair is decided."""
+        if pair.is_broken or (self.mode == "sequential" and pair.is_violated):
+            return 0
+        return self.planned - self.pilot - pair.labelled
+
+    def _fit_again(self, pair: PairGame) -> None:
+        available = min(sum(len(part) for part in self._kept[i]) for i in pair.inputs)
+        if available >= REFIT_GROWTH * pair.trained_on:
+            pair.fit(*self._training(pair), pair.level)
+
+    def _training(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
+        first, second = (self._joined(i) for i in pair.inputs)
+        return first, second
+
+    def _joined(self, i: int) -> Outcomes:
+        if len(self._kept[i]) > 1:
+            self._kept[i] = [join(self._kept[i])]
+        return self._kept[i][0]
+
+    def _collect(
+        self, needed: dict[int, int], requests: dict[int, list[Request]]
+    ) -> dict[int, list[NDArray[np.int64]]]:
+        """Draw what each input needs in this round, in chunks; keep training draws; return the summed counts."""
+        inputs = max(len(self._kept), len(needed))
+        cap = max(FIRST_DRAWS, min(TRAINING_DRAWS, TRAINING_NUMBERS // (self._columns * inputs)))
+        chunk_size = max(64, CHUNK_NUMBERS // self._columns)
+        tasks = []
+        for i, count in needed.items():
+            room = cap - sum(len(part) for part in self._kept.get(i, ()))
+            for chunk, start in enumerate(range(0, count, chunk_size)):
+                size = min(chunk_size, count - start)
+                wanted = tuple(Request(min(max(r.quota - start, 0), size), r.statistic) for r in requests[i])
+                keep = min(max(room - start, 0), size)
+                tasks.append(Task(i, self._round, chunk, start, size, wanted, keep))
+        totals: dict[int, list[NDArray[np.int64]]] = {}
+        for task, result in zip(tasks, self._draw(tasks), strict=True):
+            self.runs += task.size
+            if result.kept is not None:
+                self._kept.setdefault(task.input, []).append(result.kept)
+            if task.input in totals:
+                totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
+            else:
+                totals[task.input] = list(result.counts)
+        return totals
+
+
+def _common_failure(sides: Sequence[Outcomes]) -> str:
+    """The kinds of exception, if every outcome on every side is a call that raised; else empty."""
+    kinds: set[str] = set()
+    for outcomes in sides:
+        if outcomes.tokens is None or not all(str(token).startswith(FAILURE_PREFIX) for token in outcomes.tokens):
+            return ""
+        kinds |= {str(token).removeprefix(FAILURE_PREFIX) for token in outcomes.tokens}
+    return " or ".join(sorted(kinds))

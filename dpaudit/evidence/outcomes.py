@@ -1,0 +1,251 @@
+"""Outputs of a mechanism as the bettor reads them: numbers where they are numbers, canonical tokens for anything else.
+
+Validity: every output is read by itself. A batch is held as numbers where all its outputs are numbers, and as objects
+otherwise, but what a rule sees of an output must not depend on the others in its batch: then a mechanism that mixes
+numbers and text would be told from itself by how its batches fell. So both forms give the same numbers (`as_numbers`)
+and the same tokens (`as_objects`) for the same output, and reading is post-processing of single outputs, which cannot
+make a sound mechanism look unsound.
+
+Conventions
+-----------
+* `Outcomes.numbers` has shape (draws, columns): the output itself for numeric arrays (booleans and integers included,
+  flattened behind the batch axis), and a few numeric features otherwise (see `OBJECT_COLUMNS`).
+* `Outcomes.tokens` has shape (draws,): canonical strings, one per output, or None for numeric arrays, where they are
+  made on demand. Numbers are equal by value (1, 1.0 and True are one token; 0.0 and -0.0 are two; NaN is one), lists,
+  tuples and arrays by their contents, sets and dictionaries without order. An object's address never enters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import SubjectError
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.subjects.callables import Failed
+
+OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
+FAILURE_PREFIX = "raised "  # of the token of a call that raised
+MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start and its length
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcomes:
+    """A batch of outputs: `numbers` (draws, columns) and, for outputs that are not plain numbers, `tokens` (draws,).
+
+    `shape` is the shape of one output and `is_integer` whether it came as integers, for numeric arrays; `raw` are the
+    outputs as they came, otherwise.
+    """
+
+    numbers: FloatArray
+    tokens: NDArray[np.object_] | None = None
+    shape: tuple[int, ...] = ()
+    is_integer: bool = False
+    raw: tuple[Any, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def rows(self, index: slice) -> Outcomes:
+        """The outcomes of a slice of the batch."""
+        tokens = None if self.tokens is None else self.tokens[index]
+        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index])
+
+    def as_objects(self) -> Outcomes:
+        """The same outcomes with tokens: where some output of the pair is not plain numbers."""
+        if self.tokens is not None:
+            return self
+        return from_objects(self.numbers.reshape(len(self), *self.shape).tolist())
+
+    def as_numbers(self, columns: int) -> FloatArray:
+        """Each output as `columns` numbers, shape (draws, columns); NaN for an output that is not so many numbers."""
+        if self.tokens is None:
+            return self.numbers if self.numbers.shape[1] == columns else np.full((len(self), columns), math.nan)
+        result = np.full((len(self), columns), math.nan)
+        for row, output in zip(result, self.raw, strict=True):
+            array = _as_array([output])
+            if array is not None and array.size == columns:
+                row[:] = array.ravel()
+        return result
+
+
+def join(parts: Sequence[Outcomes]) -> Outcomes:
+    """The outcomes of several batches, one after the other; as objects if the batches have different forms."""
+    if len({(part.tokens is None, part.numbers.shape[1]) for part in parts}) > 1:
+        parts = [part.as_objects() for part in parts]
+    numbers = np.concatenate([part.numbers for part in parts])
+    if parts[0].tokens is None:
+        return Outcomes(numbers, None, parts[0].shape, all(part.is_integer for part in parts))
+    tokens = np.concatenate([part.tokens for part in parts if part.tokens is not None])
+    return Outcomes(numbers, tokens, raw=tuple(output for part in parts for output in part.raw))
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How a rule reads outputs: as objects (`columns` 0), or as that many numbers."""
+
+    columns: int
+
+    def __call__(self, outcomes: Outcomes) -> Outcomes:
+        if self.columns == 0:
+            return outcomes.as_objects()
+        if outcomes.tokens is None and outcomes.numbers.shape[1] == self.columns:
+            return outcomes
+        return Outcomes(outcomes.as_numbers(self.columns))
+
+
+def read_outputs(outputs: Any, size: int) -> Outcomes:
+    """The outcomes of one call that was asked for `size` outputs.
+
+    Parameters
+    ----------
+    outputs : array_like or sequence
+        Batch axis first: an array of shape (size, ...), or a sequence of `size` outputs of any kind.
+    size : int
+        The number of outputs that was asked for.
+
+    Raises
+    ------
+    SubjectError
+        If there are not `size` outputs.
+    """
+    array: NDArray[Any] | None
+    if isinstance(outputs, np.ndarray):
+        array = outputs
+    else:
+        if isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Sequence):
+            outputs = _as_list(outputs, size)
+        array = _as_array(outputs)
+    length = len(array) if array is not None and array.ndim > 0 else (1 if array is not None else len(outputs))
+    if length != size or (array is not None and array.ndim == 0):
+        shape = f"an array of shape {array.shape}" if array is not None else f"{length} outputs"
+        raise SubjectError(f"sample(data, size={size}, rng) must return {size} outputs, batch axis first, got {shape}.")
+    if array is not None and array.dtype.kind in "biuf":
+        flat = array.reshape(size, -1)  # (draws, columns)
+        if array.dtype.kind in "bf" or array.dtype.itemsize < 8 or np.all(np.abs(flat.astype(float)) < 2.0**53):
+            return Outcomes(flat.astype(float, copy=False), None, array.shape[1:], array.dtype.kind in "biu")
+    return from_objects(list(outputs) if array is None else [item for item in array])
+
+
+def from_objects(outputs: Sequence[Any]) -> Outcomes:
+    """Outcomes of arbitrary objects: canonical tokens, and the features of `OBJECT_COLUMNS` (NaN where absent)."""
+    tokens = np.empty(len(outputs), dtype=object)
+    numbers = np.full((len(outputs), len(OBJECT_COLUMNS)), math.nan)
+    for position, output in enumerate(outputs):
+        token = canonical(output)
+        tokens[position] = token if len(token) <= MAXIMUM_TOKEN else f"{token[:MAXIMUM_TOKEN]}…{len(token)}"
+        numbers[position] = _features(output)
+    return Outcomes(numbers, tokens, raw=tuple(outputs))
+
+
+def canonical(value: Any) -> str:
+    """A string that is equal for equal outputs, whatever their order in sets and dictionaries; never an address.
+
+    Examples
+    --------
+    >>> canonical({"b": 1, "a": float("nan")}) == canonical({"a": float("nan"), "b": 1})
+    True
+    >>> canonical([1.0, None]), canonical((1, True))
+    ('[1.0,None]', '[1.0,1.0]')
+    """
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int | float | np.floating):
+        return _number_token(value)
+    if value is None or isinstance(value, str | bytes):
+        return repr(value)
+    if isinstance(value, Failed):
+        return f"{FAILURE_PREFIX}{value.kind}"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(sorted(f"{canonical(key)}:{canonical(item)}" for key, item in value.items())) + "}"
+    if isinstance(value, set | frozenset):
+        return "{" + ",".join(sorted(canonical(item) for item in value)) + "}"
+    if isinstance(value, Sequence):
+        return "[" + ",".join(canonical(item) for item in value) + "]"
+    if isinstance(value, complex):
+        return f"{canonical(value.real)}+{canonical(value.imag)}j"
+    state = getattr(value, "__dict__", None)
+    if dataclasses.is_dataclass(value) or state:
+        return f"{type(value).__qualname__}{canonical(state or {})}"
+    text = repr(value)
+    if " at 0x" not in text:
+        return text
+    return type(value).__qualname__
+
+
+def _number_token(value: Any) -> str:
+    """The token of a number, by its value: the double it is equal to, or the integer where no double is."""
+    try:
+        double = float(value)
+    except OverflowError:
+        return repr(value)
+    if math.isnan(double):
+        return "nan"
+    return repr(double) if double == value else repr(value)
+
+
+def _as_list(outputs: Any, size: int) -> list[Any]:
+    if isinstance(outputs, str | bytes | Mapping) or not hasattr(outputs, "__iter__"):
+        raise SubjectError(
+            f"sample(data, size={size}, rng) must return {size} outputs, batch axis first, "
+            f"got {type(outputs).__name__}."
+        )
+    return list(outputs)
+
+
+def _as_array(outputs: Sequence[Any]) -> NDArray[Any] | None:
+    """A numeric array of the outputs if they are numbers, or equally shaped arrays of numbers; else None.
+
+    Lists that mix booleans with numbers, or numbers with text, stay objects: numpy would cast one into the other.
+    """
+    first = outputs[0] if len(outputs) else 0.0
+    if isinstance(first, float | int | np.number) and not isinstance(first, bool):
+        same = all(isinstance(item, float | int | np.number) and not isinstance(item, bool) for item in outputs)
+    elif isinstance(first, bool | np.bool_):
+        same = all(isinstance(item, bool | np.bool_) for item in outputs)
+    elif isinstance(first, np.ndarray):
+        same = all(isinstance(item, np.ndarray) and item.shape == first.shape for item in outputs)
+    elif isinstance(first, tuple | list):
+        kinds = {type(value) for item in outputs if isinstance(item, tuple | list) for value in item}
+        same = all(type(item) is type(first) and len(item) == len(first) for item in outputs)
+        same = same and (kinds <= {float, int, np.float64, np.int64} or kinds <= {bool, np.bool_})
+    else:
+        same = False
+    if not same:
+        return None
+    try:
+        array = np.asarray(outputs)
+    except (ValueError, OverflowError):
+        return None
+    return array if array.dtype.kind in "biuf" else None
+
+
+def _features(output: Any) -> tuple[float, float, float, float]:
+    """Numeric features of one object, in the order of `OBJECT_COLUMNS`; NaN where an object has no such feature."""
+    if isinstance(output, np.generic):
+        output = output.item()
+    if isinstance(output, bool | int | float):
+        return (_number(output), math.nan, math.nan, math.nan)
+    if isinstance(output, str | bytes | Mapping | set | frozenset):
+        return (math.nan, float(len(output)), math.nan, math.nan)
+    if isinstance(output, Sequence) or (isinstance(output, np.ndarray) and output.ndim > 0):
+        items = output.ravel().tolist() if isinstance(output, np.ndarray) else list(output)
+        ends = (_number(items[0]), _number(items[-1])) if items else (math.nan, math.nan)
+        return (math.nan, float(len(items)), *ends)
+    return (math.nan, math.nan, math.nan, math.nan)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool | int | float | np.number):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    return math.nan

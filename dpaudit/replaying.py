@@ -1,0 +1,165 @@
+"""Replay: a saved witness, unchanged, on fresh draws of the pair it was found on.
+
+The rule was fixed before these draws, whoever wrote it, so the exact binomial test of `dpaudit.evidence.exact_test` (or,
+for Renyi families, one bet) holds at the full level for the one pair: no search, no division of the error rate.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.evidence.guess_game import GuessGame
+from dpaudit.evidence.label_game import Draw, Request, Task
+from dpaudit.evidence.renyi_game import Epoch, RenyiGame, cells_from_dict
+from dpaudit.evidence.rules import rule_from_dict
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.pairs import Pair
+from dpaudit.results import AuditResult, Finding
+from dpaudit.running.draws import Drawer
+from dpaudit.running.streams import REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
+from dpaudit.subjects.callables import as_subject
+
+CHUNK = 1 << 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Replay:
+    """What a saved witness did on fresh draws.
+
+    `confirmed` says that the claim is rejected on these draws alone at level 1 - confidence; `parameter_lower` is the
+    lower bound on the claim's parameter that they give, `seed` what they were drawn with.
+    """
+
+    pair: str
+    claim: str
+    description: str
+    correct: int
+    wrong: int
+    abstained: int
+    parameter: str
+    parameter_budget: float
+    parameter_lower: float
+    confidence: float
+    seed: int
+    confirmed: bool
+
+
+def replay(
+    result: AuditResult,
+    mechanism: Any,
+    claim: Claim,
+    *,
+    pair: str | None = None,
+    inputs: Pair | None = None,
+    samples: int | None = None,
+    seed: int | None = None,
+) -> Replay:
+    """Run one finding's witness again, on fresh draws.
+
+    Parameters
+    ----------
+    result : AuditResult
+        Of `dpaudit.load`.
+    mechanism : object or callable
+        The subject that was audited.
+    claim : Claim
+        The claim that was audited.
+    pair : str, optional
+        The id of the pair; the worst one by default.
+    inputs : Pair, optional
+        Its two inputs; those saved in the result by default.
+    samples : int, optional
+        About this many runs on each input; by default as many as the finding took.
+    seed : int, optional
+        A fresh one by default.
+
+    Raises
+    ------
+    UsageError
+        If the result has no such pair, or none with a witness.
+    """
+    finding = _finding(result, pair)
+    assert finding.witness is not None
+    if inputs is None:
+        for name, value in (("x", finding.x), ("x_prime", finding.x_prime)):
+            if isinstance(value, dict) and set(value) == {"sha256", "characters", "short"}:
+                raise UsageError(f"{name} of {finding.id!r} must be given: the result keeps only its digest.")
+        inputs = Pair(finding.x, finding.x_prime, finding.id, finding.x_id, finding.x_prime_id)
+    subject = as_subject(mechanism)
+    if result.subject.get("interface", "").endswith("one call a draw"):
+        subject = dataclasses.replace(subject, one_by_one=True)
+    root = fresh_seed() if seed is None else seed
+    draws = 2 * (samples if samples is not None else max(finding.samples // 2, 1_000))
+    data = [inputs.x, inputs.x_prime]
+    log_density = subject.log_density if subject.has_log_density else None
+    pair_claim = claim.for_pair(inputs.x, inputs.x_prime)
+    game = _game(pair_claim, finding.witness.rule, draws, log_density, data)
+    game.start(1.0 - result.confidence)
+    ones = int(stream(root, REPLAY_COINS).binomial(draws, 0.5))
+    _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones))
+    game.update()
+    correct, wrong, abstained = game.counts
+    return Replay(
+        pair=finding.id,
+        claim=str(pair_claim),
+        description=finding.witness.description,
+        correct=correct,
+        wrong=wrong,
+        abstained=abstained,
+        parameter=pair_claim.parameter,
+        parameter_budget=pair_claim.value,
+        parameter_lower=game.lower,
+        confidence=result.confidence,
+        seed=root,
+        confirmed=game.lower > pair_claim.value,
+    )
+
+
+def _finding(result: AuditResult, pair: str | None) -> Finding:
+    known = [finding for finding in result.ranked() if finding.witness is not None]
+    if not known:
+        raise UsageError("result must hold a finding with a witness, got none.")
+    if pair is None:
+        return known[0]
+    for finding in known:
+        if finding.id == pair:
+            return finding
+    raise UsageError(f"pair must be the id of a finding with a witness, such as {known[0].id!r}, got {pair!r}.")
+
+
+def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data: list[Any]) -> GuessGame | RenyiGame:
+    try:
+        if claim.family == "renyi":
+            renyi = RenyiGame(claim, False, draws)
+            cells = cells_from_dict(rule, log_density, *data)
+            g = np.array([[float.fromhex(value) for value in row] for row in rule["g"]])
+            first, second = rule["orders"]
+            renyi.epochs.append(Epoch(cells, g, (first, second), np.zeros((2, cells.size), dtype=np.int64)))
+            return renyi
+        guess = GuessGame(claim, False, draws)
+        guess.rule = rule_from_dict(rule, log_density, *data)
+        guess.anchor = float(rule.get("anchor", 0.0))
+        return guess
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
+
+
+def _count(game: GuessGame | RenyiGame, draw: Draw, quotas: tuple[int, int]) -> None:
+    tasks = [
+        Task(side, 0, chunk, start, size, (Request(size, game.statistic),), 0)
+        for side, quota in enumerate(quotas)
+        for chunk, start in enumerate(range(0, quota, CHUNK))
+        for size in [min(CHUNK, quota - start)]
+    ]
+    totals = [np.zeros(0, dtype=np.int64)] * 2
+    for task, result in zip(tasks, draw(tasks), strict=True):
+        counts = result.counts[0]
+        totals[task.input] = counts + totals[task.input] if len(totals[task.input]) else counts
+    if not math.prod(len(total) for total in totals):  # one side got no draw at all: nothing to compare
+        return
+    game.add(totals[0], totals[1])

@@ -1,0 +1,20 @@
+"""Random streams, keyed by what is drawn and never by who draws it: same seed, same bits, any number of workers.
+
+Every stream is `SeedSequence(root, spawn_key=(purpose, ...))`; the purposes below keep them apart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+DRAWS, COINS, REPLAY_DRAWS, REPLAY_COINS = 0, 1, 2, 3
+
+
+def stream(root: int, *key: int) -> np.random.Generator:
+    """The generator of one work item: `root` is the seed of the call, `key` its purpose and position."""
+    return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
+
+
+def fresh_seed() -> int:
+    """A seed from the operating system's entropy, in [0, 2**32): printed, so that the run can be repeated."""
+    return int(np.random.SeedSequence().generate_state(1)[0])

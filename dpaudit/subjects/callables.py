@@ -1,0 +1,251 @@
+"""Subjects: what is audited, made from an object with `sample`, or from a function of the user's own.
+
+Every subject is asked in one way, `sample(data, size, rng)`, whatever its own signature is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import SubjectError, UsageError
+from dpaudit.privacy.claims import Claim
+
+Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
+SIZE_NAMES = ("size", "n")
+GENERATOR_NAMES = ("rng", "random_state")
+SEED_NAMES = ("seed",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Failed:
+    """The outcome of one call that raised; `kind` is the exception's type, `message` its text."""
+
+    kind: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """A mechanism with the way to call it, its name and its fingerprint.
+
+    Attributes
+    ----------
+    mechanism : object
+        The object or function that was given.
+    interface : str
+        How it is called; one draw a call for `f(data, rng)` and `f(data)`.
+    name : str
+    target : str or None
+        As the command line names it (`module:attribute`), where it is known.
+    replayable : bool
+        Whether its randomness comes from what it is given (a generator or a seed), so that the same seed gives the
+        same bits.
+    fingerprint : str
+        Digest of the source and the parameters, as far as they can be seen: 16 hexadecimal digits.
+    one_by_one : bool
+        Ask a vectorised subject for one output a call, so that an exception is the outcome of one draw.
+    """
+
+    mechanism: Any
+    interface: Interface
+    name: str
+    target: str | None
+    replayable: bool
+    fingerprint: str
+    keywords: tuple[tuple[str, str], ...] = ()
+    one_by_one: bool = False
+
+    @property
+    def is_vectorised(self) -> bool:
+        """Whether one call gives many outputs."""
+        return "size" in self.interface and not self.one_by_one
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
+        """`size` outputs on `data`, batch axis first; outcomes of calls that raised are `Failed` (one draw a call).
+
+        Raises
+        ------
+        SubjectError
+            If a vectorised call raises: that is one observation of a call, never `size` observations.
+        """
+        if self.is_vectorised:
+            try:
+                return self._call(data, size, rng)
+            except Exception as error:
+                raise CallError(self.name, size, error) from error
+        outputs: list[Any] = []
+        for _ in range(size):
+            try:
+                output = self._call(data, 1, rng)
+                outputs.append(output[0] if "size" in self.interface else output)
+            except Exception as error:
+                outputs.append(Failed(type(error).__qualname__, str(error)))
+        return outputs
+
+    def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
+        """The mechanism's own log density of the outputs, shape (size,); None where it has none or cannot say."""
+        function = getattr(self.mechanism, "log_density", None)
+        if function is None:
+            return None
+        try:
+            values = np.asarray(function(data, outputs), dtype=float)
+        except Exception:  # it only suggests a witness: without it the audit goes on with the others
+            return None
+        return values if values.shape == (len(outputs),) else None
+
+    @property
+    def has_log_density(self) -> bool:
+        """Whether the mechanism offers a log density (which may suggest a witness, and proves nothing)."""
+        return callable(getattr(self.mechanism, "log_density", None))
+
+    @property
+    def claim(self) -> Claim | None:
+        """The mechanism's own claim, if it states one."""
+        claim = getattr(self.mechanism, "claim", None)
+        return claim if isinstance(claim, Claim) else None
+
+    def pairs(self) -> Any | None:
+        """The mechanism's own pairs, if it has any."""
+        pairs = getattr(self.mechanism, "pairs", None)
+        return pairs() if callable(pairs) else pairs
+
+    def describe(self) -> dict[str, Any]:
+        """Name, target, fingerprint and interface: the `subject` of audit.json."""
+        return {
+            "name": self.name,
+            "target": self.target,
+            "fingerprint": self.fingerprint,
+            "interface": self.interface + (", one call a draw" if self.one_by_one else ""),
+        }
+
+    def _call(self, data: Any, size: int, rng: np.random.Generator) -> Any:
+        given: dict[str, Any] = {"size": size, "generator": rng}
+        if any(role == "seed" for _, role in self.keywords):
+            given["seed"] = int(rng.integers(2**63))
+        function = self.mechanism.sample if self.interface == "sample(data, size, rng)" else self.mechanism
+        if self.interface == "sample(data, size, rng)":
+            return function(data, size, rng)
+        return function(data, **{name: given[role] for name, role in self.keywords})
+
+
+class CallError(SubjectError):
+    """A vectorised call that raised: the subject, the size it was asked for and the exception."""
+
+    def __init__(self, name: str, size: int, error: BaseException) -> None:
+        self.subject_name, self.size, self.error = name, size, error
+        super().__init__(
+            f"{name}: a call for {size} outputs must return them, got {type(error).__qualname__}: {error}."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (CallError, (self.subject_name, self.size, self.error))
+
+
+def as_subject(mechanism: Any, target: str | None = None, name: str | None = None) -> Subject:
+    """A `Subject` from an object with `sample(data, size, rng)`, or from a function.
+
+    A function is called as `f(data, size, rng)`, `f(data, size)`, `f(data, rng)` or `f(data)`, by the names of its
+    parameters behind the first: `size` or `n` asks for a batch; `rng` or `random_state` is given a
+    `numpy.random.Generator`, `seed` an integer drawn from one. Without `size`, one call is one draw. Without a
+    generator or a seed the audit cannot be replayed.
+
+    Raises
+    ------
+    UsageError
+        If it is neither, has no parameter for the data, or has a parameter without default that is not one of these.
+
+    Examples
+    --------
+    >>> as_subject(lambda data, rng: data + rng.laplace()).interface
+    'f(data, rng)'
+    """
+    if isinstance(mechanism, Subject):
+        return mechanism
+    if isinstance(mechanism, type):
+        raise UsageError(f"mechanism must be an instance or a function, got the class {mechanism.__name__}. Call it.")
+    if callable(getattr(mechanism, "sample", None)):
+        return Subject(
+            mechanism=mechanism,
+            interface="sample(data, size, rng)",
+            name=name or str(getattr(mechanism, "name", "")) or type(mechanism).__name__,
+            target=target,
+            replayable=bool(getattr(mechanism, "replayable", True)),
+            fingerprint=fingerprint(mechanism),
+        )
+    if not callable(mechanism):
+        raise UsageError(
+            "mechanism must be an object with sample(data, size, rng) or a function f(data, ...), "
+            f"got {type(mechanism).__name__}."
+        )
+    keywords = _keywords(mechanism)
+    roles = {role for _, role in keywords}
+    random = "generator" in roles or "seed" in roles
+    interface: Interface
+    if "size" in roles:
+        interface = "f(data, size, rng)" if random else "f(data, size)"
+    else:
+        interface = "f(data, rng)" if random else "f(data)"
+    return Subject(
+        mechanism=mechanism,
+        interface=interface,
+        name=name or str(getattr(mechanism, "__qualname__", type(mechanism).__name__)),
+        target=target,
+        replayable=random,
+        fingerprint=fingerprint(mechanism),
+        keywords=keywords,
+    )
+
+
+def fingerprint(mechanism: Any) -> str:
+    """16 hexadecimal digits of the SHA-256 of the source and the parameters, as far as they can be seen."""
+    kind = mechanism if inspect.isroutine(mechanism) else type(mechanism)
+    try:
+        source = inspect.getsource(kind)
+    except (OSError, TypeError):
+        source = ""
+    parameters = "" if _has_default_repr(mechanism) or inspect.isroutine(mechanism) else repr(mechanism)
+    text = "\n".join([getattr(kind, "__module__", ""), getattr(kind, "__qualname__", ""), source, parameters])
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _has_default_repr(value: Any) -> bool:
+    """Whether a value prints as its type and address, which says nothing of its parameters."""
+    return " at 0x" in repr(value)
+
+
+def _keywords(function: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
+    """The recognised parameters of a function behind its first, as (name, role)."""
+    name = getattr(function, "__qualname__", type(function).__name__)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ()  # a builtin without a signature: called with the data alone
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
+    if not positional:
+        raise UsageError(f"{name} must take the data as its first parameter, got no positional parameter.")
+    found: list[tuple[str, str]] = []
+    for parameter in parameters[1:]:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        role = (
+            "size" if parameter.name in SIZE_NAMES
+            else "generator" if parameter.name in GENERATOR_NAMES
+            else "seed" if parameter.name in SEED_NAMES
+            else ""
+        )
+        if role and parameter.kind is not parameter.POSITIONAL_ONLY:
+            found.append((parameter.name, role))
+        elif parameter.default is parameter.empty:
+            known = ", ".join((*SIZE_NAMES, *GENERATOR_NAMES, *SEED_NAMES))
+            raise UsageError(
+                f"parameters of {name} behind the data must be named {known} or have a default, "
+                f"got {parameter.name!r}. Wrap it in a function of the data."
+            )
+    return tuple(found)

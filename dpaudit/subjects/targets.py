@@ -1,0 +1,227 @@
+"""Targets: how the command line names a subject, or a function that returns pairs, in Python code.
+
+    package.module:attribute     a module that can be imported; the current folder comes first
+    path/file.py:attribute       a file; its folder comes first, then the current folder
+
+The attribute may be dotted. Importing runs the code, as `python` would.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import importlib
+import importlib.util
+import os
+import re
+import sys
+import sysconfig
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.parsing import parse_pairs
+from dpaudit.subjects.callables import Subject, as_subject
+
+FORMS = "package.module:attribute or path/file.py:attribute"
+NAMES_SHOWN = 8  # of a module, where none is close to the one that was asked for
+_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def resolve_target(text: str) -> Subject:
+    """The subject that a target names, with the text as its `target`.
+
+    Parameters
+    ----------
+    text : str
+        `package.module:attribute` or `path/file.py:attribute`.
+
+    Raises
+    ------
+    UsageError
+        If the text has neither form, there is no such module, file or attribute, its import raises, or the attribute
+        is no mechanism.
+
+    Examples
+    --------
+    >>> resolve_target("statistics:fmean").interface
+    'f(data)'
+    """
+    if text.startswith("exec:"):
+        raise UsageError(f"target must be {FORMS}, got {text!r}. Command lines are not supported in this version.")
+    value = _load("target", text)
+    if isinstance(value, type):
+        name = value.__name__
+        raise UsageError(
+            f"target must be an instance or a function, got the class {name} at {text!r}. "
+            f"Instantiate it in the module, for example `mechanism = {name}(...)`, and name that."
+        )
+    try:
+        return dataclasses.replace(as_subject(value, target=text), target=text)
+    except UsageError as error:
+        raise UsageError(f"{error} (at {text!r})") from error
+
+
+def resolve_pairs(text: str) -> list[Pair]:
+    """The pairs that a text names: those that a function of Python code returns, or what `parse_pairs` reads.
+
+    Parameters
+    ----------
+    text : str
+        `module:function` or `path/file.py:function`, called without arguments; else a form of `parse_pairs`.
+
+    Raises
+    ------
+    UsageError
+        If the function cannot be found or raises, what it returns is no list of pairs, or the text cannot be read.
+
+    Examples
+    --------
+    >>> [pair.id for pair in resolve_pairs("0,1; 1,2")]
+    ['0|1', '1|2']
+    """
+    if not is_python_pairs(text):
+        return parse_pairs(text)
+    value = _load("pairs", text)
+    try:
+        # The list is made here, so that what a generator raises is caught as well.
+        entries = list(value()) if callable(value) else list(value)
+    except (Exception, SystemExit) as error:
+        raise UsageError(
+            f"pairs must be a function without arguments that returns pairs, got {_what_raised(error)} at {text!r}."
+        ) from error
+    try:
+        return as_pairs(entries)
+    except UsageError as error:
+        raise UsageError(f"{error} (at {text!r})") from error
+
+
+def is_python_pairs(text: str) -> bool:
+    """Whether a text for pairs names Python code; no JSON value ends in a colon and a name outside of quotes."""
+    location, colon, attribute = text.strip().rpartition(":")
+    is_location = location.endswith(".py") or _DOTTED.fullmatch(location) is not None
+    return bool(colon) and is_location and _DOTTED.fullmatch(attribute) is not None
+
+
+def _load(argument: str, text: str) -> Any:
+    """The object that `location:attribute` names."""
+    location, colon, attribute = text.strip().rpartition(":")
+    if not colon or not location or not attribute:
+        raise UsageError(f"{argument} must be {FORMS}, got {text!r}. Put a ':' between the module and the attribute.")
+    if not _DOTTED.fullmatch(attribute):
+        raise UsageError(f"{argument} must be {FORMS}, got {text!r}: {attribute!r} is no name of an attribute.")
+    is_file = location.endswith(".py") or "/" in location or os.sep in location
+    if is_file:
+        path = _existing_file(argument, location, text)
+        _make_importable([str(path.parent), os.getcwd()])
+    else:
+        if not _DOTTED.fullmatch(location):
+            raise UsageError(f"{argument} must be {FORMS}, got {text!r}: {location!r} is no name of a module.")
+        _make_importable([os.getcwd()])
+    try:
+        value: Any = _import_file(path) if is_file else importlib.import_module(location)
+    except (Exception, SystemExit) as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if not is_file and missing and f"{location}.".startswith(f"{missing}."):
+            raise UsageError(
+                f"{argument} must name a module that can be imported, got {location!r} at {text!r} ({error}). "
+                f"Run dpaudit from the folder that holds it, or name its file."
+            ) from error
+        raise UsageError(
+            f"{argument} must name a module that imports without an error, got {_what_raised(error)} at {text!r}."
+        ) from error
+    for part in attribute.split("."):
+        value = _attribute(argument, value, part, text)
+    return value
+
+
+def _existing_file(argument: str, location: str, text: str) -> Path:
+    if not location.endswith(".py"):
+        raise UsageError(f"{argument} must name a file that ends in .py, got {location!r} at {text!r}.")
+    path = Path(location)
+    if not path.is_file():
+        raise UsageError(f"{argument} must name an existing file, got {location!r} at {text!r}.")
+    return path.resolve()
+
+
+def _make_importable(folders: list[str]) -> None:
+    """Put the folders in front of the import path, in this order; those that are on it already stay where they are."""
+    sys.path[:0] = [folder for folder in dict.fromkeys(folders) if folder not in sys.path]
+    importlib.invalidate_caches()
+
+
+def _import_file(path: Path) -> ModuleType:
+    """The module of a file: under its own name, as its neighbours would import it, unless another one has the name."""
+    name = path.stem
+    known = sys.modules.get(name)
+    if known is not None and _origin(known) == path:
+        return known
+    if known is None and name.isidentifier():
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None and Path(spec.origin).resolve() == path:
+            return importlib.import_module(name)
+    name = f"{name}_{hashlib.sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # the path ends in .py
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    _send_by_value(module)
+    return module
+
+
+def _origin(module: ModuleType) -> Path | None:
+    file = getattr(module, "__file__", None)
+    return Path(file).resolve() if file else None
+
+
+def _send_by_value(module: ModuleType) -> None:
+    """Let workers get the module's functions whole: they could not import a module of this name."""
+    from joblib.externals import cloudpickle
+
+    cloudpickle.register_pickle_by_value(module)
+
+
+def _attribute(argument: str, value: Any, name: str, text: str) -> Any:
+    """`value.name`, or an error that names attributes that are close to it."""
+    try:
+        return getattr(value, name)
+    except AttributeError as error:
+        names = [known for known in dir(value) if not known.startswith("_")]
+        close = difflib.get_close_matches(name, names)
+        if close:
+            hint = f"Did you mean {' or '.join(repr(known) for known in close)}?"
+        else:
+            own = [known for known in names if not isinstance(getattr(value, known, None), ModuleType)][:NAMES_SHOWN]
+            hint = f"It has {', '.join(own)}." if own else "It has no public attributes."
+        where = getattr(value, "__name__", type(value).__name__)
+        raise UsageError(f"{argument} must name an attribute of {where}, got {name!r} at {text!r}. {hint}") from error
+    except Exception as error:
+        raise UsageError(f"{argument} must be readable, got {_what_raised(error)} at {text!r}.") from error
+
+
+def _what_raised(error: BaseException) -> str:
+    """An exception of the user's code on one line: its type, its text, and the file and line where it came from."""
+    described = " ".join(f"{type(error).__qualname__}: {error}".split()).removesuffix(":").removesuffix(".")
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"SyntaxError: {error.msg} at {error.filename}, line {error.lineno}"
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<frozen") and frame.filename != __file__
+    ]  # fmt: skip
+    libraries = tuple({sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "purelib", "platlib")})
+    own = [frame for frame in frames if not frame.filename.startswith(libraries)]
+    if not own and not frames:
+        return described
+    place = (own or frames)[-1]
+    return f"{described} at {place.filename}, line {place.lineno}"
