@@ -35,9 +35,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.pairs import short_form
 
 FloatArray = NDArray[np.float64]
 REPORT_DELTA = 1e-6  # where a claim has no delta of its own, epsilon is reported at this one
+LARGEST_EPSILON = 700.0  # nats; e^epsilon stays below the largest double, and a profile is asked no further out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,14 +90,30 @@ def number(name: str, value: Any, condition: str, is_good: Callable[[float], boo
     """`value` as a float, or one clear `UsageError` that names the argument, the condition and what was given."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise UsageError(f"{name} must be {condition}, got {value!r}.")
-    result = float(value)
+    try:
+        result = float(value) + 0.0  # -0.0 becomes 0.0, so that equal claims print alike
+    except OverflowError:
+        raise UsageError(f"{name} must be {condition}, got a number above the largest double.") from None
     if not is_good(result):
         raise UsageError(f"{name} must be {condition}, got {value!r}.")
     return result
 
 
+def number_text(value: float) -> str:
+    """The shortest text that reads back as the same double, without a trailing `.0`: `1`, `0.1`, `1e-06`, `inf`."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def _is_budget(value: float) -> bool:
     return value >= 0.0  # False for NaN; infinity is legal: "not asked"
+
+
+def _delta(delta: float) -> float:
+    return number("delta", delta, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
+
+
+def _epsilon(epsilon: float) -> float:
+    return number("epsilon", epsilon, "in [0, inf]", _is_budget)
 
 
 class Claim(ABC):
@@ -134,7 +152,7 @@ class Claim(ABC):
 
     @abstractmethod
     def epsilon_at(self, delta: float) -> float:
-        """The smallest epsilon for which the claim promises (epsilon, delta)-DP; inf if there is none.
+        """The smallest epsilon for which the claim promises (epsilon, delta)-DP, delta in [0, 1]; inf if there is none.
 
         Exact for hockey-stick families; a valid, not always tight, conversion for Renyi families.
         """
@@ -167,7 +185,7 @@ class Claim(ABC):
         return ()
 
     def inequality(self, at: float = 0.0) -> Inequality:
-        """One inequality of the claim: the line at anchor `at`, or the Renyi inequality of order `at`."""
+        """One inequality of the claim: the line at anchor `at` >= 0, or the Renyi inequality of order `at`."""
         value = np.array([self.value])
         if self.family == "renyi":
             return RenyiInequality(at, float(self.renyi_epsilons(value, at)[0]))
@@ -205,8 +223,8 @@ class ApproxDP(Claim):
     parameter: ClassVar[str] = "epsilon"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, "in [0, inf]", _is_budget))
-        object.__setattr__(self, "delta", number("delta", self.delta, "in [0, 1]", lambda v: 0.0 <= v <= 1.0))
+        object.__setattr__(self, "epsilon", _epsilon(self.epsilon))
+        object.__setattr__(self, "delta", _delta(self.delta))
 
     @property
     def value(self) -> float:
@@ -216,9 +234,10 @@ class ApproxDP(Claim):
         return dataclasses.replace(self, epsilon=value)
 
     def __str__(self) -> str:
-        return f"eps={self.epsilon:g}" + (f",delta={self.delta:g}" if self.delta else "")
+        return f"eps={number_text(self.epsilon)},delta={number_text(self.delta)}"
 
     def epsilon_at(self, delta: float) -> float:
+        delta = _delta(delta)
         if delta >= 1.0:
             return 0.0
         if delta < self.delta:
@@ -232,6 +251,7 @@ class ApproxDP(Claim):
         return max(0.0, self.epsilon + math.log(rest)) if rest > 0.0 else 0.0
 
     def profile(self, epsilon: float) -> float:
+        epsilon = _epsilon(epsilon)
         if math.isinf(self.epsilon):
             return 1.0
         gap = max(0.0, -math.expm1(epsilon - self.epsilon)) / (1.0 + math.exp(-self.epsilon))
@@ -260,6 +280,9 @@ class PureDP(ApproxDP):
     """
 
     delta: float = dataclasses.field(default=0.0, init=False)
+
+    def __str__(self) -> str:
+        return f"eps={number_text(self.epsilon)}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -292,17 +315,22 @@ class GaussianDP(Claim):
         return dataclasses.replace(self, mu=value)
 
     def __str__(self) -> str:
-        return f"mu={self.mu:g}"
+        return f"mu={number_text(self.mu)}"
 
     @property
     def report_delta(self) -> float:
         return REPORT_DELTA
 
     def epsilon_at(self, delta: float) -> float:
-        return epsilon_of_profile(self.profile, delta) if math.isfinite(self.mu) else (0.0 if delta >= 1 else math.inf)
+        delta = _delta(delta)
+        if math.isinf(self.mu):
+            return 0.0 if delta >= 1.0 else math.inf
+        if delta == 0.0:  # no epsilon is enough; the profile reaches 0 far out only because doubles underflow
+            return 0.0 if self.mu == 0.0 else math.inf
+        return epsilon_of_profile(self.profile, delta)
 
     def profile(self, epsilon: float) -> float:
-        return float(gaussian_profile(np.array([self.mu]), epsilon)[0])
+        return float(gaussian_profile(np.array([self.mu]), _epsilon(epsilon))[0])
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)
@@ -319,7 +347,8 @@ class ProfileClaim(Claim):
     Parameters
     ----------
     function : callable
-        epsilon >= 0 (float) to delta in [0, 1]; must not increase (checked on a grid of 65 points up to 64 nats).
+        epsilon in [0, 700] nats (float) to delta in [0, 1]; must not increase (checked on a grid of 65 points). Beyond
+        700 nats its value at 700 is used: the weaker promise, since the function does not increase.
     name : str, optional
         How the claim is printed.
     scale : float, optional
@@ -328,7 +357,7 @@ class ProfileClaim(Claim):
     Raises
     ------
     UsageError
-        If the function leaves [0, 1], returns NaN or increases on the grid.
+        If the function raises, leaves [0, 1], returns NaN or increases on the grid.
 
     Examples
     --------
@@ -347,8 +376,8 @@ class ProfileClaim(Claim):
         if not callable(self.function):
             raise UsageError(f"function must be a callable from epsilon to delta, got {self.function!r}.")
         previous = 1.0
-        for epsilon in np.concatenate([[0.0], np.geomspace(0.01, 64.0, 64)]):
-            delta = number(f"function({epsilon:g})", self.function(float(epsilon)), "in [0, 1]", lambda v: 0 <= v <= 1)
+        for epsilon in [0.0, *np.geomspace(0.01, LARGEST_EPSILON, 64).tolist()]:
+            delta = self._delta_at_scale(1.0, epsilon)
             if delta > previous + 1e-12:  # rounding of a profile computed in double precision
                 raise UsageError(f"function must not increase, got {delta!r} at {epsilon:g} after {previous!r}.")
             previous = delta
@@ -361,26 +390,35 @@ class ProfileClaim(Claim):
         return dataclasses.replace(self, scale=value)
 
     def __str__(self) -> str:
-        return self.name + ("" if self.scale == 1.0 else f" (scale {self.scale:g})")
+        return self.name + ("" if self.scale == 1.0 else f" (scale {number_text(self.scale)})")
 
     @property
     def report_delta(self) -> float:
         return REPORT_DELTA
 
     def epsilon_at(self, delta: float) -> float:
-        return epsilon_of_profile(self.profile, delta)
+        return epsilon_of_profile(self.profile, _delta(delta))
 
     def profile(self, epsilon: float) -> float:
-        return self._delta(self.scale, epsilon)
+        return self._delta_at_scale(self.scale, _epsilon(epsilon))
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)
-        return np.full_like(values, anchor), np.array([self._delta(scale, anchor) for scale in values.tolist()])
+        return np.full_like(values, anchor), np.array(
+            [self._delta_at_scale(scale, anchor) for scale in values.tolist()]
+        )
 
-    def _delta(self, scale: float, epsilon: float) -> float:
-        if scale == 0.0:  # the limit of a shrinking scale: only the profile's value at 0 and its tail are left
-            return float(self.function(0.0)) if epsilon == 0.0 else 0.0
-        return float(self.function(epsilon / scale if math.isfinite(scale) else 0.0))
+    def _delta_at_scale(self, scale: float, epsilon: float) -> float:
+        # At scale 0 what is left is the value at 0 and the tail; an infinite scale keeps only the value at 0.
+        if epsilon == 0.0 or math.isinf(scale):
+            at = 0.0
+        else:
+            at = min(epsilon / scale, LARGEST_EPSILON) if scale > 0.0 else LARGEST_EPSILON
+        try:
+            delta = self.function(at)
+        except ArithmeticError as error:
+            raise UsageError(f"function must be defined in [0, 700] nats, got {error!r} at {at:g}.") from error
+        return number(f"function({at:g})", delta, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -407,7 +445,7 @@ class RenyiDP(Claim):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", number("order", self.order, "in (1, inf)", lambda v: 1.0 < v < math.inf))
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, "in [0, inf]", _is_budget))
+        object.__setattr__(self, "epsilon", _epsilon(self.epsilon))
 
     @property
     def value(self) -> float:
@@ -417,7 +455,7 @@ class RenyiDP(Claim):
         return dataclasses.replace(self, epsilon=value)
 
     def __str__(self) -> str:
-        return f"order={self.order:g},rdp={self.epsilon:g}"
+        return f"order={number_text(self.order)},rdp={number_text(self.epsilon)}"
 
     @property
     def report_delta(self) -> float:
@@ -425,11 +463,14 @@ class RenyiDP(Claim):
 
     def epsilon_at(self, delta: float) -> float:
         """By Mironov's conversion epsilon + log(1/delta) / (order - 1); valid, not tight."""
-        if delta >= 1.0:
+        delta = _delta(delta)
+        if delta >= 1.0 or self.epsilon == 0.0:  # a divergence of 0 says that the two laws are equal
             return 0.0
-        return self.epsilon + math.log(1.0 / delta) / (self.order - 1.0) if delta > 0.0 else math.inf
+        return self.epsilon - math.log(delta) / (self.order - 1.0) if delta > 0.0 else math.inf
 
     def renyi_epsilons(self, values: FloatArray, order: float) -> FloatArray:
+        # Validity: the divergence does not decrease with the order, so the promise covers every smaller order too.
+        number("order", order, f"in (1, {number_text(self.order)}]", lambda value: 1.0 < value <= self.order)
         return np.asarray(values, dtype=float)
 
     @property
@@ -467,7 +508,7 @@ class ZeroConcentratedDP(Claim):
         return dataclasses.replace(self, rho=value)
 
     def __str__(self) -> str:
-        return f"rho={self.rho:g}"
+        return f"rho={number_text(self.rho)}"
 
     @property
     def report_delta(self) -> float:
@@ -475,13 +516,13 @@ class ZeroConcentratedDP(Claim):
 
     def epsilon_at(self, delta: float) -> float:
         """By Bun and Steinke's conversion rho + 2 sqrt(rho log(1/delta)); valid, not tight."""
-        if delta >= 1.0:
+        delta = _delta(delta)
+        if delta >= 1.0 or self.rho == 0.0:
             return 0.0
-        if delta == 0.0:
-            return 0.0 if self.rho == 0.0 else math.inf
-        return self.rho + 2.0 * math.sqrt(self.rho * math.log(1.0 / delta))
+        return self.rho + 2.0 * math.sqrt(self.rho) * math.sqrt(-math.log(delta)) if delta > 0.0 else math.inf
 
     def renyi_epsilons(self, values: FloatArray, order: float) -> FloatArray:
+        number("order", order, "in (1, inf)", lambda value: 1.0 < value < math.inf)
         return np.asarray(values, dtype=float) * order
 
     @property
@@ -547,13 +588,15 @@ class MetricDP(Claim):
 
     def __str__(self) -> str:
         name = getattr(self.metric, "name", None) or type(self.metric).__name__
-        return f"metric={name}" + ("" if self.on == "inputs" else " on records")
+        return f"metric={name}" + ("" if self.on == "inputs" else ",on=records")
 
     def for_pair(self, x: Any, x_prime: Any) -> PureDP:
         if self.on == "inputs":
             return PureDP(self._distance(x, x_prime))
-        if not isinstance(x, Sequence | np.ndarray) or not isinstance(x_prime, Sequence | np.ndarray):
-            raise UsageError(f"inputs must be sequences of records for a metric on records, got {x!r} and {x_prime!r}.")
+        for data in (x, x_prime):
+            if not isinstance(data, Sequence) and not (isinstance(data, np.ndarray) and data.ndim > 0):
+                shown = short_form(data)
+                raise UsageError(f"inputs must be sequences of records for a metric on records, got {shown}.")
         if len(x) != len(x_prime):
             raise UsageError(
                 f"inputs must have the same number of records for a metric on records, got {len(x)} and {len(x_prime)}."
@@ -561,33 +604,43 @@ class MetricDP(Claim):
         return PureDP(sum((self._distance(u, v) for u, v in zip(x, x_prime, strict=True)), start=0.0))
 
     def _distance(self, u: Any, v: Any) -> float:
-        return number(f"metric({u!r}, {v!r})", self.metric(u, v), "a budget in [0, inf] nats", _is_budget)
+        name = f"metric({short_form(u)}, {short_form(v)})"
+        return number(name, self.metric(u, v), "a budget in [0, inf] nats", _is_budget)
 
 
 def gaussian_profile(mu: FloatArray, epsilon: float) -> FloatArray:
     """Privacy profile of mu-Gaussian DP at one epsilon >= 0, for each mu in [0, inf].
 
-    delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2), computed in logarithms; the relative error is
-    below 1e-9 where delta exceeds 1e-12. Never negative. Source: Dong, Roth and Su (2019), corollary 1.
+    delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2), computed in logarithms; absolute error below
+    1e-12, and never negative. Source: Dong, Roth and Su (2019), corollary 1.
     """
     mu = np.asarray(mu, dtype=float)
-    safe = np.where((mu > 0.0) & np.isfinite(mu), mu, 1.0)
-    first = special.log_ndtr(-epsilon / safe + safe / 2.0)
-    second = epsilon + special.log_ndtr(-epsilon / safe - safe / 2.0)
+    # Below 1e-150 (or at an infinite epsilon) both logarithms are -inf and their difference is not a number; there
+    # delta is 0 to double precision, except at epsilon = 0, where it is below mu.
+    is_regular = (mu > 1e-150) & np.isfinite(mu) & (epsilon < math.inf)
+    safe = np.where(is_regular, mu, 1.0)
+    at = min(epsilon, 1e300)
+    with np.errstate(over="ignore"):
+        ratio = at / safe
+        first = special.log_ndtr(np.maximum(-ratio + safe / 2.0, -1e150))
+        second = at + special.log_ndtr(np.maximum(-ratio - safe / 2.0, -1e150))
     delta = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
-    return np.where(mu == 0.0, 0.0, np.where(np.isinf(mu), 1.0, delta))
+    return np.where(np.isinf(mu), 1.0, np.where(is_regular, delta, 0.0))
 
 
 def epsilon_of_profile(profile: Callable[[float], float], delta: float) -> float:
-    """The smallest epsilon >= 0 with profile(epsilon) <= delta, rounded up within 1e-9 relative; inf above 700 nats."""
+    """The smallest epsilon in [0, 700] with profile(epsilon) <= delta; inf if there is none.
+
+    Rounded up, by at most 1e-9 of itself or 1e-12, whichever is more.
+    """
     if profile(0.0) <= delta:
         return 0.0
     low, high = 0.0, 1.0
     while profile(high) > delta:
-        low, high = high, 2.0 * high
-        if high > 700.0:
+        if high >= LARGEST_EPSILON:
             return math.inf
-    while high - low > 1e-9 * high:
+        low, high = high, min(2.0 * high, LARGEST_EPSILON)
+    while high - low > max(1e-9 * high, 1e-12):  # the floor ends the search where a profile jumps at 0
         middle = 0.5 * (low + high)
         low, high = (middle, high) if profile(middle) > delta else (low, middle)
     return high

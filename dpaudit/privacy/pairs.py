@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpaudit.errors import UsageError
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,17 +41,16 @@ class Pair:
     def __post_init__(self) -> None:
         object.__setattr__(self, "x_id", self.x_id or short_form(self.x))
         object.__setattr__(self, "x_prime_id", self.x_prime_id or short_form(self.x_prime))
-        object.__setattr__(self, "id", self.id or f"{self.x_id}|{self.x_prime_id}")
+        object.__setattr__(self, "id", self.id or _default_id(self))
 
 
 def short_form(value: Any, width: int = 40) -> str:
     """A one-line name of an input, at most `width` characters: never an object's address."""
-    if isinstance(value, np.ndarray):
-        text = np.array2string(value, threshold=6, precision=6, separator=",").replace("\n", "")
-    elif type(value).__repr__ is object.__repr__:
-        text = type(value).__qualname__
+    if isinstance(value, np.ndarray) and value.ndim:
+        text = np.array2string(value, threshold=6, precision=6, separator=",")
     else:
-        text = " ".join(repr(value).split())
+        text = repr(value.item() if isinstance(value, np.generic | np.ndarray) else value)
+    text = " ".join(_ADDRESS.sub("", text).split())
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -65,32 +67,74 @@ def as_pairs(pairs: Iterable[Any]) -> list[Pair]:
     >>> [pair.id for pair in as_pairs([(0.0, 1.0), (0.0, 1.0)])]
     ['0.0|1.0', '0.0|1.0#2']
     """
-    result: list[Pair] = []
-    seen: dict[str, int] = {}
     try:
         entries = list(pairs)
     except TypeError:
-        raise UsageError(f"pairs must be a list of (x, x_prime), got {pairs!r}.") from None
-    for position, entry in enumerate(entries):
-        if isinstance(entry, Pair):
-            pair = entry
-        elif isinstance(entry, Sequence | np.ndarray) and not isinstance(entry, str | bytes) and len(entry) == 2:
-            pair = Pair(entry[0], entry[1])
-        else:
-            raise UsageError(f"pairs must be a list of (x, x_prime), got {entry!r} at position {position}.")
-        count = seen[pair.id] = seen.get(pair.id, 0) + 1
-        result.append(pair if count == 1 else dataclasses.replace(pair, id=f"{pair.id}#{count}"))
-    if not result:
+        raise UsageError(f"pairs must be a list of (x, x_prime), got {short_form(pairs)}.") from None
+    if not entries:
         raise UsageError("pairs must name at least one pair of inputs, got none.")
+    result = [_as_pair(entry, position) for position, entry in enumerate(entries)]
+    given: dict[str, int] = {}
+    for position, pair in enumerate(result):
+        if pair.id != _default_id(pair) and given.setdefault(pair.id, position) != position:
+            raise UsageError(
+                f"pairs must have unique ids, got {pair.id!r} at positions {given[pair.id]} and {position}."
+            )
+    taken = set(given)
+    for position, pair in enumerate(result):
+        if pair.id in given:
+            continue
+        name, count = pair.id, 1
+        while name in taken:
+            count += 1
+            name = f"{pair.id}#{count}"
+        taken.add(name)
+        result[position] = pair if count == 1 else dataclasses.replace(pair, id=name)
     return result
 
 
+def _default_id(pair: Pair) -> str:
+    return f"{pair.x_id}|{pair.x_prime_id}"
+
+
+def _as_pair(entry: Any, position: int) -> Pair:
+    if isinstance(entry, Pair):
+        return entry
+    is_sequence = isinstance(entry, Sequence) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
+    if not is_sequence or isinstance(entry, str | bytes) or len(entry) != 2:
+        raise UsageError(f"pairs must be a list of (x, x_prime), got {short_form(entry)} at position {position}.")
+    return Pair(entry[0], entry[1])
+
+
 def all_pairs(inputs: Sequence[Any], ids: Sequence[str] | None = None) -> list[Pair]:
-    """Every unordered pair of different positions of `inputs`: n (n - 1) / 2 pairs."""
+    """Every unordered pair of different positions of `inputs`: n (n - 1) / 2 pairs.
+
+    Parameters
+    ----------
+    inputs : sequence
+        At least two inputs.
+    ids : sequence of str, optional
+        A unique name for each input; their short form by default.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than two inputs, or the ids are not as many or not unique.
+
+    Examples
+    --------
+    >>> [pair.id for pair in all_pairs([0, 1, 2], ids=["a", "b", "c"])]
+    ['a|b', 'a|c', 'b|c']
+    """
+    if len(inputs) < 2:
+        raise UsageError(f"inputs must be at least two, got {len(inputs)}.")
     names = list(ids) if ids is not None else [short_form(value) for value in inputs]
     if len(names) != len(inputs):
         raise UsageError(f"ids must be as many as inputs, got {len(names)} ids for {len(inputs)} inputs.")
+    if ids is not None and len(set(names)) < len(names):
+        repeated = next(name for position, name in enumerate(names) if name in names[:position])
+        raise UsageError(f"ids must be unique, got {repeated!r} twice.")
     return as_pairs(
-        Pair(inputs[i], inputs[j], f"{names[i]}|{names[j]}", names[i], names[j])
+        Pair(inputs[i], inputs[j], x_id=names[i], x_prime_id=names[j])
         for i, j in itertools.combinations(range(len(inputs)), 2)
     )

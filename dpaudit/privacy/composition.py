@@ -1,0 +1,255 @@
+"""Composition arithmetic: the claim that several mechanisms keep together, or that one keeps for a group.
+
+Conventions
+-----------
+* `compose` is sequential composition: the mechanisms run on the same input with independent randomness, and all
+  outputs are seen. Each family has its own rule; families are never mixed silently. `to_approx`, `to_zcdp` and
+  `to_renyi` are the documented conversions; each is valid, and says whether it is tight.
+* `group` is group privacy: the claim for two inputs that a chain of k pairs joins, each of which keeps the claim.
+* Sums are taken in double precision, exactly rounded (`math.fsum`) where they are sums of budgets.
+
+Source: DX-F1.2 and DX-F1.3 of `papers/dx-linear-queries.md` (metric claims); Dwork and Roth (2014), theorem 3.16
+(basic composition); Bun and Steinke (2016), arXiv:1605.02065, propositions 1.4, 1.7 and 1.9 (zCDP); Mironov (2017),
+arXiv:1702.07476, propositions 1 and 2 (RDP); Dong, Roth and Su (2019), arXiv:1905.02383, section 2.5 and corollary 3.3
+(Gaussian DP).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import (
+    ApproxDP,
+    Claim,
+    GaussianDP,
+    MetricDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+    number,
+    number_text,
+)
+from dpaudit.privacy.metrics import SumMetric, scaled
+
+
+def compose(claims: Iterable[Claim]) -> Claim:
+    """The claim that mechanisms keep together when they run on the same input, one claim a mechanism.
+
+    Pure: epsilons add. Approximate, or pure and approximate: epsilons and deltas add (basic composition; valid, not
+    tight). zCDP: rhos add. Renyi of one order: epsilons add. Gaussian: mu is the root of the sum of squares (tight).
+    Metric, all on inputs or all on records: the metrics add, pair by pair.
+
+    Parameters
+    ----------
+    claims : iterable of Claim
+        At least one.
+
+    Returns
+    -------
+    Claim
+        Of the family of its parts; a single claim is returned as it is.
+
+    Raises
+    ------
+    UsageError
+        If there is no claim, or no rule for the families together.
+
+    Examples
+    --------
+    >>> str(compose([PureDP(0.5), ApproxDP(1.0, 0.01)]))
+    'eps=1.5,delta=0.01'
+    >>> compose([GaussianDP(3.0), GaussianDP(4.0)])
+    GaussianDP(mu=5.0)
+    """
+    parts = list(claims)
+    for position, claim in enumerate(parts):
+        if not isinstance(claim, Claim):
+            raise UsageError(f"claims must be claims, got {claim!r} at position {position}.")
+    if not parts:
+        raise UsageError("claims must be at least one, got none.")
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(claim, PureDP) for claim in parts):
+        return PureDP(math.fsum(claim.value for claim in parts))
+    if all(isinstance(claim, ApproxDP) for claim in parts):
+        delta = min(1.0, math.fsum(claim.delta for claim in parts))
+        return ApproxDP(math.fsum(claim.value for claim in parts), delta)
+    if all(isinstance(claim, ZeroConcentratedDP) for claim in parts):
+        return ZeroConcentratedDP(math.fsum(claim.value for claim in parts))
+    if all(isinstance(claim, GaussianDP) for claim in parts):
+        return GaussianDP(math.hypot(*(claim.value for claim in parts)))
+    if all(isinstance(claim, RenyiDP) for claim in parts):
+        return _composed_renyi(cast("list[RenyiDP]", parts))
+    if all(isinstance(claim, MetricDP) for claim in parts):
+        return _composed_metrics(cast("list[MetricDP]", parts))
+    kinds = sorted({type(claim).__name__ for claim in parts})
+    raise UsageError(
+        f"claims must be of families with one composition rule, got {' and '.join(kinds)}. "
+        "Convert them first: to_zcdp, to_renyi or to_approx, or a MetricDP with a DiscreteMetric for a PureDP."
+    )
+
+
+def group(claim: Claim, k: int) -> Claim:
+    """The claim for two inputs that are k steps apart, where each step keeps `claim`.
+
+    Pure: k epsilon (tight). Approximate: k epsilon and delta (e^(k epsilon) - 1) / (e^epsilon - 1), the sum of
+    delta e^(i epsilon) over i < k. zCDP: k^2 rho (proposition 1.9). Gaussian: k mu (tight). Renyi, for k = 2^c with
+    order >= 2^(c+1): order / k and 3^c epsilon (Mironov's proposition 2). Metric on inputs: k times the metric, for
+    steps that each have the metric's budget (DX-F1.3). Metric on records: the claim itself, as it adds up the records
+    that differ already.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of one of these families.
+    k : int
+        Number of steps, at least 1.
+
+    Raises
+    ------
+    UsageError
+        If k is no whole number from 1, or the family has no rule for it.
+
+    Examples
+    --------
+    >>> group(ZeroConcentratedDP(0.5), 3)
+    ZeroConcentratedDP(rho=4.5)
+    >>> group(ApproxDP(0.0, 0.001), 4)
+    ApproxDP(epsilon=0.0, delta=0.004)
+    """
+    if isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 1:
+        raise UsageError(f"k must be a whole number of at least 1, got {k!r}.")
+    steps = int(k)
+    if steps == 1:
+        return claim
+    if isinstance(claim, PureDP):
+        return PureDP(steps * claim.epsilon)
+    if isinstance(claim, ApproxDP):
+        return ApproxDP(steps * claim.epsilon, _group_delta(claim, steps))
+    if isinstance(claim, ZeroConcentratedDP):
+        return ZeroConcentratedDP(steps * steps * claim.rho)
+    if isinstance(claim, GaussianDP):
+        return GaussianDP(steps * claim.mu)
+    if isinstance(claim, MetricDP):
+        return claim if claim.on == "records" else MetricDP(scaled(claim.metric, steps), on="inputs")
+    if isinstance(claim, RenyiDP):
+        doublings = steps.bit_length() - 1
+        if steps != 2**doublings or claim.order < 2 * steps:
+            largest = number_text(claim.order)
+            raise UsageError(f"k must be a power of 2, at most half the Renyi order {largest}, got {steps}.")
+        return RenyiDP(claim.order / steps, 3.0**doublings * claim.epsilon)
+    raise UsageError(f"claim must be of a family with a rule for groups, got {claim} ({type(claim).__name__}).")
+
+
+def to_approx(claim: Claim, delta: float) -> ApproxDP:
+    """The (epsilon, delta)-DP that a claim implies at a delta; tight for hockey-stick families, valid for Renyi ones.
+
+    Parameters
+    ----------
+    claim : Claim
+        Not a `MetricDP`: take its `for_pair` first.
+    delta : float
+        In [0, 1].
+
+    Raises
+    ------
+    UsageError
+        If delta is out of range, or the claim depends on the pair.
+
+    Examples
+    --------
+    >>> to_approx(ZeroConcentratedDP(0.5), delta=1e-6).epsilon <= 5.757
+    True
+    """
+    return ApproxDP(claim.epsilon_at(delta), delta)
+
+
+def to_zcdp(claim: Claim) -> ZeroConcentratedDP:
+    """The zCDP that a claim implies: epsilon^2 / 2 of a pure claim (valid), mu^2 / 2 of a Gaussian one (tight).
+
+    Raises
+    ------
+    UsageError
+        If the claim is approximate, Renyi of one order, metric or a profile: none of them bounds every order.
+
+    Examples
+    --------
+    >>> to_zcdp(PureDP(1.0))
+    ZeroConcentratedDP(rho=0.5)
+    """
+    if isinstance(claim, ZeroConcentratedDP):
+        return claim
+    if isinstance(claim, PureDP | GaussianDP):
+        return ZeroConcentratedDP(claim.value**2 / 2.0)
+    raise UsageError(f"claim must be pure, Gaussian or zCDP to imply zCDP, got {claim} ({type(claim).__name__}).")
+
+
+def to_renyi(claim: Claim, order: float) -> RenyiDP:
+    """The Renyi DP of one order that a claim implies; tight for pure, Gaussian and zCDP claims.
+
+    Pure: the divergence of randomised response at epsilon. Gaussian: order mu^2 / 2. zCDP: order rho. Renyi of a larger
+    order: its epsilon, as the divergence does not decrease with the order (valid, not tight).
+
+    Parameters
+    ----------
+    claim : Claim
+        Pure, Gaussian, zCDP, or Renyi of at least this order.
+    order : float
+        In (1, inf).
+
+    Raises
+    ------
+    UsageError
+        If the order is out of range, or the claim does not bound it.
+
+    Examples
+    --------
+    >>> to_renyi(ZeroConcentratedDP(0.5), order=2)
+    RenyiDP(order=2.0, epsilon=1.0)
+    """
+    order = number("order", order, "in (1, inf)", lambda value: 1.0 < value < math.inf)
+    if isinstance(claim, PureDP):
+        return RenyiDP(order, _randomised_response_renyi(claim.epsilon, order))
+    if isinstance(claim, GaussianDP | ZeroConcentratedDP):
+        return RenyiDP(order, order * to_zcdp(claim).rho)
+    if isinstance(claim, RenyiDP) and order <= claim.order:
+        return RenyiDP(order, claim.epsilon)
+    raise UsageError(
+        f"claim must be pure, Gaussian, zCDP or Renyi of order at least {number_text(order)} to imply Renyi DP of that "
+        f"order, got {claim} ({type(claim).__name__})."
+    )
+
+
+def _composed_renyi(claims: Sequence[RenyiDP]) -> RenyiDP:
+    orders = sorted({claim.order for claim in claims})
+    if len(orders) > 1:
+        shown = " and ".join(map(number_text, orders))
+        smallest = number_text(orders[0])
+        raise UsageError(f"claims must be of one Renyi order, got {shown}. Convert with to_renyi(claim, {smallest}).")
+    return RenyiDP(orders[0], math.fsum(claim.epsilon for claim in claims))
+
+
+def _composed_metrics(claims: Sequence[MetricDP]) -> MetricDP:
+    if len({claim.on for claim in claims}) > 1:
+        raise UsageError("claims must have their metrics all on inputs or all on records, got both.")
+    return MetricDP(SumMetric(tuple(claim.metric for claim in claims)), on=claims[0].on)
+
+
+def _group_delta(claim: ApproxDP, k: int) -> float:
+    if claim.delta == 0.0 or claim.epsilon == 0.0:
+        return min(1.0, k * claim.delta)
+    if math.isinf(claim.epsilon):
+        return 1.0
+    # The geometric sum in logarithms: (k-1) epsilon + log(1 - e^(-k epsilon)) - log(1 - e^(-epsilon)) never overflows.
+    exponent = (k - 1) * claim.epsilon + math.log(-math.expm1(-k * claim.epsilon) / -math.expm1(-claim.epsilon))
+    return math.exp(min(0.0, math.log(claim.delta) + exponent))
+
+
+def _randomised_response_renyi(epsilon: float, order: float) -> float:
+    """log(p^r q^(1-r) + q^r p^(1-r)) / (r-1) at p/q = e^epsilon and p + q = 1: the largest that epsilon-DP allows."""
+    gap = math.log1p(math.exp(-(2.0 * order - 1.0) * epsilon)) - math.log1p(math.exp(-epsilon))
+    return max(0.0, epsilon + gap / (order - 1.0))

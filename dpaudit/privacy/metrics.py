@@ -1,0 +1,988 @@
+"""d_X metrics: how much may be lost between two inputs, or between two records, in nats.
+
+Conventions
+-----------
+* A metric is called as metric(x, x_prime) and returns a budget in [0, inf]. Zero between different points asks for
+  equal laws; infinity asks nothing.
+* `matrix(points)` returns the budgets between all points, shape (points, points), vectorised where that is possible.
+* `name` is short, for reports; a metric that is scaled or added keeps the names of its parts.
+* The axioms are d(x, x) = 0, symmetry, non-negativity and the triangle inequality (DX-D2). Some families that the
+  papers print break the last one (`BlowfishMetric`; `ValueMetric` with "min" on more than two values, DX-X2). Their
+  least repair is the shortest-path closure: `MatrixMetric.of(metric, points, check_triangle=False).closure()`.
+
+Source: `papers/dx-linear-queries.md`, DX-D2, DX-X1 to DX-X8, DX-D-Blow and DX-D-Smooth.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import FloatArray, number, number_text
+from dpaudit.privacy.pairs import short_form
+
+EARTH_RADIUS_KM = 6371.0088  # mean radius of the WGS 84 ellipsoid, (2a + b) / 3
+TOLERANCE = 1e-9  # relative slack of the axiom checks: distances that were computed in double precision
+
+
+class Metric(ABC):
+    """d_X: a budget in nats for two points. Frozen; compare and print freely."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """A short name for reports."""
+
+    @abstractmethod
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        """The budget between two points, in [0, inf] nats."""
+
+    def matrix(self, points: Sequence[Any]) -> FloatArray:
+        """The budgets between all points, shape (points, points); by default one call an unordered pair."""
+        result = np.zeros((len(points), len(points)))
+        for i in range(len(points)):
+            for j in range(i):
+                result[i, j] = result[j, i] = self(points[i], points[j])
+        return result
+
+
+def _per_unit(name: str, value: Any) -> float:
+    return number(name, value, "in (0, inf)", lambda v: 0.0 < v < math.inf)
+
+
+def _budget(name: str, value: Any) -> float:
+    return number(name, value, "in [0, inf]", lambda v: v >= 0.0)
+
+
+def _coordinates(name: str, value: Any) -> FloatArray:
+    try:
+        result = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} must be one or more coordinates, got {short_form(value)}.") from None
+    if not np.all(np.isfinite(result)):
+        raise UsageError(f"{name} must have finite coordinates, got {short_form(value)}.")
+    return result
+
+
+@dataclasses.dataclass(frozen=True)
+class _NormMetric(Metric):
+    """epsilon per unit, times a norm of the difference of two coordinate vectors."""
+
+    epsilon: float = 1.0
+    norm: ClassVar[Literal["euclidean", "chebyshev"]]
+    label: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _per_unit("epsilon", self.epsilon))
+
+    @property
+    def name(self) -> str:
+        return f"{self.label}({number_text(self.epsilon)})"
+
+    @property
+    def _factor(self) -> float:
+        return self.epsilon
+
+    def _vector(self, name: str, value: Any) -> FloatArray:
+        return _coordinates(name, value)
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        u, v = self._vector("x", x), self._vector("x_prime", x_prime)
+        if u.shape != v.shape:
+            raise UsageError(f"x_prime must have the shape of x, {u.shape}, got {v.shape}.")
+        return self._factor * float(np.linalg.norm((u - v).ravel(), 2 if self.norm == "euclidean" else np.inf))
+
+    def matrix(self, points: Sequence[Any]) -> FloatArray:
+        if len(points) == 0:
+            return np.zeros((0, 0))
+        rows = [self._vector(f"points[{i}]", point).ravel() for i, point in enumerate(points)]
+        for i, row in enumerate(rows):
+            if row.shape != rows[0].shape:
+                raise UsageError(f"points must have one shape, got {row.shape} after {rows[0].shape} at position {i}.")
+        table = np.stack(rows)  # (points, coordinates)
+        return self._factor * np.asarray(cdist(table, table, self.norm))
+
+
+@dataclasses.dataclass(frozen=True)
+class EuclideanMetric(_NormMetric):
+    """epsilon times the Euclidean distance of two points (DX-E4.1: locations, histograms, vectors).
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats per unit of distance, in (0, inf).
+
+    Examples
+    --------
+    >>> EuclideanMetric(0.1)([0.0, 0.0], [3.0, 4.0])
+    0.5
+    """
+
+    norm: ClassVar[Literal["euclidean", "chebyshev"]] = "euclidean"
+    label: ClassVar[str] = "euclidean"
+
+
+@dataclasses.dataclass(frozen=True)
+class SupNormMetric(_NormMetric):
+    """epsilon times the largest absolute difference of two vectors (DX-X6: time series).
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats per unit of difference, in (0, inf).
+
+    Examples
+    --------
+    >>> SupNormMetric(0.5)([1.0, 2.0, 3.0], [1.0, 5.0, 2.0])
+    1.5
+    """
+
+    norm: ClassVar[Literal["euclidean", "chebyshev"]] = "chebyshev"
+    label: ClassVar[str] = "sup-norm"
+
+
+@dataclasses.dataclass(frozen=True)
+class AbsoluteMetric(_NormMetric):
+    """epsilon times the absolute difference of two numbers.
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats per unit of difference, in (0, inf).
+
+    Examples
+    --------
+    >>> AbsoluteMetric(0.5)(1.0, 4.0)
+    1.5
+    """
+
+    norm: ClassVar[Literal["euclidean", "chebyshev"]] = "chebyshev"
+    label: ClassVar[str] = "absolute"
+
+    def _vector(self, name: str, value: Any) -> FloatArray:
+        if np.ndim(value) != 0:
+            raise UsageError(f"{name} must be one number, got {short_form(value)}.")
+        return _coordinates(name, value)
+
+
+@dataclasses.dataclass(frozen=True)
+class DateMetric(_NormMetric):
+    """epsilon |u - u'| / days, for two dates u and u' (DX-X5: generalising dates to periods of `days` days).
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats for two dates that are `days` apart, in (0, inf).
+    days : float
+        Length of the period in days, in (0, inf).
+
+    Points are `datetime.date`, `datetime.datetime` (with a time zone: taken in UTC), `numpy.datetime64` or ISO text.
+
+    Examples
+    --------
+    >>> DateMetric(1.0, days=30)("2024-02-01", datetime.date(2024, 3, 2))
+    1.0
+    """
+
+    days: float = 1.0
+    norm: ClassVar[Literal["euclidean", "chebyshev"]] = "chebyshev"
+    label: ClassVar[str] = "dates"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "days", _per_unit("days", self.days))
+
+    @property
+    def name(self) -> str:
+        return f"dates({number_text(self.epsilon)} per {number_text(self.days)} days)"
+
+    @property
+    def _factor(self) -> float:
+        return self.epsilon / self.days
+
+    def _vector(self, name: str, value: Any) -> FloatArray:
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        try:
+            if not isinstance(value, str | datetime.date | np.datetime64):
+                raise ValueError("not a date")
+            moment = np.array(value, dtype="datetime64[us]")
+        except ValueError:
+            raise UsageError(f"{name} must be a date or ISO text, got {short_form(value)}.") from None
+        if np.isnat(moment):
+            raise UsageError(f"{name} must be a date or ISO text, got {short_form(value)}.")
+        microseconds = int(moment.astype(np.int64))
+        return np.array([microseconds / 86_400e6])  # days
+
+
+@dataclasses.dataclass(frozen=True)
+class GeoMetric(Metric):
+    """Nats per kilometre, times the great-circle distance of two places (DX-E4.3, on the sphere and not on degrees).
+
+    Parameters
+    ----------
+    nats_per_km : float
+        In (0, inf).
+
+    Points are (latitude, longitude) in degrees, latitude in [-90, 90]; the Earth is a sphere of radius 6371.0088 km.
+
+    Examples
+    --------
+    >>> round(GeoMetric(0.01)((48.8566, 2.3522), (52.52, 13.405)), 2)  # Paris to Berlin, 877 km
+    8.77
+    """
+
+    nats_per_km: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nats_per_km", _per_unit("nats_per_km", self.nats_per_km))
+
+    @property
+    def name(self) -> str:
+        return f"geo({number_text(self.nats_per_km)} per km)"
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        u, v = self._radians("x", x), self._radians("x_prime", x_prime)
+        return float(self._distances(u[None], v[None])[0, 0])
+
+    def matrix(self, points: Sequence[Any]) -> FloatArray:
+        rows = np.array([self._radians(f"points[{i}]", point) for i, point in enumerate(points)]).reshape(-1, 2)
+        distances = self._distances(rows, rows)
+        distances = np.maximum(distances, distances.T)  # equal but for the last bit
+        np.fill_diagonal(distances, 0.0)
+        return distances
+
+    @staticmethod
+    def _radians(name: str, place: Any) -> FloatArray:
+        result = _coordinates(name, place)
+        if result.shape != (2,) or abs(result[0]) > 90.0:
+            condition = "(latitude, longitude) in degrees, latitude in [-90, 90]"
+            raise UsageError(f"{name} must be {condition}, got {short_form(place)}.")
+        return np.asarray(np.radians(result))
+
+    def _distances(self, u: FloatArray, v: FloatArray) -> FloatArray:
+        # The angle as atan2(|cross product|, dot product): accurate for near, far and antipodal places alike.
+        lat, other = u[:, None, 0], v[None, :, 0]  # (points, 1) and (1, points)
+        turn = v[None, :, 1] - u[:, None, 1]
+        east = np.cos(other) * np.sin(turn)
+        north = np.cos(lat) * np.sin(other) - np.sin(lat) * np.cos(other) * np.cos(turn)
+        along = np.sin(lat) * np.sin(other) + np.cos(lat) * np.cos(other) * np.cos(turn)
+        return np.asarray(self.nats_per_km * EARTH_RADIUS_KM * np.arctan2(np.hypot(east, north), along))
+
+
+class _PositionMetric(Metric):
+    """A sum over the positions at which two records differ."""
+
+    @abstractmethod
+    def _cost(self, position: int, value: Any, value_prime: Any) -> float:
+        """What a difference at one position costs, in nats."""
+
+    def _check(self, name: str, record: Any) -> Any:
+        if not isinstance(record, Sequence | np.ndarray) or (isinstance(record, np.ndarray) and record.ndim == 0):
+            raise UsageError(f"{name} must be a sequence of attribute values, got {short_form(record)}.")
+        return record
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        u, v = self._check("x", x), self._check("x_prime", x_prime)
+        if len(u) != len(v):
+            raise UsageError(f"x_prime must have the length of x, {len(u)}, got {len(v)}.")
+        costs = (self._cost(i, a, b) for i, (a, b) in enumerate(zip(u, v, strict=True)) if not is_same(a, b))
+        return float(sum(costs, start=0.0))
+
+    def matrix(self, points: Sequence[Any]) -> FloatArray:
+        records = [self._check(f"points[{i}]", point) for i, point in enumerate(points)]
+        for i, record in enumerate(records):
+            if len(record) != len(records[0]):
+                raise UsageError(f"points must have one length, {len(records[0])}, got {len(record)} at position {i}.")
+        result = np.zeros((len(records), len(records)))
+        for position in range(len(records[0]) if records else 0):
+            values: list[Any] = []
+            codes = []
+            for record in records:
+                code = next((i for i, value in enumerate(values) if is_same(value, record[position])), len(values))
+                if code == len(values):
+                    values.append(record[position])
+                codes.append(code)
+            costs = np.zeros((len(values), len(values)))  # (values, values), each ordered pair of different values once
+            for a in range(len(values)):
+                for b in range(a):
+                    costs[a, b] = costs[b, a] = self._cost(position, values[a], values[b])
+            result += costs[np.ix_(codes, codes)]
+        return result
+
+
+def is_same(value: Any, other: Any) -> bool:
+    """Whether two values are equal; a NaN equals a NaN, and arrays are equal when all their entries are."""
+    if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(value, other))
+    return value is other or bool(value == other) or bool(value != value and other != other)
+
+
+@dataclasses.dataclass(frozen=True)
+class HammingMetric(_PositionMetric):
+    """epsilon for each position at which two sequences differ.
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats per differing position, in [0, inf].
+
+    Examples
+    --------
+    >>> HammingMetric(0.5)("karolin", "kathrin")
+    1.5
+    """
+
+    epsilon: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _budget("epsilon", self.epsilon))
+
+    @property
+    def name(self) -> str:
+        return f"hamming({number_text(self.epsilon)})"
+
+    def _cost(self, position: int, value: Any, value_prime: Any) -> float:
+        return self.epsilon
+
+
+@dataclasses.dataclass(frozen=True)
+class AttributeMetric(_PositionMetric):
+    """The sum of epsilon_k over the attributes k at which two records differ (introduction, DX-X4).
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        One budget an attribute, in [0, inf]: smaller for more sensitive attributes.
+
+    Examples
+    --------
+    >>> AttributeMetric((0.25, 2.0))(("M", 30), ("F", 30))
+    0.25
+    """
+
+    epsilons: Sequence[float]
+
+    def __post_init__(self) -> None:
+        checked = tuple(_budget(f"epsilons[{k}]", value) for k, value in enumerate(self.epsilons))
+        object.__setattr__(self, "epsilons", checked)
+
+    @property
+    def name(self) -> str:
+        return f"attributes({', '.join(map(number_text, self.epsilons))})"
+
+    def _check(self, name: str, record: Any) -> Any:
+        record = super()._check(name, record)
+        if len(record) != len(self.epsilons):
+            raise UsageError(f"{name} must have {len(self.epsilons)} attributes, got {len(record)}.")
+        return record
+
+    def _cost(self, position: int, value: Any, value_prime: Any) -> float:
+        return self.epsilons[position]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ValueMetric(_PositionMetric):
+    """Budgets per attribute *value*: at each differing attribute the two values' budgets, combined.
+
+    Parameters
+    ----------
+    budgets : sequence of mappings
+        For each attribute, each of its values with its budget in [0, inf].
+    combine : {"min", "sum", "max"}
+        "min" is eq. (3) of the paper: what is asked of a sensitive value holds against every other value. A metric for
+        binary attributes only (DX-X2); with more values take the closure. "sum" (DX-X3) and "max" (DX-X8) are metrics
+        for any number of values, and "max" does not protect the sensitive value.
+
+    Examples
+    --------
+    Gender, native speaker and age of DX-X1, of which only "not being anonymous as a native" is sensitive:
+
+    >>> metric = ValueMetric([{"M": 1.0, "F": 1.0}, {"Y": 0.125, "N": 1.0}, {"A": 1.0, "B": 1.0}])
+    >>> metric(("M", "Y", "A"), ("F", "N", "B"))
+    2.125
+    """
+
+    budgets: Sequence[Mapping[Any, float]]
+    combine: Literal["min", "sum", "max"] = "min"
+
+    def __post_init__(self) -> None:
+        if self.combine not in ("min", "sum", "max"):
+            raise UsageError(f"combine must be 'min', 'sum' or 'max', got {self.combine!r}.")
+        checked = tuple(
+            {value: _budget(f"budgets[{k}][{value!r}]", budget) for value, budget in values.items()}
+            for k, values in enumerate(self.budgets)
+        )
+        object.__setattr__(self, "budgets", checked)
+
+    @property
+    def name(self) -> str:
+        return f"values({self.combine}, {len(self.budgets)} attributes)"
+
+    def _check(self, name: str, record: Any) -> Any:
+        record = super()._check(name, record)
+        if len(record) != len(self.budgets):
+            raise UsageError(f"{name} must have {len(self.budgets)} attributes, got {len(record)}.")
+        for k, (value, known) in enumerate(zip(record, self.budgets, strict=True)):
+            if value not in known:
+                raise UsageError(f"{name}[{k}] must be one of {sorted(map(repr, known))}, got {value!r}.")
+        return record
+
+    def _cost(self, position: int, value: Any, value_prime: Any) -> float:
+        both = (self.budgets[position][value], self.budgets[position][value_prime])
+        return min(both) if self.combine == "min" else max(both) if self.combine == "max" else sum(both)
+
+
+@dataclasses.dataclass(frozen=True)
+class DiscreteMetric(Metric):
+    """epsilon for any two different points: ordinary epsilon-DP (DX-C1).
+
+    Parameters
+    ----------
+    epsilon : float
+        In [0, inf].
+
+    Examples
+    --------
+    >>> DiscreteMetric(0.5)("a", "b")
+    0.5
+    """
+
+    epsilon: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _budget("epsilon", self.epsilon))
+
+    @property
+    def name(self) -> str:
+        return f"discrete({number_text(self.epsilon)})"
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        return 0.0 if is_same(x, x_prime) else self.epsilon
+
+
+@dataclasses.dataclass(frozen=True)
+class BlowfishMetric(Metric):
+    """epsilon for two points within a threshold of each other, infinity beyond (DX-D-Blow).
+
+    As printed it breaks the triangle inequality wherever two short steps make a long one; the closure, which is then
+    epsilon times the least number of steps, asks the same of every mechanism and is a metric.
+
+    Parameters
+    ----------
+    epsilon : float
+        In (0, inf).
+    threshold : float
+        Largest protected distance, in the unit of `base`; in (0, inf).
+    base : Metric
+        What measures the distance: Euclidean with one nat per unit, by default.
+
+    Examples
+    --------
+    >>> BlowfishMetric(1.0, threshold=5.0)([0.0, 0.0], [3.0, 4.0])
+    1.0
+    """
+
+    epsilon: float
+    threshold: float
+    base: Metric = dataclasses.field(default_factory=EuclideanMetric)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _per_unit("epsilon", self.epsilon))
+        object.__setattr__(self, "threshold", _per_unit("threshold", self.threshold))
+
+    @property
+    def name(self) -> str:
+        return f"blowfish({number_text(self.epsilon)}, within {number_text(self.threshold)} of {self.base.name})"
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        return float(self._budgets(np.array([self.base(x, x_prime)]))[0])
+
+    def matrix(self, points: Sequence[Any]) -> FloatArray:
+        return self._budgets(self.base.matrix(points))
+
+    def _budgets(self, distances: FloatArray) -> FloatArray:
+        far = self._beyond(distances)
+        return np.where(distances == 0.0, 0.0, np.where(distances <= self.threshold, self.epsilon, far))
+
+    def _beyond(self, distances: FloatArray) -> FloatArray:
+        return np.full_like(distances, np.inf)
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothBlowfishMetric(BlowfishMetric):
+    """epsilon within a threshold, epsilon times distance over threshold beyond (DX-D-Smooth); a metric.
+
+    Parameters
+    ----------
+    epsilon, threshold, base
+        As for `BlowfishMetric`.
+
+    Examples
+    --------
+    >>> SmoothBlowfishMetric(1.0, threshold=2.0)([0.0, 0.0], [3.0, 4.0])
+    2.5
+    """
+
+    @property
+    def name(self) -> str:
+        return f"smooth {super().name}"
+
+    def _beyond(self, distances: FloatArray) -> FloatArray:
+        return self.epsilon * (distances / self.threshold)
+
+
+@dataclasses.dataclass(frozen=True)
+class ScaledMetric(Metric):
+    """Another metric times a factor; `scaled` builds it.
+
+    Parameters
+    ----------
+    metric : Metric
+        Any callable (x, x_prime) -> budget.
+    factor : float
+        In (0, inf).
+    """
+
+    metric: Any
+    factor: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", _per_unit("factor", self.factor))
+
+    @property
+    def name(self) -> str:
+        return f"{number_text(self.factor)} * {metric_name(self.metric)}"
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        return self.factor * float(self.metric(x, x_prime))
+
+    def matrix(self, points: Sequence[Any]) -> FloatArray:
+        return self.factor * budget_matrix(self.metric, points)
+
+
+@dataclasses.dataclass(frozen=True)
+class SumMetric(Metric):
+    """The sum of metrics on the same points, as composition spends them (DX-F1.2).
+
+    Parameters
+    ----------
+    metrics : sequence of Metric
+        At least one callable (x, x_prime) -> budget.
+
+    Examples
+    --------
+    >>> SumMetric((AbsoluteMetric(0.5), DiscreteMetric(1.0)))(1.0, 4.0)
+    2.5
+    """
+
+    metrics: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metrics", tuple(self.metrics))
+        if not self.metrics:
+            raise UsageError("metrics must be at least one, got none.")
+
+    @property
+    def name(self) -> str:
+        return " + ".join(metric_name(metric) for metric in self.metrics)
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        return float(sum((metric(x, x_prime) for metric in self.metrics), start=0.0))
+
+    def matrix(self, points: Sequence[Any]) -> FloatArray:
+        return sum((budget_matrix(metric, points) for metric in self.metrics), start=np.zeros((len(points),) * 2))
+
+
+def scaled(metric: Any, factor: float) -> ScaledMetric:
+    """A metric times a factor; a metric that is scaled already is scaled once, by the product.
+
+    Parameters
+    ----------
+    metric : Metric
+        Any callable (x, x_prime) -> budget in nats.
+    factor : float
+        In (0, inf).
+
+    Examples
+    --------
+    >>> scaled(AbsoluteMetric(0.5), 4)(1.0, 2.0)
+    2.0
+    """
+    if isinstance(metric, ScaledMetric):
+        return ScaledMetric(metric.metric, metric.factor * _per_unit("factor", factor))
+    return ScaledMetric(metric, factor)
+
+
+def metric_name(metric: Any) -> str:
+    """A metric's `name`, or its function's or type's name where it has none."""
+    return str(getattr(metric, "name", None) or getattr(metric, "__name__", None) or type(metric).__name__)
+
+
+def budget_matrix(metric: Any, points: Sequence[Any]) -> FloatArray:
+    """The budgets between all points, shape (points, points), of a `Metric` or of any callable on two points."""
+    if isinstance(metric, Metric):
+        return metric.matrix(points)
+    return np.array([[float(metric(x, y)) for y in points] for x in points]).reshape((len(points),) * 2)
+
+
+def check_metric(matrix: Any, ids: Sequence[Hashable] | None = None, tolerance: float = TOLERANCE) -> None:
+    """Raise one error that names each violated axiom of a metric, with the points that violate it most.
+
+    Parameters
+    ----------
+    matrix : array_like of float, shape (points, points)
+        Budgets in nats; infinity and zero off the diagonal are legal.
+    ids : sequence of hashable, optional
+        Names of the points; 0, 1, ... by default.
+    tolerance : float
+        Relative slack of symmetry and of the triangle inequality, in [0, 1); 1e-9 by default.
+
+    Raises
+    ------
+    UsageError
+        If the matrix is not square or not of numbers, ids are not as many or not unique, or an axiom is violated.
+
+    Notes
+    -----
+    Time grows as points^3 (about one second for 1000 points), memory as points^2.
+
+    Examples
+    --------
+    >>> check_metric([[0, 1, 3], [1, 0, 1], [3, 1, 0]], ids=["a", "b", "c"])
+    Traceback (most recent call last):
+    ...
+    dpaudit.errors.UsageError: metric violates the triangle inequality: d('a', 'c') = 3.0 > 2.0 = d('a', 'b') + \
+d('b', 'c'). Use metric.closure() to repair it.
+    """
+    entries = _square(matrix)
+    _raise_violations(entries, _point_ids(ids, len(entries)), tolerance, triangle=True)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MatrixMetric(Metric):
+    """A metric on finitely many points, from the matrix of its budgets.
+
+    Parameters
+    ----------
+    entries : array_like of float, shape (points, points)
+        Budgets in nats; infinity and zero off the diagonal are legal. Copied.
+    ids : sequence of hashable, optional
+        The points, in the order of the rows; 0, 1, ... by default. Lists count as tuples.
+    check_triangle : bool
+        False leaves the triangle inequality unchecked, for `closure` to repair; the other axioms are always checked.
+    label : str
+        The name in reports.
+    tolerance : float
+        Relative slack of symmetry and of the triangle inequality, in [0, 1).
+
+    Raises
+    ------
+    UsageError
+        As `check_metric`; and at a call with a point that is not among the ids.
+
+    Examples
+    --------
+    >>> metric = MatrixMetric([[0, 1, 3], [1, 0, 1], [3, 1, 0]], ids=["a", "b", "c"], check_triangle=False)
+    >>> metric("a", "c"), metric.closure()("a", "c")
+    (3.0, 2.0)
+    """
+
+    entries: Any
+    ids: Sequence[Hashable] | None = None
+    check_triangle: bool = True
+    label: str = "matrix"
+    tolerance: float = TOLERANCE
+
+    def __post_init__(self) -> None:
+        entries = _square(self.entries)
+        ids = _point_ids(self.ids, len(entries))
+        _raise_violations(entries, ids, self.tolerance, triangle=self.check_triangle)
+        entries.setflags(write=False)
+        object.__setattr__(self, "entries", entries)
+        object.__setattr__(self, "ids", ids)
+        object.__setattr__(self, "_rows", {point: row for row, point in enumerate(ids)})
+
+    @classmethod
+    def of(
+        cls, metric: Any, points: Sequence[Any], ids: Sequence[Hashable] | None = None, check_triangle: bool = True
+    ) -> MatrixMetric:
+        """Another metric on finitely many points, named by `ids` or by themselves."""
+        names = points if ids is None else ids
+        return cls(budget_matrix(metric, points), tuple(names), check_triangle, label=metric_name(metric))
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MatrixMetric):
+            return NotImplemented
+        return (self.ids, self.label) == (other.ids, other.label) and np.array_equal(self.entries, other.entries)
+
+    def __hash__(self) -> int:
+        return hash((self.ids, self.label, self.entries.tobytes()))
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        return float(self.entries[self._row("x", x), self._row("x_prime", x_prime)])
+
+    def matrix(self, points: Sequence[Any]) -> FloatArray:
+        rows = [self._row(f"points[{i}]", point) for i, point in enumerate(points)]
+        return np.asarray(self.entries[np.ix_(rows, rows)])
+
+    def closure(self) -> MatrixMetric:
+        """The largest metric below the matrix: shortest paths, by Floyd and Warshall (points^3 steps).
+
+        A mechanism keeps the matrix exactly when it keeps its closure (DX-L3), so repairing asks nothing new.
+        """
+        return dataclasses.replace(self, entries=shortest_paths(self.entries), check_triangle=True)
+
+    def _row(self, name: str, point: Any) -> int:
+        rows: dict[Hashable, int] = self.__dict__["_rows"]
+        try:
+            return rows[_as_key(point)]
+        except (KeyError, TypeError):
+            known = list(rows)
+            shown = ", ".join(repr(point) for point in known[:5]) + (", ..." if len(known) > 5 else "")
+            raise UsageError(f"{name} must be a point of the metric ({shown}), got {short_form(point)}.") from None
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphMetric(Metric):
+    """Shortest paths on a policy graph: the Blowfish graph of protected pairs (DX-D-Blow, DX-X7).
+
+    Parameters
+    ----------
+    edges : sequence of (u, v) or (u, v, weight)
+        Undirected; weights in [0, inf] nats. The lightest of parallel edges counts.
+    epsilon : float
+        Weight of the edges that carry none, in [0, inf].
+    points : sequence of hashable
+        Points that no edge mentions; infinitely far from all others.
+
+    Raises
+    ------
+    UsageError
+        If an edge is no pair, joins a point to itself or has a bad weight, or there is no point at all.
+
+    Examples
+    --------
+    >>> metric = GraphMetric([("Paris", "Lyon"), ("Lyon", "Nice", 0.5)], epsilon=1.0, points=["Tunis"])
+    >>> metric("Paris", "Nice"), metric("Paris", "Tunis")
+    (1.5, inf)
+    """
+
+    edges: Sequence[Any]
+    epsilon: float = 1.0
+    points: Sequence[Hashable] = ()
+    label: ClassVar[str] = "graph"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _budget("epsilon", self.epsilon))
+        edges = tuple(self._edge(position, edge) for position, edge in enumerate(self.edges))
+        ends = [point for u, v, _ in edges for point in (u, v)]
+        points = tuple(dict.fromkeys([*ends, *map(_as_key, self.points)]))
+        if not points:
+            raise UsageError("edges must join at least two points, got none.")
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "points", points)
+        rows = {point: row for row, point in enumerate(points)}
+        steps = np.full((len(points), len(points)), np.inf)
+        np.fill_diagonal(steps, 0.0)
+        for u, v, weight in edges:
+            i, j = rows[u], rows[v]
+            steps[i, j] = steps[j, i] = min(steps[i, j], weight)
+        finite = MatrixMetric(shortest_paths(steps), points, check_triangle=False, label=self.name)
+        object.__setattr__(self, "_finite", finite)
+
+    @property
+    def name(self) -> str:
+        return f"{self.label}({len(self.points)} points, {len(self.edges)} edges)"
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        return self.as_matrix()(x, x_prime)
+
+    def matrix(self, points: Sequence[Any]) -> FloatArray:
+        return self.as_matrix().matrix(points)
+
+    def as_matrix(self) -> MatrixMetric:
+        """The same metric as a `MatrixMetric` on all of its points."""
+        finite: MatrixMetric = self.__dict__["_finite"]
+        return finite
+
+    def _edge(self, position: int, edge: Any) -> tuple[Hashable, Hashable, float]:
+        if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) not in (2, 3):
+            raise UsageError(f"edges[{position}] must be (u, v) or (u, v, weight), got {short_form(edge)}.")
+        u, v = _as_key(edge[0]), _as_key(edge[1])
+        if u == v:
+            raise UsageError(f"edges[{position}] must join two different points, got {u!r} twice.")
+        weight = _budget(f"weight of edges[{position}]", edge[2]) if len(edge) == 3 else self.epsilon
+        return u, v, weight
+
+
+@dataclasses.dataclass(frozen=True)
+class TreeMetric(GraphMetric):
+    """Path lengths in a tree that spans the domain, with equal or own edge weights (DX-X7).
+
+    Parameters
+    ----------
+    edges, epsilon, points
+        As for `GraphMetric`; the edges must form one tree over all points.
+
+    Raises
+    ------
+    UsageError
+        As for `GraphMetric`; and if there is a cycle or the edges do not connect all points.
+
+    Examples
+    --------
+    >>> TreeMetric([("root", "left"), ("root", "right", 0.5)])("left", "right")
+    1.5
+    """
+
+    label: ClassVar[str] = "tree"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        parent: dict[Hashable, Hashable] = {point: point for point in self.points}
+
+        def root(point: Hashable) -> Hashable:
+            while parent[point] != point:
+                parent[point] = parent[parent[point]]
+                point = parent[point]
+            return point
+
+        for position, (u, v, _) in enumerate(self.edges):
+            if root(u) == root(v):
+                raise UsageError(
+                    f"edges must form a tree, got a cycle closed by ({u!r}, {v!r}) at position {position}."
+                )
+            parent[root(u)] = root(v)
+        apart = next((point for point in self.points if root(point) != root(self.points[0])), None)
+        if apart is not None:
+            raise UsageError(f"edges must connect all points, got no path from {self.points[0]!r} to {apart!r}.")
+
+
+def shortest_paths(steps: FloatArray) -> FloatArray:
+    """Lengths of the shortest paths between all points, shape (points, points), by Floyd and Warshall.
+
+    Parameters
+    ----------
+    steps : ndarray of float, shape (points, points)
+        Non-negative lengths of single steps. A zero off the diagonal is a free step and infinity is no step at all
+        (scipy's dense graphs would read the zero as no step).
+
+    Examples
+    --------
+    >>> inf = math.inf
+    >>> shortest_paths(np.array([[0, 0, inf], [0, 0, 2], [inf, 2, 0]])).tolist()
+    [[0.0, 0.0, 2.0], [0.0, 0.0, 2.0], [2.0, 2.0, 0.0]]
+    """
+    result = np.array(steps, dtype=float)
+    through = np.empty_like(result)
+    for k in range(len(result)):
+        np.add.outer(result[:, k], result[k], out=through)
+        np.minimum(result, through, out=result)
+    return result
+
+
+def _square(matrix: Any) -> FloatArray:
+    try:
+        result = np.array(matrix, dtype=float)
+    except (TypeError, ValueError):
+        raise UsageError(f"matrix must be a square matrix of numbers, got {short_form(matrix)}.") from None
+    if result.ndim != 2 or result.shape[0] != result.shape[1] or result.shape[0] == 0:
+        raise UsageError(f"matrix must be square with at least one point, got shape {result.shape}.")
+    return result
+
+
+def _as_key(point: Any) -> Hashable:
+    """A point as a dictionary key: lists and arrays as tuples, as JSON and numpy give them."""
+    if isinstance(point, np.ndarray):
+        point = point.tolist()
+    return tuple(map(_as_key, point)) if isinstance(point, list | tuple) else point
+
+
+def _point_ids(ids: Iterable[Any] | None, points: int) -> tuple[Hashable, ...]:
+    result = tuple(range(points)) if ids is None else tuple(_as_key(point) for point in ids)
+    if len(result) != points:
+        raise UsageError(f"ids must be as many as points, got {len(result)} ids for {points} points.")
+    seen: dict[Hashable, int] = {}
+    for position, point in enumerate(result):
+        try:
+            first = seen.setdefault(point, position)
+        except TypeError:
+            raise UsageError(f"ids must be hashable, got {short_form(point)} at position {position}.") from None
+        if first != position:
+            raise UsageError(f"ids must be unique, got {point!r} at positions {first} and {position}.")
+    return result
+
+
+def _raise_violations(entries: FloatArray, ids: Sequence[Hashable], tolerance: float, *, triangle: bool) -> None:
+    tolerance = number("tolerance", tolerance, "in [0, 1)", lambda value: 0.0 <= value < 1.0)
+
+    def d(i: int, j: int) -> str:
+        return f"d({ids[i]!r}, {ids[j]!r})"
+
+    def value(i: int, j: int) -> str:
+        return f"{d(i, j)} = {float(entries[i, j])!r}"
+
+    def worst(excess: FloatArray) -> tuple[int, int] | None:
+        i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        return (int(i), int(j)) if excess[i, j] > 0.0 else None
+
+    found = []
+    if at := worst(np.isnan(entries).astype(float)):
+        found.append(f"metric must be a number in [0, inf] for every two points, got {value(*at)}.")
+    blank = np.where(np.eye(len(entries), dtype=bool), 0.0, np.inf)
+    entries = np.where(np.isnan(entries), blank, entries)  # an unknown budget breaks no other axiom
+    if at := worst(-entries):
+        found.append(f"metric violates non-negativity: {value(*at)} < 0.")
+    diagonal = np.abs(np.diag(np.diag(entries)))
+    if at := worst(diagonal):
+        found.append(f"metric violates d(x, x) = 0: {value(*at)}.")
+    if at := worst(_excess(entries, entries.T, tolerance)):
+        found.append(f"metric violates symmetry: {value(*at)} but {value(*at[::-1])}.")
+    if triangle and (at := worst(_excess(entries, two_leg := _two_legs(entries), tolerance))):
+        i, j = at
+        k = int(np.argmin(entries[i] + entries[:, j]))
+        legs = f"{d(i, k)} + {d(k, j)}"
+        found.append(
+            f"metric violates the triangle inequality: {d(i, j)} = {float(entries[i, j])!r} > "
+            f"{float(two_leg[i, j])!r} = {legs}. Use metric.closure() to repair it."
+        )
+    if found:
+        raise UsageError(" ".join(found))
+
+
+def _excess(entries: FloatArray, bound: FloatArray, tolerance: float) -> FloatArray:
+    """By how much each entry exceeds its bound; 0 where it keeps it within a relative tolerance."""
+    is_over = (entries > bound) & ~(entries * (1.0 - tolerance) <= bound)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        gap = np.where(np.isinf(entries), np.inf, entries - bound)
+    return np.where(is_over, gap, 0.0)
+
+
+def _two_legs(entries: FloatArray) -> FloatArray:
+    """The least d(i, k) + d(k, j) over all k, in row blocks of about 2^15 entries that stay in the cache."""
+    points = len(entries)
+    result = np.empty_like(entries)
+    block = max(1, 2**15 // points)
+    with np.errstate(invalid="ignore"):  # -inf + inf in a matrix that is no metric anyway
+        for start in range(0, points, block):
+            rows = entries[start : start + block]  # (block, points)
+            least = np.full_like(rows, np.inf)
+            through = np.empty_like(rows)
+            for k in range(points):
+                np.add.outer(rows[:, k], entries[k], out=through)
+                np.fmin(least, through, out=least)
+            result[start : start + block] = least
+    return result

@@ -1,0 +1,369 @@
+"""The command line's texts for claims and pairs, read into objects.
+
+Claims
+------
+    eps=1   epsilon=1            pure            rho=0.5           zCDP
+    eps=1,delta=1e-6             approximate     order=2,rdp=0.3   Renyi
+    mu=1                         Gaussian        metric=FILE       metric, see below
+
+Numbers are decimal, or `inf`. `str(claim)` writes the same form, and reading it gives back an equal claim.
+
+Metric files
+------------
+`metric=FILE[,scale=NUMBER][,on=records]`: FILE ends in `.csv` or `.json`, is in UTF-8, names the points and gives
+their budgets in nats.
+
+* CSV, a square matrix: the first row is any word and then the ids; each further row is an id and its budgets, the ids
+  in the same order. `inf` is a budget.
+* CSV, coordinates: the first row is `id` and the names of the coordinates; each further row an id and its coordinates.
+  Two that are named `lat,lon` (degrees) give great-circle kilometres, all others Euclidean distance.
+* JSON: `{"ids": [...], "matrix": [[...]]}`, or `{"ids": [...], "coordinates": [[...]], "metric": "euclidean"}` (or
+  `"geo"` for [latitude, longitude]). Without `"ids"` they are 0, 1, ... Infinity is `"inf"`. `"scale"` is optional.
+
+`scale` multiplies everything: nats per unit of distance (per kilometre for places); 1 by default. A scale in the text
+multiplies that of the file. In a CSV, an id that reads as a whole or decimal number is that number.
+
+Pairs
+-----
+`x,x'` as JSON values (numbers, strings in double quotes, arrays, objects), several separated by `;`; or a JSON file
+(its name ends in `.json`): `[[x, x'], ...]`, or `{"inputs": [...], "pairs": "all"}`, where `"pairs"` may also be a list
+of positions `[[0, 1], ...]` and `"ids"` may name the inputs.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import (
+    ApproxDP,
+    Claim,
+    GaussianDP,
+    MetricDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+    number_text,
+)
+from dpaudit.privacy.metrics import EuclideanMetric, GeoMetric, MatrixMetric, Metric
+from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII)
+_FORMS = "eps=E, eps=E,delta=D, rho=R, mu=M, order=O,rdp=E or metric=FILE"
+_CLAIMS: dict[frozenset[str], Callable[..., Claim]] = {
+    frozenset({"epsilon"}): PureDP,
+    frozenset({"epsilon", "delta"}): ApproxDP,
+    frozenset({"rho"}): ZeroConcentratedDP,
+    frozenset({"mu"}): GaussianDP,
+    frozenset({"order", "rdp"}): lambda order, rdp: RenyiDP(order, rdp),
+}
+_KEYS = {"eps": "epsilon"} | {key: key for key in ("epsilon", "delta", "rho", "mu", "order", "rdp")}
+
+
+def parse_claim(text: str) -> Claim:
+    """The claim that a text names; the forms are in the module's docstring.
+
+    Parameters
+    ----------
+    text : str
+        For example `eps=1,delta=1e-6` or `metric=cities.csv,scale=0.01`.
+
+    Raises
+    ------
+    UsageError
+        If the text has none of the forms, a number is malformed or out of range, or a metric file cannot be read.
+
+    Examples
+    --------
+    >>> parse_claim("eps=1,delta=1e-6")
+    ApproxDP(epsilon=1.0, delta=1e-06)
+    >>> parse_claim("order=2,rdp=0.3")
+    RenyiDP(order=2.0, epsilon=0.3)
+    """
+    if not isinstance(text, str):
+        raise UsageError(f"claim must be a text such as 'eps=1', got {text!r}.")
+    if text.strip().startswith("metric="):
+        return _metric_claim(text.strip())
+    values: dict[str, float] = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or key not in _KEYS:
+            raise UsageError(f"claim must be {_FORMS}, got {part.strip()!r} at {text!r}.")
+        if _KEYS[key] in values:
+            raise UsageError(f"claim must name each value once, got {part.strip()!r} again at {text!r}.")
+        values[_KEYS[key]] = _read_number(key, value, text)
+    build = _CLAIMS.get(frozenset(values))
+    if build is None:
+        raise UsageError(f"claim must be {_FORMS}, got {text!r}.")
+    try:
+        return build(**values)
+    except UsageError as error:
+        raise UsageError(f"{str(error).removesuffix('.')} at claim {text!r}.") from error
+
+
+def parse_pairs(text: str) -> list[Pair]:
+    """The pairs that a text or the JSON file that it names lists; the forms are in the module's docstring.
+
+    Parameters
+    ----------
+    text : str
+        For example `0,1`, `0,1; 1,2` or `pairs.json`.
+
+    Raises
+    ------
+    UsageError
+        If the text has none of the forms, or the file cannot be read.
+
+    Examples
+    --------
+    >>> [(pair.x, pair.x_prime) for pair in parse_pairs('0,1; [1, 2],[1, 3]')]
+    [(0, 1), ([1, 2], [1, 3])]
+    """
+    if not isinstance(text, str):
+        raise UsageError(f"pairs must be a text such as '0,1', got {text!r}.")
+    if text.strip().endswith(".json"):
+        return _pairs_of_file(text.strip())
+    pairs = []
+    position = 0
+    while True:
+        x, position = _read_json(text, position)
+        position = _expect(text, position, ",")
+        x_prime, position = _read_json(text, position)
+        pairs.append((x, x_prime))
+        if position == len(text):
+            return as_pairs(pairs)
+        position = _expect(text, position, ";")
+        if not text[position:].strip():  # one `;` at the end is welcome
+            return as_pairs(pairs)
+
+
+def read_metric(path: str, scale: float = 1.0) -> MatrixMetric:
+    """The metric that a CSV or JSON file holds; the formats are in the module's docstring.
+
+    Parameters
+    ----------
+    path : str
+        Ends in `.csv` or `.json`.
+    scale : float
+        Multiplies every budget, and the file's own scale; in (0, inf).
+
+    Returns
+    -------
+    MatrixMetric
+        Its name is the path, with the scale where that is not 1.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, has none of the formats, or violates an axiom of a metric.
+    """
+    own_scale = 1.0
+    if path.endswith(".csv"):
+        ids, rows, kind = _csv_table(path)
+    elif path.endswith(".json"):
+        ids, rows, kind, own_scale = _json_table(path)
+    else:
+        raise UsageError(f"metric must be a file that ends in .csv or .json, got {path!r}.")
+    label = path if scale == 1.0 else f"{path},scale={number_text(scale)}"
+    total = scale * own_scale
+    if not 0.0 < total < math.inf:
+        raise UsageError(f"scale must be in (0, inf), got {number_text(total)} at {path!r}.")
+    try:
+        if kind == "matrix":
+            budgets = [[total * value for value in row] for row in rows]
+        else:
+            metric: Metric = GeoMetric(total) if kind == "geo" else EuclideanMetric(total)
+            budgets = metric.matrix(rows).tolist()
+        return MatrixMetric(budgets, ids, label=label)
+    except UsageError as error:
+        raise UsageError(f"{error} This was read from {path!r}.") from error
+
+
+def _metric_claim(text: str) -> MetricDP:
+    path, *options = text.removeprefix("metric=").split(",")
+    given: dict[str, str] = {}
+    for part in options:
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or key not in ("scale", "on") or key in given:
+            raise UsageError(
+                f"claim must be metric=FILE[,scale=NUMBER][,on=records], got {part.strip()!r} at {text!r}."
+            )
+        given[key] = value
+    if given.get("on", "inputs") not in ("inputs", "records"):
+        raise UsageError(f"on must be 'inputs' or 'records', got {given['on']!r} at claim {text!r}.")
+    on: Literal["inputs", "records"] = "records" if given.get("on") == "records" else "inputs"
+    scale = _read_number("scale", given["scale"], text) if "scale" in given else 1.0
+    return MetricDP(read_metric(path.strip(), scale), on=on)
+
+
+def _read_number(name: str, value: str, text: str) -> float:
+    if not _NUMBER.fullmatch(value):
+        raise UsageError(f"{name} must be a number, got {value!r} at claim {text!r}.")
+    return float(value)
+
+
+def _read_text(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{name} must be a readable file, got {path!r} ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} must be a file in UTF-8, got {path!r} (byte {error.start} is not).") from error
+
+
+def _load_json(name: str, path: str) -> Any:
+    try:
+        return json.loads(_read_text(name, path))
+    except ValueError as error:
+        raise UsageError(f"{name} must be a JSON file, got {path!r} ({error}).") from error
+
+
+def _csv_table(path: str) -> tuple[list[Any], list[list[float]], str]:
+    lines = [row for row in csv.reader(_read_text("metric", path).splitlines()) if any(cell.strip() for cell in row)]
+    if len(lines) < 2 or len(lines[0]) < 2:
+        raise UsageError(f"metric must be a CSV file with a row of names and a row a point, got {path!r}.")
+    names = [cell.strip() for cell in lines[0]]
+    rows = []
+    for line, row in enumerate(lines[1:], start=2):
+        if len(row) != len(names):
+            raise UsageError(
+                f"metric must have {len(names)} cells in each row, got {len(row)} at row {line} of {path!r}."
+            )
+        for cell in row[1:]:
+            if not _NUMBER.fullmatch(cell.strip()):
+                raise UsageError(f"metric must be of numbers, got {cell!r} at row {line} of {path!r}.")
+        rows.append([float(cell) for cell in row[1:]])
+    ids = [row[0].strip() for row in lines[1:]]
+    if ids == names[1:]:
+        kind = "matrix"
+    elif names[0] == "id":
+        kind = "geo" if names[1:] == ["lat", "lon"] else "euclidean"
+    else:
+        raise UsageError(
+            f"metric must be a matrix with the same ids in its first row and column, or coordinates under a row that "
+            f"begins with `id`, got {short_form(names)} and {short_form(ids)} at {path!r}."
+        )
+    return [_as_number(name) for name in ids], rows, kind
+
+
+def _as_number(text: str) -> Any:
+    """A CSV's id as the number that JSON would read it as (so that the pair `0,1` finds the ids 0 and 1), or itself."""
+    return json.loads(text) if re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", text, re.ASCII) else text
+
+
+def _json_table(path: str) -> tuple[list[Any], list[list[float]], str, float]:
+    content = _load_json("metric", path)
+    known = {"ids", "matrix", "coordinates", "metric", "scale"}
+    if not isinstance(content, dict) or len({"matrix", "coordinates"} & set(content)) != 1:
+        raise UsageError(
+            f"metric must be a JSON object with `matrix` or `coordinates`, got {short_form(content)} at {path!r}."
+        )
+    unknown = sorted(set(content) - known)
+    if unknown:
+        raise UsageError(f"metric must have keys among {sorted(known)}, got {unknown[0]!r} at {path!r}.")
+    kind = "matrix" if "matrix" in content else content.get("metric", "euclidean")
+    if kind not in ("matrix", "euclidean", "geo") or ("matrix" in content and "metric" in content):
+        shown = short_form(content["metric"])
+        raise UsageError(f"`metric` must be 'euclidean' or 'geo', beside `coordinates`, got {shown} at {path!r}.")
+    ids = content.get("ids")
+    if ids is not None and not isinstance(ids, list):
+        raise UsageError(f"`ids` must be a list, got {short_form(ids)} at {path!r}.")
+    table = content["matrix" if kind == "matrix" else "coordinates"]
+    if not isinstance(table, list) or not table or not all(isinstance(row, list) for row in table):
+        raise UsageError(f"metric must be a list of rows of numbers, got {short_form(table)} at {path!r}.")
+    rows = [[_json_number(cell, f"row {i} of {path!r}") for cell in row] for i, row in enumerate(table)]
+    if len({len(row) for row in rows}) > 1:
+        raise UsageError(f"metric must have rows of one length, got {sorted({len(row) for row in rows})} at {path!r}.")
+    if ids is None:
+        ids = list(range(len(rows)))
+    if len(ids) != len(rows):
+        raise UsageError(f"`ids` must be as many as rows, got {len(ids)} ids for {len(rows)} rows at {path!r}.")
+    return ids, rows, kind, _json_number(content.get("scale", 1.0), repr(path))
+
+
+def _json_number(value: Any, where: str) -> float:
+    if value == "inf":
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f'metric must be of numbers or "inf", got {value!r} at {where}.')
+    try:
+        return float(value)
+    except OverflowError:
+        raise UsageError(
+            f"metric must be of numbers up to the largest double, got {short_form(value)} at {where}."
+        ) from None
+
+
+def _read_json(text: str, position: int) -> tuple[Any, int]:
+    start = _skip_spaces(text, position)
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, start)
+    except ValueError as error:
+        raise UsageError(_pairs_message(text, start, "Write strings in double quotes.")) from error
+    return value, _skip_spaces(text, end)
+
+
+def _expect(text: str, position: int, mark: str) -> int:
+    if text[position : position + 1] != mark:
+        raise UsageError(_pairs_message(text, position, f"A {mark!r} is due there."))
+    return position + 1
+
+
+def _pairs_message(text: str, position: int, hint: str) -> str:
+    where = f"character {position + 1}" if position < len(text) else "its end"
+    condition = "`x,x'` as JSON values, several separated by `;`, or a .json file"
+    return f"pairs must be {condition}, got {text!r} at {where}. {hint}"
+
+
+def _skip_spaces(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
+def _pairs_of_file(path: str) -> list[Pair]:
+    content = _load_json("pairs", path)
+    if isinstance(content, list):
+        for position, entry in enumerate(content):
+            if not isinstance(entry, list) or len(entry) != 2:
+                raise UsageError(f"pairs must be [x, x'], got {short_form(entry)} at position {position} of {path!r}.")
+        if not content:
+            raise UsageError(f"pairs must name at least one pair of inputs, got none at {path!r}.")
+        return as_pairs(content)
+    if not isinstance(content, dict) or not isinstance(content.get("inputs"), list):
+        form = '[[x, x\'], ...] or {"inputs": [...], "pairs": "all"}'
+        raise UsageError(f"pairs must be a JSON file {form}, got {short_form(content)} at {path!r}.")
+    unknown = sorted(set(content) - {"inputs", "pairs", "ids"})
+    if unknown:
+        raise UsageError(f"pairs must have keys among ['ids', 'inputs', 'pairs'], got {unknown[0]!r} at {path!r}.")
+    ids = content.get("ids")
+    if ids is not None and not (isinstance(ids, list) and all(isinstance(name, str) for name in ids)):
+        raise UsageError(f"`ids` must be a list of texts, got {short_form(ids)} at {path!r}.")
+    try:
+        return _chosen_pairs(content["inputs"], content.get("pairs", "all"), ids)
+    except UsageError as error:
+        raise UsageError(f"{str(error).removesuffix('.')} at {path!r}.") from error
+
+
+def _chosen_pairs(inputs: list[Any], chosen: Any, ids: Sequence[str] | None) -> list[Pair]:
+    everything = all_pairs(inputs, ids)  # checks inputs and ids as well
+    if chosen == "all":
+        return everything
+    if not isinstance(chosen, list):
+        raise UsageError(f"`pairs` must be 'all' or a list of positions [i, j], got {short_form(chosen)}.")
+    names = ids if ids is not None else [short_form(value) for value in inputs]
+    result = []
+    for position, entry in enumerate(chosen):
+        is_pair = isinstance(entry, list) and len(entry) == 2 and all(type(index) is int for index in entry)
+        if not is_pair or not all(0 <= index < len(inputs) for index in entry) or entry[0] == entry[1]:
+            condition = f"two different positions [i, j] from 0 to {len(inputs) - 1}"
+            raise UsageError(f"`pairs`[{position}] must be {condition}, got {short_form(entry)}.")
+        i, j = entry
+        result.append(Pair(inputs[i], inputs[j], x_id=names[i], x_prime_id=names[j]))
+    return as_pairs(result)

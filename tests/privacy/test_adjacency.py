@@ -1,0 +1,167 @@
+"""Adjacency: neighbours by brute force over small worlds, types kept, and every refusal."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.adjacency import add_remove, add_remove_count, explicit, replace_one, replace_one_count, within
+from dpaudit.privacy.metrics import AbsoluteMetric, DiscreteMetric, HammingMetric, MatrixMetric
+from dpaudit.privacy.pairs import Pair
+
+
+def test_replace_one_lists_every_dataset_at_hamming_distance_one():
+    domain, dataset = ("a", "b", "c"), ("a", "c", "a")
+    neighbours = {
+        other
+        for other in itertools.product(domain, repeat=3)
+        if sum(u != v for u, v in zip(other, dataset, strict=True)) == 1
+    }
+    pairs = replace_one(dataset, domain)
+    assert {pair.x_prime for pair in pairs} == neighbours
+    assert len(pairs) == len(neighbours) == 6
+    assert all(pair.x is dataset for pair in pairs)
+
+
+def test_add_remove_lists_every_dataset_with_one_row_fewer_or_one_more():
+    pairs = add_remove([0, 1, 1], domain=[0, 1])
+    assert [pair.x_prime for pair in pairs] == [[1, 1], [0, 1], [0, 1], [0, 1, 1, 0], [0, 1, 1, 1]]
+
+
+def test_an_empty_dataset_has_additions_only():
+    assert [pair.x_prime for pair in add_remove((), domain=(0, 1))] == [(0,), (1,)]
+    assert [pair.x_prime.tolist() for pair in add_remove(np.array([], dtype=int), domain=[0])] == [[0]]
+
+
+def test_a_replaced_count_is_every_histogram_of_the_same_total_at_distance_two():
+    histogram = np.array([2, 0, 1])
+    neighbours = {
+        other
+        for other in itertools.product(range(4), repeat=3)
+        if sum(other) == 3 and np.abs(np.array(other) - histogram).sum() == 2
+    }
+    assert {tuple(pair.x_prime.tolist()) for pair in replace_one_count(histogram)} == neighbours
+
+
+def test_an_added_or_removed_count_is_every_histogram_at_distance_one():
+    histogram = np.array([2, 0, 1])
+    neighbours = {o for o in itertools.product(range(4), repeat=3) if np.abs(np.array(o) - histogram).sum() == 1}
+    assert {tuple(pair.x_prime.tolist()) for pair in add_remove_count(histogram)} == neighbours
+
+
+def test_replacing_a_row_and_moving_a_count_are_the_same_relation():
+    dataset, domain = (0, 0, 2), (0, 1, 2)
+    moved = {tuple(np.bincount(pair.x_prime, minlength=3).tolist()) for pair in replace_one(dataset, domain)}
+    assert moved == {tuple(pair.x_prime.tolist()) for pair in replace_one_count(np.bincount(dataset, minlength=3))}
+
+
+@pytest.mark.parametrize("relation", [replace_one, add_remove])
+def test_neighbours_have_the_type_of_the_dataset(relation):
+    assert all(type(pair.x_prime) is list for pair in relation([0, 1], [0, 1]))
+    assert all(type(pair.x_prime) is tuple for pair in relation((0, 1), [0, 1]))
+    for pair in relation(np.array([0, 1]), [0, 1]):
+        assert isinstance(pair.x_prime, np.ndarray) and pair.x_prime.dtype == pair.x.dtype
+
+
+def test_an_array_widens_its_type_rather_than_round_a_row():
+    assert [pair.x_prime.tolist() for pair in replace_one(np.array([0, 1]), [0, 1, 0.5])][1] == [0.5, 1.0]
+
+
+def test_rows_may_be_vectors():
+    dataset, domain = np.array([[0, 0], [0, 1]]), np.array([[0, 0], [0, 1], [1, 1]])
+    pairs = replace_one(dataset, domain)
+    assert len(pairs) == 4
+    assert pairs[0].x_prime.tolist() == [[0, 1], [0, 1]]
+    assert add_remove(dataset, domain)[0].x_prime.tolist() == [[0, 1]]
+
+
+def test_the_dataset_and_the_histogram_are_left_alone():
+    dataset, histogram = np.array([0, 1]), np.array([1, 1])
+    replace_one(dataset, [0, 1])
+    replace_one_count(histogram)
+    add_remove_count(histogram)
+    assert dataset.tolist() == [0, 1] and histogram.tolist() == [1, 1]
+
+
+def test_ids_say_what_changed_and_are_unique():
+    assert replace_one((0, 1), (0, 1))[0].x_prime_id == "row 0 = 1"
+    assert replace_one_count([1, 0], cells=["ill", "well"])[0].x_prime_id == "ill to well"
+    assert add_remove_count([1, 0], cells=["ill", "well"])[0].x_prime_id == "ill - 1"
+    ids = [pair.id for pair in add_remove((0, 0, 0), (0, 1))]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("at_most", "at_least", "count"), [(1.0, 0.0, 2), (2.0, 1.5, 1), (math.inf, 0.0, 6), (0.0, 0.0, 1)]
+)
+def test_within_keeps_the_pairs_between_the_bounds(at_most, at_least, count):
+    inputs = [0.0, 1.0, 1.0, 3.0]
+    pairs = within(AbsoluteMetric(1.0), inputs, at_most=at_most, at_least=at_least)
+    expected = [(x, y) for x, y in itertools.combinations(inputs, 2) if at_least <= abs(x - y) <= at_most]
+    assert [(pair.x, pair.x_prime) for pair in pairs] == expected
+    assert len(pairs) >= count
+
+
+def test_within_leaves_out_infinite_budgets_unless_it_is_asked_for_them():
+    metric = MatrixMetric([[0, 1, math.inf], [1, 0, math.inf], [math.inf, math.inf, 0]], "abc")
+    assert [pair.id for pair in within(metric, "abc", at_most=700.0)] == ["'a'|'b'"]
+    assert len(within(metric, "abc", at_most=math.inf)) == 3
+
+
+def test_within_one_position_is_replace_one():
+    words = ["".join(letters) for letters in itertools.product("ab", repeat=3)]
+    pairs = within(HammingMetric(1.0), words, at_most=1.0, ids=words)
+    assert len(pairs) == 12  # the edges of the cube
+    assert pairs[0].id == "aaa|aab"
+
+
+def test_explicit_pairs_are_the_callers_own():
+    own = Pair(0, 1, id="own")
+    assert explicit([own, (1, 2)])[0] is own
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: replace_one((), (0, 1)), r"dataset must have at least one row, got none\."),
+        (lambda: replace_one((0, 7), (0, 1)), r"dataset must have rows in the domain, got 7 at row 1\."),
+        (lambda: replace_one((0,), (0,)), r"domain must have at least 2 values, got 1\."),
+        (lambda: replace_one((0,), (0, 1, 1)), r"domain must not repeat a value, got 1 at position 2\."),
+        (lambda: replace_one(5, (0, 1)), r"dataset must be a list, tuple or array of rows, got 5\."),
+        (lambda: add_remove((3,), (0, 1)), r"dataset must have rows in the domain, got 3 at row 0\."),
+        (lambda: add_remove((), ()), r"domain must have at least 1 values, got 0\."),
+        (
+            lambda: replace_one_count([0, 0]),
+            r"histogram must have a count to move and a cell to take it, got \[0,0\]\.",
+        ),
+        (lambda: replace_one_count([3]), r"histogram must have a count to move and a cell to take it, got \[3\]\."),
+        (lambda: replace_one_count([1, -1]), r"histogram must be a vector of counts, .*, got \[1, -1\]\."),
+        (lambda: add_remove_count([0.5]), r"histogram must be a vector of counts, .*, got \[0\.5\]\."),
+        (lambda: add_remove_count([math.inf]), r"histogram must be a vector of counts, .*, got \[inf\]\."),
+        (lambda: add_remove_count([[1]]), r"histogram must be a vector of counts"),
+        (lambda: add_remove_count([1, 2], cells=["a"]), r"cells must be as many as counts, got 1 names for 2 counts\."),
+        (lambda: within(DiscreteMetric(1.0), [0], at_most=1.0), r"inputs must be at least two, got 1\."),
+        (lambda: within(DiscreteMetric(1.0), [0, 1], at_most=-1.0), r"at_most must be in \[0, inf\], got -1\.0\."),
+        (
+            lambda: within(DiscreteMetric(1.0), [0, 1], at_most=1.0, at_least=2.0),
+            r"at_least must be in \[0, at_most\], got 2\.0\.",
+        ),
+        (
+            lambda: within(DiscreteMetric(1.0), [0, 1], at_most=0.5),
+            r"at_most must leave at least one pair of inputs, got \[0\.0, 0\.5\]: the budgets lie in \[1\.0, 1\.0\]\.",
+        ),
+        (
+            lambda: within(DiscreteMetric(1.0), [0, 1], at_most=1.0, ids=["a"]),
+            r"ids must be as many as inputs, got 1 ids",
+        ),
+        (
+            lambda: within(DiscreteMetric(1.0), [0, 1], at_most=1.0, ids=["a", "a"]),
+            r"ids must be unique, got 'a' twice\.",
+        ),
+    ],
+)
+def test_what_has_no_neighbours_is_refused(act, message):
+    with pytest.raises(UsageError, match=message):
+        act()

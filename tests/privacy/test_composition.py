@@ -1,0 +1,285 @@
+"""Composition: products of the worst finite pairs, chains by enumeration, and refusals of what has no rule."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import (
+    ApproxDP,
+    GaussianDP,
+    MetricDP,
+    ProfileClaim,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpaudit.privacy.composition import compose, group, to_approx, to_renyi, to_zcdp
+from dpaudit.privacy.metrics import AbsoluteMetric, DiscreteMetric
+
+bounded = settings(max_examples=50, deadline=None, derandomize=True)
+
+
+def hockey_stick(p, q, epsilon):
+    return float(np.maximum(np.asarray(p) - math.exp(epsilon) * np.asarray(q), 0.0).sum())
+
+
+def randomised_response(epsilon):
+    keep = 1.0 / (1.0 + math.exp(-epsilon))
+    return np.array([keep, 1.0 - keep]), np.array([1.0 - keep, keep])
+
+
+def revealing(epsilon, delta):
+    p, q = randomised_response(epsilon)
+    return np.array([delta, *((1 - delta) * p), 0.0]), np.array([0.0, *((1 - delta) * q), delta])
+
+
+def product(laws):
+    joint = np.ones(1)
+    for law in laws:
+        joint = np.outer(joint, law).ravel()
+    return joint
+
+
+def renyi_divergence(p, q, order):
+    return math.log(float(np.sum(p**order * q ** (1.0 - order)))) / (order - 1.0)
+
+
+# --- compose ---
+
+
+@bounded
+@given(st.lists(st.floats(0.0, 1.5), min_size=2, max_size=4))
+def test_pure_composition_is_tight_for_randomised_response(epsilons):
+    composed = compose([PureDP(epsilon) for epsilon in epsilons])
+    p, q = (product(side) for side in zip(*map(randomised_response, epsilons), strict=True))
+    # every ratio is below e^epsilon, and the largest reaches it; observed error: 1.8e-15
+    assert np.max(np.log(p / q)) == pytest.approx(composed.epsilon, abs=1e-12)
+    assert isinstance(composed, PureDP)
+
+
+@bounded
+@given(st.lists(st.tuples(st.floats(0.0, 1.5), st.floats(0.0, 0.3)), min_size=2, max_size=3))
+def test_basic_composition_holds_for_the_dominating_pairs(parts):
+    composed = compose([ApproxDP(epsilon, delta) for epsilon, delta in parts])
+    p, q = (product(side) for side in zip(*(revealing(*part) for part in parts), strict=True))
+    assert hockey_stick(p, q, composed.epsilon) <= composed.delta + 1e-12
+
+
+def test_pure_and_approximate_claims_compose_by_sums():
+    assert compose([PureDP(0.5), ApproxDP(1.0, 0.25), ApproxDP(0.0, 0.5)]) == ApproxDP(1.5, 0.75)
+    assert compose([ApproxDP(1.0, 0.7), ApproxDP(1.0, 0.7)]).is_vacuous
+    assert compose([PureDP(0.1)] * 10) == PureDP(1.0)  # fsum: ten tenths are one
+
+
+def test_zcdp_and_renyi_claims_compose_by_sums():
+    assert compose([ZeroConcentratedDP(0.25), ZeroConcentratedDP(0.5)]) == ZeroConcentratedDP(0.75)
+    assert compose([RenyiDP(3.0, 0.25), RenyiDP(3.0, 0.5)]) == RenyiDP(3.0, 0.75)
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 7.0])
+def test_renyi_composition_is_exact_for_products(order):
+    rng = np.random.default_rng(4)
+    pairs = [tuple(rng.dirichlet(np.ones(3), size=2)) for _ in range(3)]
+    composed = compose([RenyiDP(order, renyi_divergence(p, q, order)) for p, q in pairs])
+    p, q = (product(side) for side in zip(*pairs, strict=True))
+    assert renyi_divergence(p, q, order) == pytest.approx(composed.epsilon, rel=1e-12)
+
+
+def test_gaussian_composition_is_the_distance_of_the_mean_vectors():
+    # N((3, 4), I) against N(0, I): the likelihood ratio test sees only the distance, 5
+    assert compose([GaussianDP(3.0), GaussianDP(4.0)]) == GaussianDP(5.0)
+    assert compose([GaussianDP(math.inf), GaussianDP(1.0)]).is_vacuous
+
+
+def test_metric_claims_compose_pair_by_pair():
+    composed = compose([MetricDP(AbsoluteMetric(0.5)), MetricDP(DiscreteMetric(1.0)), MetricDP(lambda x, y: 0.25)])
+    assert composed.for_pair(1.0, 4.0) == PureDP(2.75)
+    on_records = compose([MetricDP(AbsoluteMetric(0.5), on="records"), MetricDP(DiscreteMetric(1.0), on="records")])
+    assert on_records.for_pair([0, 0], [2, 0]) == PureDP(2.0)
+
+
+def test_one_claim_composes_to_itself():
+    for claim in (ProfileClaim(lambda epsilon: 0.1), MetricDP(DiscreteMetric(1.0)), RenyiDP(2.0, 1.0)):
+        assert compose([claim]) is claim
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        ([], r"claims must be at least one, got none\."),
+        ([PureDP(1.0), 2.0], r"claims must be claims, got 2\.0 at position 1\."),
+        (
+            [PureDP(1.0), ZeroConcentratedDP(1.0)],
+            r"one composition rule, got PureDP and ZeroConcentratedDP\. Convert them",
+        ),
+        (
+            [PureDP(1.0), MetricDP(DiscreteMetric(1.0))],
+            r"got MetricDP and PureDP\. Convert .* a MetricDP with a DiscreteM",
+        ),
+        ([ProfileClaim(lambda epsilon: 0.1)] * 2, r"one composition rule, got ProfileClaim\."),
+        (
+            [RenyiDP(2.0, 1.0), RenyiDP(3.0, 1.0)],
+            r"of one Renyi order, got 2 and 3\. Convert with to_renyi\(claim, 2\)\.",
+        ),
+        (
+            [MetricDP(DiscreteMetric(1.0)), MetricDP(DiscreteMetric(1.0), on="records")],
+            r"claims must have their metrics all on inputs or all on records, got both\.",
+        ),
+    ],
+)
+def test_claims_without_a_rule_are_refused(claims, message):
+    with pytest.raises(UsageError, match=message):
+        compose(claims)
+
+
+# --- group ---
+
+
+@bounded
+@given(epsilon=st.floats(0.0, 3.0), delta=st.floats(0.0, 0.05), k=st.integers(1, 8))
+def test_the_group_delta_is_the_sum_over_the_chain(epsilon, delta, k):
+    claim = group(ApproxDP(epsilon, delta), k)
+    assert claim.epsilon == pytest.approx(k * epsilon)
+    expected = min(1.0, math.fsum(delta * math.exp(i * epsilon) for i in range(k)))
+    assert claim.delta == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+def test_the_group_delta_neither_overflows_nor_vanishes_at_the_ends():
+    assert group(ApproxDP(500.0, 1e-6), 9) == ApproxDP(4500.0, 1.0)
+    assert group(ApproxDP(400.0, 1e-300), 2).delta == pytest.approx(1e-300 * math.exp(400.0), rel=1e-12)
+    assert group(ApproxDP(1e-300, 0.01), 5).delta == pytest.approx(0.05, rel=1e-12)
+    assert group(ApproxDP(math.inf, 0.01), 2).delta == 1.0
+    assert group(ApproxDP(1.0, 0.0), 3) == ApproxDP(3.0, 0.0)
+
+
+def test_the_group_claim_holds_along_chains_of_finite_laws():
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        laws = [rng.dirichlet(np.ones(3))]
+        for _ in range(3):
+            laws.append(0.7 * laws[-1] + 0.3 * rng.dirichlet(np.ones(3)))
+        epsilon = 0.1
+        steps = list(itertools.pairwise(laws))
+        delta = max(max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon)) for p, q in steps)
+        claim = group(ApproxDP(epsilon, delta), 3)
+        assert hockey_stick(laws[0], laws[-1], claim.epsilon) <= claim.delta + 1e-14
+        pure = max(float(np.max(np.abs(np.log(p / q)))) for p, q in steps)
+        assert np.max(np.abs(np.log(laws[0] / laws[-1]))) <= group(PureDP(pure), 3).epsilon + 1e-12
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_group_privacy_of_gaussian_noise_is_exact(k):
+    # shifting the mean of N(0, 1) k times by mu shifts it by k mu; its order-r divergence is r (k mu)^2 / 2
+    mu = 0.3
+    assert group(GaussianDP(mu), k).mu == pytest.approx(k * mu)
+    assert group(ZeroConcentratedDP(mu**2 / 2), k).rho == pytest.approx((k * mu) ** 2 / 2)
+    assert group(GaussianDP(mu), k).profile(0.5) == pytest.approx(GaussianDP(k * mu).profile(0.5))
+
+
+@pytest.mark.parametrize(("k", "doublings"), [(2, 1), (4, 2)])
+def test_renyi_group_privacy_holds_for_gaussian_noise(k, doublings):
+    mu, order = 0.4, 16.0
+    claim = group(RenyiDP(order, order * mu**2 / 2), k)
+    assert claim.order == order / k
+    assert claim.epsilon == pytest.approx(3.0**doublings * order * mu**2 / 2)
+    assert claim.epsilon >= claim.order * (k * mu) ** 2 / 2  # the exact divergence of the k-fold shift
+
+
+def test_group_privacy_of_laplace_noise_is_exact():
+    # at distance k, the log-density ratio of Laplace noise of scale 1 reaches k
+    points = np.linspace(-20, 20, 401)
+    ratio = stats.laplace.logpdf(points) - stats.laplace.logpdf(points, loc=3)
+    assert np.max(ratio) == pytest.approx(group(PureDP(1.0), 3).epsilon)
+
+
+def test_a_metric_on_inputs_is_scaled_and_on_records_adds_up_already():
+    assert group(MetricDP(AbsoluteMetric(0.5)), 3).for_pair(0, 1) == PureDP(1.5)
+    on_records = MetricDP(DiscreteMetric(0.5), on="records")
+    assert group(on_records, 3) is on_records
+    assert on_records.for_pair("abcd", "xyzd") == PureDP(1.5)
+
+
+def test_a_group_of_one_is_the_claim_itself():
+    claim = RenyiDP(1.5, 0.2)
+    assert group(claim, 1) is claim
+    assert group(claim, np.int64(1)) is claim
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "2", True, math.nan])
+def test_a_group_has_a_whole_number_of_steps(k):
+    with pytest.raises(UsageError, match=r"k must be a whole number of at least 1, got "):
+        group(PureDP(1.0), k)
+
+
+@pytest.mark.parametrize(("order", "k"), [(8.0, 3), (7.9, 4), (2.0, 2)])
+def test_a_renyi_group_is_a_power_of_two_within_half_the_order(order, k):
+    with pytest.raises(UsageError, match=rf"k must be a power of 2, at most half the Renyi order .*, got {k}\."):
+        group(RenyiDP(order, 0.1), k)
+
+
+def test_a_profile_has_no_rule_for_groups():
+    with pytest.raises(
+        UsageError, match=r"claim must be of a family with a rule for groups, got profile \(ProfileClaim\)\."
+    ):
+        group(ProfileClaim(lambda epsilon: 0.1), 2)
+
+
+# --- conversions ---
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("order", [1.1, 2.0, 5.0, 40.0])
+def test_pure_converts_to_the_renyi_divergence_of_randomised_response(epsilon, order):
+    p, q = randomised_response(epsilon)
+    exact = renyi_divergence(p, q, order)
+    assert to_renyi(PureDP(epsilon), order).epsilon == pytest.approx(exact, rel=1e-10)
+    assert to_zcdp(PureDP(epsilon)).rho * order >= exact  # Bun and Steinke, proposition 1.4
+    assert to_renyi(PureDP(epsilon), order).epsilon <= epsilon
+
+
+def test_renyi_conversion_of_pure_claims_neither_overflows_nor_turns_negative():
+    assert to_renyi(PureDP(1e6), 50.0).epsilon == pytest.approx(1e6)
+    assert to_renyi(PureDP(math.inf), 2.0).is_vacuous
+    assert 0.0 <= to_renyi(PureDP(1e-12), 1.001).epsilon <= 1e-12
+
+
+def test_gaussian_converts_to_the_renyi_divergence_of_its_shift():
+    assert to_renyi(GaussianDP(2.0), 3.0) == RenyiDP(3.0, 6.0)
+    assert to_zcdp(GaussianDP(2.0)) == ZeroConcentratedDP(2.0)
+    assert to_renyi(ZeroConcentratedDP(2.0), 3.0) == RenyiDP(3.0, 6.0)
+
+
+def test_a_renyi_claim_converts_to_smaller_orders_only():
+    assert to_renyi(RenyiDP(4.0, 0.5), 2.0) == RenyiDP(2.0, 0.5)
+    with pytest.raises(UsageError, match=r"Renyi of order at least 8 to imply .*, got order=4,rdp=0\.5 \(RenyiDP\)\."):
+        to_renyi(RenyiDP(4.0, 0.5), 8.0)
+
+
+def test_a_conversion_makes_a_mix_composable():
+    mix = [PureDP(1.0), GaussianDP(1.0), ZeroConcentratedDP(0.25)]
+    assert compose(map(to_zcdp, mix)) == ZeroConcentratedDP(1.25)
+    assert compose(to_renyi(claim, 2.0) for claim in mix).order == 2.0
+    assert compose(to_approx(claim, 1e-6) for claim in mix).delta == pytest.approx(3e-6)
+
+
+def test_to_approx_reads_the_claim_at_the_delta():
+    assert to_approx(PureDP(1.0), 0.0) == ApproxDP(1.0, 0.0)
+    assert to_approx(GaussianDP(1.0), 0.0).is_vacuous
+    assert to_zcdp(ZeroConcentratedDP(0.5)) == ZeroConcentratedDP(0.5)
+
+
+@pytest.mark.parametrize("claim", [ApproxDP(1.0, 0.1), RenyiDP(2.0, 1.0), MetricDP(DiscreteMetric(1.0))])
+def test_a_claim_that_bounds_no_order_converts_to_no_zcdp(claim):
+    with pytest.raises(UsageError, match=r"claim must be pure, Gaussian or zCDP to imply zCDP, got "):
+        to_zcdp(claim)
+
+
+def test_a_conversion_to_no_renyi_order_is_refused():
+    with pytest.raises(UsageError, match=r"order must be in \(1, inf\), got 1\."):
+        to_renyi(PureDP(1.0), 1)

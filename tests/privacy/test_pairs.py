@@ -1,0 +1,94 @@
+"""Pairs: names without addresses, unique ids, and every refusal."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
+
+
+class Opaque:
+    """An object without a `repr` of its own."""
+
+
+def test_a_pair_is_named_after_its_inputs():
+    pair = Pair(0.0, [1, 2])
+    assert (pair.id, pair.x_id, pair.x_prime_id) == ("0.0|[1, 2]", "0.0", "[1, 2]")
+    assert Pair(0, 1, x_id="a", x_prime_id="b").id == "a|b"
+    assert Pair(0, 1, id="flip").id == "flip"
+
+
+@pytest.mark.parametrize("value", [Opaque(), [Opaque()], {"a": Opaque()}, test_a_pair_is_named_after_its_inputs, len])
+def test_a_short_form_never_shows_an_address(value):
+    assert "0x" not in short_form(value)
+
+
+def test_a_short_form_is_one_line_of_bounded_width():
+    assert short_form("word " * 30) == "'" + ("word " * 30)[:38] + "…"
+    assert "\n" not in short_form(np.zeros((40, 40)))
+    assert len(short_form(np.zeros((40, 40)), width=12)) == 12
+    assert short_form(np.zeros(3)) == "[0.,0.,0.]"
+
+
+def test_a_numpy_scalar_is_named_like_the_python_number():
+    assert short_form(np.float64(0.5)) == short_form(np.array(0.5)) == "0.5"
+    assert short_form(math.nan) == "nan"
+
+
+def test_pairs_come_from_tuples_lists_rows_and_pairs():
+    own = Pair(5, 6, id="own")
+    pairs = as_pairs([(0, 1), [1, 2], np.array([2, 3]), own])
+    assert [(pair.x, pair.x_prime) for pair in pairs] == [(0, 1), (1, 2), (2, 3), (5, 6)]
+    assert pairs[3] is own
+
+
+def test_a_generator_of_pairs_is_read_once():
+    assert len(as_pairs((i, i + 1) for i in range(3))) == 3
+
+
+def test_pairs_of_the_same_name_get_numbers_that_stay_unique():
+    pairs = as_pairs([(0, 1), Pair(8, 9, id="0|1#2"), (0, 1), (0, 1)])
+    assert [pair.id for pair in pairs] == ["0|1", "0|1#2", "0|1#3", "0|1#4"]
+
+
+def test_two_pairs_that_were_given_one_id_are_refused():
+    with pytest.raises(UsageError, match=r"pairs must have unique ids, got 'flip' at positions 0 and 2\."):
+        as_pairs([Pair(0, 1, id="flip"), (0, 1), Pair(1, 2, id="flip")])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (3, r"pairs must be a list of \(x, x_prime\), got 3\."),
+        ([], r"pairs must name at least one pair of inputs, got none\."),
+        ((0.0, 1.0), r"pairs must be a list of \(x, x_prime\), got 0\.0 at position 0\."),
+        ([(0, 1), (0, 1, 2)], r"got \(0, 1, 2\) at position 1\."),
+        (["ab"], r"got 'ab' at position 0\."),
+        ([np.array(1.0)], r"got 1\.0 at position 0\."),
+    ],
+)
+def test_what_is_no_list_of_pairs_is_refused(pairs, message):
+    with pytest.raises(UsageError, match=message):
+        as_pairs(pairs)
+
+
+def test_all_pairs_lists_each_unordered_pair_once():
+    pairs = all_pairs(["a", "b", "c", "d"], ids=["1", "2", "3", "4"])
+    assert [pair.id for pair in pairs] == ["1|2", "1|3", "1|4", "2|3", "2|4", "3|4"]
+    assert (pairs[4].x, pairs[4].x_prime) == ("b", "d")
+
+
+def test_all_pairs_of_inputs_that_look_alike_have_unique_ids():
+    inputs = [np.zeros(100), np.zeros(100), np.zeros(100)]
+    assert len({pair.id for pair in all_pairs(inputs)}) == 3
+
+
+def test_all_pairs_refuses_ids_that_do_not_name_the_inputs():
+    with pytest.raises(UsageError, match=r"ids must be as many as inputs, got 1 ids for 2 inputs\."):
+        all_pairs([0, 1], ids=["a"])
+    with pytest.raises(UsageError, match=r"ids must be unique, got 'a' twice\."):
+        all_pairs([0, 1], ids=["a", "a"])
+    with pytest.raises(UsageError, match=r"inputs must be at least two, got 1\."):
+        all_pairs([0])
