@@ -1,0 +1,239 @@
+"""d_X-private answers to linear queries over a finite universe: exact answers plus Laplace noise of one scale a query.
+
+The input is the universe element i of the one record that differs, on top of a fixed base histogram x: the mechanism
+answers Q (x + e_i) + (Lap(c_1), ..., Lap(c_K)). Two inputs are histograms at l1 distance 2, so this is the whole of the
+adjacency; the total number of records is public. The privacy loss of inputs i and j is exactly
+sum over k of |Q[k, i] - Q[k, j]| / c[k], whatever the base histogram.
+
+Letters in this file: Q queries (K, N), d metric (N, N) in nats, c noise scales (K,) in query units per nat.
+
+Sources: DX-A-Lap and DX-T1 (mechanism and guarantee), DX-C10, DX-A-S1 and DX-A-S2 (rules for c); degenerate cases as in
+"Open points" of DX-A-Lap:
+
+* a pair with equal answers enters no maximum, so 0/0 does not arise (a, b);
+* d(i, j) = 0 with different answers: no finite c exists, refused (b);
+* d(i, j) = inf asks for nothing: its ratio is 0 (c);
+* all ratios of a query 0: c = 0, and that query is answered without noise (d). Under S2 all queries share one c, so a
+  constant query gets noise with the others; under S1 it is counted in K.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, MetricDP
+from dpaudit.privacy.pairs import Pair
+from mechanisms.index_metric import IndexMetric, budget_matrix
+from mechanisms.inputs import FloatArray, output_batch, position, table
+
+Rule = Literal["single", "S1", "S2"]
+RULES = ("single", "S1", "S2")
+NEARLY_TIGHT = 0.9  # `pairs` lists the pairs whose ratio is at least this share of the largest one
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DxLaplace:
+    """Laplace noise on K linear queries, with scales that keep d(i, j) for every two elements of the universe.
+
+    Parameters
+    ----------
+    queries : array_like of float, shape (K, N), or (N,) for one query
+        Finite coefficients: query k of a histogram h is sum over i of queries[k, i] h[i].
+    metric : array_like of float, shape (N, N)
+        d(i, j) in nats, in [0, inf]; symmetric, 0 on the diagonal. The triangle inequality is not needed.
+    rule : {"single", "S1", "S2"}, optional
+        "single": K = 1, c = max |q_i - q_j| / d(i, j), outputs of shape (size,). "S1": each query keeps d / K. "S2"
+        (default): one c for all queries, from the l1 distance of their columns. S1 and S2 have outputs (size, K).
+    base_histogram : array_like of float, shape (N,), optional
+        The records that do not change; non-negative, finite; empty by default.
+    ids : sequence of str, optional
+        N names of the elements, for the ids of pairs.
+    metric_name : str, optional
+        How the claim prints the metric.
+
+    Raises
+    ------
+    UsageError
+        If a shape or value is out of range, the rule is unknown, or a budget of 0 meets different answers.
+
+    Examples
+    --------
+    >>> metric = [[0.0, 1.0, 3.9], [1.0, 0.0, 3.0], [3.9, 3.0, 0.0]]
+    >>> mechanism = DxLaplace([0.0, 0.5, 3.0], metric, rule="single")
+    >>> mechanism.c.round(4).tolist()  # the pair (1, 2) decides: 2.5 / 3
+    [0.8333]
+    >>> mechanism.privacy_loss(1, 2)
+    3.0
+    >>> [pair.id for pair in mechanism.pairs()]  # the tight ones, then those of least and largest budget
+    ['1|2', '0|2', '0|1']
+    """
+
+    queries: FloatArray = dataclasses.field(repr=False)
+    metric: FloatArray = dataclasses.field(repr=False)
+    rule: Rule = "S2"
+    base_histogram: FloatArray | None = dataclasses.field(default=None, repr=False)
+    ids: Sequence[str] | None = dataclasses.field(default=None, repr=False)
+    metric_name: str = "matrix"
+    required_c: FloatArray = dataclasses.field(init=False, repr=False)
+    base_answers: FloatArray = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        queries = table("queries", np.atleast_2d(table_of_queries(self.queries)), (None, None))
+        count = queries.shape[1]
+        metric = budget_matrix(self.metric, count)
+        given = np.zeros(count) if self.base_histogram is None else self.base_histogram
+        histogram = table("base_histogram", given, (count,))
+        if not (np.isfinite(histogram).all() and (histogram >= 0.0).all()):
+            raise UsageError(f"base_histogram must be non-negative and finite, got smallest {histogram.min()}.")
+        ids = tuple(str(i) for i in range(count)) if self.ids is None else tuple(self.ids)
+        if len(ids) != count or len(set(ids)) != count:
+            raise UsageError(f"ids must be {count} different names, got {len(ids)} of which {len(set(ids))} differ.")
+        required_c = noise_scales(queries, metric, self.rule)
+        arrays = {"queries": queries, "base_histogram": histogram, "required_c": required_c}
+        for name, array in {**arrays, "base_answers": queries @ histogram}.items():
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "metric", metric)
+        object.__setattr__(self, "ids", ids)
+
+    @property
+    def claim(self) -> Claim:
+        """`MetricDP` over the positions of elements."""
+        return MetricDP(IndexMetric(self.metric, self.metric_name))
+
+    @property
+    def c(self) -> FloatArray:
+        """Scales of the noise that is drawn, shape (K,), in query units per nat; 0 means an exact answer."""
+        return self.required_c
+
+    def answers(self, data: Any) -> FloatArray:
+        """Exact answers Q (x + e_i), shape (K,)."""
+        result: FloatArray = self.base_answers + self.queries[:, position(data, len(self.metric))]
+        return result
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, K), or (size,) under the rule "single"."""
+        outputs: FloatArray = self.answers(data) + rng.laplace(size=(size, len(self.c))) * self.c  # (size, K)
+        return outputs[:, 0] if self.rule == "single" else outputs
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the density at each output, shape (size,); -inf where it is impossible.
+
+        A query that is answered without noise adds 0 where the output equals its answer and -inf elsewhere (a density
+        with respect to the counting measure of that coordinate).
+        """
+        values = output_batch(outputs, () if self.rule == "single" else self.c.shape)
+        deviations = np.abs(values.reshape(-1, len(self.c)) - self.answers(data))  # (size, K)
+        c = np.where(self.c > 0.0, self.c, 1.0)
+        noisy = -deviations / c - np.log(2.0 * c)
+        each = np.where(self.c > 0.0, noisy, np.where(deviations == 0.0, 0.0, -np.inf))
+        total: FloatArray = np.where(np.isnan(each), -np.inf, each).sum(axis=1)
+        return total
+
+    def losses(self) -> FloatArray:
+        """Exact privacy loss of every two inputs, in nats, shape (N, N); O(K N^2) time, O(N^2) memory."""
+        total = np.zeros_like(self.metric)
+        for row, scale in zip(self.queries, self.c, strict=True):
+            differences = np.abs(row[:, None] - row)
+            total += differences / scale if scale > 0.0 else np.where(differences > 0.0, np.inf, 0.0)
+        return total
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact privacy loss of two inputs in nats (attained beyond both answers in every coordinate)."""
+        i, j = position(x, len(self.metric)), position(x_prime, len(self.metric))
+        differences = np.abs(self.queries[:, i] - self.queries[:, j])
+        exact = np.inf if (differences[self.c == 0.0] > 0.0).any() else 0.0
+        return float(exact + (differences[self.c > 0.0] / self.c[self.c > 0.0]).sum())
+
+    def tightness(self) -> FloatArray:
+        """Loss over budget of every two inputs, shape (N, N); NaN where the budget is 0 or infinite: no ratio there."""
+        has_ratio = (self.metric > 0.0) & np.isfinite(self.metric)
+        return np.divide(self.losses(), self.metric, out=np.full_like(self.metric, np.nan), where=has_ratio)
+
+    def pairs(self) -> list[Pair]:
+        """The nearly tight pairs, tightest first, then the pairs of smallest and of largest budget in (0, inf)."""
+        first, second = np.triu_indices(len(self.metric), 1)
+        ratios, budgets = self.tightness()[first, second], self.metric[first, second]
+        asked = np.flatnonzero(~np.isnan(ratios))
+        if not asked.size:
+            return []
+        order = asked[np.argsort(-ratios[asked], kind="stable")]
+        tight = order[ratios[order] >= NEARLY_TIGHT * ratios[order[0]]].tolist()
+        extremes = [int(asked[np.argmin(budgets[asked])]), int(asked[np.argmax(budgets[asked])])]
+        return [self.pair(int(first[n]), int(second[n])) for n in dict.fromkeys(tight + extremes)]
+
+    def pair(self, i: int, j: int) -> Pair:
+        """The pair of two positions, with the names of their elements."""
+        names = list(self.ids or ())
+        return Pair(i, j, x_id=names[i], x_prime_id=names[j])
+
+
+def noise_scales(queries: ArrayLike, metric: ArrayLike, rule: Rule) -> FloatArray:
+    """The smallest noise scales c that one rule allows, shape (K,), in query units per nat; O(K N^2).
+
+    Parameters
+    ----------
+    queries : array_like of float, shape (K, N)
+    metric : array_like of float, shape (N, N)
+        d(i, j) in nats.
+    rule : {"single", "S1", "S2"}
+        See `DxLaplace`.
+
+    Raises
+    ------
+    UsageError
+        If the rule is unknown, "single" meets more than one query, or no finite scale exists (`metric` 0 or so small
+        that the ratio overflows where answers differ).
+
+    Examples
+    --------
+    >>> queries, metric = [[0.0, 1.0], [0.0, 2.0]], [[0.0, 0.5], [0.5, 0.0]]
+    >>> noise_scales(queries, metric, "S1").tolist(), noise_scales(queries, metric, "S2").tolist()
+    ([4.0, 8.0], [6.0, 6.0])
+    """
+    if rule not in RULES:
+        raise UsageError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
+    rows = table("queries", queries, (None, None))
+    if not np.isfinite(rows).all():
+        raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
+    budgets = budget_matrix(metric, rows.shape[1])
+    if rule == "single" and len(rows) != 1:
+        raise UsageError(f"queries must be one query for the rule 'single', got {len(rows)}. Use 'S1' or 'S2'.")
+    if rule == "S2":
+        distances = np.zeros_like(budgets)
+        for row in rows:
+            distances += np.abs(row[:, None] - row)
+        return np.full(len(rows), _largest_ratio(distances, budgets))
+    share = len(rows)  # DX-A-S1 divides the budget by K, constant queries counted; K = 1 is DX-C10
+    return np.array([share * _largest_ratio(np.abs(row[:, None] - row), budgets) for row in rows])
+
+
+def table_of_queries(queries: ArrayLike) -> FloatArray:
+    """Queries of shape (N,) or (K, N) as an array of numbers."""
+    try:
+        array = np.asarray(queries, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"queries must be an array of numbers, got {queries!r}.") from error
+    if array.ndim not in (1, 2):
+        raise UsageError(f"queries must be of shape (N,) or (K, N), got shape {array.shape}.")
+    return array
+
+
+def _largest_ratio(distances: FloatArray, budgets: FloatArray) -> float:
+    """max of distance / budget over the pairs with different answers; 0 if there is none."""
+    differs = distances > 0.0
+    with np.errstate(divide="ignore", over="ignore"):
+        ratios = np.divide(distances, budgets, out=np.zeros_like(distances), where=differs)
+    if np.isinf(ratios).any():
+        i, j = np.argwhere(np.isinf(ratios))[0].tolist()
+        raise UsageError(
+            f"metric must be positive where answers differ, got {budgets[i, j]} at ({i}, {j}), "
+            f"where they differ by {distances[i, j]}: no finite noise keeps that budget."
+        )
+    return float(ratios.max())

@@ -1,0 +1,164 @@
+"""The exponential mechanism on finitely many outcomes: d_X-private selection by a table of scores.
+
+Inputs and outcomes are positions: row i of the table has the scores u'(x_i, r) of all outcomes r on input i. On input i
+outcome r is chosen with probability proportional to exp(scores[i, r] / (2 c)). It is d-private if every two inputs i
+and j have max over r of |scores[i, r] - scores[j, r]| <= c d(i, j). Source: DX-D9 (mechanism), DX-T3 (guarantee).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, MetricDP, PureDP, number
+from dpaudit.privacy.pairs import Pair
+from mechanisms.index_metric import IndexMetric, budget_matrix
+from mechanisms.inputs import FloatArray, output_batch, position, positive, table
+
+ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one: two divisions and a maximum
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Exponential:
+    """Chooses one outcome, with weights exp(score / (2 c)).
+
+    Parameters
+    ----------
+    scores : array_like of float, shape (inputs, outcomes)
+        Finite; the larger, the better. Copied and made read-only.
+    metric : float or array_like of float, shape (inputs, inputs)
+        The budgets d(i, j) in nats, in [0, inf]; a number in (0, inf) is that budget for every two inputs (ordinary
+        epsilon-DP, DX-C1).
+    c : float, optional
+        Units of the score per nat; the smallest that keeps the promise by default. 0 only where the scores do not
+        depend on the input: then one of the best outcomes is chosen uniformly.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of range, c is smaller than DX-T3 allows, scores differ between two inputs of budget 0, or
+        c would be 0 although scores differ (which happens where only pairs of infinite budget differ).
+
+    Examples
+    --------
+    >>> mechanism = Exponential([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]], metric=1.0)
+    >>> mechanism.c
+    1.0
+    >>> mechanism.distribution(1).round(4).tolist()
+    [0.4519, 0.2741, 0.2741]
+    >>> round(mechanism.privacy_loss(0, 1), 4)
+    0.6636
+    """
+
+    scores: FloatArray = dataclasses.field(repr=False)
+    metric: FloatArray | float = dataclasses.field(repr=False)
+    c: float | None = None
+    budgets: FloatArray = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        scores = table("scores", self.scores, (None, None))
+        if not np.isfinite(scores).all():
+            i, r = np.argwhere(~np.isfinite(scores))[0].tolist()
+            raise UsageError(f"scores must be finite, got {scores[i, r]} at ({i}, {r}).")
+        scores.setflags(write=False)
+        if isinstance(self.metric, numbers.Real):
+            epsilon = positive("metric", self.metric)
+            budgets = np.where(np.eye(len(scores), dtype=bool), 0.0, epsilon)
+            budgets.setflags(write=False)
+        else:
+            budgets = budget_matrix(self.metric, len(scores))
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "budgets", budgets)
+        object.__setattr__(self, "c", self._checked_c())
+
+    def _checked_c(self) -> float:
+        gaps = self.score_gaps()
+        smallest = _largest_ratio(gaps, self.budgets)
+        c = smallest if self.c is None else number("c", self.c, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
+        if c < smallest * (1.0 - ROUNDING):
+            i, j = np.unravel_index(np.argmax(gaps > c * self.budgets * (1.0 + ROUNDING)), gaps.shape)
+            raise UsageError(
+                f"c must be at least {smallest!r} (score gap over budget), got {c!r}: "
+                f"the scores of inputs {i} and {j} differ by {gaps[i, j]}, their budget is {self.budgets[i, j]}."
+            )
+        if c == 0.0 and gaps.any():
+            raise UsageError("c must be positive where scores depend on the input, got 0.0. Give c.")
+        return c
+
+    @property
+    def claim(self) -> Claim:
+        """`PureDP` where the metric is a number, else `MetricDP` over positions."""
+        if isinstance(self.metric, numbers.Real):
+            return PureDP(float(self.metric))
+        return MetricDP(IndexMetric(self.budgets))
+
+    @property
+    def outcomes(self) -> NDArray[np.int64]:
+        """All outputs in increasing order, shape (outcomes,)."""
+        return np.arange(self.scores.shape[1])
+
+    @property
+    def divisor(self) -> float:
+        """What the scores are divided by in the exponent, as it is drawn: 2 c."""
+        return 2.0 * float(self.c or 0.0)
+
+    def score_gaps(self) -> FloatArray:
+        """max over r of |scores[i, r] - scores[j, r]|, shape (inputs, inputs)."""
+        gaps = np.zeros((len(self.scores), len(self.scores)))
+        for column in self.scores.T:  # one outcome at a time: (inputs, inputs) memory
+            np.maximum(gaps, np.abs(column[:, None] - column), out=gaps)
+        return gaps
+
+    def log_probabilities(self) -> FloatArray:
+        """Natural log of the probability of every outcome on every input, shape (inputs, outcomes)."""
+        above = self.scores - self.scores.max(axis=1, keepdims=True)
+        if self.divisor == 0.0:
+            return np.where(above == 0.0, -np.log((above == 0.0).sum(axis=1, keepdims=True)), -np.inf)
+        logs: FloatArray = special.log_softmax(above / self.divisor, axis=1)
+        return logs
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """`size` positions of outcomes on one input, shape (size,)."""
+        return rng.choice(self.scores.shape[1], size=size, p=self.distribution(data))
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
+        logs = self.log_probabilities()[position(data, len(self.scores))]
+        values = output_batch(outputs, ())
+        is_possible = (values >= 0) & (values < len(logs)) & (values == np.floor(values))
+        return np.where(is_possible, logs[np.where(is_possible, values, 0.0).astype(int)], -np.inf)
+
+    def distribution(self, data: Any) -> FloatArray:
+        """Probabilities of `outcomes` on one input, shape (outcomes,)."""
+        probabilities: FloatArray = np.exp(self.log_probabilities()[position(data, len(self.scores))])
+        return probabilities
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact privacy loss in nats, a maximum over outcomes; at most the score gap over c."""
+        logs = self.log_probabilities()
+        p, q = logs[position(x, len(logs))], logs[position(x_prime, len(logs))]
+        possible = ~(np.isneginf(p) & np.isneginf(q))
+        return float(np.abs(p[possible] - q[possible]).max())
+
+    def pairs(self) -> list[Pair]:
+        """All pairs with a budget in (0, inf), the one with the largest loss over budget first."""
+        upper = zip(*np.triu_indices(len(self.scores), 1), strict=True)
+        asked = [(int(i), int(j)) for i, j in upper if 0.0 < self.budgets[i, j] < math.inf]
+        asked.sort(key=lambda ij: -self.privacy_loss(*ij) / self.budgets[ij])
+        return [Pair(i, j) for i, j in asked]
+
+
+def _largest_ratio(gaps: FloatArray, budgets: FloatArray) -> float:
+    """Largest gap over budget; pairs without a gap, and of infinite budget, ask for nothing."""
+    differs = gaps > 0.0
+    if (differs & (budgets == 0.0)).any():
+        i, j = np.argwhere(differs & (budgets == 0.0))[0].tolist()
+        raise UsageError(f"metric must be positive where the scores differ, got 0.0 at ({i}, {j}).")
+    return float(np.divide(gaps, budgets, out=np.zeros_like(gaps), where=differs).max())

@@ -1,0 +1,34 @@
+"""An exponential mechanism with a planted fault."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from mechanisms.exponential import Exponential
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ExponentialWithoutTheTwo(Exponential):
+    """Weights exp(score / c) in place of exp(score / (2 c)): the normaliser's change with the input is forgotten.
+
+    Parameters as in `Exponential`. It breaks the claim only where the normaliser moves against the numerator: on a
+    table with one good outcome and many poor ones, not on one whose rows are permutations of two scores.
+
+    Examples
+    --------
+    >>> scores = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
+    >>> mechanism = ExponentialWithoutTheTwo(scores, metric=1.0)
+    >>> mechanism.fault
+    'the factor 2 is missing: loss 1.89079 nats on the pair 0|1, promised 1'
+    """
+
+    @property
+    def divisor(self) -> float:
+        return super().divisor / 2.0
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss of the worst pair."""
+        pair = self.pairs()[0]
+        exact, promised = self.privacy_loss(pair.x, pair.x_prime), self.budgets[pair.x, pair.x_prime]
+        return f"the factor 2 is missing: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"

@@ -1,0 +1,66 @@
+"""Laplace mechanisms with a planted fault."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from mechanisms.laplace import Laplace
+
+
+@dataclasses.dataclass(frozen=True)
+class LaplaceTooLittleNoise(Laplace):
+    """Laplace noise whose scale is 1.2 times too small; parameters as in `Laplace`.
+
+    Examples
+    --------
+    >>> round(LaplaceTooLittleNoise(epsilon=1.0).privacy_loss(0.0, 1.0), 6)
+    1.2
+    """
+
+    factor: ClassVar[float] = 1.2
+
+    @property
+    def scale(self) -> float:
+        return super().scale / self.factor
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        exact = self.factor * self.epsilon
+        return f"the scale is {self.factor:g} times too small: loss {exact:g} nats, promised {self.epsilon:g}"
+
+
+@dataclasses.dataclass(frozen=True)
+class LaplaceForgetsACoordinate(Laplace):
+    """Laplace noise for vectors, calibrated to the l1 sensitivity of all coordinates but the last.
+
+    Parameters as in `Laplace`, with at least two coordinates (`UsageError` otherwise).
+
+    Examples
+    --------
+    >>> mechanism = LaplaceForgetsACoordinate(epsilon=1.0, coordinate_sensitivity=(1.0, 1.0))
+    >>> mechanism.privacy_loss([0.0, 0.0], [1.0, 1.0])
+    2.0
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dimension is None or self.dimension < 2:
+            raise UsageError(
+                f"coordinate_sensitivity must have at least two coordinates, got {self.coordinate_sensitivity!r}."
+            )
+
+    @property
+    def scale(self) -> float:
+        return math.fsum(np.atleast_1d(self.coordinate_sensitivity)[:-1].tolist()) / self.epsilon
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        exact = self.l1_sensitivity / self.scale
+        return f"the last coordinate's sensitivity is ignored: loss {exact:g} nats, promised {self.epsilon:g}"

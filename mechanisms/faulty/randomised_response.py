@@ -1,0 +1,42 @@
+"""Randomised response with a planted fault."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from dpaudit.errors import UsageError
+from mechanisms.randomised_response import RandomisedResponse
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomisedResponseWrongNormaliser(RandomisedResponse):
+    """Tells the truth with the probability for two categories, e^epsilon / (e^epsilon + 1), whatever their number.
+
+    Parameters as in `RandomisedResponse`, with at least three categories (`UsageError` otherwise: with two there is no
+    fault).
+
+    Examples
+    --------
+    >>> round(RandomisedResponseWrongNormaliser(epsilon=1.0, categories=3).privacy_loss(0, 1), 4)  # 1 + log 2
+    1.6931
+    """
+
+    categories: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.categories < 3:
+            raise UsageError(f"categories must be at least 3 for a wrong normaliser, got {self.categories}.")
+
+    @property
+    def log_odds(self) -> float:
+        return self.epsilon + math.log(self.categories - 1)
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        return (
+            f"the normaliser is that of 2 categories, not {self.categories}: "
+            f"loss {self.log_odds:.6g} nats, promised {self.epsilon:g}"
+        )

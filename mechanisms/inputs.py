@@ -1,0 +1,78 @@
+"""Reading the inputs of mechanisms: answers as finite numbers or vectors, positions in a list, tables of numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import number
+
+FloatArray = NDArray[np.float64]
+
+
+def whole_number(name: str, value: Any, smallest: int) -> int:
+    """`value` as an int of at least `smallest`, or a `UsageError` that names the argument."""
+    return int(number(name, value, f"an integer of at least {smallest}", lambda v: v >= smallest and v % 1 == 0))
+
+
+def positive(name: str, value: Any) -> float:
+    """`value` as a float in (0, inf), or a `UsageError` that names the argument."""
+    return number(name, value, "in (0, inf)", lambda v: 0.0 < v < math.inf)
+
+
+def answer(data: Any, dimension: int | None) -> FloatArray:
+    """A true answer as a new array: shape () where `dimension` is None, else (dimension,); finite."""
+    if dimension is None:
+        return np.array(number("data", data, "a finite number", math.isfinite))
+    vector = table("data", data, (dimension,))
+    if not np.isfinite(vector).all():
+        raise UsageError(f"data must be finite, got {vector.tolist()}.")
+    return vector
+
+
+def position(data: Any, count: int) -> int:
+    """An input that is a position in a list of `count` things, as an int in 0..count - 1."""
+    try:
+        index = operator.index(data)
+    except TypeError:
+        raise UsageError(f"data must be an integer from 0 to {count - 1}, got {data!r}.") from None
+    if isinstance(data, bool) or not 0 <= index < count:
+        raise UsageError(f"data must be an integer from 0 to {count - 1}, got {data!r}.")
+    return index
+
+
+def table(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+    """A new array of floats without NaN; None in `shape` leaves that axis free, but not empty."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name} must be an array of numbers, got {values!r}.") from error
+    expected = _shown(["any" if length is None else str(length) for length in shape])
+    fits = array.ndim == len(shape) and array.size > 0
+    if not fits or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
+        raise UsageError(f"{name} must be of shape {expected}, got shape {array.shape}.")
+    if np.isnan(array).any():
+        where = tuple(np.argwhere(np.isnan(array))[0].tolist())
+        raise UsageError(f"{name} must be numbers, got nan at position {where}.")
+    return array
+
+
+def output_batch(outputs: Any, shape: tuple[int, ...]) -> FloatArray:
+    """Outputs as floats of shape (size, *shape); NaN and infinities pass: they are outcomes too."""
+    try:
+        array = np.asarray(outputs, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"outputs must be an array of numbers, got {outputs!r}.") from error
+    if array.ndim != 1 + len(shape) or array.shape[1:] != shape:
+        raise UsageError(f"outputs must be of shape {_shown(['size', *map(str, shape)])}, got shape {array.shape}.")
+    return array
+
+
+def _shown(lengths: list[str]) -> str:
+    """A shape as Python prints it: '(size,)', '(2, any)'."""
+    return "(" + ", ".join(lengths) + (",)" if len(lengths) == 1 else ")")

@@ -1,0 +1,96 @@
+"""k-ary randomised response: the true answer with odds e^epsilon against each other answer; pure epsilon-DP.
+
+Inputs and outputs are the integers 0..categories - 1; every two inputs are adjacent. It is the mechanism that uses the
+whole of its budget on single outcomes, so it sits exactly on its claim. Source: Warner (1965) for two categories;
+Kairouz, Oh and Viswanath (2014), arXiv:1407.1338, section 2.2 for k.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.privacy.claims import Claim, PureDP
+from dpaudit.privacy.pairs import Pair
+from mechanisms.inputs import FloatArray, output_batch, position, positive, whole_number
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomisedResponse:
+    """Tells the truth with probability e^epsilon / (e^epsilon + categories - 1), else one of the others uniformly.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, in (0, inf).
+    categories : int, optional
+        Number of answers k, at least 2.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> mechanism = RandomisedResponse(epsilon=math.log(3.0), categories=3)
+    >>> mechanism.distribution(0).round(4).tolist()
+    [0.6, 0.2, 0.2]
+    >>> round(mechanism.privacy_loss(0, 2), 4)
+    1.0986
+    """
+
+    epsilon: float
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "categories", whole_number("categories", self.categories, 2))
+
+    @property
+    def claim(self) -> Claim:
+        """`PureDP(epsilon)`."""
+        return PureDP(self.epsilon)
+
+    @property
+    def outcomes(self) -> NDArray[np.int64]:
+        """All outputs in increasing order, shape (categories,)."""
+        return np.arange(self.categories)
+
+    @property
+    def log_odds(self) -> float:
+        """Log of the probability of the true answer over that of one other answer, as it is drawn."""
+        return self.epsilon
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """`size` integer outputs on one input, shape (size,)."""
+        truth = position(data, self.categories)
+        is_true = rng.random(size) < math.exp(self._log_truth)
+        others = (truth + 1 + rng.integers(self.categories - 1, size=size)) % self.categories
+        return np.where(is_true, truth, others)
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
+        truth, values = position(data, self.categories), output_batch(outputs, ())
+        is_possible = (values >= 0) & (values < self.categories) & (values == np.floor(values))
+        return np.where(is_possible, self._log_truth - self.log_odds * (values != truth), -np.inf)
+
+    def distribution(self, data: Any) -> FloatArray:
+        """Probabilities of `outcomes` on one input, shape (categories,)."""
+        return np.exp(self.log_density(data, self.outcomes))
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact privacy loss in nats: the log odds for two different inputs, attained at either of them."""
+        return 0.0 if position(x, self.categories) == position(x_prime, self.categories) else self.log_odds
+
+    def pairs(self) -> list[Pair]:
+        """The first input against the second and against the last (once where these are the same); tight on both."""
+        return [Pair(0, other) for other in sorted({1, self.categories - 1})]
+
+    @property
+    def _log_truth(self) -> float:
+        return -math.log1p((self.categories - 1) * math.exp(-self.log_odds))

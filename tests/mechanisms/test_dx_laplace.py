@@ -1,0 +1,298 @@
+"""The d_X-private Laplace mechanism for linear queries, its rules for the noise, and its faulty twin."""
+
+import itertools
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sampler_checks import DRAWS, is_drawn_from
+from scipy import integrate, stats
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import MetricDP, PureDP
+from mechanisms.dx_laplace import DxLaplace, noise_scales
+from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from mechanisms.laplace import Laplace
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=100)
+ROUNDING = 1e-12  # relative: a sum of at most four ratios
+METRIC = [[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]]
+
+
+@st.composite
+def instances(draw, most_queries=4):
+    """Queries (K, N), real or binary, and a matrix of positive budgets (N, N), some of them infinite."""
+    rows, elements = draw(st.integers(1, most_queries)), draw(st.integers(2, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    table = rng.uniform(-1.0, 1.0, size=(rows, elements))
+    if draw(st.booleans()):
+        table = (table > 0.0).astype(float)
+    budgets = rng.uniform(0.05, 3.0, size=(elements, elements))
+    if draw(st.booleans()):
+        budgets[rng.random(size=budgets.shape) < 0.2] = np.inf
+    return table, np.triu(budgets, 1) + np.triu(budgets, 1).T
+
+
+def example_1(epsilon_0, epsilon_1):
+    """The metric of eq. (3) on Gender x Native x Age in the printed order: epsilon_0 for native, else epsilon_1."""
+    elements = list(itertools.product("MF", "YN", "AB"))
+    budget = {"Y": epsilon_0}
+
+    def distance(u, v):
+        pairs = zip(u, v, strict=True)
+        return sum(min(budget.get(a, epsilon_1), budget.get(b, epsilon_1)) for a, b in pairs if a != b)
+
+    return np.array([[distance(u, v) for v in elements] for u in elements], dtype=float)
+
+
+@pytest.mark.claim("DX-A-Lap")
+def test_the_sampler_answers_the_histogram_with_one_more_record():
+    queries, histogram = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]]), np.array([10.0, 0.0, 5.0])
+    mechanism = DxLaplace(queries, METRIC, "S1", histogram)
+    samples = mechanism.sample(1, DRAWS, np.random.default_rng(20_261_112))
+    assert samples.shape == (DRAWS, 2)
+    for k, answer in enumerate((12.0, 6.0)):  # Q (10, 1, 5)
+        noise = stats.laplace(loc=answer, scale=mechanism.c[k])
+        assert is_drawn_from(samples[:, k], noise.cdf)  # false alarm rate 1e-10 each
+        for factor in (0.8, 1.25):  # negative controls: functions 0.041 apart, miss rate below 1e-20
+            assert not is_drawn_from(samples[:, k], stats.laplace(loc=answer, scale=factor * mechanism.c[k]).cdf)
+
+
+def test_the_rule_for_one_query_has_plain_numbers_as_outputs():
+    mechanism = DxLaplace([0.0, 1.0, 1.0], METRIC, "single")  # c = 1
+    samples = mechanism.sample(2, DRAWS, np.random.default_rng(20_261_113))
+    assert samples.shape == (DRAWS,)
+    assert is_drawn_from(samples, stats.laplace(loc=1.0).cdf)  # false alarm rate 1e-10
+    assert mechanism.log_density(2, samples[:5]) == pytest.approx(stats.laplace(loc=1.0).logpdf(samples[:5]), rel=1e-13)
+
+
+@pytest.mark.claim("DX-T1.1")
+@FIXED
+@given(instances(), st.sampled_from(["S1", "S2"]))
+def test_no_pair_loses_more_than_its_budget(instance, rule):
+    queries, metric = instance
+    mechanism = DxLaplace(queries, metric, rule)
+    losses = mechanism.losses()
+    assert (losses <= metric * (1.0 + ROUNDING)).all()
+    stated = [[mechanism.privacy_loss(i, j) for j in range(len(metric))] for i in range(len(metric))]
+    assert losses == pytest.approx(np.array(stated), rel=ROUNDING, abs=1e-15)
+
+
+@pytest.mark.claim("DX-C12")
+@FIXED
+@given(st.integers(1, 4), st.integers(2, 6), st.integers(0, 2**32), st.sampled_from(["S1", "S2"]))
+def test_the_rules_are_the_printed_ones_and_feasible_in_rationals(rows, elements, seed, rule):
+    rng = np.random.default_rng(seed)
+    numerators = rng.integers(0, 20, size=(rows, elements))
+    budgets = rng.integers(1, 30, size=(elements, elements))
+    budgets = np.triu(budgets, 1) + np.triu(budgets, 1).T
+    pairs = list(itertools.combinations(range(elements), 2))
+
+    def gap(k, i, j):
+        return abs(Fraction(int(numerators[k, i])) - int(numerators[k, j]))
+
+    def total(i, j):
+        return sum((gap(k, i, j) for k in range(rows)), Fraction(0))
+
+    if rule == "S1":
+        exact = [max(rows * gap(k, i, j) / int(budgets[i, j]) for i, j in pairs) for k in range(rows)]
+    else:
+        exact = [max(total(i, j) / int(budgets[i, j]) for i, j in pairs)] * rows
+    assert noise_scales(numerators, budgets, rule) == pytest.approx([float(c) for c in exact], rel=ROUNDING)
+    for i, j in pairs:
+        assert sum(gap(k, i, j) / exact[k] for k in range(rows) if exact[k]) <= int(budgets[i, j])
+
+
+@pytest.mark.claim("DX-C10")
+@FIXED
+@given(instances(most_queries=1))
+def test_the_scale_for_one_query_is_the_smallest_that_is_feasible(instance):
+    queries, metric = instance
+    mechanism = DxLaplace(queries, metric, "single")
+    finite = np.isfinite(metric) & (metric > 0.0)
+    if mechanism.c[0] > 0.0:  # else every pair with different answers has an infinite budget
+        assert np.nanmax(mechanism.tightness()) == pytest.approx(1.0, rel=ROUNDING)
+        pair = mechanism.pairs()[0]
+        assert mechanism.privacy_loss(pair.x, pair.x_prime) == pytest.approx(metric[pair.x, pair.x_prime], rel=ROUNDING)
+    assert np.isnan(mechanism.tightness()[~finite]).all()
+
+
+@pytest.mark.claim("DX-L2")
+@FIXED
+@given(instances(most_queries=1))
+def test_for_one_query_all_rules_agree(instance):
+    scales = [noise_scales(*instance, rule)[0] for rule in ("single", "S1", "S2")]
+    assert scales == [scales[0]] * 3
+
+
+@pytest.mark.claim("DX-C7")
+@FIXED
+@given(instances(), st.floats(0.01, 10.0))
+def test_equal_budgets_give_the_ordinary_laplace_mechanism(instance, epsilon):
+    queries = instance[0]
+    elements = queries.shape[1]
+    l1_sensitivity = max(np.abs(queries[:, i] - queries[:, j]).sum() for i in range(elements) for j in range(elements))
+    scales = noise_scales(queries, epsilon * (1.0 - np.eye(elements)), "S2")
+    assert scales == pytest.approx(l1_sensitivity / epsilon, rel=ROUNDING)
+    if l1_sensitivity > 0.0:
+        assert scales == pytest.approx(Laplace(epsilon, float(l1_sensitivity)).scale, rel=ROUNDING)
+
+
+@pytest.mark.claim("DX-L3")
+@FIXED
+@given(instances(most_queries=1), st.floats(-5.0, 5.0), st.floats(0.1, 10.0))
+def test_the_scale_ignores_a_constant_and_follows_units(instance, constant, factor):
+    queries, metric = instance
+    c = noise_scales(queries, metric, "single")
+    assert noise_scales(queries + constant, metric, "single") == pytest.approx(
+        c, rel=1e-9
+    )  # cancellation: 5 * 2**-53 / 1e-5
+    assert noise_scales(-factor * queries, metric, "single") == pytest.approx(factor * c, rel=ROUNDING)
+    assert noise_scales(queries, factor * metric, "single") == pytest.approx(c / factor, rel=ROUNDING)
+
+
+@pytest.mark.claim("DX-X1.4")
+def test_the_query_for_non_natives_gets_the_noise_of_the_sensitive_value():
+    query = [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]  # (N)
+    assert noise_scales([query], example_1(0.1, 1.0), "single") == pytest.approx([10.0], rel=ROUNDING)
+
+
+@pytest.mark.claim("DX-X1.5")
+def test_the_query_for_males_gets_the_noise_of_the_other_values():
+    query = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]  # (M)
+    assert noise_scales([query], example_1(0.1, 2.0), "single") == pytest.approx([0.5], rel=ROUNDING)
+
+
+@pytest.mark.claim("DX-X1.6")
+def test_a_query_that_only_infinite_budgets_see_is_answered_without_noise():
+    query = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    mechanism = DxLaplace(query, example_1(0.1, math.inf), "single", base_histogram=[3.0] * 8)
+    assert mechanism.c.tolist() == [0.0]
+    assert mechanism.sample(0, 3, np.random.default_rng(1)).tolist() == [13.0, 13.0, 13.0]
+    assert mechanism.log_density(0, [13.0, 12.0, np.nan]).tolist() == [0.0, -np.inf, -np.inf]
+    assert mechanism.privacy_loss(0, 4) == math.inf == mechanism.claim.for_pair(0, 4).value
+    assert mechanism.privacy_loss(0, 2) == 0.0  # both are counted as male
+    assert mechanism.losses()[0, [2, 4]].tolist() == [0.0, math.inf]
+
+
+def test_constant_queries_are_exact_under_s1_and_noisy_under_s2():
+    queries = [[0.0, 0.0], [0.0, 1.0]]
+    metric = [[0.0, 0.5], [0.5, 0.0]]
+    assert noise_scales(queries, metric, "S1").tolist() == [0.0, 4.0]  # K = 2 counts the constant row
+    assert noise_scales(queries, metric, "S2").tolist() == [2.0, 2.0]
+    assert noise_scales([[1.0, 1.0]], metric, "single").tolist() == [0.0]
+
+
+def test_a_budget_of_zero_is_kept_where_answers_are_equal_and_refused_elsewhere():
+    metric = [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    mechanism = DxLaplace([2.0, 2.0, 3.0], metric, "single")
+    assert mechanism.privacy_loss(0, 1) == 0.0
+    assert math.isnan(mechanism.tightness()[0, 1])  # report the loss, not a ratio
+    assert [pair.id for pair in mechanism.pairs()] == ["0|2", "1|2"]
+    with pytest.raises(UsageError, match=r"metric must be positive where answers differ, got 0\.0 at \(0, 1\), where"):
+        DxLaplace([2.0, 2.5, 3.0], metric, "single")
+
+
+@pytest.mark.claim("DX-T1")
+@FIXED
+@given(instances(), st.integers(0, 2**32))
+def test_the_loss_is_the_supremum_of_the_log_ratio(instance, seed):
+    queries, metric = instance
+    mechanism = DxLaplace(queries, metric, "S2")
+    if mechanism.c[0] == 0.0:
+        return
+    rng = np.random.default_rng(seed)
+    beyond = np.where(queries[:, 0] > queries[:, 1], 10.0, -10.0)  # the answers lie within [-1, 1]
+    outputs = np.vstack([rng.normal(scale=2.0, size=(50, len(queries))), beyond])
+    ratios = mechanism.log_density(0, outputs) - mechanism.log_density(1, outputs)
+    slack = 1e-12 * (1.0 + 50.0 / mechanism.c[0])  # rounding of the log densities themselves
+    loss = mechanism.privacy_loss(0, 1)
+    assert np.abs(ratios).max() <= loss + slack
+    assert ratios[-1] == pytest.approx(loss, rel=ROUNDING, abs=slack)
+
+
+def test_the_density_integrates_to_one():
+    mechanism = DxLaplace([[0.0, 1.0, 0.5], [1.0, 0.0, 0.0]], METRIC, "S1")
+    reach = 20.0 * mechanism.c  # the tails beyond have mass below 2 e^-20
+    grids = [np.linspace(-r, r, 801) + a for r, a in zip(reach, mechanism.answers(1), strict=True)]  # peak on the grid
+    points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, 2)
+    density = np.exp(mechanism.log_density(1, points)).reshape(801, 801)
+    total = integrate.simpson(integrate.simpson(density, x=grids[1]), x=grids[0])
+    assert total == pytest.approx(1.0, abs=1e-6)  # Simpson with steps of c / 20: error about (1/20)^4 / 180 each
+
+
+@pytest.mark.claim("DX-D2")
+@FIXED
+@given(instances())
+def test_the_claim_is_the_metric_over_positions(instance):
+    queries, metric = instance
+    claim = DxLaplace(queries, metric, metric_name="mine").claim
+    assert isinstance(claim, MetricDP)
+    assert str(claim) == "metric=mine"
+    assert claim.for_pair(0, 1) == PureDP(metric[0, 1])
+
+
+def test_pairs_carry_the_names_of_the_elements_and_both_extremes_of_the_budget():
+    mechanism = DxLaplace([0.0, 1.0, 1.0], METRIC, "single", ids=("a", "b", "c"))
+    assert [pair.id for pair in mechanism.pairs()] == ["a|b", "a|c"]
+    assert [(pair.x, pair.x_prime) for pair in mechanism.pairs()] == [(0, 1), (0, 2)]
+
+
+@pytest.mark.claim("DX-T1")
+@FIXED
+@given(instances(), st.sampled_from(["S1", "S2"]))
+def test_too_little_noise_loses_a_fifth_more_on_every_pair(instance, rule):
+    sound, twin = DxLaplace(*instance, rule), DxLaplaceTooLittleNoise(*instance, rule)
+    assert twin.losses() == pytest.approx(1.2 * sound.losses(), rel=ROUNDING)
+    if rule == "S2" and sound.c[0] > 0.0:
+        pair = twin.pairs()[0]
+        promised = twin.claim.for_pair(pair.x, pair.x_prime).value
+        assert twin.privacy_loss(pair.x, pair.x_prime) == pytest.approx(1.2 * promised, rel=ROUNDING)
+        assert f"on the pair {pair.id}, promised {promised:g}" in twin.fault
+
+
+def test_arrays_are_copied_left_unchanged_and_travel_between_processes():
+    queries, metric, histogram = np.array([[0.0, 1.0, 3.0]]), np.array(METRIC), np.array([1.0, 2.0, 3.0])
+    mechanism = DxLaplace(queries, metric, "S2", histogram)
+    before = mechanism.sample(1, 4, np.random.default_rng(5))
+    assert queries.tolist() == [[0.0, 1.0, 3.0]] and metric.tolist() == METRIC and histogram.tolist() == [1.0, 2.0, 3.0]
+    queries[:], metric[:], histogram[:] = 0.0, 0.0, 0.0
+    again = pickle.loads(pickle.dumps(mechanism)).sample(1, 4, np.random.default_rng(5))
+    assert (again == before).all()
+    with pytest.raises(ValueError, match="read-only"):
+        mechanism.c[0] = 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DxLaplace([0.0, 1.0, 2.0], METRIC, "S3"), r"rule must be one of single, S1, S2, got 'S3'\."),
+        (lambda: DxLaplace(np.eye(3), METRIC, "single"), r"queries must be one query for the rule 'single', got 3\."),
+        (lambda: DxLaplace([0.0, 1.0], METRIC), r"metric must be of shape \(2, 2\), got shape \(3, 3\)\."),
+        (lambda: DxLaplace([0.0, math.inf, 1.0], METRIC), r"queries must be finite, got inf\."),
+        (lambda: DxLaplace([0.0, math.nan, 1.0], METRIC), r"queries must be numbers, got nan at position \(0, 1\)\."),
+        (lambda: DxLaplace(np.zeros((1, 1, 3)), METRIC), r"queries must be of shape \(N,\) or \(K, N\), got shape"),
+        (
+            lambda: DxLaplace([0.0, 1.0, 2.0], METRIC, base_histogram=[1.0, 2.0]),
+            r"base_histogram must be of shape \(3,\)",
+        ),
+        (
+            lambda: DxLaplace([0.0, 1.0, 2.0], METRIC, base_histogram=[1.0, -2.0, 0.0]),
+            r"non-negative .* got smallest -2",
+        ),
+        (lambda: DxLaplace([0.0, 1.0, 2.0], METRIC, ids=("a", "b", "b")), r"ids must be 3 different names, got 3 of"),
+        (lambda: DxLaplace([0.0, 1.0, 2.0], METRIC).answers(3), r"data must be an integer from 0 to 2, got 3\."),
+        (
+            lambda: DxLaplace([0.0, 1.0, 2.0], METRIC).log_density(0, [1.0]),
+            r"outputs must be of shape \(size, 1\), got",
+        ),
+        (lambda: DxLaplace([0.0, 1e300], [[0.0, 1e-300], [1e-300, 0.0]]), r"no finite noise keeps that budget\."),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()

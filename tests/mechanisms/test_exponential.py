@@ -1,0 +1,161 @@
+"""The exponential mechanism on a table of scores, and its twin without the factor 2."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sampler_checks import DRAWS, SMALLEST_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
+
+from dpaudit.errors import UsageError
+from dpaudit.exact import privacy_losses
+from dpaudit.privacy.claims import MetricDP, PureDP
+from mechanisms.exponential import Exponential
+from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=100)
+SCORES = [[0.0, 1.0], [1.0, 0.0]]
+
+
+@st.composite
+def instances(draw, largest=5):
+    """A table of scores (inputs, outcomes) and a matrix of positive budgets, symmetric."""
+    inputs, outcomes = draw(st.integers(2, largest)), draw(st.integers(1, largest))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    budgets = rng.uniform(0.1, 3.0, size=(inputs, inputs))
+    budgets = np.triu(budgets, 1) + np.triu(budgets, 1).T
+    scores = rng.normal(scale=draw(st.sampled_from([0.1, 1.0, 100.0])), size=(inputs, outcomes))
+    return np.round(scores, draw(st.sampled_from([0, 12]))), budgets
+
+
+def one_good_outcome(others):
+    """Two inputs whose loss approaches the whole budget as the number of other outcomes grows."""
+    return [[1.0] + [0.0] * others, [0.0] + [1.0] * others]
+
+
+@pytest.mark.claim("DX-D9")
+def test_the_sampler_draws_the_weights_of_the_definition():
+    scores, c = np.array([[0.0, 1.0, 3.0], [1.0, 1.0, 1.0]]), 2.0
+    weights = np.exp(scores[0] / (2.0 * c))
+    mechanism = Exponential(scores, metric=1.0, c=c)
+    assert mechanism.distribution(0) == pytest.approx(weights / weights.sum(), rel=1e-14)
+    samples = mechanism.sample(0, DRAWS, np.random.default_rng(20_261_111))
+    assert is_drawn_from_outcomes(samples, mechanism.outcomes, mechanism.distribution(0))  # false alarm rate 1e-10
+    twin = ExponentialWithoutTheTwo(scores, metric=1.0, c=c)  # the control: 0.12 away, miss rate below 1e-20
+    assert cdf_gap(twin.distribution(0), mechanism.distribution(0)) > SMALLEST_CONTROL_GAP
+    assert not is_drawn_from_outcomes(samples, mechanism.outcomes, twin.distribution(0))
+    assert not is_drawn_from_outcomes(samples, mechanism.outcomes, mechanism.distribution(1))
+
+
+@pytest.mark.claim("DX-T3")
+@FIXED
+@given(instances())
+def test_no_pair_loses_more_than_its_budget(instance):
+    scores, budgets = instance
+    mechanism = Exponential(scores, budgets)
+    losses = np.array([[mechanism.privacy_loss(i, j) for j in range(len(scores))] for i in range(len(scores))])
+    assert (losses <= budgets * (1.0 + 1e-12)).all()
+    assert isinstance(mechanism.claim, MetricDP)
+    assert mechanism.claim.for_pair(0, 1) == PureDP(budgets[0, 1])
+
+
+@FIXED
+@given(instances())
+def test_the_loss_is_that_of_the_distribution_matrix(instance):
+    scores, budgets = instance
+    mechanism = Exponential(scores, budgets)
+    matrix = np.array([mechanism.distribution(i) for i in range(len(scores))])
+    assert matrix.sum(axis=1) == pytest.approx(1.0, abs=1e-13)
+    stated = [[mechanism.privacy_loss(i, j) for j in range(len(scores))] for i in range(len(scores))]
+    # Budgets of up to 3 keep the probabilities that matter above e^-30: losses agree to 1e-12.
+    assert privacy_losses(matrix / matrix.sum(axis=1, keepdims=True)) == pytest.approx(np.array(stated), abs=1e-12)
+
+
+@pytest.mark.claim("DX-T3")
+def test_the_guarantee_is_tight_in_the_limit_of_many_outcomes():
+    # With m other outcomes: loss = log((1 + m e^(1/2)) / (e^(1/2) + m)) + 1/2, which rises to the budget 1.
+    for others, least in ((1, 0.49), (100, 0.98), (10_000, 0.9997)):
+        root = math.exp(0.5)
+        loss = Exponential(one_good_outcome(others), metric=1.0).privacy_loss(0, 1)
+        assert loss == pytest.approx(math.log((1.0 + others * root) / (root + others)) + 0.5, rel=1e-12)
+        assert least < loss <= 1.0
+
+
+@pytest.mark.claim("DX-T3")
+def test_without_the_factor_two_the_loss_exceeds_the_budget():
+    twin = ExponentialWithoutTheTwo(one_good_outcome(20), metric=1.0)
+    exact = math.log((1.0 + 20.0 * math.e) / (math.e + 20.0)) + 1.0
+    assert twin.privacy_loss(0, 1) == pytest.approx(exact, rel=1e-13)
+    assert exact > 1.8 > twin.claim.value
+    assert f"loss {exact:.6g} nats on the pair 0|1" in twin.fault
+    assert ExponentialWithoutTheTwo(one_good_outcome(1), metric=1.0).privacy_loss(0, 1) == pytest.approx(1.0)
+
+
+@pytest.mark.claim("DX-C4")
+def test_a_number_as_metric_is_ordinary_differential_privacy():
+    mechanism = Exponential([[0.0, 2.0], [1.0, 0.0]], metric=0.5)
+    assert mechanism.claim == PureDP(0.5)
+    assert mechanism.c == 4.0  # the largest gap, 2, over 0.5
+
+
+def test_pairs_are_those_with_a_budget_the_tightest_first():
+    metric = [[0.0, 1.0, math.inf], [1.0, 0.0, 2.0], [math.inf, 2.0, 0.0]]
+    mechanism = Exponential([[0.0, 0.0], [1.0, 0.0], [1.0, 0.5]], metric)
+    assert [pair.id for pair in mechanism.pairs()] == ["0|1", "1|2"]
+
+
+def test_large_scores_do_not_overflow():
+    mechanism = Exponential([[1e6, 0.0], [1e6, 0.0]], metric=1.0, c=1.0)
+    assert mechanism.distribution(0).tolist() == [1.0, 0.0]
+    assert mechanism.log_density(0, [0, 1]).tolist() == [0.0, -5e5]
+
+
+@pytest.mark.claim("DX-D9")
+def test_scores_that_ignore_the_input_give_the_uniform_choice_of_the_best():
+    mechanism = Exponential([[0.0, 1.0, 1.0]] * 2, metric=1.0)
+    assert mechanism.c == 0.0
+    assert mechanism.distribution(0) == pytest.approx([0.0, 0.5, 0.5], rel=1e-15)
+    assert mechanism.privacy_loss(0, 1) == 0.0
+
+
+def test_a_budget_of_zero_is_kept_where_the_scores_are_equal():
+    metric = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    mechanism = Exponential([[0.0, 1.0], [0.0, 1.0], [1.0, 1.0]], metric)
+    assert mechanism.c == 1.0
+    assert mechanism.privacy_loss(0, 1) == 0.0
+
+
+def test_tables_are_copied_and_left_unchanged():
+    scores, metric = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    mechanism = Exponential(scores, metric)
+    before = mechanism.distribution(0)
+    mechanism.sample(0, 3, np.random.default_rng(1))
+    assert scores.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    scores[:], metric[:] = 9.0, 9.0
+    assert (mechanism.distribution(0) == before).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Exponential(SCORES, 1.0, c=0.5), r"c must be at least 1\.0 .* got 0\.5: the scores of inputs 0 and 1"),
+        (lambda: Exponential(SCORES, 1.0, c=-1.0), r"c must be in \[0, inf\), got -1\.0\."),
+        (lambda: Exponential(SCORES, 0.0), r"metric must be in \(0, inf\), got 0\.0\."),
+        (lambda: Exponential(SCORES, [[0.0, 0.0], [0.0, 0.0]]), r"metric must be positive where the scores differ"),
+        (lambda: Exponential(SCORES, [[0.0, math.inf], [math.inf, 0.0]]), r"c must be positive .* got 0\.0\. Give c"),
+        (lambda: Exponential(SCORES, [[0.0, 1.0], [2.0, 0.0]]), r"metric must be symmetric, got 1\.0 at \(0, 1\)\."),
+        (lambda: Exponential(SCORES, [[0.0, -1.0], [-1.0, 0.0]]), r"metric must be at least 0, got -1\.0 at \(0, 1\)"),
+        (
+            lambda: Exponential(SCORES, [[1.0, 1.0], [1.0, 0.0]]),
+            r"metric must be 0 on the diagonal, got 1\.0 at \(0, 0",
+        ),
+        (lambda: Exponential(SCORES, [[0.0]]), r"metric must be of shape \(2, 2\), got shape \(1, 1\)\."),
+        (lambda: Exponential(SCORES, 1.0).distribution(2), r"data must be an integer from 0 to 1, got 2\."),
+        (lambda: Exponential([[0.0, math.inf]], 1.0), r"scores must be finite, got inf at \(0, 1\)\."),
+        (lambda: Exponential([], 1.0), r"scores must be of shape \(any, any\), got shape \(0,\)\."),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()

@@ -1,0 +1,146 @@
+"""The additive Gaussian mechanism, its exact calibration and its faulty twin."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sampler_checks import DRAWS, is_drawn_from
+from scipy import integrate, stats
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from mechanisms.faulty.gaussian import GaussianTooLittleNoise
+from mechanisms.gaussian import Gaussian, largest_mu
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=50)
+CLAIMS = [ApproxDP(1.0, 1e-5), ApproxDP(0.0, 0.1), GaussianDP(0.7), ZeroConcentratedDP(0.3), RenyiDP(4.0, 0.5)]
+
+
+def delta_by_cdf(mu, epsilon):
+    """The profile of N(0, 1) against N(mu, 1), from scipy's normal distribution function."""
+    first, second = stats.norm.cdf([mu / 2.0 - epsilon / mu, -mu / 2.0 - epsilon / mu])
+    return first - math.exp(epsilon) * second
+
+
+def test_the_sampler_draws_normal_noise_about_the_answer():
+    mechanism = Gaussian(GaussianDP(0.5), l2_sensitivity=2.0)  # sigma 4 by definition
+    samples = mechanism.sample(10.0, DRAWS, np.random.default_rng(20_261_104))
+    assert is_drawn_from(samples, stats.norm(10.0, 4.0).cdf)  # false alarm rate 1e-10
+    for sigma in (3.2, 5.0):  # negative controls: functions 0.054 apart, miss rate below 1e-20
+        assert not is_drawn_from(samples, stats.norm(10.0, sigma).cdf)
+
+
+def test_the_vector_sampler_draws_normal_noise_in_every_coordinate():
+    samples = Gaussian(GaussianDP(1.0), dimension=2).sample([1.0, -1.0], DRAWS, np.random.default_rng(20_261_105))
+    assert samples.shape == (DRAWS, 2)
+    assert is_drawn_from(samples[:, 0], stats.norm(1.0).cdf)  # false alarm rate 1e-10 each
+    assert is_drawn_from(samples[:, 1], stats.norm(-1.0).cdf)
+    assert is_drawn_from(samples.sum(axis=1), stats.norm(0.0, math.sqrt(2.0)).cdf)  # and they are independent
+    assert not is_drawn_from(2.0 * samples[:, 0] - 2.0, stats.norm(0.0, math.sqrt(2.0)).cdf)  # control: one used twice
+
+
+@FIXED
+@given(st.floats(0.0, 10.0), st.floats(-9.0, -0.3).map(lambda power: 10.0**power))
+def test_the_calibration_uses_all_of_delta_and_no_more(epsilon, delta):
+    mu = largest_mu(ApproxDP(epsilon, delta))
+    # Two differences of normal probabilities at a loss of up to three digits: 1e-13 absolute, 1e-9 relative.
+    assert delta_by_cdf(mu, epsilon) == pytest.approx(delta, rel=1e-6, abs=1e-11)
+    assert Gaussian(ApproxDP(epsilon, delta)).privacy_profile(0.0, 1.0, epsilon) <= delta * (1.0 + 1e-9)
+    assert Gaussian(ApproxDP(epsilon, delta)).privacy_profile(0.0, 1.001, epsilon) > delta
+
+
+def test_sigma_is_that_of_a_root_finder_on_the_profile():
+    from scipy import optimize
+
+    for epsilon, delta in ((1.0, 1e-5), (0.1, 1e-3), (5.0, 1e-6)):
+        root = optimize.brentq(lambda s: delta_by_cdf(1.0 / s, epsilon) - delta, 0.05, 100.0, xtol=1e-14)  # noqa: B023
+        assert Gaussian(ApproxDP(epsilon, delta)).sigma == pytest.approx(root, rel=1e-7)
+
+
+def test_closed_forms_of_the_other_claims():
+    assert Gaussian(GaussianDP(0.5), 3.0).sigma == pytest.approx(6.0, rel=1e-15)
+    assert Gaussian(ZeroConcentratedDP(2.0), 3.0).sigma == pytest.approx(1.5, rel=1e-15)  # 3 / sqrt(2 * 2)
+    assert Gaussian(RenyiDP(2.0, 4.0), 3.0).sigma == pytest.approx(1.5, rel=1e-15)  # order mu^2 / 2 = 4
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("dimension", [None, 1, 3])
+def test_every_claim_is_tight_on_the_mechanisms_pairs(claim, dimension):
+    mechanism = Gaussian(claim, 2.0, dimension)
+    for pair in mechanism.pairs():
+        mu = mechanism.mu(pair.x, pair.x_prime)
+        assert mu == pytest.approx(largest_mu(claim), rel=1e-14)
+        if isinstance(claim, ZeroConcentratedDP):
+            assert mechanism.rho(pair.x, pair.x_prime) == pytest.approx(claim.rho, rel=1e-14)
+        if isinstance(claim, ApproxDP):
+            delta = mechanism.privacy_profile(pair.x, pair.x_prime, claim.epsilon)
+            assert delta == pytest.approx(claim.delta, rel=1e-9)
+
+
+@FIXED
+@given(st.floats(0.05, 3.0), st.floats(0.0, 5.0))
+def test_the_profile_is_the_integral_of_the_densities(mu, epsilon):
+    mechanism = Gaussian(GaussianDP(1.0))
+
+    def excess(z):
+        p, q = (math.exp(mechanism.log_density(x, [z])[0]) for x in (mu, 0.0))
+        return max(p - math.exp(epsilon) * q, 0.0)
+
+    start = epsilon / mu + mu / 2.0  # the excess is positive beyond this output
+    total = integrate.quad(excess, start, start + 12.0, epsabs=1e-13, epsrel=1e-10)[0]
+    assert mechanism.privacy_profile(mu, 0.0, epsilon) == pytest.approx(total, rel=1e-7, abs=1e-12)
+
+
+def test_the_density_is_scipys_and_integrates_to_one():
+    mechanism = Gaussian(GaussianDP(0.5), dimension=2)
+    outputs = np.array([[0.0, 1.0], [2.0, -3.0], [np.nan, 0.0], [np.inf, 0.0]])
+    logs = mechanism.log_density([1.0, 1.0], outputs)
+    assert logs[:2] == pytest.approx(stats.norm(1.0, 2.0).logpdf(outputs[:2]).sum(axis=1), rel=1e-14)
+    assert (logs[2:] == -np.inf).all()
+    scalar = Gaussian(GaussianDP(0.5))
+    total = integrate.quad(lambda z: math.exp(scalar.log_density(0.0, [z])[0]), -30.0, 30.0)[0]
+    assert total == pytest.approx(1.0, abs=1e-8)  # 15 sigma a side, quad's own tolerance
+
+
+def test_equal_inputs_lose_nothing_and_others_have_no_finite_loss():
+    mechanism = Gaussian(GaussianDP(1.0))
+    assert mechanism.privacy_loss(1.0, 1.0) == 0.0 == mechanism.privacy_profile(1.0, 1.0, 0.0)
+    assert mechanism.privacy_loss(1.0, 1.5) == math.inf
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_too_little_noise_breaks_every_kind_of_claim(claim):
+    twin = GaussianTooLittleNoise(claim)
+    pair = twin.pairs()[0]
+    assert twin.claim == claim
+    assert twin.mu(pair.x, pair.x_prime) == pytest.approx(1.2 * largest_mu(claim), rel=1e-14)
+    if isinstance(claim, ApproxDP):
+        assert twin.privacy_profile(pair.x, pair.x_prime, claim.epsilon) > 1.15 * claim.delta
+    assert "1.2 times too small" in twin.fault
+
+
+def test_the_faults_state_the_exact_values():
+    assert GaussianTooLittleNoise(GaussianDP(1.0)).fault.endswith("mu 1.2, promised 1")
+    assert GaussianTooLittleNoise(ZeroConcentratedDP(0.5)).fault.endswith("rho 0.72, promised 0.5")
+    assert GaussianTooLittleNoise(RenyiDP(2.0, 1.0)).fault.endswith("epsilon 1.44, promised 1")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Gaussian(PureDP(1.0)), r"delta must be in \(0, 1\) for normal noise, got 0\.0\."),
+        (lambda: Gaussian(ApproxDP(1.0, 1.0)), r"delta must be in \(0, 1\) for normal noise, got 1\.0\."),
+        (lambda: Gaussian(ApproxDP(math.inf, 0.1)), r"epsilon must be in \[0, inf\), got inf\."),
+        (lambda: Gaussian(GaussianDP(0.0)), r"mu must be in \(0, inf\), got 0\.0\."),
+        (lambda: Gaussian(ZeroConcentratedDP(math.inf)), r"rho must be in \(0, inf\), got inf\."),
+        (lambda: Gaussian("eps=1"), r"claim must be an ApproxDP, .* got 'eps=1'\."),
+        (lambda: Gaussian(GaussianDP(1.0), 0.0), r"l2_sensitivity must be in \(0, inf\), got 0\.0\."),
+        (lambda: Gaussian(GaussianDP(1.0), 1.0, 0), r"dimension must be an integer of at least 1, got 0\."),
+        (lambda: Gaussian(GaussianDP(1.0)).privacy_profile(0.0, 1.0, -1.0), r"must be in \[0, inf\), got -1\.0\."),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()

@@ -1,0 +1,149 @@
+"""The additive Laplace mechanism and its faulty twins."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sampler_checks import DRAWS, is_drawn_from
+from scipy import integrate, stats
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import PureDP
+from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
+from mechanisms.laplace import Laplace
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=50)
+EPSILONS = st.floats(0.01, 20.0)
+SENSITIVITIES = st.lists(st.floats(0.01, 100.0), min_size=1, max_size=5).map(tuple)
+
+
+@pytest.mark.claim("DX-D4")
+def test_the_scalar_sampler_draws_laplace_noise_about_the_answer():
+    mechanism = Laplace(epsilon=0.5, coordinate_sensitivity=2.0)  # scale 4 by definition
+    samples = mechanism.sample(10.0, DRAWS, np.random.default_rng(20_261_101))
+    assert is_drawn_from(samples, stats.laplace(loc=10.0, scale=4.0).cdf)  # false alarm rate 1e-10
+
+
+@pytest.mark.parametrize("scale", [3.2, 5.0])  # negative controls: functions 0.041 apart, miss rate below 1e-20
+def test_the_scalar_sampler_is_told_from_one_of_another_scale(scale):
+    samples = Laplace(0.5, 2.0).sample(10.0, DRAWS, np.random.default_rng(20_261_101))
+    assert not is_drawn_from(samples, stats.laplace(loc=10.0, scale=scale).cdf)
+
+
+@pytest.mark.claim("DX-D4")
+def test_the_vector_sampler_draws_independent_noise_of_one_scale():
+    mechanism = Laplace(epsilon=1.5, coordinate_sensitivity=(1.0, 2.0))  # scale 2
+    samples = mechanism.sample([5.0, -5.0], DRAWS, np.random.default_rng(20_261_102))
+    assert samples.shape == (DRAWS, 2)
+    noise = stats.laplace(scale=2.0)
+    assert is_drawn_from(samples[:, 0] - 5.0, noise.cdf)  # false alarm rate 1e-10 each
+    assert is_drawn_from(samples[:, 1] + 5.0, noise.cdf)
+    # Under independence the first value's quantile, moved by that of the second (mod 1), is again uniform.
+    moved = (noise.cdf(samples[:, 0] - 5.0) + noise.cdf(samples[:, 1] + 5.0)) % 1.0
+    assert is_drawn_from(moved, stats.uniform.cdf)
+    same = (2.0 * noise.cdf(samples[:, 0] - 5.0)) % 1.0 / 2.0  # control: one number used twice, moved to [0, 1/2]
+    assert not is_drawn_from(same, stats.uniform.cdf)
+
+
+@FIXED
+@given(EPSILONS, st.floats(-10.0, 10.0))
+def test_the_density_integrates_to_one(epsilon, data):
+    mechanism = Laplace(epsilon)
+    width = 40.0 * mechanism.scale  # the tails beyond have mass e^-40
+    total = sum(
+        integrate.quad(lambda z: math.exp(mechanism.log_density(data, [z])[0]), *sorted([data, data + side * width]))[0]
+        for side in (-1.0, 1.0)
+    )
+    assert total == pytest.approx(1.0, abs=1e-7)  # quad's own tolerance is 1.5e-8
+
+
+def test_the_density_is_scipys_and_a_sum_over_coordinates():
+    outputs = np.array([[0.0, 1.0], [2.0, -3.0], [np.nan, 0.0], [np.inf, 0.0]])
+    expected = stats.laplace(loc=1.0, scale=3.0).logpdf(outputs[:2]).sum(axis=1)
+    logs = Laplace(1.0, (1.0, 2.0)).log_density([1.0, 1.0], outputs)
+    assert logs[:2] == pytest.approx(expected, rel=1e-14)
+    assert (logs[2:] == -np.inf).all()
+
+
+@pytest.mark.claim("DX-C3")
+@FIXED
+@given(EPSILONS, SENSITIVITIES)
+def test_the_loss_equals_the_claim_on_its_pairs(epsilon, sensitivities):
+    for given_as in (sensitivities, sensitivities[0]):
+        mechanism = Laplace(epsilon, given_as)
+        assert mechanism.claim == PureDP(epsilon)
+        for pair in mechanism.pairs():
+            assert mechanism.privacy_loss(pair.x, pair.x_prime) == pytest.approx(epsilon, rel=1e-14)
+
+
+@pytest.mark.claim("DX-C3")
+@FIXED
+@given(EPSILONS, SENSITIVITIES, st.integers(0, 2**32))
+def test_the_loss_is_the_supremum_of_the_log_ratio(epsilon, sensitivities, seed):
+    mechanism, rng = Laplace(epsilon, sensitivities), np.random.default_rng(seed)
+    x, x_prime = rng.normal(size=(2, len(sensitivities)))
+    loss = mechanism.privacy_loss(x, x_prime)
+    outputs = np.vstack([rng.normal(scale=3.0, size=(50, len(x))), np.where(x > x_prime, 10.0, -10.0)])
+    ratios = mechanism.log_density(x, outputs) - mechanism.log_density(x_prime, outputs)
+    slack = 1e-12 * (1.0 + 20.0 * len(x) / mechanism.scale)  # rounding of the log densities themselves
+    assert np.abs(ratios).max() <= loss + slack
+    assert ratios[-1] == pytest.approx(loss, rel=1e-12, abs=slack)  # beyond both answers
+
+
+@FIXED
+@given(EPSILONS)
+def test_too_little_noise_loses_a_fifth_more_than_it_claims(epsilon):
+    twin = LaplaceTooLittleNoise(epsilon, 3.0)
+    assert twin.claim == PureDP(epsilon)
+    assert twin.privacy_loss(0.0, 3.0) == pytest.approx(1.2 * epsilon, rel=1e-14)
+    assert "1.2 times too small" in twin.fault
+
+
+@FIXED
+@given(EPSILONS, SENSITIVITIES.filter(lambda s: len(s) > 1))
+def test_a_forgotten_coordinate_is_lost_beyond_the_claim(epsilon, sensitivities):
+    twin = LaplaceForgetsACoordinate(epsilon, sensitivities)
+    pair = twin.pairs()[0]
+    expected = epsilon * sum(sensitivities) / sum(sensitivities[:-1])
+    assert twin.privacy_loss(pair.x, pair.x_prime) == pytest.approx(expected, rel=1e-13)
+    assert expected > twin.claim.value
+    assert f"loss {expected:g} nats" in twin.fault
+
+
+def test_a_twin_draws_what_its_density_states():
+    twin = LaplaceTooLittleNoise(1.0, 1.2)  # scale 1.2 / 1.2
+    samples = twin.sample(0.0, DRAWS, np.random.default_rng(20_261_103))
+    assert is_drawn_from(samples, stats.laplace.cdf)  # false alarm rate 1e-10
+    assert twin.log_density(0.0, [0.0])[0] == pytest.approx(-math.log(2.0), rel=1e-14)
+
+
+def test_the_input_is_left_unchanged_and_the_seed_decides():
+    data = np.array([1.0, 2.0])
+    before = copy.deepcopy(data)
+    mechanism = Laplace(1.0, (1.0, 1.0))
+    first, again = (mechanism.sample(data, 5, np.random.default_rng(3)) for _ in range(2))
+    assert (first == again).all()
+    assert (data == before).all()
+    assert mechanism.sample(data, 0, np.random.default_rng(3)).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Laplace(0.0), r"epsilon must be in \(0, inf\), got 0\.0\."),
+        (lambda: Laplace(math.inf), r"epsilon must be in \(0, inf\), got inf\."),
+        (lambda: Laplace(math.nan), r"epsilon must be in \(0, inf\), got nan\."),
+        (lambda: Laplace(1.0, -1.0), r"coordinate_sensitivity must be in \(0, inf\), got -1\.0\."),
+        (lambda: Laplace(1.0, (1.0, 0.0)), r"coordinate_sensitivity\[1\] must be in \(0, inf\), got 0\.0\."),
+        (lambda: Laplace(1.0).sample("a", 1, np.random.default_rng(1)), r"data must be a finite number, got 'a'\."),
+        (lambda: Laplace(1.0).log_density(0.0, 1.0), r"outputs must be of shape \(size,\), got shape \(\)\."),
+        (lambda: Laplace(1.0, (1.0,)).privacy_loss([1.0, 2.0], [0.0]), r"data must be of shape \(1,\), got shape \(2,"),
+        (lambda: LaplaceForgetsACoordinate(1.0, 2.0), r"must have at least two coordinates, got 2\.0\."),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()

@@ -1,0 +1,69 @@
+"""Every reference mechanism offers what the protocol asks for, and every faulty twin hides behind a sound claim."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dpaudit.privacy.claims import ApproxDP, GaussianDP
+from dpaudit.privacy.pairs import as_pairs
+from dpaudit.subjects.protocol import HasClaim, HasLogDensity, HasPairs, Mechanism
+from mechanisms.dx_laplace import DxLaplace
+from mechanisms.exponential import Exponential
+from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
+from mechanisms.faulty.gaussian import GaussianTooLittleNoise
+from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
+from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
+from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from mechanisms.gaussian import Gaussian
+from mechanisms.geometric import Geometric
+from mechanisms.laplace import Laplace
+from mechanisms.randomised_response import RandomisedResponse
+
+SCORES = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
+METRIC = [[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]]
+QUERIES = [[0.0, 1.0, 0.5], [1.0, 0.0, 0.0]]
+TWINS = [
+    (Laplace(1.0), LaplaceTooLittleNoise(1.0)),
+    (Laplace(1.0, (1.0, 2.0)), LaplaceForgetsACoordinate(1.0, (1.0, 2.0))),
+    (Gaussian(ApproxDP(1.0, 1e-5)), GaussianTooLittleNoise(ApproxDP(1.0, 1e-5))),
+    (Gaussian(GaussianDP(1.0), 1.0, 3), GaussianTooLittleNoise(GaussianDP(1.0), 1.0, 3)),
+    (Geometric(1.0), GeometricTooLittleNoise(1.0)),
+    (Geometric(1.0, 1, (0, 5)), GeometricCountsZeroTwice(1.0, 1, (0, 5))),
+    (RandomisedResponse(1.0, 4), RandomisedResponseWrongNormaliser(1.0, 4)),
+    (Exponential(SCORES, 1.0), ExponentialWithoutTheTwo(SCORES, 1.0)),
+    (DxLaplace(QUERIES[0], METRIC, "single"), DxLaplaceTooLittleNoise(QUERIES[0], METRIC, "single")),
+    (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceTooLittleNoise(QUERIES, METRIC, "S2")),
+]
+EVERY = [mechanism for pair in TWINS for mechanism in pair]
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=lambda mechanism: type(mechanism).__name__)
+def test_a_mechanism_offers_samples_densities_a_claim_and_pairs(mechanism):
+    for protocol in (Mechanism, HasLogDensity, HasClaim, HasPairs):
+        assert isinstance(mechanism, protocol)
+    pairs = as_pairs(mechanism.pairs())
+    assert len({pair.id for pair in pairs}) == len(pairs)
+    for pair in pairs:
+        samples = mechanism.sample(pair.x, 7, np.random.default_rng(1))
+        assert len(samples) == 7
+        logs = mechanism.log_density(pair.x_prime, samples)
+        assert logs.shape == (7,) and np.isfinite(logs).all()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        mechanism.epsilon = 2.0
+
+
+@pytest.mark.parametrize(("sound", "twin"), TWINS, ids=lambda mechanism: type(mechanism).__name__)
+def test_a_twin_states_the_sound_claim_on_the_same_pairs_and_loses_more(sound, twin):
+    assert str(twin.claim) == str(sound.claim)
+    assert [pair.id for pair in twin.pairs()] == [pair.id for pair in sound.pairs()]
+    first = sound.pairs()[0]
+    promised = sound.claim.for_pair(first.x, first.x_prime)
+    assert twin.claim.for_pair(first.x, first.x_prime) == promised
+    if isinstance(sound, Gaussian):
+        assert twin.mu(first.x, first.x_prime) > 1.19 * sound.mu(first.x, first.x_prime)
+    else:
+        assert sound.privacy_loss(first.x, first.x_prime) <= promised.value * (1.0 + 1e-12)
+        assert twin.privacy_loss(first.x, first.x_prime) > 1.05 * promised.value
+    assert "promised" in twin.fault
