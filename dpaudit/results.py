@@ -144,17 +144,25 @@ class Finding:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Finding:
-        """The finding of one entry of `pairs` in audit.json."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        values = {key: from_json(value) for key, value in record.items() if key in known}
-        values["x"], values["x_prime"] = record["x"], record["x_prime"]
-        values["budget"] = Budget(**values["budget"])
-        values["power"] = Power(**values["power"]) if values.get("power") else None
-        values["witness"] = WitnessRecord(**values["witness"]) if values.get("witness") else None
-        if values["witness"] is not None:  # rules are data, their strings are not numbers in disguise
-            rule = record["witness"]["rule"]
-            values["witness"] = dataclasses.replace(values["witness"], rule=rule)
-        values["looks"] = tuple(Look(*look) for look in values.get("looks", ()))
+        """The finding of one entry of `pairs` in audit.json; a bound that is null there becomes NaN.
+
+        Only numbers are read back as numbers: an id, message or rule may be the string "inf" and stays one.
+        """
+        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name in record}
+        if values["verdict"] not in VERDICTS:
+            raise UsageError(f"verdict must be one of {', '.join(VERDICTS)}, got {values['verdict']!r}.")
+        for name in ("ratio_lower", "log_wealth", "p_value"):
+            values[name] = from_json(values.get(name))
+        for name in ("parameter_budget", "epsilon_lower", "parameter_lower"):
+            values[name] = _float(values[name])
+        values["budget"] = Budget(**_floats(values["budget"]))
+        values["power"] = Power(**_floats(values["power"])) if values.get("power") else None
+        if values.get("witness"):
+            line = _floats(values["witness"]["line"])
+            values["witness"] = WitnessRecord(**{**values["witness"], "line": line})
+        values["looks"] = tuple(
+            Look(draws, _float(log_wealth), _float(lower)) for draws, log_wealth, lower in values.get("looks", ())
+        )
         return cls(**values)
 
 
@@ -216,12 +224,14 @@ class AuditResult:
     @property
     def epsilon_lower(self) -> float:
         """The largest lower bound on epsilon over the pairs, at `report_delta`."""
-        return max((finding.epsilon_lower for finding in self.findings), default=0.0)
+        bounds = (finding.epsilon_lower for finding in self.findings)
+        return max((bound for bound in bounds if not math.isnan(bound)), default=0.0)
 
     @property
     def ratio_lower(self) -> float:
         """The largest lower bound over its budget; above 1 exactly when the verdict is "violated"."""
-        return max((f.ratio_lower for f in self.findings if f.ratio_lower is not None), default=0.0)
+        ratios = (finding.ratio_lower for finding in self.findings)
+        return max((ratio for ratio in ratios if ratio is not None and not math.isnan(ratio)), default=0.0)
 
     @property
     def violated(self) -> tuple[Finding, ...]:
@@ -234,12 +244,18 @@ class AuditResult:
         return next(iter(self.ranked()), None)
 
     def ranked(self) -> tuple[Finding, ...]:
-        """Findings by verdict, then by ratio of bound to budget, then by wealth or p-value: the worst first."""
+        """Findings by verdict, then by ratio of bound to budget, then by wealth or p-value: the worst first.
+
+        A number that is missing or NaN comes after all others.
+        """
+
+        def descending(value: float | None) -> float:
+            return math.inf if value is None or math.isnan(value) else -value
 
         def key(finding: Finding) -> tuple[float, ...]:
-            ratio = -1.0 if finding.ratio_lower is None else finding.ratio_lower
-            evidence = -finding.p_value if finding.p_value is not None else (finding.log_wealth or 0.0)
-            return (VERDICTS.index(finding.verdict), -ratio, -finding.epsilon_lower, -evidence)
+            evidence = -finding.p_value if finding.p_value is not None else finding.log_wealth
+            ratio, epsilon = descending(finding.ratio_lower), descending(finding.epsilon_lower)
+            return (VERDICTS.index(finding.verdict), ratio, epsilon, descending(evidence))
 
         return tuple(sorted(self.findings, key=key))
 
@@ -249,14 +265,14 @@ class AuditResult:
             "schema": SCHEMA,
             "verdict": self.verdict,
             "claim": self.claim,
-            "confidence": self.confidence,
+            "confidence": to_json(self.confidence),
             "epsilon_lower": to_json(self.epsilon_lower),
-            "report_delta": self.report_delta,
+            "report_delta": to_json(self.report_delta),
             "ratio_lower": to_json(self.ratio_lower),
-            "samples": self.samples,
-            "seconds": round(self.seconds, 3),
-            "seed": self.seed,
-            "replayable": self.replayable,
+            "samples": to_json(self.samples),
+            "seconds": to_json(round(self.seconds, 3)),
+            "seed": to_json(self.seed),
+            "replayable": to_json(self.replayable),
             "mode": self.mode,
             "subject": to_json(self.subject),
             "environment": to_json(self.environment),
@@ -267,7 +283,10 @@ class AuditResult:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditResult:
-        """The result of the content of audit.json; `UsageError` names what is missing or of another schema."""
+        """The result of the content of audit.json; `UsageError` names what is missing or of another schema.
+
+        The verdict that the file states must be the one that its findings have.
+        """
         if record.get("schema") != SCHEMA:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
         names = [field.name for field in dataclasses.fields(cls) if field.name not in ("findings", "not_asked")]
@@ -275,12 +294,23 @@ class AuditResult:
         if missing:
             raise UsageError(f"result must have all fields of {SCHEMA}, got one without {', '.join(missing)}.")
         findings = tuple(Finding.from_dict(entry) for entry in record["pairs"])
-        values = {name: from_json(record[name]) for name in names}
-        return cls(findings=findings, not_asked=tuple(record["not_asked"]), **values)
+        values = {name: record[name] for name in names}
+        values["options"] = from_json(values["options"])
+        for name in ("confidence", "report_delta", "seconds"):
+            values[name] = _float(values[name])
+        result = cls(findings=findings, not_asked=tuple(record["not_asked"]), **values)
+        if record.get("verdict") != result.verdict:
+            stated = record.get("verdict")
+            raise UsageError(f"verdict must be that of the findings, {result.verdict!r}, got {stated!r}.")
+        return result
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write audit.json: complete, or not at all."""
-        write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+        write_whole(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The content of audit.json, in UTF-8."""
+        return _utf8(json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:
@@ -303,7 +333,7 @@ def load(path: str | os.PathLike[str]) -> AuditResult:
         return AuditResult.from_dict(record)
     except UsageError as error:
         raise UsageError(f"{error} (at {os.fspath(path)!r})") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"result must follow {SCHEMA}, got {error!r} at {os.fspath(path)!r}.") from error
 
 
@@ -367,4 +397,23 @@ def saved_input(value: Any) -> Any:
     text = json.dumps(saved, ensure_ascii=False, allow_nan=False)
     if len(text) <= MAXIMUM_INPUT_CHARACTERS:
         return saved
-    return {"sha256": hashlib.sha256(text.encode()).hexdigest(), "characters": len(text), "short": short_form(value)}
+    return {"sha256": hashlib.sha256(_utf8(text)).hexdigest(), "characters": len(text), "short": short_form(value)}
+
+
+def _utf8(text: str) -> bytes:
+    """JSON text as UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes its JSON escape."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _float(value: Any) -> float:
+    """A number of audit.json as a float: "inf" and "-inf" are infinities, null is NaN."""
+    number = from_json(value)
+    if number is None:
+        return math.nan
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise TypeError(f"a number was expected, got {value!r}")
+    return float(number)
+
+
+def _floats(record: Mapping[str, Any]) -> dict[str, float]:
+    return {key: _float(value) for key, value in record.items()}

@@ -1,0 +1,139 @@
+"""Drawing plots as SVG: elements, axes with gutters, frames with ticks and labels.
+
+Conventions: one unit is one CSS pixel, y grows downwards; colours and fonts are classes that the page defines. Text is
+escaped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+
+from markupsafe import Markup
+
+from dpaudit.reports.wording import number_text
+
+NARROW = 358.0  # the width of a drawing that a phone shows whole
+
+
+def tag(name: str, text: str | Markup | None = None, /, **attributes: str | float) -> Markup:
+    """One SVG element; `cls` stands for class, an underscore in a name for a hyphen."""
+    parts = [Markup("<{}").format(name)]
+    for key, value in attributes.items():
+        shown = f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value
+        parts.append(Markup(' {}="{}"').format("class" if key == "cls" else key.replace("_", "-"), shown))
+    parts.append(Markup("/>") if text is None else Markup(">{}</{}>").format(text, name))
+    return Markup("").join(parts)
+
+
+def svg(body: Iterable[Markup], width: float, height: float, description: str) -> Markup:
+    inner = Markup("").join(body)
+    fit = ' class="fit"' if width <= NARROW else ""  # a wider one would be too small to read: it scrolls
+    size = (round(width), round(height))
+    head = Markup('<svg viewBox="0 0 {} {}" width="{}" height="{}"').format(*size, *size)
+    return head + Markup('{} role="img" aria-label="{}">{}</svg>').format(Markup(fit), description, inner)
+
+
+def swatch(body: Markup) -> Markup:
+    return Markup('<svg class="swatch" viewBox="0 0 22 14" width="22" height="14" aria-hidden="true">{}</svg>').format(
+        body
+    )
+
+
+def points(path: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in path)
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """From values to one coordinate, with a gutter at either end for what the scale cannot hold.
+
+    The scale runs from `low` at `start` to `high` at `end`. Values below `low` fall into the gutter before `start`
+    (`below` units wide), infinite ones into the gutter after `end` (`above` wide). `counts`: whole numbers only.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool
+    below: float = 0.0
+    above: float = 0.0
+    counts: bool = False
+
+    def __call__(self, value: float) -> float:
+        sign = 1.0 if self.end > self.start else -1.0
+        if math.isnan(value) or value < self.low:
+            return self.start - sign * self.below / 2.0
+        if value > self.high:
+            return self.end + sign * self.above / 2.0
+        if self.is_log:
+            share = math.log(value / self.low) / math.log(self.high / self.low)
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """Coordinates and labels of at most about `most` round values."""
+        if self.is_log:
+            values = _log_ticks(self.low, self.high, most)
+        else:
+            values = _linear_ticks(self.low, self.high, most, 1.0 if self.counts else 0.0)
+        return [(self(value), number_text(float(value), 3)) for value in values]
+
+
+def _linear_ticks(low: float, high: float, most: int, least_step: float) -> list[float]:
+    raw = max((high - low) / most, least_step)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw)
+    return [step * index for index in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def _log_ticks(low: float, high: float, most: int) -> list[float]:
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for multiples in ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,)):
+        values = [m * 10.0**k for k in range(first, last + 1) for m in multiples if low <= m * 10.0**k <= high]
+        if len(values) <= most:
+            return values
+    return values[:: math.ceil(len(values) / most)]
+
+
+def log_axis(values: Iterable[float], start: float, end: float, decades: float = 4.0) -> Axis:
+    """A logarithmic axis for values >= 0: those too small to be shown, and infinite ones, get gutters."""
+    given = [value for value in values if not math.isnan(value)]
+    finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
+    high = max(finite)
+    low = max(min(finite), high * 10.0**-decades)
+    room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
+    below, above = (20.0 if any(v < low for v in given) else 0.0), (20.0 if math.inf in given else 0.0)
+    sign = 1.0 if end > start else -1.0
+    return Axis(low / room, high * room, start + sign * below, end - sign * above, True, below, above)
+
+
+def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: bool) -> list[Markup]:
+    """Grid, ticks, tick labels and axis labels of a plot; y runs upwards from y.start to y.end."""
+    left, right = x.start - x.below, x.end + x.above
+    bottom, top = y.start + y.below, y.end - y.above
+    body = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")]
+    for at, label in x.ticks(9 if width > 500 else 5):
+        if x.below > 0.0 and at < x.start + 14.0:  # its label would touch the 0 of the gutter
+            continue
+        body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
+        body.append(tag("text", label, x=at, y=bottom + 16.0, text_anchor="middle", cls="tick"))
+    for at, label in y.ticks(7):
+        body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
+        body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
+    if gutters:
+        for axis, at, label in ((y, y.start + y.below / 2, "0"), (y, y.end - y.above / 2, "∞")):
+            if (axis.below if label == "0" else axis.above) > 0.0:
+                edge = axis.start if label == "0" else axis.end
+                body.append(tag("line", x1=left, x2=right, y1=edge, y2=edge, cls="edge"))
+                body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
+        if x.below > 0.0:
+            body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
+            body.append(tag("text", "0", x=x.start - x.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
+    body.append(tag("text", x_label, x=(left + right) / 2, y=bottom + 36.0, text_anchor="middle", cls="label"))
+    turn = f"rotate(-90 13 {(top + bottom) / 2:.1f})"
+    body.append(tag("text", y_label, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label", transform=turn))
+    return body

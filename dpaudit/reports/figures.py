@@ -1,0 +1,522 @@
+"""The figures of a report, as SVG that a page can hold inline: losses against budgets, and wealth over draws.
+
+Conventions: each figure is drawn twice from the same data, for a wide page (900 units) and for a phone (358 units), so
+that text has its true size on both; one unit is one CSS pixel. Colours are classes (`palette_css`), so that the page
+decides on light or dark. Legends stand outside the drawing. Names are cleaned and escaped here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup
+
+from dpaudit.reports.drawing import NARROW, Axis, frame, log_axis, points, svg, swatch, tag
+from dpaudit.reports.wording import (
+    VERDICT_WORDS,
+    clean,
+    compared,
+    lower_text,
+    number_text,
+    plural,
+    ratio_text,
+    symbol,
+    threshold,
+    unit,
+)
+from dpaudit.results import VERDICTS, AuditResult, Finding, Look
+
+WIDE = 900.0
+MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read
+MATRIX_DENSITY = 0.25  # least share of the cells that must be filled
+STEPS = 8  # colour steps on each side of ratio 1
+HIGHLIGHTED = 5  # wealth curves with a colour of their own
+ROWS = 1000  # most rows of a table of data
+CURVE_POINTS = 48  # most points of a wealth curve
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """The data of a figure as a table; `omitted` counts the rows that were left out."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    omitted: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One figure with everything a page needs to show it: two drawings, a legend and its data as a table.
+
+    `legend` holds (swatch, text); `scale` is a colour scale drawn above it, or empty; `scrolls` says that the narrow
+    drawing is wider than a phone.
+    """
+
+    id: str
+    title: str
+    description: str
+    note: str
+    wide: Markup
+    narrow: Markup
+    scale: Markup
+    legend: tuple[tuple[Markup, str], ...]
+    data: Data
+    scrolls: bool = False
+
+
+# --- Losses against budgets, as a matrix ----------------------------------------------------------------------------
+
+
+def ratio_step(ratio: float, top: float) -> int:
+    """The colour step of a ratio: 0 to 7 below 1 (evenly), 8 to 15 from 1 to `top` (evenly in the logarithm)."""
+    if ratio <= 1.0:
+        return min(STEPS - 1, max(0, int(ratio * STEPS)))
+    return STEPS + min(STEPS - 1, int(STEPS * math.log(min(ratio, top)) / math.log(top)))
+
+
+def _top_ratio(result: AuditResult) -> float:
+    finite = [f.ratio_lower for f in result.findings if f.ratio_lower is not None and math.isfinite(f.ratio_lower)]
+    most = max(finite, default=1.0)
+    return next((top for top in (2.0, 4.0, 8.0, 16.0, 64.0) if top >= most), 256.0)
+
+
+def palette_css(dark: bool) -> str:
+    """CSS of the colour steps: blue below 1, red above, palest (or darkest) next to 1."""
+    low, low_mid, high_mid, high = (
+        ((66, 108, 154), (36, 45, 56), (86, 50, 42), (255, 100, 84))
+        if dark
+        else ((104, 148, 196), (232, 240, 247), (252, 218, 200), (160, 12, 28))
+    )
+    rules = []
+    for step in range(2 * STEPS):
+        start, end, share = (
+            (low, low_mid, step / (STEPS - 1)) if step < STEPS else (high_mid, high, (step - STEPS) / (STEPS - 1))
+        )
+        red, green, blue = (round(a + (b - a) * share) for a, b in zip(start, end, strict=True))
+        rules.append(f".k{step}{{fill:#{red:02x}{green:02x}{blue:02x}}}")
+    return "".join(rules)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Matrix:
+    inputs: tuple[str, ...]
+    cells: dict[tuple[int, int], Finding]  # the worst finding of each unordered pair of inputs, row > column
+    not_asked: frozenset[tuple[int, int]]
+    several: bool  # whether a cell stands for more than one pair
+
+
+def _matrix(result: AuditResult) -> _Matrix | None:
+    """The pairs as cells of a matrix; None where the inputs are too many or the matrix would be mostly empty."""
+    positions: dict[str, int] = {}
+    for finding in result.findings:
+        positions.setdefault(finding.x_id, len(positions))
+        positions.setdefault(finding.x_prime_id, len(positions))
+        if len(positions) > MATRIX_INPUTS[1]:
+            return None
+    skipped = []
+    for name in result.not_asked:
+        halves = name.split("|")
+        if len(halves) == 2:  # the id of a pair joins the names of its inputs, unless the caller gave another
+            i, j = (positions.setdefault(half, len(positions)) for half in halves)
+            skipped.append((i, j))
+    cells: dict[tuple[int, int], Finding] = {}
+    several = False
+    for finding in result.ranked():
+        i, j = positions[finding.x_id], positions[finding.x_prime_id]
+        if i == j:
+            return None
+        several |= (max(i, j), min(i, j)) in cells
+        cells.setdefault((max(i, j), min(i, j)), finding)
+    not_asked = frozenset((max(i, j), min(i, j)) for i, j in skipped if i != j) - cells.keys()
+    count = len(positions)
+    if not MATRIX_INPUTS[0] <= count <= MATRIX_INPUTS[1]:
+        return None
+    if len(cells) + len(not_asked) < MATRIX_DENSITY * count * (count - 1) / 2:
+        return None
+    return _Matrix(tuple(positions), cells, not_asked, several)
+
+
+def heatmap(result: AuditResult) -> Figure | None:
+    """Lower bound over budget for every pair, as a matrix of inputs; None where the pairs form no readable matrix."""
+    matrix = _matrix(result)
+    if matrix is None:
+        return None
+    count, top = len(matrix.inputs), _top_ratio(result)
+    violated = sum(cell.verdict == "violated" for cell in matrix.cells.values())
+    description = (
+        f"Matrix of {count} by {count} inputs; each cell is the ratio of lower bound to budget of one pair. "
+        f"{plural(len(matrix.cells), 'cell')} audited, {violated:,} violated, largest ratio "
+        f"{compared(result.ratio_lower, 1.0)[0]}, {len(matrix.not_asked):,} not asked."
+    )
+    note = "The matrix is symmetric: a pair is asked in both directions, and stands above and below the diagonal."
+    if matrix.several:
+        note += " Where several pairs have the same two inputs, the cell shows the worst of them."
+    narrow = _draw_matrix(matrix, top, NARROW, description)
+    empty = count * (count - 1) // 2 - len(matrix.cells) - len(matrix.not_asked)
+    return Figure(
+        id="matrix",
+        title="Lower bound over budget, pair by pair",
+        description=description,
+        note=note,
+        wide=_draw_matrix(matrix, top, WIDE, description),
+        narrow=narrow,
+        scale=_draw_scale(top),
+        legend=_matrix_legend(matrix, empty),
+        scrolls='class="fit"' not in narrow,
+        data=_pair_data(result),
+    )
+
+
+def _cell_mark(finding: Finding, size: float) -> tuple[str, str]:
+    """Class of a cell's fill and the sign drawn on it, if it has no ratio."""
+    if finding.verdict == "error":
+        return "cell-error", "×"
+    if finding.ratio_lower is None or math.isnan(finding.ratio_lower):
+        return "cell-none", "="
+    return "", ""
+
+
+def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> Markup:
+    count, is_wide = len(matrix.inputs), page > 500
+    font = 11.0 if is_wide else 9.0
+    longest = 16 if is_wide else 9
+    names = [clean(name, longest) for name in matrix.inputs]
+    margin = 25.0 + 0.62 * font * max(len(name) for name in names)
+    size = min(34.0 if count < 12 else 22.0, math.floor((page - margin - 4.0) / count * 2.0) / 2.0)
+    size = max(size, font - 1.5)  # below this the names of neighbouring inputs would touch: the drawing scrolls instead
+    font = min(font, size + 1.5)
+    side = size * count
+    left = max(margin, (page - side) / 2.0) if is_wide else margin
+    body: list[Markup] = []
+    gap = 1.0 if size > 9.0 else 0.5
+    sign = f"font-size:{size * 0.8:.0f}px"
+    for i in range(count):
+        for j in range(count):
+            x, y, key = left + j * size, margin + i * size, (max(i, j), min(i, j))
+            box = {"x": x + gap / 2, "y": y + gap / 2, "width": size - gap, "height": size - gap}
+            finding = matrix.cells.get(key)
+            if i == j:
+                body.append(tag("rect", cls="cell-same", **box))
+            elif finding is None:
+                body.append(tag("rect", cls="cell-asked" if key in matrix.not_asked else "cell-empty", **box))
+                if key in matrix.not_asked:
+                    slash = points([(x + 2.0, y + size - 2.0), (x + size - 2.0, y + 2.0)])
+                    body.append(tag("path", d=slash, cls="slash"))
+            else:
+                fill, mark = _cell_mark(finding, size)
+                fill = fill or f"k{ratio_step(float(finding.ratio_lower or 0.0), top)}"
+                title = tag("title", _cell_title(finding)) if is_wide and count <= 40 else None
+                body.append(tag("rect", title, cls=fill, **box))
+                if mark:
+                    body.append(tag("text", mark, x=x + size / 2, y=y + size * 0.78, style=sign, cls="sign"))
+    for (i, j), finding in matrix.cells.items():  # last, so that no neighbour covers an outline
+        if finding.verdict in ("violated", "inconclusive"):
+            for row, column in ((i, j), (j, i)):
+                x, y = left + column * size, margin + row * size
+                if finding.verdict == "violated":
+                    body.append(tag("rect", x=x, y=y, width=size, height=size, cls="outline"))
+                else:
+                    body.append(tag("circle", cx=x + size / 2, cy=y + size / 2, r=max(1.2, size / 9.0), cls="unsure"))
+    style = f"font-size:{font:.1f}px"
+    for index, name in enumerate(names):
+        at = (index + 0.5) * size
+        y = margin + at + font * 0.35
+        body.append(tag("text", name, x=left - 5.0, y=y, text_anchor="end", style=style, cls="name"))
+        turn = f"translate({left + at + font * 0.35:.1f} {margin - 5.0:.1f}) rotate(-90)"
+        body.append(tag("text", name, transform=turn, style=style, cls="name"))
+    body.append(tag("text", "input x′", x=left + side / 2, y=11.0, text_anchor="middle", cls="label"))
+    edge = left - margin + 11.0
+    turn = f"rotate(-90 {edge:.1f} {margin + side / 2:.1f})"
+    body.append(tag("text", "input x", x=edge, y=margin + side / 2, text_anchor="middle", cls="label", transform=turn))
+    return svg(body, max(page, left + side + 2.0) if is_wide else left + side + 2.0, margin + side + 3.0, description)
+
+
+def _cell_title(finding: Finding) -> str:
+    lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
+    word = VERDICT_WORDS[finding.verdict]
+    return f"{clean(finding.id, 80)}: ≥ {lower} of {budget} (ratio {ratio_text(finding)}), {word}"
+
+
+def _draw_scale(top: float) -> Markup:
+    """The colour scale: blocks of the steps, with the ratios at which they begin."""
+    block, body = 20.0, []
+    width = block * 2 * STEPS
+    for step in range(2 * STEPS):
+        body.append(tag("rect", x=6.0 + step * block, y=18.0, width=block - 1.0, height=14.0, cls=f"k{step}"))
+    marks = [(0, "0"), (STEPS // 2, "0.5"), (STEPS, "1"), (STEPS + STEPS // 2, number_text(math.sqrt(top), 2))]
+    for step, label in [*marks, (2 * STEPS, f"≥{number_text(top)}")]:
+        anchor = "start" if step == 0 else "end" if step == 2 * STEPS else "middle"
+        x = 6.0 + step * block - 0.5
+        body.append(tag("line", x1=x, x2=x, y1=32.0, y2=36.0, cls="edge"))
+        body.append(tag("text", label, x=x, y=47.0, text_anchor=anchor, cls="tick"))
+    body.append(tag("text", "lower bound / budget", x=6.0, y=11.0, cls="label"))
+    body.append(tag("text", "over budget", x=6.0 + width, y=11.0, text_anchor="end", cls="tick"))
+    words = f"Colour scale from ratio 0 over 1, the budget, to {number_text(top)} and more."
+    return svg(body, width + 12.0, 52.0, words)
+
+
+def _matrix_legend(matrix: _Matrix, empty: int) -> tuple[tuple[Markup, str], ...]:
+    box = {"x": 4.0, "y": 0.5, "width": 13.0, "height": 13.0}
+    found = {finding.verdict for finding in matrix.cells.values()}
+    no_ratio = any(_cell_mark(finding, 13.0)[1] == "=" for finding in matrix.cells.values())
+    entries: list[tuple[bool, Markup, str]] = [
+        (
+            "violated" in found,
+            tag("rect", cls=f"k{2 * STEPS - 3}", **box) + tag("rect", cls="outline", **box),
+            "violated",
+        ),
+        (
+            "inconclusive" in found,
+            tag("rect", cls="k2", **box) + tag("circle", cx=10.5, cy=7.0, r=1.8, cls="unsure"),
+            "inconclusive",
+        ),
+        (
+            "error" in found,
+            tag("rect", cls="cell-error", **box) + tag("text", "×", x=10.5, y=11.0, cls="sign"),
+            "error",
+        ),
+        (
+            no_ratio,
+            tag("rect", cls="cell-none", **box) + tag("text", "=", x=10.5, y=11.0, cls="sign"),
+            "no ratio (budget 0, or no bound)",
+        ),
+        (
+            bool(matrix.not_asked),
+            tag("rect", cls="cell-asked", **box) + tag("path", d="M6 12L15 2", cls="slash"),
+            "not asked (infinite budget)",
+        ),
+        (empty > 0, tag("rect", cls="cell-empty", **box), "not audited"),
+        (True, tag("rect", cls="cell-same", **box), "same input"),
+    ]
+    return tuple((swatch(body), text) for present, body, text in entries if present)
+
+
+# --- Losses against budgets, pair by pair ---------------------------------------------------------------------------
+
+
+def scatter(result: AuditResult) -> Figure | None:
+    """The lower bound of every pair against its budget; ranked, where all pairs have one budget. None without pairs."""
+    if not result.findings:
+        return None
+    budgets = {finding.parameter_budget for finding in result.findings}
+    name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
+    units = f" ({units.strip()})" if units else ""
+    one_budget = len(budgets) == 1
+    above = len(result.violated)
+    shown = number_text(next(iter(budgets)))
+    what = f"their common budget of {shown}" if one_budget else "its own budget"
+    description = (
+        f"{'Lower bounds of the pairs, ranked, against' if one_budget else 'Lower bound of each pair against'} {what}, "
+        f"logarithmic axes: {above:,} of {plural(len(result.findings), 'pair')} above the line."
+    )
+    pages = [_draw_scatter(result, one_budget, name, units, page, description) for page in (WIDE, NARROW)]
+    words = {verdict: sum(f.verdict == verdict for f in result.findings) for verdict in VERDICTS}
+    legend = [
+        (swatch(_marker(verdict, 11.0, 7.0, 4.0)), f"{VERDICT_WORDS[verdict]} ({number:,})")
+        for verdict, number in words.items()
+        if number
+    ]
+    legend.append((swatch(tag("line", x1=1.0, x2=21.0, y1=7.0, y2=7.0, cls="limit")), "lower bound = budget"))
+    legend.append((swatch(tag("rect", x=2.0, y=1.0, width=18.0, height=12.0, cls="over")), "over budget"))
+    return Figure(
+        id="bounds",
+        title="Lower bound of each pair against " + ("the common budget" if one_budget else "its budget"),
+        description=description,
+        note=_scatter_note(result),
+        wide=pages[0],
+        narrow=pages[1],
+        scale=Markup(""),
+        legend=tuple(legend),
+        data=_pair_data(result),
+    )
+
+
+def _scatter_note(result: AuditResult) -> str:
+    lowers = [finding.parameter_lower for finding in result.findings]
+    note = "A lower bound below the line does not say that the loss is below it: the loss is at least the bound."
+    if 0.0 in lowers:
+        note += " Pairs without evidence of any loss lie on the strip marked 0."
+    missing = sum(math.isnan(lower) for lower in lowers)
+    return note + (f" {plural(missing, 'pair')} without a bound not drawn." if missing else "")
+
+
+def _marker(verdict: str, x: float, y: float, r: float, title: Markup | None = None) -> Markup:
+    d = 1.3 * r
+    shapes = {
+        "violated": points([(x, y - d), (x + d, y), (x, y + d), (x - d, y)]) + "z",
+        "inconclusive": f"M{x - r:.1f} {y - r:.1f}h{2 * r:.1f}v{2 * r:.1f}h{-2 * r:.1f}z",
+        "error": f"M{x - r:.1f} {y - r:.1f}l{2 * r:.1f} {2 * r:.1f}m0 {-2 * r:.1f}l{-2 * r:.1f} {2 * r:.1f}",
+    }
+    if verdict in shapes:
+        return tag("path", title, d=shapes[verdict], cls=f"mark {verdict}")
+    return tag("circle", title, cx=x, cy=y, r=r, cls="mark not_refuted")
+
+
+def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: float, description: str) -> Markup:
+    is_wide = page > 500
+    height = 240.0 if len(result.findings) == 1 else 380.0 if is_wide else 330.0
+    left, right, top, bottom = 62.0, page - 12.0, 10.0, height - 46.0
+    drawable = [finding for finding in result.ranked() if not math.isnan(finding.parameter_lower)]
+    ranked = sorted(drawable, key=lambda finding: -finding.parameter_lower)
+    lowers = [finding.parameter_lower for finding in ranked]
+    budgets = [finding.parameter_budget for finding in ranked]
+    y = log_axis([*lowers, *(b for b in budgets if b > 0.0)], bottom, top)
+    if one:
+        x = Axis(0.5, len(ranked) + 0.5, left, right, False, counts=True)
+        x_label = "pairs, the largest lower bound first (rank)"
+    else:
+        x = log_axis(budgets, left, right)
+        x_label = f"budget for {name}{units}"
+    roof = y.end - y.above
+    if one:
+        edge = y(budgets[0])
+        over, limit = [(left, roof), (right, roof), (right, edge), (left, edge)], [(left, edge), (right, edge)]
+    else:
+        low, high = max(x.low, y.low), min(x.high, y.high)
+        limit = [(x(low), y(low)), (x(high), y(high))]
+        first = (x.start, y(low) if x.low >= y.low else y.start)  # where the line enters from the side or from below
+        last = [(right, roof), (right, y(high))] if y.high > x.high or y.above else [(x(high), roof)]
+        over = [(x.start, roof), *last, limit[1], limit[0], first]
+    body = frame(x, y, x_label, f"lower bound on {name}{units}", page, gutters=True)
+    body.insert(1, tag("path", d=points(over) + "z", cls="over"))
+    if x.below > 0.0:  # over a budget of 0 lies every loss
+        body.insert(2, tag("rect", x=left, y=roof, width=x.below, height=y.start - roof, cls="over"))
+    body.append(tag("path", d=points(limit), cls="limit"))
+    radius = (4.0 if is_wide else 3.2) if len(ranked) <= 100 else (2.8 if is_wide else 2.2)
+    across = [float(rank) for rank in range(1, len(ranked) + 1)] if one else budgets
+    places = [(x(value), y(lower)) for value, lower in zip(across, lowers, strict=True)]
+    drawn = sorted(zip(ranked, places, strict=True), key=lambda item: -VERDICTS.index(item[0].verdict))
+    for finding, (px, py) in drawn:  # the violated last, on top
+        body.append(_marker(finding.verdict, px, py, radius, tag("title", _cell_title(finding)) if is_wide else None))
+    worst = result.worst
+    if worst is not None and worst.verdict == "violated" and worst in ranked and len(ranked) > 1:
+        px, py = places[ranked.index(worst)]
+        text = clean(worst.id, 40 if is_wide else 22)
+        # The line rises to the right, and ranked neighbours lie to the right and below: away from both.
+        before = not one and px - 10.0 - 7.0 * len(text) > left
+        anchor, px = ("end", px - 8.0) if before else ("start", px + 8.0)
+        body.append(tag("text", text, x=px, y=max(py - 4.0, top + 12.0), text_anchor=anchor, cls="callout"))
+    return svg(body, page, height, description)
+
+
+def _pair_data(result: AuditResult) -> Data:
+    """The data of the figures on losses."""
+    rows = []
+    for finding in result.ranked()[:ROWS]:
+        lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
+        rows.append((clean(finding.id, 80), lower, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
+    name, units = ("parameter", "")
+    if result.findings:
+        name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
+    units = f" ({units.strip()})" if units else ""
+    columns = ("pair", f"lower bound on {name}{units}", f"budget{units}", "ratio", "verdict")
+    return Data(columns, tuple(rows), len(result.findings) - len(rows))
+
+
+# --- Wealth over draws ----------------------------------------------------------------------------------------------
+
+
+def wealth(result: AuditResult) -> Figure | None:
+    """Log wealth over draws of every pair, the worst ones highlighted; None where no pair was looked at over time."""
+    with_looks = [finding for finding in result.ranked() if finding.looks]
+    if not with_looks:
+        return None
+    named = with_looks[:HIGHLIGHTED]
+    crossed = sum(max(look.log_wealth for look in f.looks) >= threshold(f) for f in with_looks)
+    levels = sorted({threshold(finding) for finding in with_looks})
+    level = number_text(levels[0]) + (f" to {number_text(levels[-1])}" if len(levels) > 1 else "")
+    description = (
+        f"Logarithm of the wealth of {plural(len(with_looks), 'pair')} over labelled draws; threshold {level}; "
+        f"{crossed:,} reached it."
+    )
+    legend = [
+        (
+            swatch(tag("line", x1=0.0, x2=22.0, y1=7.0, y2=7.0, cls=f"curve w{index}")),
+            f"{clean(f.id, 60)}: {number_text(f.looks[-1].log_wealth)} after {plural(f.looks[-1].draws, 'draw')}"
+            + (f", threshold {number_text(threshold(f))}" if len(levels) > 1 else ""),
+        )
+        for index, f in enumerate(named)
+    ]
+    if len(with_looks) > len(named):
+        rest = swatch(tag("line", x1=0.0, x2=22.0, y1=7.0, y2=7.0, cls="curve other"))
+        legend.append((rest, f"the other {plural(len(with_looks) - len(named), 'pair')}"))
+    line = swatch(tag("line", x1=0.0, x2=22.0, y1=7.0, y2=7.0, cls="limit"))
+    several = ", by the share of the pair" if len(levels) > 1 else ""
+    legend.append((line, f"threshold log(1 / error share): {level}{several}"))
+    data = [(finding, look) for finding in named for look in finding.looks]
+    data += [(finding, finding.looks[-1]) for finding in with_looks[HIGHLIGHTED:]]
+    bound = f"lower bound on {symbol(with_looks[0].parameter)}"
+    columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
+    rows = []
+    for finding, look in data[:ROWS]:
+        numbers = (number_text(look.draws), number_text(look.log_wealth), number_text(threshold(finding)))
+        rows.append((clean(finding.id, 80), *numbers, lower_text(look.parameter_lower)))
+    return Figure(
+        id="wealth",
+        title="Evidence over time: log wealth of the bets against the claim",
+        description=description,
+        note="Under the claim wealth does not grow on average. The legend says where a curve ends, even outside.",
+        wide=_draw_wealth(with_looks, named, levels, WIDE, description),
+        narrow=_draw_wealth(with_looks, named, levels, NARROW, description),
+        scale=Markup(""),
+        legend=tuple(legend),
+        data=Data(columns, tuple(rows), sum(len(finding.looks) for finding in with_looks) - len(rows)),
+    )
+
+
+def _draw_wealth(
+    findings: Sequence[Finding], named: Sequence[Finding], levels: Sequence[float], page: float, description: str
+) -> Markup:
+    is_wide = page > 500
+    height = 380.0 if is_wide else 320.0
+    left, right, top, bottom = 62.0, page - 12.0, 10.0, height - 46.0
+    looks = [look for finding in findings for look in finding.looks]
+    draws = [max(1, look.draws) for look in looks]
+    goal = max([level for level in levels if math.isfinite(level)], default=3.0)
+    goal = max(goal, 1.0)
+    values = [look.log_wealth for look in looks if math.isfinite(look.log_wealth)]
+    # A wealth far beyond the threshold adds nothing to what one reads here, and would press all else flat.
+    high = min(max([1.15 * goal, *values]), 3.0 * goal) + 0.05 * goal
+    low = max(min([0.0, *values]), -2.0 * goal) - 0.1 * goal
+    y = Axis(low, high, bottom, top, False)
+    spread = max(draws) > 30 * min(draws)
+    if spread:
+        x = Axis(float(min(draws)) / 1.1, max(draws) * 1.1, left, right, True)
+    else:
+        x = Axis(0.0, max(draws) * 1.03, left, right, False)
+
+    def place(draw: int, value: float) -> tuple[float, float]:
+        return x(float(max(1, draw))), y(min(max(value, low), high))
+
+    def curve(finding: Finding) -> str:
+        stride = max(1, math.ceil(len(finding.looks) / CURVE_POINTS))
+        looks = [look for look in finding.looks if not math.isnan(look.log_wealth)] or [Look(1, 0.0, 0.0)]
+        kept = [*looks[:-1:stride], looks[-1]]
+        path = [place(look.draws, look.log_wealth) for look in kept]
+        return points(path if len(path) > 1 or spread else [place(0, 0.0), *path])
+
+    label = "labelled draws of the pair" + (" (logarithmic)" if spread else "")
+    body = frame(x, y, label, "log wealth (nats)", page, gutters=False)
+    others = "".join(curve(finding) for finding in findings[len(named) :])
+    if others:
+        body.append(tag("path", d=others, cls="curve other" + (" many" if len(findings) > 60 else "")))
+    body.append(tag("path", d=points([(left, y(0.0)), (right, y(0.0))]), cls="edge"))
+    if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
+        edge = y(min(levels[-1], high))
+        band = {"x": left, "y": edge, "width": right - left, "height": y(min(levels[0], high)) - edge}
+        body.append(tag("rect", cls="band", **band))
+    for level in (levels[0], levels[-1]) if len(levels) > 1 else levels:
+        if math.isfinite(level):
+            body.append(tag("path", d=points([(left, y(level)), (right, y(level))]), cls="limit"))
+    for index, finding in reversed(list(enumerate(named))):
+        body.append(tag("path", d=curve(finding), cls=f"curve w{index}"))
+        last = finding.looks[-1]
+        if low < last.log_wealth < high:
+            px, py = place(last.draws, last.log_wealth)
+            body.append(tag("circle", cx=px, cy=py, r=3.0, cls=f"end w{index}"))
+    return svg(body, page, height, description)
+
+
+FIGURES: tuple[Callable[[AuditResult], Figure | None], ...] = (heatmap, scatter, wealth)

@@ -1,0 +1,233 @@
+"""A result as one self-contained HTML page: the verdict first, then the evidence, then what was not looked at.
+
+The page needs no network and no script, prints, and reads on a phone. What comes from the subject is cleaned
+(`wording.clean`) and escaped (jinja2 autoescape); a content security policy forbids everything but its own styles.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
+
+from dpaudit.reports import figures, scope, wording
+from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.results import AuditResult, Finding
+
+TOP_ROWS = 50  # rows of the ranked table, beside all violated pairs
+MAXIMUM_ROWS = 1000  # of any table
+MAXIMUM_MESSAGES = 50
+
+
+def render(result: AuditResult) -> str:
+    """The page, ready to be written as UTF-8."""
+    return _template().render(
+        subject=wording.subject_name(result),
+        verdict=result.verdict,
+        headline=wording.headline(result),
+        found=wording.power_sentence(result) if result.verdict in ("not_refuted", "inconclusive") else "",
+        summary=wording.plain_summary(result),
+        keys=key_figures(result),
+        figures=[figure for figure in (draw(result) for draw in (figures.heatmap, figures.scatter)) if figure],
+        wealth=figures.wealth(result),
+        mode=result.mode,
+        worst=_worst(result),
+        errors=_errors(result),
+        columns=_columns(result),
+        ranked=_ranked(result),
+        all_pairs=_all_pairs(result),
+        not_asked=[clean(name, 80) for name in result.not_asked[:MAXIMUM_ROWS]],
+        not_asked_count=len(result.not_asked),
+        scope=scope.rows(result),
+        scope_source=scope.SOURCE,
+        method=method(result),
+        environment=_facts({**result.subject, **result.environment}),
+        options=_facts(result.options),
+        version=clean(str(result.environment.get("dpaudit", "")), 30),
+        palette=Markup(figures.palette_css(dark=False)),
+        dark_palette=Markup(figures.palette_css(dark=True)),
+    )
+
+
+@cache
+def _template() -> Template:
+    folder = Path(__file__).parent / "templates"
+    loader = FileSystemLoader(folder)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["breakable"] = breakable
+    return environment.get_template("audit.html.j2")
+
+
+def breakable(text: str) -> Markup:
+    """A pair's id, escaped, that may break behind the bar between its inputs."""
+    return Markup(str(escape(text)).replace("|", "|<wbr>"))
+
+
+def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
+    """The figures at the head of the page: name, value, and a word of context."""
+    lower = wording.lower_text(result.epsilon_lower)
+    runs = "all sides and pairs, a shared draw counted once"
+    stops = "stops when the evidence suffices" if result.mode == "sequential" else "uses all draws"
+    asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else f"{len(result.violated):,} violated"
+    return [
+        ("Claim", clean(result.claim, 60), "as promised"),
+        ("Largest lower bound", f"ε ≥ {lower}", f"nats, at δ = {number_text(result.report_delta)}"),
+        ("Largest ratio", wording.compared(result.ratio_lower, 1.0)[0], "lower bound / budget; above 1 is a violation"),
+        ("Confidence", percent_text(result.confidence), "for all statements of this page together"),
+        ("Pairs", f"{len(result.findings):,}", asked),
+        ("Draws", number_text(result.samples), runs),
+        ("Mode", clean(result.mode, 20), stops),
+        ("Seed", str(result.seed), "same seed, same bits" if result.replayable else "the subject takes no generator"),
+        ("Seconds", number_text(float(result.seconds)), "wall clock"),
+    ]
+
+
+def _worst(result: AuditResult) -> dict[str, Any] | None:
+    """The worst pair for the template; of an audit that only broke, none."""
+    worst = result.worst
+    if worst is None or worst.verdict == "error":
+        return None
+    evidence = wording.evidence_text(worst)
+    if worst.log_wealth is not None:
+        evidence = f"log wealth {evidence}; a violation from {number_text(wording.threshold(worst))}"
+    elif worst.p_value is not None:
+        evidence = (
+            f"p-value {evidence}; the share of the error rate that this pair has: {number_text(worst.error_share, 3)}"
+        )
+    witness = worst.witness
+    facts = [
+        ("Input x", _input(worst.x_id, worst.x)),
+        ("Input x′", _input(worst.x_prime_id, worst.x_prime)),
+        ("Rule", clean(witness.description, 600) if witness else "none recorded"),
+        ("Counts", f"{wording.counts_sentence(worst)} {wording.allowance_sentence(worst)}".strip()),
+        ("Bound", wording.bound_sentence(result, worst)),
+        ("Evidence", evidence),
+        ("Draws", f"{wording.plural(worst.samples, 'labelled draw')} of this pair"),
+    ]
+    return {
+        "id": clean(worst.id, 120),
+        "verdict": worst.verdict,
+        "word": wording.VERDICT_WORDS[worst.verdict],
+        "facts": facts,
+        "replay": clean(wording.replay_line(worst), 2000),
+        "replayable": result.replayable,
+    }
+
+
+def _input(name: str, value: Any) -> str:
+    shown = clean(value, 300)
+    return shown if name == shown else f"{clean(name, 80)}: {shown}"
+
+
+def _errors(result: AuditResult) -> list[tuple[str, str]]:
+    broken = [finding for finding in result.findings if finding.verdict == "error"]
+    return [(clean(f.id, 80), clean(f.message or "no message", 500)) for f in broken[:MAXIMUM_MESSAGES]]
+
+
+def _columns(result: AuditResult) -> list[str]:
+    parameter = wording.parameter_of(result)
+    units = f" ({wording.UNITS[parameter]})" if parameter in wording.UNITS else ""
+    bound = f"lower bound on {wording.symbol(parameter)}{units}"
+    evidence = wording.evidence_name(result)
+    return ["pair", bound, "budget", "ratio", "verdict", evidence, "draws", "would have found (nats)"]
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
+    return {
+        "id": clean(finding.id, 80),
+        "verdict": finding.verdict,
+        "numbers": [lower, budget, wording.ratio_text(finding)],
+        "word": wording.VERDICT_WORDS[finding.verdict],
+        "rest": [wording.evidence_text(finding), number_text(finding.samples), wording.power_text(finding.power)],
+    }
+
+
+def _ranked(result: AuditResult) -> list[dict[str, Any]]:
+    count = min(MAXIMUM_ROWS, max(TOP_ROWS, len(result.violated)))
+    return [_row(finding) for finding in result.ranked()[:count]]
+
+
+def _all_pairs(result: AuditResult) -> dict[str, Any]:
+    """Every pair with all of its numbers, in the order of the audit; one table of at most 1,000 rows."""
+    rows = []
+    for finding in result.findings[:MAXIMUM_ROWS]:
+        witness, row = finding.witness, _row(finding)
+        counts = (witness.correct, witness.wrong, witness.abstained) if witness else (None, None, None)
+        guesses, epsilon = [number_text(count) for count in counts], wording.lower_text(finding.epsilon_lower)
+        rows.append([row["id"], *row["numbers"], row["word"], epsilon, *row["rest"], *guesses])
+    columns, epsilon = _columns(result), f"ε ≥ at δ = {number_text(result.report_delta)}"
+    return {
+        "columns": [*columns[:5], epsilon, *columns[5:], "right", "wrong", "abstained"],
+        "rows": rows,
+        "omitted": len(result.findings) - len(rows),
+    }
+
+
+def method(result: AuditResult) -> list[tuple[str, str]]:
+    """How the evidence was made and which error rates hold, in short: pairs of a name and a paragraph."""
+    rate = percent_text(1.0 - result.confidence)
+    shares = sorted({finding.error_share for finding in result.findings if finding.error_share > 0.0})
+    if not shares:
+        split = "."
+    elif len(shares) == 1:
+        split = f"; each pair has {number_text(shares[0], 3)} of it."
+    else:
+        split = f"; a pair has between {number_text(shares[0], 3)} and {number_text(shares[-1], 3)} of it."
+    if result.mode == "sequential":
+        evidence = (
+            "Rules are fitted on earlier draws and bet on later ones. The wealth of a pair is an e-value: under the "
+            "claim it ever reaches 1/a with probability at most a, however the rules were found and whenever one looks."
+        )
+    else:
+        evidence = (
+            "The rule is fitted on a part of the draws and tested once on the others, by a test that keeps its error "
+            "rate at this number of draws."
+        )
+    power = next((finding.power for finding in result.findings if finding.power is not None), None)
+    found = (
+        "“Would have found” is the smallest loss of randomised-response type that the check of a pair finds with "
+        f"probability {percent_text(power.probability) if power else '90%'}: outputs of total probability "
+        f"{number_text(power.event_mass) if power else '0.1'} reveal the input with that log-odds, symmetrically, and "
+        "all other outputs reveal nothing. Other kinds of leak may need more draws, or another rule."
+    )
+    return [
+        (
+            "Label game",
+            "A fair coin picks one of the two inputs of a pair and the mechanism runs on it. A rule that sees the "
+            "output alone guesses the coin, or abstains. If the claim holds for the pair, no rule wins more than the "
+            "claim allows.",
+        ),
+        ("Evidence", evidence),
+        (
+            "One error rate",
+            f"All pairs, both directions, all rules, looks and bounds share one error rate of {rate}{split} With "
+            f"probability at least {percent_text(result.confidence)} every lower bound on this page is at most the "
+            "truth, so that no pair which keeps its budget is called violated. This supposes that each run uses fresh "
+            "randomness.",
+        ),
+        ("What could have been found", found),
+        (
+            "Verdicts",
+            "Violated: the lower bound exceeds the budget. Not refuted: it does not; this proves nothing about other "
+            "pairs, other rules or smaller excesses. Inconclusive: only a leak far above the budget would have been "
+            "found. Error: the subject or the audit broke.",
+        ),
+    ]
+
+
+def _facts(values: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(clean(str(key), 40), _fact(value)) for key, value in list(values.items())[:100]]
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, str):
+        return clean(value, 200)
+    if value is None or isinstance(value, bool | int | float):
+        return number_text(value)
+    return clean(value, 200)

@@ -1,0 +1,122 @@
+"""A result as a short Markdown summary, for a pull request or the summary page of a CI job.
+
+A job summary above 1 MB is dropped whole, so the text is always below 900 kB: every name is cut and every table is
+short. Names are escaped, so that they start no markup, no mention and no link.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from dpaudit.reports import scope, wording
+from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.results import AuditResult, Finding
+
+LIMIT = 900_000  # bytes
+ROWS = 20  # of the table of pairs
+MESSAGES = 5
+
+
+def render(result: AuditResult) -> str:
+    """The summary: verdict, key figures, the worst pair, the table of the worst pairs, what was not assessed."""
+    parts = [
+        f"## {wording.headline(result)}",
+        f"Audit of {text(wording.subject_name(result))}.",
+        escaped(wording.plain_summary(result)),
+    ]
+    if result.verdict in ("not_refuted", "inconclusive") and result.findings:
+        parts.append(escaped(wording.power_sentence(result)))
+    parts.append(_table(["figure", "value"], _keys(result)))
+    broken = [finding for finding in result.findings if finding.verdict == "error"]
+    if broken:
+        lines = [f"- {text(f.id)}: {text(f.message or 'no message', 300)}" for f in broken[:MESSAGES]]
+        more = [f"- and {len(broken) - MESSAGES:,} more"] if len(broken) > MESSAGES else []
+        parts.append("### What broke\n\n" + "\n".join([*lines, *more]))
+    if result.violated:
+        parts.append(_worst(result, result.violated[0]))
+    if result.findings:
+        parts.append(_pairs(result))
+    parts.append(_scope(result))
+    content = "\n\n".join(parts) + "\n"
+    assert len(content.encode()) < LIMIT  # by the cuts above: some 100 strings of at most 1,300 characters
+    return content
+
+
+def text(value: Any, width: int = 80) -> str:
+    """One line of at most `width` characters that stands for itself in Markdown, also inside a table."""
+    return escaped(clean(value, width))
+
+
+def escaped(line: str) -> str:
+    """One line with everything escaped that Markdown, GitHub's or not, could read as more than text."""
+    line = re.sub(r"([\\`*_{}\[\]<>()#+!|~@$&])", r"\\\1", line)
+    line = re.sub(r"^(\s*\d*)([-.=])(?=[-=\s]|$)", r"\1\\\2", line)  # no list, no rule, no heading at the start
+    return re.sub(r"(?i)(https?|ftp|mailto|xmpp)(:)|(www)(\.)", lambda m: f"{m[1] or m[3]}\\{m[2] or m[4]}", line)
+
+
+def _code(line: str) -> str:
+    """One line as code, fenced by more backticks than it holds."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", line)), default=0))
+    return f"{fence}\n{line}\n{fence}"
+
+
+def _table(columns: list[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _keys(result: AuditResult) -> list[tuple[str, ...]]:
+    lower = wording.lower_text(result.epsilon_lower)
+    return [
+        ("claim", text(result.claim)),
+        ("largest lower bound", f"ε ≥ {lower} nats at δ = {number_text(result.report_delta)}"),
+        ("largest ratio of bound to budget", wording.compared(result.ratio_lower, 1.0)[0]),
+        ("confidence, for all statements together", percent_text(result.confidence)),
+        ("pairs", f"{len(result.findings):,} ({len(result.violated):,} violated, {len(result.not_asked):,} not asked)"),
+        ("runs of the mechanism", number_text(result.samples)),
+        ("mode", text(result.mode, 20)),
+        ("seed", str(result.seed) + ("" if result.replayable else " (the subject takes no generator)")),
+        ("seconds", number_text(float(result.seconds))),
+    ]
+
+
+def _worst(result: AuditResult, finding: Finding) -> str:
+    rule = text(finding.witness.description, 400) if finding.witness is not None else "none recorded"
+    counts = f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()
+    lines = [
+        f"### The worst pair: {text(finding.id)}",
+        "",
+        f"- Rule: {rule}",
+        f"- Counts: {escaped(counts)}",
+        f"- Bound: {escaped(wording.bound_sentence(result, finding))}",
+        f"- Draws: {wording.plural(finding.samples, 'labelled draw')}",
+        "",
+        "To run the same rule against this pair on fresh draws:",
+        "",
+        _code(clean(wording.replay_line(finding), 2000)),
+    ]
+    return "\n".join(lines)
+
+
+def _pairs(result: AuditResult) -> str:
+    rows = []
+    for finding in result.ranked()[:ROWS]:
+        lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
+        ratio, word = wording.ratio_text(finding), wording.VERDICT_WORDS[finding.verdict]
+        rows.append((text(finding.id, 60), lower, budget, ratio, wording.evidence_text(finding), word))
+    name = wording.symbol(wording.parameter_of(result))
+    table = _table(
+        ["pair", f"lower bound on {name}", "budget", "ratio", wording.evidence_name(result), "verdict"], rows
+    )
+    rest = len(result.findings) - len(rows)
+    more = f"\n\nand {wording.plural(rest, 'more pair')}, in audit.json." if rest else ""
+    return f"### Pairs, the worst first\n\n{table}{more}"
+
+
+def _scope(result: AuditResult) -> str:
+    rows = [(row.item, row.status, escaped(row.facts)) for row in scope.rows(result) if row.status != "not assessed"]
+    missing = "; ".join(row.item for row in scope.rows(result) if row.status == "not assessed")
+    table = _table(["item", "status", "facts"], rows)
+    return f"### Tested, declared, not assessed\n\n{table}\n\nNot assessed: {missing}.\n\n{scope.SOURCE}"

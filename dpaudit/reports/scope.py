@@ -1,0 +1,129 @@
+"""What a report tested, what was only declared, and what nobody looked at: every row is printed, whatever its status.
+
+The items follow the eleven blocks of NIST SP 800-226, initial public draft of December 2023, by its section numbers; a
+row is `tested` only where the result itself holds the figures for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+from dpaudit.reports.wording import clean, lower_text, number_text, percent_text, plural, subject_name
+from dpaudit.results import AuditResult
+
+Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
+SOURCE = (
+    "Sections are those of NIST SP 800-226, initial public draft (December 2023); the final edition was not compared. "
+    "The table says what this one run looked at. It is no statement of conformity."
+)
+EXAMPLES = 3  # pairs shown as the unit that was tested
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One item of an evaluation: its name, the sections that ask for it, how far this run got, and the facts."""
+
+    item: str
+    sections: str
+    status: Status
+    facts: str
+
+
+def rows(result: AuditResult) -> tuple[Row, ...]:
+    """Every item of the evaluation with its status in this result."""
+    return (_loss(result), _unit(result), _subject(result), *NOT_LOOKED_AT[:6], _adversary(result), *NOT_LOOKED_AT[6:])
+
+
+def _loss(result: AuditResult) -> Row:
+    item, sections = "Epsilon, delta and variant of the claim", "2.2, 2.3, 2.5"
+    answered = [finding for finding in result.findings if finding.verdict != "error"]
+    if not answered:
+        return Row(item, sections, "not assessed", f"Claim {clean(result.claim, 120)}: no pair gave an answer.")
+    lower, delta = lower_text(result.epsilon_lower), number_text(result.report_delta)
+    facts = (
+        f"Claim {clean(result.claim, 120)}, asked of {plural(len(answered), 'pair')} in both directions with "
+        f"{plural(result.samples, 'run')} of the mechanism. Largest lower bound on ε: {lower} nats at δ = {delta}, all "
+        f"bounds together at {percent_text(result.confidence)} confidence."
+    )
+    if len(answered) == len(result.findings):
+        return Row(item, sections, "tested", facts)
+    broken = len(result.findings) - len(answered)
+    return Row(item, sections, "tested in part", f"{facts} {plural(broken, 'pair')} broke and gave no answer.")
+
+
+def _unit(result: AuditResult) -> Row:
+    item, sections = "Unit of privacy: what two neighbouring inputs differ in", "2.4"
+    if not result.findings:
+        return Row(item, sections, "not assessed", "No pair was run.")
+    shown = [f"{clean(f.x, 90)} against {clean(f.x_prime, 90)}" for f in result.findings[:EXAMPLES]]
+    facts = (
+        f"Tested on {plural(len(result.findings), 'pair')} and no others, for example: {'; '.join(shown)}. Whether "
+        "they are the unit that people were promised, users with several rows included, is for the reader to judge."
+    )
+    if result.not_asked:
+        facts += f" {plural(len(result.not_asked), 'pair')} not asked: the claim sets no limit there."
+    return Row(item, sections, "tested in part", facts)
+
+
+def _subject(result: AuditResult) -> Row:
+    facts = f"{subject_name(result)}, as named by the caller"
+    if result.subject.get("target"):
+        facts += f" ({clean(result.subject['target'], 120)})"
+    if result.subject.get("fingerprint"):
+        facts += f", fingerprint {clean(result.subject['fingerprint'], 80)}"
+    text = f"{facts}. That production runs the same code with the same settings is declared, not observed."
+    return Row("What was audited", "3", "declared", text)
+
+
+def _adversary(result: AuditResult) -> Row:
+    facts = (
+        "The audit plays an adversary who knows both inputs and sees one output. Anything else that leaves the system "
+        "was not looked at."
+    )
+    return Row("Threat model and trust", "4.2", "declared", facts)
+
+
+NOT_LOOKED_AT = (
+    Row(
+        "Contribution bounds and sensitivity",
+        "3.4.1",
+        "not assessed",
+        "No search over datasets or users with many rows.",
+    ),
+    Row(
+        "Correctness of the algorithms beyond the claim",
+        "3, 3.4",
+        "not assessed",
+        "Laws, conformance, exact checks and the fit of the output distribution are other runs.",
+    ),
+    Row(
+        "Histogram bins that appear or vanish",
+        "3.4.1",
+        "not assessed",
+        "Seen only as far as the pairs above change them.",
+    ),
+    Row("Floating point", "4.3", "not assessed", "No search for low bits, gaps in the support or extreme magnitudes."),
+    Row("Timing, errors and backend", "4.3", "not assessed", "Running times were not compared between inputs."),
+    Row("Utility and statistical bias", "3.2, 3.3.3", "not assessed", "Errors of the outputs were not measured."),
+    Row(
+        "Query model and accounting of the budget",
+        "4.1",
+        "not assessed",
+        "One release was audited, not a sequence of them.",
+    ),
+    Row("Other releases on the same data", "2.6", "not assessed", "None was named."),
+    Row("Systemic and human bias", "3.3.1, 3.3.2", "not assessed", "No groups were given."),
+    Row(
+        "Machine learning and synthetic data",
+        "3.5, 3.6",
+        "not assessed",
+        "Training and synthesis were not looked into.",
+    ),
+    Row(
+        "Security, access control, collection exposure",
+        "4.4, 4.5",
+        "not assessed",
+        "Outside of what an audit can observe.",
+    ),
+)

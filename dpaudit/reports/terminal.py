@@ -1,0 +1,171 @@
+"""Results as tables and text for a terminal, readable at 80 columns.
+
+Everything is a rich renderable built from plain text: names from the subject are cleaned and are never read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from dpaudit.errors import UsageError
+from dpaudit.reports import wording
+from dpaudit.reports.wording import clean, number_text
+from dpaudit.results import AuditResult, Finding, Verdict
+
+STYLES: dict[Verdict, str] = {
+    "violated": "bold red",
+    "error": "bold magenta",
+    "inconclusive": "yellow",
+    "not_refuted": "blue",
+}
+
+
+def summary_table(results: Sequence[AuditResult]) -> Table:
+    """One row a subject: name and claim, verdict, violated of all pairs, largest ratio, worst pair, draws, seconds."""
+    table = _table(gap=1)
+    table.add_column("subject\nclaim", ratio=1, overflow="fold")
+    table.add_column("verdict", min_width=12)
+    table.add_column("violated\nof pairs", justify="right", no_wrap=True)
+    table.add_column("largest\nratio", justify="right", no_wrap=True)
+    table.add_column("worst pair", min_width=13, max_width=16, overflow="fold")
+    table.add_column("draws", justify="right", no_wrap=True)
+    table.add_column("seconds", justify="right", no_wrap=True)
+    for result in results:
+        worst = result.worst
+        table.add_row(
+            Text.assemble(wording.subject_name(result, 48), "\n", (clean(result.claim, 48), "dim")),
+            _verdict(result.verdict),
+            f"{len(result.violated):,}/{len(result.findings):,}",
+            wording.compared(result.ratio_lower, 1.0)[0] if worst is not None else wording.MISSING,
+            Text(clean(worst.id, 40) if worst is not None else wording.MISSING),
+            short_count(result.samples),
+            number_text(float(result.seconds), 3),
+        )
+    return table
+
+
+def finding_table(result: AuditResult, limit: int = 10) -> Group:
+    """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict.
+
+    Parameters
+    ----------
+    limit : int
+        Rows at most, at least 1; a last line says how many pairs were left out.
+
+    Raises
+    ------
+    UsageError
+        If limit is below 1.
+    """
+    if limit < 1:
+        raise UsageError(f"limit must be at least 1, got {limit!r}.")
+    parameter = wording.symbol(wording.parameter_of(result))
+    table = _table(gap=2)
+    table.add_column("pair", ratio=1, overflow="fold")
+    table.add_column(f"budget\nfor {parameter}", justify="right", no_wrap=True)
+    table.add_column(f"{parameter} at\nleast", justify="right", no_wrap=True)
+    table.add_column("ratio", justify="right", no_wrap=True)
+    table.add_column(wording.evidence_name(result).replace(" ", "\n", 1), justify="right", no_wrap=True)
+    table.add_column("draws", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for finding in result.ranked()[:limit]:
+        lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
+        ratio, evidence = wording.ratio_text(finding), wording.evidence_text(finding)
+        draws = short_count(finding.samples)
+        table.add_row(Text(clean(finding.id, 60)), budget, lower, ratio, evidence, draws, _verdict(finding.verdict))
+    rest = len(result.findings) - limit
+    return Group(table, Text(f" and {wording.plural(rest, 'more pair')}", "dim")) if rest > 0 else Group(table)
+
+
+def violation_text(result: AuditResult, path: str = "audit.json") -> Text:
+    """What a failed audit says: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
+
+    Lines are at most 80 characters, but for the command where names are long: print with `soft_wrap=True`, so that rich
+    leaves it whole for copying.
+
+    Parameters
+    ----------
+    path : str
+        Where the result is saved, for the line that replays it.
+
+    Raises
+    ------
+    UsageError
+        If no pair is violated.
+    """
+    if not result.violated:
+        raise UsageError(f"result must have a violated pair, got verdict {result.verdict!r}.")
+    finding = result.violated[0]
+    text = Text(overflow="fold")
+    text.append(wording.headline(result), STYLES["violated"])
+    for name, value in _violation_lines(result, finding):
+        text.append(f"\n  {name:<7}  ", "dim")
+        text.append(_hanging(value))
+    text.append("\n  replay   ", "dim")
+    command = wording.replay_line(finding, path)
+    if len(command) > 68:
+        command = command.replace(" --pair ", " \\\n             --pair ", 1)
+    text.append(command, "bold")
+    if len(result.violated) > 1:
+        others = ", ".join(clean(other.id, 40) for other in result.violated[1:4])
+        more = len(result.violated) - 4
+        text.append("\n  also     ", "dim")
+        text.append(_hanging(others + (f" and {more:,} more" if more > 0 else "")))
+    return text
+
+
+def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, str]]:
+    witness = finding.witness
+    inputs = f"x = {clean(finding.x, 120)}; x′ = {clean(finding.x_prime, 120)}"
+    draws = (
+        f"{finding.samples:,} labelled for this pair, {wording.plural(result.samples, 'run')} of the mechanism in all"
+    )
+    seed = str(result.seed) + ("" if result.replayable else " (of the labels; the subject takes no generator)")
+    return [
+        ("subject", wording.subject_name(result)),
+        ("claim", clean(result.claim, 200)),
+        ("pair", f"{clean(finding.id, 120)}\n{inputs}"),
+        ("rule", clean(witness.description, 400) if witness is not None else "none recorded"),
+        ("counts", f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()),
+        ("bound", wording.bound_sentence(result, finding) + "."),
+        ("draws", draws),
+        ("seed", seed),
+    ]
+
+
+def _hanging(value: str, width: int = 68) -> str:
+    """`value` broken into lines of at most `width` characters, all but the first indented under it."""
+    lines: list[str] = []
+    for paragraph in value.split("\n"):
+        line = ""
+        for word in paragraph.split(" "):
+            while len(word) > width:
+                lines, line, word = [*lines, *([line] if line else []), word[:width]], "", word[width:]
+            if line and len(line) + 1 + len(word) > width:
+                lines.append(line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        lines.append(line)
+    return ("\n" + " " * 11).join(lines)
+
+
+def short_count(count: int) -> str:
+    """A count in at most five characters: 950, 12k, 1.2M."""
+    for size, suffix in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= 0.9995 * size:
+            return f"{count / size:.3g}{suffix}"
+    return str(count)
+
+
+def _verdict(verdict: Verdict) -> Text:
+    return Text(wording.VERDICT_WORDS[verdict], STYLES[verdict])
+
+
+def _table(gap: int) -> Table:
+    return Table(box=box.SIMPLE_HEAD, expand=True, padding=(0, gap - 1, 0, 0), pad_edge=False)

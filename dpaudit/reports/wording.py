@@ -1,0 +1,299 @@
+"""How a result is said: numbers, names and sentences that every report shares.
+
+Conventions: what cannot be printed is shown as an escape (`\\u202e`); lower bounds are rounded down; what is
+missing or NaN is an en dash. Names, inputs, messages and rules come from the subject and are treated as hostile:
+`clean` makes one line of bounded length out of anything, and each report escapes that line for its own format.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from typing import Any
+
+from dpaudit.privacy.pairs import short_form
+from dpaudit.results import AuditResult, Finding, Power, Verdict
+
+MISSING = "–"
+VERDICT_WORDS: Mapping[Verdict, str] = {
+    "violated": "violated",
+    "error": "error",
+    "inconclusive": "inconclusive",
+    "not_refuted": "not refuted",
+}
+SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
+UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
+
+
+def clean(value: Any, width: int = 120) -> str:
+    """One line that names `value`, at most `width` characters, each of them printable.
+
+    Control characters, marks that change the direction of writing and lone surrogates become visible escapes.
+    """
+    text = value if isinstance(value, str) else short_form(value, width=4 * width)
+    shown = "".join(char if char.isprintable() else _escaped(char) for char in text[: width + 1])
+    return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def _escaped(char: str) -> str:
+    if char in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def number_text(value: Any, digits: int = 4) -> str:
+    """A number to `digits` significant digits, counts in full with separators; an en dash for None and NaN."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return _plain(_rounded(value, digits, ROUND_HALF_EVEN), trim=True)
+
+
+def lower_text(value: float | None, digits: int = 4) -> str:
+    """A lower bound, rounded down to `digits` significant digits."""
+    if value is None or not math.isfinite(value):
+        return number_text(value)
+    return _plain(_rounded(value, digits, ROUND_FLOOR))
+
+
+def compared(lower: float | None, budget: float | None, digits: int = 4) -> tuple[str, str]:
+    """A lower bound and its budget as text, with as many digits as it takes to see that the bound is above.
+
+    Examples
+    --------
+    >>> compared(1.00004, 1.0)
+    ('1.00004', '1')
+    >>> compared(0.98765, 1.0)
+    ('0.9876', '1')
+    """
+    if lower is None or budget is None or not math.isfinite(lower) or not math.isfinite(budget) or lower <= budget:
+        return lower_text(lower, digits), number_text(budget, digits)
+    while digits < 17 and _rounded(lower, digits, ROUND_FLOOR) <= _rounded(budget, digits, ROUND_HALF_EVEN):
+        digits += 1
+    return lower_text(lower, digits), number_text(budget, digits)
+
+
+def ratio_text(finding: Finding) -> str:
+    """The ratio of lower bound to budget, rounded down; above 1 as printed exactly when it is above 1."""
+    return compared(finding.ratio_lower, 1.0)[0]
+
+
+def percent_text(share: float) -> str:
+    """A share in per cent, to four significant digits."""
+    return number_text(float(100.0 * share)) + "%"
+
+
+def _rounded(value: float, digits: int, rounding: str) -> Decimal:
+    return Context(prec=digits, rounding=rounding).create_decimal(
+        repr(float(value))
+    )  # the decimal form that names the same double
+
+
+def _plain(value: Decimal, trim: bool = False) -> str:
+    if value == 0:
+        return "0"
+    value = value.normalize() if trim else value
+    exponent = value.adjusted()
+    if exponent < -4 or exponent > 8:
+        return f"{value:e}"
+    return f"{value:,f}"
+
+
+def nats_text(value: float) -> str:
+    """A loss with its unit."""
+    return number_text(float(value)) + (" nat" if value == 1.0 else " nats")
+
+
+def plural(count: int, noun: str) -> str:
+    """`count` with its noun in the right number: "1 pair", "2,000 pairs"."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def symbol(parameter: str) -> str:
+    """How reports write the claim's parameter: a Greek letter where it has one."""
+    return SYMBOLS.get(parameter, clean(parameter, 20))
+
+
+def unit(parameter: str) -> str:
+    """` nats` or nothing, to stand behind a value of the parameter."""
+    return f" {UNITS[parameter]}" if parameter in UNITS else ""
+
+
+def parameter_of(result: AuditResult) -> str:
+    """The claim's parameter, as its findings name it."""
+    return result.findings[0].parameter if result.findings else "epsilon"
+
+
+def subject_name(result: AuditResult, width: int = 80) -> str:
+    """The subject as reports name it."""
+    return clean(str(result.subject.get("name") or result.subject.get("target") or "unnamed subject"), width)
+
+
+def threshold(finding: Finding) -> float:
+    """The log wealth at which the finding is a violation: log(1 / its share of the error rate); inf without a share."""
+    return -math.log(finding.error_share) if finding.error_share > 0.0 else math.inf
+
+
+def replay_line(finding: Finding, path: str = "audit.json") -> str:
+    """The command that runs the witness of one pair on fresh draws, quoted for a shell."""
+    return f"dpaudit replay {shlex.quote(path)} --pair {_quoted(finding.id)}"
+
+
+def _quoted(text: str) -> str:
+    if all(char.isprintable() for char in text):
+        return "'" + text.replace("'", "'\"'\"'") + "'"
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + "".join(char if char.isprintable() else _escaped(char) for char in escaped) + "'"
+
+
+def headline(result: AuditResult) -> str:
+    """The verdict in one line."""
+    asked = len(result.findings)
+    having = sum(finding.verdict == result.verdict for finding in result.findings)
+    pairs = f"{having:,} of {plural(asked, 'pair')}"
+    if not asked:
+        return "Inconclusive: the claim asks nothing of these pairs"
+    if result.verdict == "violated":
+        return f"Violated: the promise is broken for {pairs}"
+    if result.verdict == "error":
+        return f"Error: the audit broke for {pairs}"
+    if result.verdict == "inconclusive":
+        return f"Inconclusive: too little evidence to speak about {pairs}"
+    return f"Not refuted: no broken promise found in {plural(asked, 'pair')}"
+
+
+def least_powerful(result: AuditResult) -> Finding | None:
+    """The pair that was tested least well: the largest detectable loss in proportion to its budget."""
+
+    def weakness(finding: Finding) -> float:
+        power = finding.power
+        assert power is not None
+        return power.detectable / power.at_budget if power.at_budget > 0.0 else power.detectable
+
+    with_power = [finding for finding in result.findings if finding.power is not None]
+    return max(with_power, key=weakness, default=None)
+
+
+def power_sentence(result: AuditResult) -> str:
+    """What the audit would have found, for the pair that was tested least well."""
+    weakest = least_powerful(result)
+    if weakest is None or weakest.power is None:
+        return "What this audit could have found was not computed."
+    power = weakest.power
+    kind = f"concentrated on outputs of total probability {number_text(power.event_mass)}"
+    name = clean(weakest.id, 60)
+    opening = f"For the pair {name}," if len(result.findings) == 1 else f"For the least well tested pair, {name},"
+    probability = percent_text(power.probability)
+    if math.isinf(power.detectable):
+        return f"{opening} no loss {kind}, however large, would have been found with probability {probability}."
+    return (
+        f"{opening} a loss of {nats_text(power.detectable)} or more {kind} would have been found with probability at "
+        f"least {probability}; the claim allows {nats_text(power.at_budget)} of that kind. Smaller excesses can have "
+        "been missed."
+    )
+
+
+def counts_sentence(finding: Finding) -> str:
+    """How often the witness was right, wrong and silent on the draws that it was tested on."""
+    witness = finding.witness
+    if witness is None:
+        return "No betting rule was recorded for this pair."
+    guesses = witness.correct + witness.wrong
+    if guesses == 0:
+        return f"The rule abstained on all {plural(witness.abstained, 'draw')} that it was tested on."
+    share = percent_text(witness.correct / guesses)
+    sentence = (
+        f"The rule was right in {witness.correct:,} of {guesses:,} guesses ({share}) and wrong in {witness.wrong:,}"
+    )
+    return f"{sentence}; it abstained on {plural(witness.abstained, 'draw') if witness.abstained else 'none'}."
+
+
+def allowance_sentence(finding: Finding) -> str:
+    """The share of right guesses that the claim allows, where it is one number (pure claims); else empty.
+
+    Source: design, section 1: P(correct | a guess) <= e^eps / (1 + e^eps) for a pure claim.
+    """
+    line = finding.witness.line if finding.witness is not None else {}
+    epsilon, delta = line.get("epsilon"), line.get("delta", 0.0)
+    if epsilon is None or "order" in line or delta != 0.0 or not 0.0 <= epsilon < math.inf:
+        return ""
+    share = percent_text(1.0 / (1.0 + math.exp(-epsilon)))
+    return f"A mechanism that keeps the claim lets any rule be right in at most {share} of its guesses on average."
+
+
+def bound_sentence(result: AuditResult, finding: Finding) -> str:
+    """The lower bound on the claim's parameter with its confidence, and what was promised."""
+    lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
+    name, units = symbol(finding.parameter), unit(finding.parameter)
+    confidence = f"{percent_text(result.confidence)} confidence" + (", all pairs together" * (len(result.findings) > 1))
+    promised = f"{name} ≥ {lower}{units} with {confidence}; promised: {name} ≤ {budget}"
+    if finding.parameter == "epsilon" and finding.budget.epsilon == finding.parameter_budget:
+        return promised + (f" (δ = {number_text(finding.budget.delta)})" if finding.budget.delta else "")
+    return (
+        f"{promised}. As an epsilon at δ = {number_text(finding.budget.delta)}: at least "
+        f"{lower_text(finding.epsilon_lower)} nats, promised {number_text(finding.budget.epsilon)} nats"
+    )
+
+
+def evidence_text(finding: Finding) -> str:
+    """Log wealth (sequential) or p-value (fixed) of one pair; an en dash where there is neither."""
+    if finding.log_wealth is not None:
+        return number_text(float(finding.log_wealth))
+    return number_text(finding.p_value, 3)
+
+
+def evidence_name(result: AuditResult) -> str:
+    """What `evidence_text` shows for this result: "log wealth", "p-value" or both."""
+    wealth = any(finding.log_wealth is not None for finding in result.findings)
+    p_value = any(finding.log_wealth is None and finding.p_value is not None for finding in result.findings)
+    if wealth and p_value:
+        return "log wealth or p-value"
+    return "p-value" if p_value or (not wealth and result.mode == "fixed") else "log wealth"
+
+
+def plain_summary(result: AuditResult) -> str:
+    """The result in one paragraph for a reader who knows neither the claim nor the method."""
+    claim = clean(result.claim, 200)
+    opening = (
+        f"The claim {claim} limits how well anybody who sees one output of the mechanism can tell which of two inputs "
+        "it was computed from."
+    )
+    rate = percent_text(1.0 - result.confidence)
+    if result.verdict == "violated":
+        worst = result.violated[0]
+        lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
+        return (
+            f"{opening} For {plural(len(result.violated), 'pair')} of inputs a rule was found that tells them apart "
+            f"better than that. The worst is {clean(worst.id, 80)}: its {symbol(worst.parameter)} is at least "
+            f"{lower}{unit(worst.parameter)}, and {budget} was promised. If the promise held for every pair, an audit "
+            f"like this one would report a violation with probability at most {rate}."
+        )
+    if result.verdict == "error":
+        return (
+            f"{opening} The mechanism or the audit failed before an answer was reached for some of the pairs; the "
+            "messages are below. What is said about the other pairs stands."
+        )
+    if not result.findings:
+        return f"{opening} Of the pairs that were given it asks nothing, so nothing was run."
+    if result.verdict == "inconclusive":
+        return (
+            f"{opening} No violation was found, but for some of the pairs the audit was too weak for that to mean "
+            "much: only a leak far above the promise would have been noticed. More draws would settle it."
+        )
+    return (
+        f"{opening} The audit tried to do better for {plural(len(result.findings), 'pair')} of inputs and did not "
+        "succeed. This is not a proof that the promise is kept: it says how large a leak would have had to be to show."
+    )
+
+
+def power_text(power: Power | None) -> str:
+    """The detectable loss of one pair, in nats."""
+    return MISSING if power is None else number_text(float(power.detectable))

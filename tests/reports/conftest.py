@@ -1,0 +1,228 @@
+"""Synthetic results for the tests of the reports: no mechanism runs, every number is made by a formula."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpaudit.privacy.claims import Budget
+from dpaudit.results import AuditResult, Finding, Look, Power, WitnessRecord
+
+# fmt: off
+CITIES = [
+    "Aachen", "Berlin", "Bremen", "Celle", "Dresden", "Essen", "Erfurt", "Fulda", "Freiburg", "Gera", "Hagen",
+    "Halle", "Hamburg", "Jena", "Kassel", "Kiel", "Koblenz", "Leipzig", "Lemgo", "Mainz", "Marburg", "Munich",
+    "Passau", "Rostock", "Siegen", "Speyer", "Trier", "Ulm", "Weimar", "Worms",
+]
+# fmt: on
+HOSTILE = '<script>alert("x")</script>\x1b[31m\u202egnp.exe\u0000|[b]&amp;\ud800`**' + "A" * 500
+
+
+def make_finding(x_id="a", x_prime_id="b", ratio=0.8, budget=1.0, verdict=None, mode="sequential", **changes):
+    """A finding whose lower bound is `ratio` times `budget`, with looks (sequential) or a p-value (fixed)."""
+    verdict = verdict or ("violated" if ratio > 1.0 else "not_refuted")
+    share, draws = changes.pop("error_share", 0.001), 20_000
+    goal = math.log(1.0 / share)
+    steps = [int(draws * 2.0 ** (-k)) for k in range(9, -1, -1)]
+    slope = goal * (1.4 if ratio > 1.0 else 0.6 * ratio - 0.7)
+    wiggle = [math.sin(3.0 * k + 7.0 * ratio) for k in range(len(steps))]
+    wealth = [slope * step / draws + 0.5 * w for step, w in zip(steps, wiggle, strict=True)]
+    looks = tuple(Look(step, w, ratio * budget * step / draws) for step, w in zip(steps, wealth, strict=True))
+    correct = int(4000 * (0.5 + 0.25 * min(ratio, 1.9)))
+    values = {
+        "id": f"{x_id}|{x_prime_id}",
+        "x_id": x_id,
+        "x_prime_id": x_prime_id,
+        "x": {"city": x_id},
+        "x_prime": {"city": x_prime_id},
+        "budget": Budget(budget, 0.0),
+        "parameter": "epsilon",
+        "parameter_budget": budget,
+        "verdict": verdict,
+        "epsilon_lower": ratio * budget,
+        "parameter_lower": ratio * budget,
+        "ratio_lower": ratio,
+        "log_wealth": wealth[-1] if mode == "sequential" else None,
+        "p_value": None if mode == "sequential" else min(1.0, 10.0 ** (-8.0 * ratio)),
+        "error_share": share,
+        "samples": draws,
+        "power": Power(0.1, 0.9, 1.15 * budget + 0.1, budget),
+        "witness": WitnessRecord(
+            f"Guesses {x_id} when the output is above 0.37, and {x_prime_id} when it is below -0.21.",
+            {"kind": "threshold", "at": [-0.21, 0.37]},
+            correct,
+            4000 - correct,
+            6000,
+            {"epsilon": budget, "delta": 0.0},
+        ),
+        "looks": looks if mode == "sequential" else (),
+    }
+    return Finding(**{**values, **changes})
+
+
+def make_result(findings, mode="sequential", **changes):
+    """A result of the findings, with the provenance that an audit would write."""
+    values = {
+        "claim": "metric=great circle",
+        "confidence": 0.95,
+        "mode": mode,
+        "seed": 20_261_120,
+        "replayable": True,
+        "findings": tuple(findings),
+        "not_asked": (),
+        "report_delta": 0.0,
+        "samples": 20_000 * len(findings),
+        "seconds": 12.3456,
+        "subject": {
+            "name": "city release",
+            "target": "release.py:mechanism",
+            "fingerprint": "sha256:0123abcd",
+            "interface": "sample(data, size, rng)",
+        },
+        "environment": {
+            "python": "3.11.7",
+            "numpy": "2.1.0",
+            "scipy": "1.14.0",
+            "dpaudit": "0.1.0",
+            "platform": "Linux",
+        },
+        "options": {"samples": 10_000, "witness": "auto"},
+    }
+    return AuditResult(**{**values, **changes})
+
+
+def make_cities(inputs=30, violated=True):
+    """All pairs of `inputs` cities under a metric claim; one city leaks, the most distant pairs are not asked."""
+    rng = np.random.default_rng(5)
+    names = CITIES[:inputs] if inputs <= 30 else [f"{name} {i}" for i, name in enumerate((CITIES * 2)[:inputs])]
+    places = rng.uniform(0.0, 6.0, (inputs, 2))
+    findings, not_asked = [], []
+    for i, j in itertools.combinations(range(inputs), 2):
+        distance = float(np.hypot(*(places[i] - places[j])))
+        if distance > 5.5:
+            not_asked.append(f"{names[i]}|{names[j]}")
+            continue
+        ratio = float(rng.uniform(0.0, 0.95)) if distance > 0.4 else 0.0
+        if violated and (i == 4 or j == 4) and distance < 3.0:
+            ratio = 1.02 + 0.9 * float(rng.random())
+        findings.append(make_finding(names[i], names[j], ratio, distance))
+    return make_result(findings, not_asked=tuple(not_asked))
+
+
+def make_fixed():
+    """One budget for twelve pairs of six inputs, each tested once."""
+    names = [f"dataset {k}" for k in range(6)]
+    pairs = list(itertools.combinations(names, 2))[:12]
+    findings = [make_finding(x, y, 0.99 - 0.05 * k, 1.0, mode="fixed") for k, (x, y) in enumerate(pairs)]
+    return make_result(findings, mode="fixed", claim="eps=1")
+
+
+def make_error():
+    """Three pairs of which one broke."""
+    broken = make_finding(
+        "b", "c", 0.0, verdict="error", looks=(), log_wealth=None, witness=None, power=None, ratio_lower=None
+    )
+    broken = dataclasses.replace(broken, message="ValueError: scale must be positive, got -1.0.", samples=0)
+    return make_result([make_finding("a", "b", 0.5), broken, make_finding("a", "c", 0.6)], claim="eps=1")
+
+
+def make_inconclusive():
+    """Two pairs, one of which could not have shown anything."""
+    weak = make_finding("a", "c", 0.1, verdict="inconclusive", power=Power(0.1, 0.9, math.inf, 1.0))
+    return make_result([make_finding("a", "b", 0.7), weak], claim="eps=1")
+
+
+def make_infinite():
+    """Budget 0, infinite bounds, NaN: the values that a scale or a number format can fall over."""
+    findings = [
+        make_finding(
+            "a", "b", 1.0, 0.0, verdict="violated", ratio_lower=math.inf, parameter_lower=0.4, epsilon_lower=0.4
+        ),
+        make_finding(
+            "a", "c", 1.0, 0.0, verdict="not_refuted", ratio_lower=None, parameter_lower=0.0, epsilon_lower=0.0
+        ),
+        make_finding("b", "c", 2.0, 1.0, parameter_lower=math.inf, epsilon_lower=math.inf, ratio_lower=math.inf),
+        make_finding(
+            "a", "d", 0.5, 1.0, looks=(Look(10, -math.inf, 0.0), Look(20, math.inf, math.inf), Look(30, math.nan, 0.0))
+        ),
+        make_finding(
+            "b",
+            "d",
+            0.5,
+            1.0,
+            parameter_lower=math.nan,
+            epsilon_lower=math.nan,
+            ratio_lower=math.nan,
+            log_wealth=math.nan,
+        ),
+    ]
+    return make_result(findings, claim="metric=discrete")
+
+
+def make_hostile():
+    """Every name, message and input is an attack on some format."""
+    finding = make_finding(
+        HOSTILE, HOSTILE + "2", 1.5, 1.0, id=HOSTILE, x=HOSTILE, x_prime={HOSTILE: HOSTILE}, message=HOSTILE
+    )
+    record = WitnessRecord(HOSTILE, {HOSTILE: HOSTILE}, 10, 1, 0, {"epsilon": 1.0, "delta": 0.0})
+    findings = [dataclasses.replace(finding, witness=record)]
+    findings += [make_finding(HOSTILE + str(k), f"{k}", 0.5, 1.0) for k in range(3)]
+    findings.append(make_finding("x", HOSTILE, 0.0, verdict="error", message=HOSTILE, looks=()))
+    facts = {HOSTILE: HOSTILE, "name": HOSTILE, "target": HOSTILE, "fingerprint": HOSTILE}
+    return make_result(
+        findings,
+        claim=HOSTILE,
+        subject=facts,
+        environment={"dpaudit": HOSTILE},
+        options={HOSTILE: [HOSTILE]},
+        not_asked=(HOSTILE,),
+    )
+
+
+def make_renyi():
+    """A zCDP claim with one violated pair."""
+    witness = WitnessRecord(
+        "Pays more the further the output lies to the right.", {}, 812, 188, 0, {"order": 2.0, "epsilon": 1.0}
+    )
+    finding = make_finding("0", "1", 1.3, 0.5, parameter="rho", epsilon_lower=6.1, witness=witness)
+    finding = dataclasses.replace(finding, budget=Budget(5.7565, 1e-6))
+    return make_result([finding], claim="rho=0.5", report_delta=1e-6)
+
+
+MAKERS = {
+    "violated": make_cities,
+    "not_refuted": lambda: make_cities(violated=False),
+    "fixed": make_fixed,
+    "error": make_error,
+    "inconclusive": make_inconclusive,
+    "infinite": make_infinite,
+    "hostile": make_hostile,
+    "single": lambda: make_result([make_finding("0.0", "1.0", 1.7)], claim="eps=1"),
+    "empty": lambda: make_result([], not_asked=("a|b",), claim="eps=inf"),
+    "large": lambda: make_cities(46),
+    "renyi": make_renyi,
+}
+
+
+@pytest.fixture
+def synthetic():
+    """The factory: `synthetic.finding(...)`, `synthetic.result(...)`, `synthetic.make(name)`, `synthetic.names`."""
+    return SimpleNamespace(
+        finding=make_finding,
+        result=make_result,
+        cities=make_cities,
+        make=lambda name: MAKERS[name](),
+        names=tuple(MAKERS),
+        hostile=HOSTILE,
+    )
+
+
+@pytest.fixture(params=sorted(MAKERS))
+def any_result(request):
+    """Each synthetic result in turn."""
+    return MAKERS[request.param]()

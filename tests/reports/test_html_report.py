@@ -1,0 +1,354 @@
+"""The HTML report: verdict first, complete, self-contained, deterministic, and unmoved by hostile names."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import pytest
+
+from dpaudit import reports
+from dpaudit.errors import UsageError
+from dpaudit.reports import figures, scope
+from dpaudit.reports.html import render
+from dpaudit.results import Look
+
+VOID = {"meta", "wbr"}
+CHROMIUM = shutil.which("chromium")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine to lay the page out")
+
+
+class Page(HTMLParser):
+    """Elements and text of a page; fails on an element that is not closed in its turn."""
+
+    def __init__(self, source):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.words, self.open = [], [], []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def drawings(source):
+    """The inline drawings of a page, parsed as XML."""
+    return [ElementTree.fromstring(text) for text in re.findall(r"<svg.*?</svg>", source, flags=re.DOTALL)]
+
+
+def test_every_result_gives_a_well_formed_page_and_drawings(any_result):
+    source = render(any_result)
+    assert Page(source).text
+    for drawing in drawings(source):
+        assert drawing.get("aria-label") or drawing.get("aria-hidden") == "true"
+
+
+def test_no_coordinate_is_nan_or_infinite(any_result):
+    for drawing in drawings(render(any_result)):
+        for element in drawing.iter():
+            for name in (
+                "x",
+                "y",
+                "x1",
+                "x2",
+                "y1",
+                "y2",
+                "cx",
+                "cy",
+                "r",
+                "d",
+                "width",
+                "height",
+                "transform",
+                "viewBox",
+            ):
+                assert not re.search(r"nan|inf", element.get(name, ""))
+
+
+def test_the_same_result_gives_the_same_bytes(synthetic):
+    assert render(synthetic.make("violated")) == render(synthetic.make("violated"))
+
+
+def test_the_page_asks_for_nothing_from_outside(any_result):
+    source = render(any_result)
+    for tag, attributes in Page(source).elements:
+        assert tag not in ("script", "link", "img", "iframe", "object", "base", "form")
+        assert not {name for name in attributes if name.startswith("on") or name in ("src", "href", "action", "srcdoc")}
+    style = re.search(r"<style>(.*?)</style>", source, flags=re.DOTALL).group(1)
+    assert "url(" not in style and "@import" not in style
+
+
+def test_ids_are_unique(any_result):
+    ids = [attributes["id"] for _, attributes in Page(render(any_result)).elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("violated", "Violated: the promise is broken for 8 of 396 pairs"),
+        ("single", "Violated: the promise is broken for 1 of 1 pair"),
+        ("not_refuted", "Not refuted: no broken promise found in 396 pairs"),
+        ("inconclusive", "Inconclusive: too little evidence to speak about 1 of 2 pairs"),
+        ("error", "Error: the audit broke for 1 of 3 pairs"),
+        ("empty", "Inconclusive: the claim asks nothing of these pairs"),
+    ],
+)
+def test_the_verdict_is_the_first_heading(synthetic, name, words):
+    source = render(synthetic.make(name))
+    assert re.search(r"<h1>(.*?)</h1>", source).group(1) == words
+    assert source.index("<h1>") < source.index("<h2")
+
+
+@pytest.mark.parametrize(
+    "name", ["violated", "not_refuted", "fixed", "error", "inconclusive", "single", "empty", "renyi"]
+)
+def test_no_page_says_private_safe_passed_or_compliant(synthetic, name):
+    for format in ("html", "md"):
+        source = reports.render(synthetic.make(name), format)
+        text = Page(source).text if format == "html" else source
+        assert not re.search(r"\b(private|safe|safely|passed|pass|compliant)\b", text, flags=re.IGNORECASE)
+
+
+def test_not_refuted_says_what_could_have_been_found(synthetic):
+    text = Page(render(synthetic.make("fixed"))).text
+    assert "a loss of 1.25 nats or more" in text
+    assert "found with probability at least 90%; the claim allows 1 nat of that kind" in text
+    assert "not a proof" in text
+
+
+def test_blind_audits_say_that_nothing_would_have_been_found(synthetic):
+    assert "no loss concentrated on outputs" in Page(render(synthetic.make("inconclusive"))).text
+
+
+def test_sections_stand_in_their_order(synthetic):
+    source = render(synthetic.make("violated"))
+    marks = ["<h1>", 'class="summary"', 'class="keys"', 'id="losses"', 'id="figure-matrix"', 'id="figure-bounds"']
+    marks += [
+        'id="wealth"',
+        'id="figure-wealth"',
+        'id="worst"',
+        'id="pairs"',
+        'id="scope"',
+        'id="method"',
+        'id="environment"',
+    ]
+    places = [source.index(mark) for mark in marks]
+    assert places == sorted(places)
+
+
+def test_the_worst_pair_is_told_with_counts_bound_and_replay(synthetic):
+    text = Page(render(synthetic.make("single"))).text
+    assert "Guesses 0.0 when the output is above 0.37" in text
+    assert "right in 3,700 of 4,000 guesses (92.5%) and wrong in 300; it abstained on 6,000 draws" in text
+    assert "at most 73.11% of its guesses" in text  # e / (1 + e)
+    assert "ε ≥ 1.7 nats with 95% confidence; promised: ε ≤ 1" in text
+    assert "dpaudit replay audit.json --pair '0.0|1.0'" in text
+
+
+def test_a_renyi_claim_is_told_in_its_own_parameter_and_in_epsilon(synthetic):
+    text = Page(render(synthetic.make("renyi"))).text
+    assert "ρ ≥ 0.65 nats with 95% confidence; promised: ρ ≤ 0.5. As an epsilon at δ = 1e-6: at least 6.1 nats" in text
+    assert "of its guesses on average" not in text  # the share is known for pure claims alone
+
+
+def test_fixed_mode_has_no_wealth_figure_and_says_so(synthetic):
+    source = render(synthetic.make("fixed"))
+    assert "figure-wealth" not in source
+    assert "None: in fixed mode" in source
+
+
+def test_every_figure_has_title_labels_legend_description_and_data(synthetic):
+    result = synthetic.make("violated")
+    drawn = [figure for figure in (draw(result) for draw in figures.FIGURES) if figure is not None]
+    assert [figure.id for figure in drawn] == ["matrix", "bounds", "wealth"]
+    for figure in drawn:
+        assert figure.title and figure.description and figure.legend and figure.data.rows
+        for drawing in (figure.wide, figure.narrow):
+            assert drawing.count('class="label"') == 2  # one label an axis
+            assert str(figure.description) in drawing
+
+
+def test_the_matrix_outlines_exactly_the_violated_cells(synthetic):
+    result = synthetic.make("violated")
+    drawing = ElementTree.fromstring(figures.heatmap(result).wide)
+    marked = [element for element in drawing.iter() if element.get("class") == "outline"]
+    assert len(marked) == 2 * len(result.violated)  # each pair stands above and below the diagonal
+    asked = [element for element in drawing.iter() if element.get("class") == "cell-asked"]
+    assert len(asked) == 2 * len(result.not_asked)
+
+
+def test_the_matrix_tells_not_asked_from_not_audited(synthetic):
+    findings = [synthetic.finding("a", "b"), synthetic.finding("b", "c"), synthetic.finding("c", "d")]
+    drawing = figures.heatmap(synthetic.result(findings, not_asked=("a|c",)))
+    labels = [text for _, text in drawing.legend]
+    assert "not asked (infinite budget)" in labels and "not audited" in labels
+    assert drawing.wide.count('class="cell-empty"') == 2 * 2  # a|d and b|d
+
+
+def test_a_chain_of_many_inputs_gives_no_matrix(synthetic):
+    chain = [synthetic.finding(f"x{k}", f"x{k + 1}") for k in range(40)]  # 40 of 820 cells
+    assert figures.heatmap(synthetic.result(chain)) is None
+    assert figures.scatter(synthetic.result(chain)) is not None
+
+
+def test_more_than_sixty_inputs_give_no_matrix(synthetic):
+    star = [synthetic.finding("hub", f"x{k}") for k in range(60)]  # 61 inputs
+    assert figures.heatmap(synthetic.result(star)) is None
+
+
+def test_two_pairs_of_the_same_inputs_show_the_worse(synthetic):
+    findings = [
+        synthetic.finding("a", "b", 0.5),
+        synthetic.finding("b", "a", 1.5),
+        synthetic.finding("a", "c"),
+        synthetic.finding("b", "c"),
+    ]
+    figure = figures.heatmap(synthetic.result(findings))
+    assert figure.wide.count('class="outline"') == 2
+    assert "the worst of them" in figure.note
+
+
+@pytest.mark.parametrize(("ratio", "step"), [(0.0, 0), (0.999, 7), (1.0, 7), (1.0001, 8), (2.0, 15), (math.inf, 15)])
+def test_colours_change_side_at_the_budget(ratio, step):
+    assert figures.ratio_step(ratio, 2.0) == step
+
+
+def test_the_threshold_of_a_pair_is_the_logarithm_of_its_share(synthetic):
+    figure = figures.wealth(synthetic.result([synthetic.finding("a", "b", 1.5, error_share=0.05 / 400)]))
+    assert any("threshold log(1 / error share): 8.987" in text for _, text in figure.legend)  # log(8000)
+
+
+def test_a_curve_of_many_looks_is_thinned_and_keeps_its_end(synthetic):
+    looks = tuple(Look(k, 0.001 * k, 0.0) for k in range(1, 5001))
+    figure = figures.wealth(synthetic.result([synthetic.finding(looks=looks)]))
+    curve = re.search(r'd="(M[^"]*)" class="curve w0"', str(figure.wide)).group(1)
+    assert curve.count("L") <= figures.CURVE_POINTS
+    assert figure.data.rows[-1][1] == "1,000" and figure.data.omitted == 4000
+
+
+def test_all_violated_pairs_are_in_the_ranked_table(synthetic):
+    findings = [synthetic.finding(f"x{k}", "y", 1.5) for k in range(120)] + [synthetic.finding("z", "y", 0.5)]
+    table = re.search(r'id="pairs".*?</table>', render(synthetic.result(findings)), flags=re.DOTALL).group(0)
+    assert table.count("violated-row") == 120
+
+
+def test_at_most_a_thousand_rows_and_the_rest_is_counted(synthetic):
+    findings = [synthetic.finding(f"x{k}", "y", 0.5, looks=()) for k in range(1100)]
+    source = render(synthetic.result(findings))
+    assert "100 more rows are in audit.json" in source
+
+
+def test_rows_that_nobody_assessed_are_always_printed(any_result):
+    text = Page(render(any_result)).text
+    for row in scope.NOT_LOOKED_AT:
+        assert row.item in text
+    assert text.count("not assessed") >= len(scope.NOT_LOOKED_AT)
+
+
+def test_what_was_tested_depends_on_the_result(synthetic):
+    assert scope.rows(synthetic.make("violated"))[0].status == "tested"
+    assert scope.rows(synthetic.make("error"))[0].status == "tested in part"
+    assert scope.rows(synthetic.make("empty"))[0].status == "not assessed"
+
+
+def test_hostile_names_stay_text(synthetic):
+    source = render(synthetic.make("hostile"))
+    assert "<script" not in source
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", source)
+    assert "\\u202e" in Page(source).text  # seen, not obeyed
+    assert len(source) < 200_000  # a 500-character name in 40 places, cut
+
+
+def test_a_huge_message_and_input_are_cut(synthetic):
+    finding = synthetic.finding(verdict="error", message="m" * 1_000_000, x="x" * 1_000_000, id="i" * 1_000_000)
+    assert len(render(synthetic.result([finding]))) < 100_000
+
+
+def test_nan_and_none_are_printed_as_a_dash(synthetic):
+    text = Page(render(synthetic.make("infinite"))).text
+    assert not re.search(r"\b(nan|NaN|None at|null)\b", text)
+    assert "–" in text and "∞" in text
+
+
+def test_a_report_stays_within_its_size(synthetic):
+    assert len(render(synthetic.cities(30)).encode()) < 2_000_000  # 396 pairs
+    assert len(render(synthetic.cities(46)).encode()) < 5_000_000  # 970 pairs
+
+
+def test_the_suffix_chooses_the_format(synthetic, tmp_path):
+    result = synthetic.make("single")
+    for name in reports.FORMATS:
+        path = reports.write_report(result, tmp_path / f"audit.{name.upper()}")
+        written, made = path.read_bytes(), reports.render(result, name)
+        assert written == (made if isinstance(made, bytes) else made.encode())
+
+
+def test_an_unknown_suffix_names_the_known_ones(synthetic, tmp_path):
+    with pytest.raises(UsageError, match=r"path must end in one of \.html, \.json, \.md, got '.*audit\.txt'\."):
+        reports.write_report(synthetic.make("single"), tmp_path / "audit.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_format_names_the_known_ones(synthetic):
+    with pytest.raises(UsageError, match="format must be one of html, json, md, got 'txt'"):
+        reports.render(synthetic.make("single"), "txt")
+
+
+def run_chromium(tmp_path, *arguments):
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", *arguments]
+    return subprocess.run(command, capture_output=True, timeout=60, check=True, text=True).stdout
+
+
+MEASURE = """<!DOCTYPE html><body>
+<iframe id="page" style="border:0;width:390px;height:3000px"></iframe><pre id="found"></pre>
+<script>
+const frame = document.getElementById("page");
+frame.onload = () => {
+  const page = frame.contentDocument.documentElement;
+  document.getElementById("found").textContent = "scroll " + page.scrollWidth + " of " + page.clientWidth;
+};
+frame.srcdoc = SOURCE;
+</script></body>"""
+
+
+@needs_chromium
+@pytest.mark.parametrize("name", ["violated", "hostile", "large"])
+def test_a_phone_needs_no_sideways_scrolling(synthetic, tmp_path, name):
+    text = json.dumps(render(synthetic.make(name))).replace("</", "<\\/").replace("<!--", "<\\!--")
+    frame = tmp_path / "frame.html"
+    frame.write_text(MEASURE.replace("SOURCE", text), encoding="utf-8")
+    found = run_chromium(tmp_path, "--virtual-time-budget=5000", "--dump-dom", frame.as_uri())
+    assert '<pre id="found">scroll 390 of 390</pre>' in found
+
+
+@needs_chromium
+def test_the_page_prints(synthetic, tmp_path):
+    source = tmp_path / "audit.html"
+    reports.write_report(synthetic.make("violated"), source)
+    run_chromium(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'audit.pdf'}", source.as_uri())
+    assert (tmp_path / "audit.pdf").read_bytes().startswith(b"%PDF")

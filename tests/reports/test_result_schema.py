@@ -1,0 +1,102 @@
+"""The published schema of audit.json: every result that we write follows it, and what it forbids it refuses."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import re
+from importlib import resources
+
+import jsonschema
+import pytest
+
+from dpaudit.results import SCHEMA, VERDICTS, AuditResult, Finding, Power, WitnessRecord
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = json.loads((resources.files("dpaudit") / "schemas" / "audit-1.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_every_result_follows_the_schema(any_result, validator):
+    validator.validate(json.loads(any_result.to_bytes()))
+
+
+def test_the_schema_has_the_name_of_the_results(validator):
+    assert validator.schema["properties"]["schema"]["const"] == SCHEMA == validator.schema["title"]
+    assert validator.schema["$defs"]["verdict"]["enum"] == list(VERDICTS)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(Finding, "finding"), (Power, "power"), (WitnessRecord, "witness")])
+def test_the_schema_names_every_field_and_no_other(validator, kind, name):
+    fields = {field.name for field in dataclasses.fields(kind)}
+    assert (
+        set(validator.schema["$defs"][name]["properties"]) == fields == set(validator.schema["$defs"][name]["required"])
+    )
+
+
+def test_the_schema_names_every_field_of_a_result(validator, synthetic):
+    assert set(validator.schema["properties"]) == set(synthetic.make("single").to_dict())
+    assert set(validator.schema["required"]) == set(validator.schema["properties"])
+
+
+FORBIDDEN = [
+    ("verdict", "passed"),
+    ("schema", "dpaudit.audit/2"),
+    ("confidence", "0.95"),
+    ("confidence", 1),
+    ("epsilon_lower", "Infinity"),
+    ("epsilon_lower", None),
+    ("ratio_lower", -0.5),
+    ("samples", 10.5),
+    ("samples", -1),
+    ("seed", "7"),
+    ("seed", None),
+    ("replayable", 1),
+    ("mode", "both"),
+    ("subject", {}),
+    ("subject", {"name": None}),
+    ("options", []),
+    ("pairs", {}),
+    ("not_asked", [1]),
+    ("unknown", 1),
+    ("pairs.verdict", "safe"),
+    ("pairs.budget", {"epsilon": 1.0}),
+    ("pairs.budget", {"epsilon": "-inf", "delta": 0.0}),
+    ("pairs.epsilon_lower", "inf "),
+    ("pairs.p_value", 1.5),
+    ("pairs.p_value", "inf"),
+    ("pairs.samples", True),
+    ("pairs.looks", [[1, 0.0]]),
+    ("pairs.looks", [[0.5, 0.0, 0.0]]),
+    ("pairs.witness", {"description": "x"}),
+    ("pairs.power", {"event_mass": 2.0, "probability": 0.9, "detectable": 1.0, "at_budget": 1.0}),
+    ("pairs.message", None),
+    ("pairs.unknown", 1),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), FORBIDDEN)
+def test_the_schema_refuses(synthetic, validator, place, value):
+    record = copy.deepcopy(synthetic.make("single").to_dict())
+    validator.validate(record)
+    target = record["pairs"][0] if place.startswith("pairs.") else record
+    target[place.removeprefix("pairs.")] = value
+    with pytest.raises(jsonschema.ValidationError):
+        validator.validate(record)
+
+
+@pytest.mark.parametrize("name", ["verdict", "seed", "pairs", "not_asked", "options"])
+def test_the_schema_misses_what_is_missing(synthetic, validator, name):
+    record = synthetic.make("single").to_dict()
+    del record[name]
+    with pytest.raises(jsonschema.ValidationError, match=re.escape(repr(name))):
+        validator.validate(record)
+
+
+def test_a_loaded_result_is_written_as_it_was(any_result, tmp_path):
+    record = any_result.to_dict()
+    assert AuditResult.from_dict(json.loads(any_result.to_bytes())).to_dict() == record
