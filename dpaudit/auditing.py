@@ -9,6 +9,7 @@ the input it is given.
 from __future__ import annotations
 
 import dataclasses
+import math
 import platform
 import sys
 import time
@@ -143,9 +144,15 @@ def audit(
             game.play(on_progress)
         except CallError as error:
             failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
-    findings = tuple(
-        _finding(chosen[k], pair, subject.name, failure, event_mass, inconclusive_factor)
-        for k, pair in zip(asked, game.pairs if game is not None else (), strict=True)
+    findings = (
+        tuple(
+            _finding(
+                chosen[k], pair, game.pilot + pair.labelled, subject.name, failure, event_mass, inconclusive_factor
+            )
+            for k, pair in zip(asked, game.pairs, strict=True)
+        )
+        if game is not None
+        else ()
     )
     return AuditResult(
         claim=str(promise),
@@ -251,7 +258,13 @@ def _has_value(value: Any) -> bool:
 
 
 def _finding(
-    pair: Pair, game: PairGame, subject_name: str, failure: str, event_mass: float, inconclusive_factor: float
+    pair: Pair,
+    game: PairGame,
+    samples: int,
+    subject_name: str,
+    failure: str,
+    event_mass: float,
+    inconclusive_factor: float,
 ) -> Finding:
     common: dict[str, Any] = {
         "id": pair.id,
@@ -263,7 +276,7 @@ def _finding(
         "parameter": game.claim.parameter,
         "parameter_budget": game.claim.value,
         "error_share": game.level,
-        "samples": game.labelled,
+        "samples": samples,
     }
     if game.is_broken:
         kind = game.failure
@@ -300,4 +313,5 @@ def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdic
     if game.is_violated:
         return "violated"
     limit = inconclusive_factor * power.at_budget if power.at_budget > 0.0 else ZERO_BUDGET_LOSS
-    return "inconclusive" if power.detectable > limit else "not_refuted"
+    found_nothing = math.isinf(power.detectable)
+    return "inconclusive" if found_nothing or power.detectable > limit else "not_refuted"

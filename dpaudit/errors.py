@@ -22,3 +22,7 @@ class SubjectError(DpauditError, RuntimeError):
     """The subject broke while it was audited: it raised on every call, or returned what cannot be read (status 3)."""
 
     exit_status = 3
+
+
+class DpauditInconclusiveWarning(UserWarning):
+    """An audit ended inconclusive: it found nothing, and could only have found a loss far above the budget."""

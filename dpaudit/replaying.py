@@ -1,7 +1,7 @@
 """Replay: a saved witness, unchanged, on fresh draws of the pair it was found on.
 
-The rule was fixed before these draws, whoever wrote it, so the exact binomial test of `dpaudit.evidence.exact_test` (or,
-for Renyi families, one bet) holds at the full level for the one pair: no search, no division of the error rate.
+The rule was fixed before these draws, whoever wrote it, so the exact binomial test of `dpaudit.evidence.exact_test`
+(or, for Renyi families, one bet) holds at the full level for the one pair: no search, no division of the error rate.
 """
 
 from __future__ import annotations
@@ -142,8 +142,7 @@ def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data
             renyi.epochs.append(Epoch(cells, g, (first, second), np.zeros((2, cells.size), dtype=np.int64)))
             return renyi
         guess = GuessGame(claim, False, draws)
-        guess.rule = rule_from_dict(rule, log_density, *data)
-        guess.anchor = float(rule.get("anchor", 0.0))
+        guess.set_rule(rule_from_dict(rule, log_density, *data), float(rule["anchor"]))
         return guess
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error

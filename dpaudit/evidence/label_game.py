@@ -54,6 +54,8 @@ class Statistic(Protocol):
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]: ...
 
+    def zeros(self) -> NDArray[np.int64]: ...
+
 
 @dataclasses.dataclass(frozen=True)
 class Request:
@@ -81,7 +83,7 @@ class Task:
 
 @dataclasses.dataclass(frozen=True)
 class TaskResult:
-    """Counts, one vector a request; the first `keep` outcomes of the chunk; how many columns an output has."""
+    """Counts, one array a request, and the first `keep` outcomes of the chunk (None for none)."""
 
     counts: tuple[NDArray[np.int64], ...]
     kept: Outcomes | None
@@ -243,10 +245,9 @@ class LabelGame:
         self._columns = 1
 
     def _pilot_size(self, pairs: int) -> int:
-        if self.mode == "sequential" and pairs == 1:
-            return max(2, min(FIRST_PILOT, self.planned // 4))
-        share = int(PILOT_SHARE[self.mode] * self.planned)
-        return max(2, min(max(share, 64), LARGEST_PILOT, self.planned // 4))
+        share = max(int(PILOT_SHARE[self.mode] * self.planned), 64)
+        size = FIRST_PILOT if self.mode == "sequential" and pairs == 1 else min(share, LARGEST_PILOT)
+        return 2 * max(1, min(size, self.planned // 4) // 2)  # even: as many draws of x as of x_prime
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> None:
         """Play, after `start`, until every pair is decided or its draws are used up."""
@@ -258,7 +259,7 @@ class LabelGame:
 
     def start(self) -> None:
         """Draw the pilot, fit every pair on it, rank the pairs, and fix the levels."""
-        side = -(-self.pilot // 2)
+        side = self.pilot // 2
         inputs = sorted({i for pair in self.pairs for i in pair.inputs})
         # A few draws first, which tell how large an output is, and so how many fit into a chunk.
         self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
@@ -371,15 +372,13 @@ class LabelGame:
                 wanted = tuple(Request(min(max(r.quota - start, 0), size), r.statistic) for r in requests[i])
                 keep = min(max(room - start, 0), size)
                 tasks.append(Task(i, self._round, chunk, start, size, wanted, keep))
-        totals: dict[int, list[NDArray[np.int64]]] = {}
+        # An input whose pairs' coins all fell on the other side has no task: its counts are zeros.
+        totals = {i: [request.statistic.zeros() for request in requests[i]] for i in needed}
         for task, result in zip(tasks, self._draw(tasks), strict=True):
             self.runs += task.size
             if result.kept is not None:
                 self._kept.setdefault(task.input, []).append(result.kept)
-            if task.input in totals:
-                totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
-            else:
-                totals[task.input] = list(result.counts)
+            totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         return totals
 
 

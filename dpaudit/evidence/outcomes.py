@@ -18,6 +18,7 @@ Conventions
 from __future__ import annotations
 
 import dataclasses
+import enum
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,6 +32,8 @@ from dpaudit.subjects.callables import Failed
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
 FAILURE_PREFIX = "raised "  # of the token of a call that raised
+DEEPEST = 40  # levels of nesting that a token shows
+LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start and its length
 
 
@@ -125,9 +128,9 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
     if length != size or (array is not None and array.ndim == 0):
         shape = f"an array of shape {array.shape}" if array is not None else f"{length} outputs"
         raise SubjectError(f"sample(data, size={size}, rng) must return {size} outputs, batch axis first, got {shape}.")
-    if array is not None and array.dtype.kind in "biuf":
+    if array is not None and array.dtype.kind in "biuf" and array.size > 0 and array.dtype.itemsize <= 8:
         flat = array.reshape(size, -1)  # (draws, columns)
-        if array.dtype.kind in "bf" or array.dtype.itemsize < 8 or np.all(np.abs(flat.astype(float)) < 2.0**53):
+        if array.dtype.kind in "bf" or array.dtype.itemsize < 8 or np.all(np.abs(flat.astype(float)) < LARGEST_EXACT):
             return Outcomes(flat.astype(float, copy=False), None, array.shape[1:], array.dtype.kind in "biu")
     return from_objects(list(outputs) if array is None else [item for item in array])
 
@@ -143,7 +146,7 @@ def from_objects(outputs: Sequence[Any]) -> Outcomes:
     return Outcomes(numbers, tokens, raw=tuple(outputs))
 
 
-def canonical(value: Any) -> str:
+def canonical(value: Any, depth: int = 0) -> str:
     """A string that is equal for equal outputs, whatever their order in sets and dictionaries; never an address.
 
     Examples
@@ -153,31 +156,43 @@ def canonical(value: Any) -> str:
     >>> canonical([1.0, None]), canonical((1, True))
     ('[1.0,None]', '[1.0,1.0]')
     """
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, np.generic):
-        value = value.item()
+    if depth > DEEPEST:
+        return type(value).__qualname__
+    value = _plain(value)
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    if isinstance(value, type):
+        return value.__qualname__
     if isinstance(value, bool | int | float | np.floating):
         return _number_token(value)
     if value is None or isinstance(value, str | bytes):
         return repr(value)
     if isinstance(value, Failed):
         return f"{FAILURE_PREFIX}{value.kind}"
+    inner = depth + 1
     if isinstance(value, Mapping):
-        return "{" + ",".join(sorted(f"{canonical(key)}:{canonical(item)}" for key, item in value.items())) + "}"
+        items = sorted(f"{canonical(key, inner)}:{canonical(item, inner)}" for key, item in value.items())
+        return "{" + ",".join(items) + "}"
     if isinstance(value, set | frozenset):
-        return "{" + ",".join(sorted(canonical(item) for item in value)) + "}"
+        return "{" + ",".join(sorted(canonical(item, inner) for item in value)) + "}"
     if isinstance(value, Sequence):
-        return "[" + ",".join(canonical(item) for item in value) + "]"
+        return "[" + ",".join(canonical(item, inner) for item in value) + "]"
     if isinstance(value, complex):
-        return f"{canonical(value.real)}+{canonical(value.imag)}j"
+        return f"{canonical(value.real, inner)}+{canonical(value.imag, inner)}j"
     state = getattr(value, "__dict__", None)
     if dataclasses.is_dataclass(value) or state:
-        return f"{type(value).__qualname__}{canonical(state or {})}"
+        return f"{type(value).__qualname__}{canonical(state or {}, inner)}"
     text = repr(value)
     if " at 0x" not in text:
         return text
     return type(value).__qualname__
+
+
+def _plain(value: Any) -> Any:
+    """A numpy scalar or array as Python numbers and nested lists: how a numeric batch reads the same output."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _number_token(value: Any) -> str:
@@ -218,25 +233,35 @@ def _as_array(outputs: Sequence[Any]) -> NDArray[Any] | None:
         same = same and (kinds <= {float, int, np.float64, np.int64} or kinds <= {bool, np.bool_})
     else:
         same = False
-    if not same:
+    if not same or not _is_exact(outputs):
         return None
     try:
         array = np.asarray(outputs)
     except (ValueError, OverflowError):
         return None
-    return array if array.dtype.kind in "biuf" else None
+    return array if array.dtype.kind in "biuf" and array.size > 0 else None
+
+
+def _is_exact(outputs: Sequence[Any]) -> bool:
+    """Whether every number is the double it would become: no integer too large for that, no longer float."""
+    if all(type(output) is float for output in outputs):
+        return True
+    for output in outputs:
+        for value in output.ravel().tolist() if isinstance(output, np.ndarray) else np.atleast_1d(output).tolist():
+            if not isinstance(value, bool | int | float) or (isinstance(value, int) and abs(value) >= LARGEST_EXACT):
+                return False
+    return True
 
 
 def _features(output: Any) -> tuple[float, float, float, float]:
     """Numeric features of one object, in the order of `OBJECT_COLUMNS`; NaN where an object has no such feature."""
-    if isinstance(output, np.generic):
-        output = output.item()
+    output = _plain(output)
     if isinstance(output, bool | int | float):
         return (_number(output), math.nan, math.nan, math.nan)
     if isinstance(output, str | bytes | Mapping | set | frozenset):
         return (math.nan, float(len(output)), math.nan, math.nan)
-    if isinstance(output, Sequence) or (isinstance(output, np.ndarray) and output.ndim > 0):
-        items = output.ravel().tolist() if isinstance(output, np.ndarray) else list(output)
+    if isinstance(output, Sequence):
+        items = list(output)
         ends = (_number(items[0]), _number(items[-1])) if items else (math.nan, math.nan)
         return (math.nan, float(len(items)), *ends)
     return (math.nan, math.nan, math.nan, math.nan)

@@ -28,11 +28,12 @@ from scipy import special
 from dpaudit.evidence import wealth
 from dpaudit.evidence.guess_game import largest_rejected
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.rules import Objective, fit_rule
+from dpaudit.evidence.rules import Objective, best_rule, fit_rules
 from dpaudit.evidence.scores import LogRatio, Score, score_from_dict
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 
 CELLS = 12
+LARGEST_EXPONENT = 600.0  # of g ** order, beyond which a bet overflows
 LARGEST_LOSS = 12.0  # nats, beyond which no alternative is tried for the power
 CAPS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.0)  # on |log g|: a rare large g would shrink every stake
 SIMULATIONS = 400  # of the alternative, for the power; see `RenyiGame.power`
@@ -50,6 +51,10 @@ class Cells:
     @property
     def size(self) -> int:
         return len(self.edges) + 2
+
+    def zeros(self) -> NDArray[np.int64]:
+        """The counts of no draws."""
+        return np.zeros(self.size, dtype=np.int64)
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """How many outcomes fall into each cell, shape (cells,)."""
@@ -119,12 +124,11 @@ class RenyiGame:
     def fit(self, first: Outcomes, second: Outcomes, level: float, log_ratio: LogRatio | None) -> None:
         """Fit cells, g and the order of each direction on earlier draws, and open an epoch."""
         chase = Objective(0.0, 0.0, max(self.draws, 1), level, chase_wealth=True)
-        rule = fit_rule(first, second, chase, log_ratio).rule  # the score that separates best
+        rules = fit_rules(first, second, chase, log_ratio)
+        rule = rules[best_rule(rules, chase)[0]].rule  # the score that separates best
         scores = [rule.score(rule.reading(outcomes)) for outcomes in (first, second)]
         cells = Cells(rule.score, _cell_edges(np.concatenate(scores)), rule.reading)
-        p, q = (
-            (cells.count(side).astype(float) + 0.5) / (len(side) + 0.5 * cells.size) for side in (first, second)
-        )
+        p, q = ((cells.count(side).astype(float) + 0.5) / (len(side) + 0.5 * cells.size) for side in (first, second))
         # Cells that few draws reached are drawn towards ratio 1, by the sampling variance of their log ratio.
         variance = 1.0 / (p * len(first)) + 1.0 / (q * len(second))
         log_ratio_of_cells = np.log(p / q) / (1.0 + variance)
@@ -232,6 +236,8 @@ class RenyiGame:
 
     def _loss_at_budget(self, event_mass: float) -> float:
         """The loss at which the alternative's divergence reaches the claim at one of the orders, by bisection."""
+        if self.claim.value == 0.0:
+            return 0.0
 
         def exceeds(loss: float) -> bool:
             share = event_mass * np.array([special.expit(loss), special.expit(-loss)])
@@ -263,8 +269,10 @@ class RenyiGame:
 
     def _growth(self, g: FloatArray, order: float, p: FloatArray, q: FloatArray) -> float:
         """Expected log wealth per draw at the best fraction, against the budget, if the laws on the cells were p, q."""
-        paid, charged = RenyiInequality(order, 0.0).terms(g)
         half = 0.5 * self._bound(self.claim.value, order)
+        if not math.isfinite(half) or order * float(np.log(g.max())) > LARGEST_EXPONENT:
+            return -math.inf
+        paid, charged = RenyiInequality(order, 0.0).terms(g)
         worst = float(charged.max()) + half
         fraction = special.expit(np.arange(-6.0, 3.0, 1.0))[:, None]
         growth = 0.5 * (

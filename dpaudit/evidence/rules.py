@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,9 @@ from dpaudit.privacy.claims import FloatArray
 ABSTAIN = -1
 MAXIMUM_TABLE = 4_096  # outcomes in a table
 LEVELS = 24  # thresholds tried in each tail, at geometrically spaced masses
-# Standard deviations by which a record's log-odds are lowered in the fit: when chasing wealth, when chasing the bound.
-TRAINING_DEVIATIONS = {True: 0.5, False: 4.0}
+# Standard deviations by which the log-odds of a record are lowered where the best of many records is taken: for the
+# growth of wealth (a hopeful and a cautious rule enter the contest), and for the bound.
+HOPEFUL, CAUTIOUS, BOUND_DEVIATIONS = 0.5, 2.0, 4.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +63,11 @@ class Rule:
         guesses |= {0 if self.sign > 0 else 1} if below else set()
         return len(guesses | ({self.nan_guess} - {ABSTAIN}))
 
+    @property
+    def thresholds(self) -> tuple[float, float, int, int]:
+        """What tells it from another rule of the same score."""
+        return self.low, self.high, self.sign, self.nan_guess
+
     def guess(self, outcomes: Outcomes) -> NDArray[np.int8]:
         """1, 0 or `ABSTAIN` for each outcome, shape (draws,)."""
         scores = self.score(self.reading(outcomes))
@@ -74,7 +80,10 @@ class Rule:
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """How many outcomes it guesses as label 0, as label 1, and abstains from; shape (3,)."""
-        scores = self.score(self.reading(outcomes))
+        return self.count_scores(self.score(self.reading(outcomes)))
+
+    def count_scores(self, scores: FloatArray) -> NDArray[np.int64]:
+        """The same for outcomes with these scores."""
         above, below = int(np.count_nonzero(scores > self.high)), int(np.count_nonzero(scores < self.low))
         counts = [below, above] if self.sign > 0 else [above, below]
         if self.nan_guess != ABSTAIN:
@@ -139,32 +148,54 @@ class Objective:
     level: float
     chase_wealth: bool
 
-    def value(
-        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Expected log wealth, and the expected lower bound on epsilon, of guessing records given as rates.
+    def wealth(
+        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray, deviations: float
+    ) -> FloatArray:
+        """Expected log wealth, over the draws to come, of guessing records given as rates over `trained_on` draws.
 
-        The rates come from `trained_on` draws, and the best of many records is taken. So one wrong guess is added to
-        every record, and its log-odds are lowered by `TRAINING_DEVIATIONS` of their standard deviations: rare events
-        that were lucky on the training draws do not win.
+        One wrong guess is added to every record and its log-odds are lowered by `deviations` of their standard
+        deviations: what was lucky on the training draws does not win. 0 where there is nothing to bet on.
         """
-        cost = self.delta * sides / 2.0
-        c = correct - cost
-        w = wrong + 1.0 / trained_on
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variance = np.maximum(correct, 1e-300) / c**2 + 1.0 / w  # of the log-odds, times the draws
-            odds = np.where(c > 0.0, np.log(np.maximum(c, 1e-300) / w), -math.inf)
-            cautious = odds - TRAINING_DEVIATIONS[self.chase_wealth] * np.sqrt(variance / trained_on)
-            bound = odds - np.sqrt(
-                variance * (self._quantile**2 / self.draws + TRAINING_DEVIATIONS[False] ** 2 / trained_on)
-            )
-        accuracy = special.expit(np.where(c > 0.0, cautious, -math.inf))
+        c, w, odds, variance = self._odds(correct, wrong, sides, trained_on)
+        accuracy = special.expit(odds - deviations * np.sqrt(variance / trained_on))
         limit = float(special.expit(self.epsilon))
         growth = (np.maximum(c, 0.0) + w) * (
             special.rel_entr(accuracy, limit) + special.rel_entr(1.0 - accuracy, float(special.expit(-self.epsilon)))
         )
-        wealth = np.where((accuracy > limit) & (c > 0.0), growth * self.draws, 0.0)
-        return wealth, np.where(c > 0.0, bound, -math.inf)
+        return np.where((accuracy > limit) & (c > 0.0), growth * self.draws, 0.0)
+
+    def bound(
+        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
+    ) -> FloatArray:
+        """Expected lower bound on epsilon after the draws to come, of the same records; -inf where there is none."""
+        c, _, odds, variance = self._odds(correct, wrong, sides, trained_on)
+        spread = variance * (self._quantile**2 / self.draws + BOUND_DEVIATIONS**2 / trained_on)
+        return np.where(c > 0.0, odds - np.sqrt(spread), -math.inf)
+
+    def merits(
+        self,
+        correct: FloatArray,
+        wrong: FloatArray,
+        sides: NDArray[np.int_],
+        trained_on: FloatArray,
+        deviations: float = HOPEFUL,
+    ) -> list[tuple[int, float]]:
+        """How good each record is, in an order: (1, expected log wealth) if worth a bet, else (0, expected bound)."""
+        bounds = self.bound(correct, wrong, sides, trained_on).tolist()
+        if not self.chase_wealth:
+            return [(0, bound) for bound in bounds]
+        gains = self.wealth(correct, wrong, sides, trained_on, deviations).tolist()
+        return [(1, gain) if gain >= 1.0 else (0, bound) for gain, bound in zip(gains, bounds, strict=True)]
+
+    def _odds(
+        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Rates of correct guesses (less the cost of delta) and wrong ones, their log-odds and its variance times n."""
+        c = correct - self.delta * sides / 2.0
+        w = wrong + 1.0 / trained_on
+        positive = np.maximum(c, 1e-150)
+        odds = np.where(c > 0.0, np.log(positive / w), -math.inf)
+        return c, w, odds, np.maximum(correct, 1e-150) / positive**2 + 1.0 / w
 
     @property
     def _quantile(self) -> float:
@@ -173,19 +204,42 @@ class Objective:
 
 @dataclasses.dataclass(frozen=True)
 class FittedRule:
-    """A rule with how good it looked on the training draws: (tier, value), comparable between rules of one objective.
-
-    Tier 1: worth betting on, value is the expected log wealth. Tier 0: value is the expected lower bound.
-    """
+    """A rule, its rates of correct and wrong guesses on the draws it was fitted on, and how many these were."""
 
     rule: Rule
-    merit: tuple[int, float]
+    correct: float
+    wrong: float
+    trained_on: float
 
 
-def fit_rule(
+@dataclasses.dataclass(frozen=True)
+class RuleSet:
+    """Several rules, counted together: one of them bets, the others show what they would have done."""
+
+    rules: tuple[Rule, ...]
+
+    def zeros(self) -> NDArray[np.int64]:
+        """The counts of no draws."""
+        return np.zeros((len(self.rules), 3), dtype=np.int64)
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """`Rule.count` of each rule, shape (rules, 3); a score that several rules share is computed once."""
+        read: dict[Reading, Outcomes] = {}
+        scored: dict[int, FloatArray] = {}
+        counts = self.zeros()
+        for row, rule in zip(counts, self.rules, strict=True):
+            if rule.reading not in read:
+                read[rule.reading] = rule.reading(outcomes)
+            if id(rule.score) not in scored:
+                scored[id(rule.score)] = rule.score(read[rule.reading])
+            row[:] = rule.count_scores(scored[id(rule.score)])
+        return counts
+
+
+def fit_rules(
     first: Outcomes, second: Outcomes, objective: Objective, log_ratio: LogRatio | None = None
-) -> FittedRule:
-    """The best rule for outcomes under x (`first`) and x_prime (`second`), by the objective.
+) -> list[FittedRule]:
+    """Rules for outcomes under x (`first`) and x_prime (`second`): the best few of every score that suits the outputs.
 
     Scores that are themselves fitted see one half of the draws and get their thresholds from the other.
     """
@@ -194,17 +248,24 @@ def fit_rule(
     if objects:
         first, second = first.as_objects(), second.as_objects()
     elif log_ratio is not None:
-        log_ratio = dataclasses.replace(
-            log_ratio, shape=first.shape, is_integer=first.is_integer and second.is_integer
-        )
+        log_ratio = dataclasses.replace(log_ratio, shape=first.shape, is_integer=first.is_integer and second.is_integer)
+        if not (log_ratio.reads_single_outputs(first) and log_ratio.reads_single_outputs(second)):
+            log_ratio = None
     reading = Reading(0 if objects else first.numbers.shape[1])
-    best: FittedRule | None = None
-    for score, a, b in _candidates(first, second, objects, log_ratio):
-        fitted = _fit_thresholds(score, a, b, objective, reading)
-        if best is None or fitted.merit > best.merit:
-            best = fitted
-    assert best is not None  # a coordinate is always among the candidates
-    return best
+    return [
+        rule
+        for score, a, b in _candidates(first, second, objects, log_ratio)
+        for rule in _fit_thresholds(score, a, b, objective, reading)
+    ]
+
+
+def best_rule(rules: Sequence[FittedRule], objective: Objective) -> tuple[int, tuple[int, float]]:
+    """The position and the merit of the best rule, by the draws that the rules were fitted on."""
+    columns = ([getattr(rule, name) for rule in rules] for name in ("correct", "wrong", "trained_on"))
+    correct, wrong, trained_on = (np.array(column) for column in columns)
+    merits = objective.merits(correct, wrong, np.array([fitted.rule.sides for fitted in rules]), trained_on)
+    position = max(range(len(rules)), key=lambda k: merits[k])
+    return position, merits[position]
 
 
 def _candidates(
@@ -256,8 +317,12 @@ def _information(histogram: Histogram, k: int, first: Outcomes, second: Outcomes
 
 def _fit_thresholds(
     score: Score, first: Outcomes, second: Outcomes, objective: Objective, reading: Reading
-) -> FittedRule:
-    """The thresholds of one score with the best objective, over a grid of tail masses on both sides."""
+) -> list[FittedRule]:
+    """The rules of one score that are best in different ways, over a grid of tail masses on both sides.
+
+    The ways: the expected bound; if wealth is chased, also its growth taken hopefully and cautiously, and the largest
+    difference of correct and wrong guesses, which uses all of the evidence where every bit of it is weak.
+    """
     s1, s0 = score(first), score(second)
     nan1, nan0 = float(np.mean(np.isnan(s1))), float(np.mean(np.isnan(s0)))
     s1, s0 = np.sort(s1[~np.isnan(s1)]), np.sort(s0[~np.isnan(s0)])
@@ -267,30 +332,29 @@ def _fit_thresholds(
     left1, left0 = np.searchsorted(s1, cuts) / n1, np.searchsorted(s0, cuts) / n0  # mass below each cut
     right1, right0 = len(s1) / n1 - left1, len(s0) / n0 - left0
     upper, lower = np.arange(len(cuts))[None, :], np.arange(len(cuts))[:, None]  # (cuts, cuts): low, high
-    legal = lower <= upper
-    sides = (lower > 0).astype(int) + (upper < len(cuts) - 1).astype(int)
-    best: tuple[tuple[int, float], Rule] | None = None
-    for sign in (1, -1):
-        up1, up0, down1, down0 = (right1, right0, left1, left0) if sign > 0 else (right0, right1, left0, left1)
-        correct = 0.5 * (up1[None, :] + down0[:, None])
-        wrong = 0.5 * (up0[None, :] + down1[:, None])
-        wealth, bound = objective.value(correct, wrong, sides, trained_on)
-        wealth, bound = np.where(legal & (sides > 0), wealth, -1.0), np.where(legal & (sides > 0), bound, -math.inf)
-        chased = objective.chase_wealth and float(wealth.max()) >= 1.0
-        table = wealth if chased else bound
-        i, j = np.unravel_index(int(np.argmax(table)), table.shape)
-        merit = (1 if chased else 0, float(table[i, j]))
-        if best is None or merit > best[0]:
-            nan_guess = ABSTAIN
-            if nan1 + nan0 > 0.0:
-                c, w = float(correct[i, j]), float(wrong[i, j])
-                gains = np.array([c, c + 0.5 * nan0, c + 0.5 * nan1]), np.array([w, w + 0.5 * nan1, w + 0.5 * nan0])
-                choices = objective.value(*gains, np.full(3, 2), trained_on)[0 if chased else 1]
-                nan_guess = int(np.argmax(choices)) - 1
-                merit = (merit[0], float(np.max(choices)))
-            best = merit, Rule(score, float(cuts[i]), float(cuts[j]), sign, reading, nan_guess)
-    assert best is not None
-    return FittedRule(best[1], best[0])
+    sides = np.broadcast_to((lower > 0).astype(int) + (upper < len(cuts) - 1).astype(int), (len(cuts), len(cuts)))
+    legal = (lower <= upper) & (sides > 0)
+    draws = np.full((), trained_on)
+    chosen: list[FittedRule] = []
+    # Both signs at once: (2, cuts, cuts).
+    correct = 0.5 * np.stack([right1[None, :] + left0[:, None], right0[None, :] + left1[:, None]])
+    wrong = 0.5 * np.stack([right0[None, :] + left1[:, None], right1[None, :] + left0[:, None]])
+    tables = [objective.bound(correct, wrong, sides, draws)]
+    if objective.chase_wealth:
+        tables += [objective.wealth(correct, wrong, sides, draws, deviations) for deviations in (HOPEFUL, CAUTIOUS)]
+        tables.append(correct - wrong)
+    for table in tables:
+        k, i, j = np.unravel_index(int(np.argmax(np.where(legal, table, -math.inf))), table.shape)
+        c, w, nan_guess = float(correct[k, i, j]), float(wrong[k, i, j]), ABSTAIN
+        if nan1 + nan0 > 0.0:
+            gains = np.array([c, c + 0.5 * nan0, c + 0.5 * nan1]), np.array([w, w + 0.5 * nan1, w + 0.5 * nan0])
+            merits = objective.merits(*gains, np.full(3, 2), np.full(3, trained_on))
+            nan_guess = max((ABSTAIN, 0, 1), key=lambda guess: merits[guess + 1])
+            c, w = float(gains[0][nan_guess + 1]), float(gains[1][nan_guess + 1])
+        rule = Rule(score, float(cuts[i]), float(cuts[j]), 1 - 2 * int(k), reading, nan_guess)
+        if all(rule.thresholds != other.rule.thresholds for other in chosen):
+            chosen.append(FittedRule(rule, c, w, trained_on))
+    return chosen
 
 
 def _cuts(s1: FloatArray, s0: FloatArray) -> FloatArray:
@@ -316,6 +380,12 @@ def _cuts(s1: FloatArray, s0: FloatArray) -> FloatArray:
 
 
 def _between(low: FloatArray, high: FloatArray) -> FloatArray:
-    """A finite threshold t with not(low > t) and not(high < t), where no double lies between or an end is infinite."""
+    """A finite threshold t with low <= t <= high, where no double lies between them or an end is infinite.
+
+    Of two neighbouring doubles it is the lower one, which the event above it excludes and the one below it too.
+    """
     largest = np.finfo(float).max
-    return np.where(np.isfinite(high), high, np.where(low == -math.inf, 0.0, np.minimum(low * 2.0 + 1.0, largest)))
+    above_low = np.minimum(low + np.abs(low) + 1.0, largest)
+    below_high = np.maximum(high - np.abs(high) - 1.0, -largest)
+    low_side = np.where(np.isfinite(high), low, above_low)
+    return np.where(np.isfinite(low), low_side, np.where(np.isfinite(high), below_high, 0.0))

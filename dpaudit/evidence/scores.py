@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.privacy.claims import FloatArray
 
 LARGEST_LOG_RATIO = 12.0
-NAN_BIN_PSEUDO_COUNT = 0.5
+SINGLES = 8  # outputs on which a log density is tried alone
 
 
 class Score(Protocol):
@@ -153,12 +153,36 @@ class LogRatio:
         known = np.asarray(np.isfinite(outcomes.numbers).all(axis=1)) | (not self.is_integer)
         outputs = np.where(known[:, None], outcomes.numbers, 0.0).reshape(len(outcomes), *self.shape)
         outputs = outputs.astype(np.int64) if self.is_integer else outputs
-        first, second = self.log_density(self.x, outputs), self.log_density(self.x_prime, outputs)
-        if first is None or second is None:
-            return np.full(len(outcomes), math.nan)
+        first, second = (self._one_side(data, outputs) for data in (self.x, self.x_prime))
         with np.errstate(invalid="ignore"):  # impossible on both sides: says nothing
             ratio = np.clip(first - second, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
         return np.where(known, ratio, math.nan)
+
+    def _one_side(self, data: Any, outputs: NDArray[Any]) -> FloatArray:
+        """The log densities of a batch; where the call fails, those of its outputs one by one, NaN where that fails.
+
+        Validity: the NaN is then an event of the output, not of the batch it fell into.
+        """
+        values = self.log_density(data, outputs)
+        if values is not None:
+            return values
+        singles = (self.log_density(data, outputs[k : k + 1]) for k in range(len(outputs)))
+        return np.array([math.nan if value is None else float(value[0]) for value in singles])
+
+    def reads_single_outputs(self, outcomes: Outcomes) -> bool:
+        """Whether the ratio of an output is the same alone as in a batch, as it must be for a witness.
+
+        Tried on a few outcomes of earlier draws, alone, in halves, and all together.
+        """
+        whole = self(outcomes)
+        half = len(outcomes) // 2
+        parts = np.concatenate([self(outcomes.rows(slice(0, half))), self(outcomes.rows(slice(half, None)))])
+        alone = [self(outcomes.rows(slice(k, k + 1)))[0] for k in range(min(len(outcomes), SINGLES))]
+        # 1e-9: vectorised logarithms may differ from single ones in the last bits
+        return bool(
+            np.allclose(parts, whole, rtol=1e-9, atol=1e-9, equal_nan=True)
+            and np.allclose(alone, whole[: len(alone)], rtol=1e-9, atol=1e-9, equal_nan=True)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "log_ratio", "shape": list(self.shape), "is_integer": self.is_integer}
@@ -200,9 +224,10 @@ def bin_of(column: FloatArray, edges: FloatArray) -> NDArray[np.intp]:
 
 
 def tokens_of(outcomes: Outcomes) -> list[str]:
-    """The canonical tokens of outcomes of either form."""
-    tokens = outcomes.as_objects().tokens
-    return [] if tokens is None else [str(token) for token in tokens]
+    """The canonical tokens of outcomes: of the objects, or of the row of numbers that an output is."""
+    if outcomes.tokens is not None:
+        return [str(token) for token in outcomes.tokens]
+    return [canonical(row) for row in outcomes.numbers.tolist()]  # flat, whatever the shape of one output
 
 
 def histogram_edges(column: FloatArray, bins: int) -> FloatArray:

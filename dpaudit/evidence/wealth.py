@@ -25,6 +25,7 @@ are an interval from 0: bisection finds its end. (Approximate DP is the exceptio
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,14 +125,18 @@ def critical_correct(
     return high
 
 
-def rejected_prefix(rejected: np.ndarray, values: FloatArray) -> float:
-    """The largest value of a fixed increasing grid below which every value is rejected; 0 if the first is not.
+def rejected_prefix(
+    rejected: Callable[[FloatArray], NDArray[np.bool_]], values: FloatArray, known: int, block: int = 64
+) -> int:
+    """How many values at the start of a fixed increasing grid are rejected, the first `known` being so already.
 
-    Validity: the nulls of a claim's parameter are nested. If the true value lies in (values[k-1], values[k]], the bound
-    exceeds it only if values[k], whose null is true, is rejected: one test of level a, whatever the shape of wealth
-    between the points. The grid must not depend on the draws.
+    Validity: the nulls of a claim's parameter are nested. If the true value lies in (values[k-1], values[k]], a bound
+    of values[m] with m >= k needs values[k], whose null is true, to be rejected at some look: one test of level a,
+    whatever the shape of wealth between the points. The grid must not depend on the draws.
     """
-    accepted = np.flatnonzero(~rejected)
-    if len(accepted) == 0:
-        return float(values[-1])
-    return float(values[accepted[0] - 1]) if accepted[0] > 0 else 0.0
+    while known < len(values):
+        accepted = np.flatnonzero(~rejected(values[known : known + block]))
+        if len(accepted):
+            return known + int(accepted[0])
+        known = min(known + block, len(values))
+    return known

@@ -6,9 +6,12 @@ Every subject is asked in one way, `sample(data, size, rng)`, whatever its own s
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import inspect
+import re
 from collections.abc import Callable
+from types import CellType
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +24,7 @@ Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, si
 SIZE_NAMES = ("size", "n")
 GENERATOR_NAMES = ("rng", "random_state")
 SEED_NAMES = ("seed",)
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,15 +82,21 @@ class Subject:
         if self.is_vectorised:
             try:
                 return self._call(data, size, rng)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise CallError(self.name, size, error) from error
         outputs: list[Any] = []
         for _ in range(size):
             try:
                 output = self._call(data, 1, rng)
-                outputs.append(output[0] if "size" in self.interface else output)
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
                 outputs.append(Failed(type(error).__qualname__, str(error)))
+                continue
+            if "size" not in self.interface:
+                outputs.append(output)
+            elif hasattr(output, "__len__") and len(output) == 1:
+                outputs.append(output[0])
+            else:
+                raise SubjectError(f"{self.name} must return a batch of 1 output for size=1, got {output!r:.80}.")
         return outputs
 
     def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
@@ -140,9 +150,8 @@ class CallError(SubjectError):
 
     def __init__(self, name: str, size: int, error: BaseException) -> None:
         self.subject_name, self.size, self.error = name, size, error
-        super().__init__(
-            f"{name}: a call for {size} outputs must return them, got {type(error).__qualname__}: {error}."
-        )
+        raised = f"{type(error).__qualname__}: {error}".removesuffix(": ").removesuffix(".")
+        super().__init__(f"{name}: a call for {size} outputs must return them, got {raised}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (CallError, (self.subject_name, self.size, self.error))
@@ -195,7 +204,7 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
     return Subject(
         mechanism=mechanism,
         interface=interface,
-        name=name or str(getattr(mechanism, "__qualname__", type(mechanism).__name__)),
+        name=name or _name(mechanism),
         target=target,
         replayable=random,
         fingerprint=fingerprint(mechanism),
@@ -204,25 +213,67 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
 
 
 def fingerprint(mechanism: Any) -> str:
-    """16 hexadecimal digits of the SHA-256 of the source and the parameters, as far as they can be seen."""
-    kind = mechanism if inspect.isroutine(mechanism) else type(mechanism)
+    """16 hexadecimal digits of the SHA-256 of the source and the parameters, as far as they can be seen.
+
+    Seen are an object's printed form (its attributes, where that shows nothing), a function's defaults and the values
+    that it closes over, and the arguments of a partial. Not seen are globals and the functions that it calls.
+    """
+    return hashlib.sha256(_described(mechanism).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _described(mechanism: Any) -> str:
+    """Source and parameters as one text, without addresses."""
+    if isinstance(mechanism, functools.partial):
+        arguments = (mechanism.args, sorted(mechanism.keywords.items()))
+        return f"{_described(mechanism.func)}\n{_printed(arguments)}"
+    kind: Any = mechanism if inspect.isroutine(mechanism) else type(mechanism)
+    if inspect.ismethod(mechanism):
+        parameters = _described(mechanism.__self__)
+    elif inspect.isfunction(mechanism):
+        enclosed = [cell for cell in mechanism.__closure__ or () if _is_filled(cell)]
+        values = [cell.cell_contents for cell in enclosed]
+        parameters = _printed((mechanism.__defaults__, mechanism.__kwdefaults__, values))
+    elif inspect.isroutine(mechanism):
+        parameters = ""
+    else:
+        parameters = _printed(mechanism)
+        if _ADDRESS.search(repr(mechanism)):
+            parameters += _printed(getattr(mechanism, "__dict__", {}))
+    names = [getattr(kind, "__module__", None) or "", getattr(kind, "__qualname__", "")]
+    return "\n".join([*names, _source(kind), parameters])
+
+
+@functools.lru_cache(maxsize=256)
+def _source(kind: Any) -> str:
+    """The source of a function or class, as far as it can be read."""
     try:
-        source = inspect.getsource(kind)
+        return inspect.getsource(kind)
     except (OSError, TypeError):
-        source = ""
-    parameters = "" if _has_default_repr(mechanism) or inspect.isroutine(mechanism) else repr(mechanism)
-    text = "\n".join([getattr(kind, "__module__", ""), getattr(kind, "__qualname__", ""), source, parameters])
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        return ""
 
 
-def _has_default_repr(value: Any) -> bool:
-    """Whether a value prints as its type and address, which says nothing of its parameters."""
-    return " at 0x" in repr(value)
+def _is_filled(cell: CellType) -> bool:
+    """Whether a variable that a function closes over has a value yet."""
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def _printed(value: Any) -> str:
+    return _ADDRESS.sub("", repr(value))
+
+
+def _name(function: Any) -> str:
+    """The name of a function; of the function inside, for a partial."""
+    inner = function.func if isinstance(function, functools.partial) else function
+    return str(getattr(inner, "__qualname__", type(inner).__name__))
 
 
 def _keywords(function: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
     """The recognised parameters of a function behind its first, as (name, role)."""
-    name = getattr(function, "__qualname__", type(function).__name__)
+    name = _name(function)
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -235,9 +286,12 @@ def _keywords(function: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         role = (
-            "size" if parameter.name in SIZE_NAMES
-            else "generator" if parameter.name in GENERATOR_NAMES
-            else "seed" if parameter.name in SEED_NAMES
+            "size"
+            if parameter.name in SIZE_NAMES
+            else "generator"
+            if parameter.name in GENERATOR_NAMES
+            else "seed"
+            if parameter.name in SEED_NAMES
             else ""
         )
         if role and parameter.kind is not parameter.POSITIONAL_ONLY:

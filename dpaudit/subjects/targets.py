@@ -3,11 +3,14 @@
     package.module:attribute     a module that can be imported; the current folder comes first
     path/file.py:attribute       a file; its folder comes first, then the current folder
 
+(Of several targets in one process, the folders of the first come first.)
+
 The attribute may be dotted. Importing runs the code, as `python` would.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import hashlib
@@ -28,7 +31,9 @@ from dpaudit.privacy.parsing import parse_pairs
 from dpaudit.subjects.callables import Subject, as_subject
 
 FORMS = "package.module:attribute or path/file.py:attribute"
+OWN_FOLDER = str(Path(__file__).resolve().parents[1]) + os.sep
 NAMES_SHOWN = 8  # of a module, where none is close to the one that was asked for
+_ADDED: set[str] = set()  # folders that targets put on the import path
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -92,7 +97,7 @@ def resolve_pairs(text: str) -> list[Pair]:
         entries = list(value()) if callable(value) else list(value)
     except (Exception, SystemExit) as error:
         raise UsageError(
-            f"pairs must be a function without arguments that returns pairs, got {_what_raised(error)} at {text!r}."
+            f"pairs must be a function without arguments that returns pairs, got {what_raised(error)} ({text!r})."
         ) from error
     try:
         return as_pairs(entries)
@@ -132,7 +137,7 @@ def _load(argument: str, text: str) -> Any:
                 f"Run dpaudit from the folder that holds it, or name its file."
             ) from error
         raise UsageError(
-            f"{argument} must name a module that imports without an error, got {_what_raised(error)} at {text!r}."
+            f"{argument} must name a module that imports without an error, got {what_raised(error)} ({text!r})."
         ) from error
     for part in attribute.split("."):
         value = _attribute(argument, value, part, text)
@@ -149,8 +154,14 @@ def _existing_file(argument: str, location: str, text: str) -> Path:
 
 
 def _make_importable(folders: list[str]) -> None:
-    """Put the folders in front of the import path, in this order; those that are on it already stay where they are."""
-    sys.path[:0] = [folder for folder in dict.fromkeys(folders) if folder not in sys.path]
+    """Put the folders in front of the import path, in this order, but behind those that an earlier target put there.
+
+    What an earlier target imported is then still found first: worker processes import it again, by its name.
+    """
+    front = next((i for i, folder in enumerate(sys.path) if folder not in _ADDED), len(sys.path))
+    new = [folder for folder in dict.fromkeys(folders) if folder not in sys.path]
+    sys.path[front:front] = new
+    _ADDED.update(new)
     importlib.invalidate_caches()
 
 
@@ -187,9 +198,9 @@ def _origin(module: ModuleType) -> Path | None:
 
 def _send_by_value(module: ModuleType) -> None:
     """Let workers get the module's functions whole: they could not import a module of this name."""
-    from joblib.externals import cloudpickle
-
-    cloudpickle.register_pickle_by_value(module)
+    for name in ("joblib.externals.cloudpickle", "cloudpickle"):  # joblib up to 1.5 brings its own
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name).register_pickle_by_value(module)
 
 
 def _attribute(argument: str, value: Any, name: str, text: str) -> Any:
@@ -207,21 +218,15 @@ def _attribute(argument: str, value: Any, name: str, text: str) -> Any:
         where = getattr(value, "__name__", type(value).__name__)
         raise UsageError(f"{argument} must name an attribute of {where}, got {name!r} at {text!r}. {hint}") from error
     except Exception as error:
-        raise UsageError(f"{argument} must be readable, got {_what_raised(error)} at {text!r}.") from error
+        raise UsageError(f"{argument} must be readable, got {what_raised(error)} ({text!r}).") from error
 
 
-def _what_raised(error: BaseException) -> str:
-    """An exception of the user's code on one line: its type, its text, and the file and line where it came from."""
+def what_raised(error: BaseException) -> str:
+    """An exception on one line: its type, its text, and the line of the user's code that it came from, if any."""
     described = " ".join(f"{type(error).__qualname__}: {error}".split()).removesuffix(":").removesuffix(".")
     if isinstance(error, SyntaxError) and error.filename is not None:
-        return f"SyntaxError: {error.msg} at {error.filename}, line {error.lineno}"
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith("<frozen") and frame.filename != __file__
-    ]  # fmt: skip
-    libraries = tuple({sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "purelib", "platlib")})
-    own = [frame for frame in frames if not frame.filename.startswith(libraries)]
-    if not own and not frames:
-        return described
-    place = (own or frames)[-1]
-    return f"{described} at {place.filename}, line {place.lineno}"
+        return f"{type(error).__name__}: {error.msg} at line {error.lineno} of {error.filename}"
+    libraries = [sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "purelib", "platlib")]
+    others = ("<frozen", OWN_FOLDER, *libraries)
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(others)]
+    return f"{described} at line {places[-1].lineno} of {places[-1].filename}" if places else described

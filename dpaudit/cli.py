@@ -1,0 +1,480 @@
+"""The command line: `dpaudit audit`, `dpaudit replay` and `dpaudit report`.
+
+Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
+shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit
+or its subject broke, 5 inconclusive, 130 interrupted. Only click is imported until a command runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from dpaudit.config import Config, formats, read_config
+from dpaudit.errors import DpauditError, SubjectError, UsageError
+from dpaudit.version import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from dpaudit.evidence.label_game import Progress
+    from dpaudit.privacy.claims import Claim
+    from dpaudit.privacy.pairs import Pair
+    from dpaudit.replaying import Replay
+    from dpaudit.results import AuditResult, Finding, Verdict
+    from dpaudit.subjects.callables import Subject
+
+DEBUG = "dpaudit.debug"  # key of click's context
+DEFAULT_OUT = "dpaudit-out"
+AUDIT_FORMATS = ("json", "html", "md")  # where --out is given without --report
+REPORT_FORMATS = ("html", "md")
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+PAIRS_SHOWN = 10
+BROKEN_SHOWN = 3  # messages of pairs that broke
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Commands(click.Group):
+    """The group: turns what a command raises into one message and an exit status."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # a name that the terminal's encoding lacks is shown as an escape
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(INTERRUPTED)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # the reader of a pipe left: click ends quietly
+            ctx.exit(_report_error(ctx, error))
+
+
+def _with_debug(command: Command) -> Command:
+    def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        ctx.meta[DEBUG] = value
+
+    text = "Show the traceback of an error."
+    return click.option("--debug", is_flag=True, is_eager=True, expose_value=False, callback=remember, help=text)(
+        command
+    )
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpaudit")
+def main() -> None:
+    """The test suite for differential privacy.
+
+    Runs a mechanism, tries to break the promise that it makes for each pair of inputs, and says what was found with
+    an error rate that holds.
+    """
+
+
+@main.command("audit")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option("--claim", help="The promise: eps=1; eps=1,delta=1e-6; rho=0.5; mu=1; order=2,rdp=0.3; metric=FILE.")
+@click.option("--pairs", help="Pairs of inputs: x,x' as JSON, several with ';'; a JSON file; or module:function.")
+@click.option("--samples", type=int, help="About this many runs on each input of a pair, at most.  [default: 100000]")
+@click.option(
+    "--mode",
+    type=click.Choice(["sequential", "fixed"]),
+    help="Stop as soon as the evidence is there, or use all draws for the tightest bound.  [default: sequential]",
+)
+@click.option("--confidence", type=float, help="Of all verdicts and bounds of one audit.  [default: 0.95]")
+@click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
+@click.option("--jobs", type=int, help="Worker processes; -1 takes all processors.  [default: 1]")
+@click.option("--backend", help="joblib's backend for them: loky, dask or ray.  [default: loky]")
+@click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
+@click.option(
+    "--inconclusive-factor",
+    type=float,
+    help="A pair is inconclusive if only losses above this many budgets would have been found.  [default: 2]",
+)
+@click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
+@click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
+@click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
+@_with_debug
+@click.pass_context
+def audit_command(
+    ctx: click.Context,
+    /,
+    targets: tuple[str, ...],
+    claim: str | None,
+    pairs: str | None,
+    out: str | None,
+    report: str | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Audit mechanisms against the promise they make for each pair of inputs.
+
+    TARGET is package.module:attribute or path/file.py:attribute. The claim and the pairs are the mechanism's own,
+    unless they are given here. Defaults of options can be set in [tool.dpaudit] of pyproject.toml.
+    """
+    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.results import EXIT_STATUS, VERDICTS
+    from dpaudit.subjects.targets import is_python_pairs, resolve_pairs, resolve_target
+
+    config = read_config()
+    chosen, folder = _outputs(config, report, out, None)
+    promise = parse_claim(claim) if claim is not None else None
+    listed = resolve_pairs(pairs) if pairs is not None else None
+    subjects = [resolve_target(target) for target in targets]
+    for subject in subjects:
+        _check_complete(subject, promise, listed)
+    results: list[AuditResult] = []
+    verdicts: list[Verdict] = []
+    console = _console()
+    replay_options = f" --pairs {pairs}" if pairs is not None and is_python_pairs(pairs) else ""
+    for subject, place in zip(subjects, _places(folder, [subject.name for subject in subjects]), strict=True):
+        try:
+            result = _run(subject, promise, listed, config, options, quiet)
+        except UsageError:
+            raise
+        except (Exception, SystemExit) as error:  # this subject broke; the others are audited all the same
+            _report_error(ctx, error, subject.target or subject.name)
+            verdicts.append("error")
+            continue
+        try:
+            written = _write(result, place, chosen)
+        except Exception:
+            _show(console, result, (), "")  # what was found is not lost with the place to write it to
+            raise
+        _show(console, result, written, replay_options)
+        results.append(result)
+        verdicts.append(result.verdict)
+    if len(subjects) > 1 and results:
+        from dpaudit.reports.terminal import summary_table
+
+        console.print(summary_table(results))
+    ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
+
+
+@main.command("replay")
+@click.argument("result", metavar="RESULT")
+@click.option("--pair", help="The id of the pair; the worst one by default.")
+@click.option("--target", help="The mechanism; the one that the result names by default.")
+@click.option("--claim", help="The promise; the one of the result by default.")
+@click.option("--pairs", help="Where the pair's inputs are, if the result does not hold them: module:function.")
+@click.option("--samples", type=click.IntRange(min=1), help="Runs on each input; as many as the audit by default.")
+@click.option("--seed", type=click.IntRange(min=0), help="A fresh one by default.")
+@_with_debug
+@click.pass_context
+def replay_command(
+    ctx: click.Context,
+    /,
+    result: str,
+    pair: str | None,
+    target: str | None,
+    claim: str | None,
+    pairs: str | None,
+    samples: int | None,
+    seed: int | None,
+) -> None:
+    """Run the witness of one pair of a saved RESULT (audit.json) again, on fresh draws.
+
+    The rule is fixed now, so this tests the one pair at the full confidence, without a search. Exit status 1 if the
+    violation is confirmed, 0 if not.
+    """
+    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.replaying import replay
+    from dpaudit.results import load
+    from dpaudit.subjects.targets import resolve_target
+
+    saved = load(result)
+    target = target or saved.subject.get("target")
+    if not target:
+        raise UsageError(f"target must be given with --target: {result!r} names none.")
+    subject = resolve_target(target)
+    promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
+    before = saved.subject.get("fingerprint")
+    if before and before != subject.fingerprint:
+        click.echo(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).", err=True)
+    pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
+    inputs = _inputs(subject, pairs, pair)
+    outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
+    console = _console()
+    for line in _replay_lines(outcome):
+        console.print(line)
+    ctx.exit(1 if outcome.confirmed else 0)
+
+
+@main.command("report")
+@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
+@click.option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
+@click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}]")
+@_with_debug
+def report_command(results: tuple[str, ...], report: str | None, out: str | None) -> None:
+    """Render saved RESULTs (audit.json) as reports."""
+    from dpaudit.results import load
+
+    chosen, folder = _outputs(read_config(), report, out, REPORT_FORMATS)
+    loaded = [load(path) for path in results]
+    names = [str(result.subject.get("name", "")) for result in loaded]
+    for result, place in zip(loaded, _places(folder, names), strict=True):
+        for path in _write(result, place, chosen):
+            click.echo(path)
+
+
+def _run(
+    subject: Subject,
+    claim: Claim | None,
+    pairs: list[Pair] | None,
+    config: Config,
+    options: dict[str, Any],
+    quiet: bool,
+) -> AuditResult:
+    """Audit one subject, with the progress on stderr."""
+    from dpaudit.auditing import audit
+    from dpaudit.running.streams import fresh_seed
+
+    stated = config.audit_options(options)
+    stated.setdefault("seed", fresh_seed())  # known before the run, so that an interrupted one can be repeated
+    given = [name for name, value in options.items() if value is not None]
+    if not quiet:
+        click.echo(f"Auditing {subject.target}, seed {stated['seed']}", err=True)
+    try:
+        with _progress(quiet) as on_progress:
+            return audit(subject, claim, pairs, on_progress=on_progress, **stated)
+    except UsageError as error:
+        raise config.located(error, given) from error
+
+
+def _check_complete(subject: Subject, claim: Claim | None, pairs: list[Pair] | None) -> None:
+    """Fail before the first draw where a claim or pairs are missing."""
+    if claim is None and subject.claim is None:
+        raise UsageError(f"claim must be given: {subject.target} states none. For example --claim eps=1.")
+    if pairs is None and getattr(subject.mechanism, "pairs", None) is None:
+        raise UsageError(f"pairs must be given: {subject.target} has none. For example --pairs '0,1'.")
+
+
+def _show(console: Console, result: AuditResult, written: Sequence[Path], replay_options: str) -> None:
+    """The result of one audit on stdout; what broke on stderr."""
+    from rich.text import Text
+
+    from dpaudit.reports import terminal, wording
+
+    target = wording.clean(result.subject.get("target") or result.subject.get("name"))
+    console.print(Text(f"{target}, claim {wording.clean(result.claim)}"))
+    if result.findings:
+        console.print(terminal.finding_table(result, PAIRS_SHOWN))
+    if result.not_asked:
+        pairs = wording.plural(len(result.not_asked), "pair")
+        console.print(Text(f"{pairs} not asked: the claim sets no limit there."))
+    confidence, seconds = wording.percent_text(result.confidence), wording.number_text(float(result.seconds), 3)
+    runs = wording.plural(result.samples, "run")
+    console.print(Text(f"{confidence} confidence, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
+    saved = next((path for path in written if path.suffix == ".json"), None)
+    if result.violated:
+        console.print(_violation(result, saved, replay_options), soft_wrap=True)
+    else:
+        console.print(Text(f"{wording.headline(result)}.", terminal.STYLES[result.verdict]))
+        if result.verdict != "error" and result.findings:
+            console.print(Text(wording.power_sentence(result)))
+        if result.verdict == "inconclusive" and result.findings:
+            console.print(Text("Take more samples with --samples."))
+    for path in written:
+        console.print(Text(f"Written: {path}"), soft_wrap=True)
+    broken = [finding for finding in result.findings if finding.verdict == "error"]
+    if broken:
+        click.echo(f"Error: {_plain(target)}: {_broken_text(broken)}", err=True)
+
+
+def _broken_text(broken: Sequence[Finding]) -> str:
+    """What went wrong, each message once."""
+    messages = list(dict.fromkeys(finding.message for finding in broken))
+    shown = " ".join(_plain(message) for message in messages[:BROKEN_SHOWN])
+    more = len(messages) - BROKEN_SHOWN
+    pairs = ", ".join(_plain(finding.id) for finding in broken[:BROKEN_SHOWN])
+    pairs += f" and {len(broken) - BROKEN_SHOWN} more" if len(broken) > BROKEN_SHOWN else ""
+    return f"{shown}{f' And {more} more messages.' if more > 0 else ''} (pairs: {pairs})"
+
+
+def _violation(result: AuditResult, saved: Path | None, replay_options: str) -> Text:
+    """What a violation says, with a line that can be run: only a saved witness can be replayed."""
+    from rich.text import Text
+
+    from dpaudit.reports import terminal, wording
+
+    path = str(saved) if saved is not None else "audit.json"
+    text = terminal.violation_text(result, path)
+    line = wording.replay_line(result.violated[0], path)
+    at = text.plain.index(line)
+    hint = line + replay_options if saved is not None else "audit again with --out DIR, which saves the witness"
+    return Text.assemble(text[:at], (hint, "bold"), text[at + len(line) :], no_wrap=True, overflow="ignore")
+
+
+def _replay_lines(outcome: Replay) -> list[Text]:
+    """The outcome of a replay in words."""
+    from rich.text import Text
+
+    from dpaudit.reports import wording
+
+    guesses = outcome.correct + outcome.wrong
+    share = f" ({wording.percent_text(outcome.correct / guesses)})" if guesses else ""
+    lower, budget = wording.compared(outcome.parameter_lower, outcome.parameter_budget)
+    name, unit = wording.symbol(outcome.parameter), wording.unit(outcome.parameter)
+    confidence = wording.percent_text(outcome.confidence)
+    if outcome.confirmed:
+        headline, style = "Confirmed: the witness breaks the promise on fresh draws", "bold red"
+        reading = f"{name} is at least {lower}{unit} with {confidence} confidence, and {budget} was promised."
+    else:
+        headline, style = "Not confirmed: these draws alone do not break the promise", "blue"
+        reading = f"Their lower bound on {name} is {lower}{unit} at {confidence} confidence; {budget} was promised."
+    rows = [
+        f"Pair {wording.clean(outcome.pair)}, claim {wording.clean(outcome.claim)}, seed {outcome.seed}.",
+        f"Rule: {wording.clean(outcome.description, 400)}",
+        f"It was right in {outcome.correct:,} of {guesses:,} guesses{share}, wrong in {outcome.wrong:,}, and abstained "
+        f"on {wording.plural(outcome.abstained, 'draw')}. {reading}",
+    ]
+    if not guesses:
+        rows.append("So it says nothing. Are these the subject and the inputs of the audit? See --target and --pairs.")
+    return [Text(f"{headline}.", style), *(Text(row) for row in rows)]
+
+
+def _saved_claim(saved: AuditResult, subject: Subject) -> Claim:
+    """The claim of a result: the subject's own if it prints the same, else what its text says."""
+    from dpaudit.privacy.parsing import parse_claim
+
+    if subject.claim is not None and str(subject.claim) == saved.claim:
+        return subject.claim
+    try:
+        return parse_claim(saved.claim)
+    except UsageError as error:
+        own = f"that of {subject.target} is {subject.claim}" if subject.claim is not None else "the subject states none"
+        raise UsageError(
+            f"claim must be given with --claim: {saved.claim!r} cannot be read back from the result, and {own}."
+        ) from error
+
+
+def _inputs(subject: Subject, pairs: str | None, pair: str | None) -> Pair | None:
+    """The pair of this id among those of --pairs, or among the subject's own; None if the result has to have it."""
+    from dpaudit.privacy.pairs import as_pairs
+    from dpaudit.subjects.targets import resolve_pairs
+
+    own = subject.pairs() if pairs is None else resolve_pairs(pairs)
+    known = {entry.id: entry for entry in as_pairs(own)} if own is not None else {}
+    if pairs is not None and pair not in known:
+        raise UsageError(f"pairs must hold the pair {pair!r}, got {pairs!r} without it.")
+    return known.get(pair) if pair is not None else None
+
+
+def _outputs(
+    config: Config, report: str | None, out: str | None, default: Sequence[str] | None
+) -> tuple[tuple[str, ...], Path]:
+    """The formats to write and their folder, both checked; no format where neither was asked for."""
+    from dpaudit.reports import FORMATS
+
+    stated = formats(report) if report is not None else config.report
+    folder = Path(out) if out is not None else Path(os.path.relpath(config.out)) if config.out is not None else None
+    if stated is None and default is None and folder is None:
+        return (), Path()
+    chosen = stated if stated is not None else tuple(default or AUDIT_FORMATS)
+    known = ", ".join(FORMATS)
+    if not chosen:
+        raise UsageError(f"report must name formats among {known}, got {report!r}.")
+    for name in chosen:
+        if name not in FORMATS:
+            raise UsageError(f"report must name formats among {known}, got {name!r}.")
+    folder = folder if folder is not None else Path(DEFAULT_OUT)
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        reason = f"{'no permission' if existing.is_dir() else 'a file is in the way'} at {str(existing)!r}"
+        raise UsageError(f"out must be a folder that can be written, got {str(folder)!r} ({reason}).")
+    return chosen, folder
+
+
+def _places(folder: Path, names: Sequence[str]) -> list[Path]:
+    """The folder itself for one subject, else a folder in it for each name."""
+    if len(names) == 1:
+        return [folder]
+    taken: dict[str, Path] = {}  # by lower case, which some file systems do not tell from upper case
+    for name in names:
+        slug = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.")[:80] or "subject"
+        count = 1
+        while (unique := slug if count == 1 else f"{slug}-{count}").lower() in taken:
+            count += 1
+        taken[unique.lower()] = folder / unique
+    return list(taken.values())
+
+
+def _write(result: AuditResult, folder: Path, chosen: Sequence[str]) -> list[Path]:
+    from dpaudit.reports import write_report
+
+    return [write_report(result, folder / f"audit.{suffix}") for suffix in chosen]
+
+
+def _console() -> Console:
+    """Where results are printed: plain text when stdout is not a terminal, nothing once its reader has left."""
+    from rich.console import Console
+
+    class Output(Console):
+        def on_broken_pipe(self) -> None:  # rich would exit with 1, which says that something was violated
+            with contextlib.suppress(SystemExit):
+                super().on_broken_pipe()
+
+    return Output(markup=False, highlight=False, emoji=False)
+
+
+@contextlib.contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """A line on stderr that shows where the audit stands; none if stderr is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    from dpaudit.reports.terminal import short_count
+    from dpaudit.reports.wording import number_text, plural
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (BarColumn(bar_width=8), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("first draws", total=None)
+
+        def show(state: Progress) -> None:
+            draws = f"{short_count(state.draws)}/{short_count(state.planned)} draws"
+            found = f"{state.violated} violated, ratio {number_text(float(state.largest_ratio), 3)}"
+            text = f"{draws}, {short_count(state.runs)} runs, {plural(state.pairs, 'pair')}, {found}"
+            bar.update(task, completed=state.draws, total=state.planned, description=text)
+
+        yield show
+
+
+def _report_error(ctx: click.Context, error: BaseException, where: str = "") -> int:
+    """Say what went wrong, in one message on stderr; return the exit status for it."""
+    if ctx.meta.get(DEBUG):
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    place = f"{where}: " if where else ""
+    if isinstance(error, DpauditError):
+        click.echo(_plain(f"Error: {place}{error}"), err=True)
+        return error.exit_status
+    from dpaudit.subjects.targets import what_raised
+
+    click.echo(_plain(f"Error: {place}unexpected {what_raised(error)}. Use --debug for the traceback."), err=True)
+    return SubjectError.exit_status
+
+
+def _plain(text: str) -> str:
+    """One line without control characters, whatever the subject put into its message."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in " ".join(text.split())
+    )

@@ -1,0 +1,149 @@
+"""Defaults that a project states: the table `[tool.dpaudit]` of the nearest pyproject.toml, looking upwards.
+
+    [tool.dpaudit]
+    samples = 20000
+    report = ["json", "html"]
+    out = "build/audits"
+
+Types are checked here; ranges are checked where the value is used. What the command line or a call says comes first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpaudit.errors import UsageError
+
+FILE = "pyproject.toml"
+AUDIT_OPTIONS = ("samples", "mode", "confidence", "seed", "jobs", "backend", "event_mass", "inconclusive_factor")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """What one pyproject.toml states; None where it is silent.
+
+    Attributes
+    ----------
+    path : Path or None
+        The file; None if there is none.
+    samples, mode, confidence, seed, jobs, backend, event_mass, inconclusive_factor
+        Options of `dpaudit.audit`.
+    report : tuple of str or None
+        Formats of reports.
+    out : Path or None
+        Folder of reports; a relative one starts at the folder of the file.
+    strict : bool or None
+        Whether an inconclusive audit fails its test (pytest).
+    """
+
+    path: Path | None = None
+    samples: int | None = None
+    mode: str | None = None
+    confidence: float | None = None
+    seed: int | None = None
+    jobs: int | None = None
+    backend: str | None = None
+    event_mass: float | None = None
+    inconclusive_factor: float | None = None
+    report: tuple[str, ...] | None = None
+    out: Path | None = None
+    strict: bool | None = None
+
+    def audit_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Options for `dpaudit.audit`: those of `given` that are not None, then those of the file."""
+        stated = {name: getattr(self, name) for name in AUDIT_OPTIONS}
+        chosen = {**stated, **{name: value for name, value in given.items() if value is not None}}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+    def located(self, error: UsageError, given: Collection[str]) -> UsageError:
+        """The error with the file's name, if it is about an option that only the file states; else the error itself.
+
+        `given` are the names of the options that were stated elsewhere.
+        """
+        name = str(error).partition(" ")[0]
+        if self.path is None or name in given or name not in AUDIT_OPTIONS or getattr(self, name) is None:
+            return error
+        return UsageError(f"{error} This was read from [tool.dpaudit] of {str(self.path)!r}.")
+
+
+def read_config(start: Path | None = None) -> Config:
+    """The defaults of the nearest pyproject.toml in `start` (the current folder) or a folder above it.
+
+    Raises
+    ------
+    UsageError
+        If the file is not TOML, `[tool.dpaudit]` has an unknown key, or a value has the wrong type.
+    """
+    folder = (Path.cwd() if start is None else start).resolve()
+    path = next((place / FILE for place in (folder, *folder.parents) if (place / FILE).is_file()), None)
+    if path is None:
+        return Config()
+    values: dict[str, Any] = {"path": path}
+    for key, value in _table(path).items():
+        if key not in _KEYS:
+            known = ", ".join(_KEYS)
+            raise UsageError(f"key of [tool.dpaudit] must be one of {known}, got {key!r} at {str(path)!r}.")
+        condition, has_type = _KEYS[key]
+        if not has_type(value):
+            raise UsageError(f"{key} must be {condition}, got {value!r} at [tool.dpaudit] of {str(path)!r}.")
+        values[key] = path.parent / value if key == "out" else formats(value) if key == "report" else value
+    return Config(**values)
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{FILE} must be a readable file, got {str(path)!r} ({error.strerror}).") from error
+    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are both of this kind
+        raise UsageError(f"{FILE} must be valid TOML, got {str(path)!r} ({error}).") from error
+    tool = content.get("tool", {})
+    table = tool.get("dpaudit", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise UsageError(f"tool.dpaudit must be a table, got {table!r} at {str(path)!r}.")
+    return table
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or _is_integer(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_formats(value: Any) -> bool:
+    return _is_text(value) or (isinstance(value, list) and all(_is_text(item) for item in value))
+
+
+def formats(value: str | Collection[str]) -> tuple[str, ...]:
+    """Names of formats from a list of them, or from one text with commas; each once, in lower case."""
+    names = value.split(",") if isinstance(value, str) else value
+    return tuple(dict.fromkeys(name.strip().lower() for name in names if name.strip()))
+
+
+_KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "samples": ("an integer", _is_integer),
+    "mode": ("a text", _is_text),
+    "confidence": ("a number", _is_number),
+    "seed": ("an integer", _is_integer),
+    "jobs": ("an integer", _is_integer),
+    "backend": ("a text", _is_text),
+    "event_mass": ("a number", _is_number),
+    "inconclusive_factor": ("a number", _is_number),
+    "report": ("a list of texts, or one text with commas", _is_formats),
+    "out": ("a text", _is_text),
+    "strict": ("true or false", _is_flag),
+}

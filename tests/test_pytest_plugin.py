@@ -1,0 +1,269 @@
+"""The fixture `dp_audit`, in tests that pytest runs inside these tests.
+
+No outcome here is left to chance: a mechanism that keeps its claim is audited at a confidence of 1 - 1e-9, so that it
+is refuted in at most one of 10**9 choices of a seed; a mechanism that breaks its claim returns its input, so that a
+rule that was fitted on both labels is always right: 100 right guesses in a row have a probability of at most
+0.7311**100 < 1e-13 under eps = 1, and 200 samples a side leave more than that after any pilot.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+# Loaded here, because pytester forgets what a run inside a test loads: numpy cannot be loaded twice in one process, and
+# hypothesis, whose plugin loads it at the end of every run, is slow.
+import hypothesis  # noqa: F401
+import pytest
+
+import dpaudit.auditing
+import dpaudit.config
+import dpaudit.reports.terminal  # noqa: F401
+
+MECHANISMS = """
+    import warnings
+
+    import pytest
+
+    from dpaudit.errors import DpauditInconclusiveWarning, SubjectError, UsageError
+
+    SURE = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "confidence": 1 - 1e-9}
+
+    def sound(data, size, rng):
+        return data + rng.laplace(size=size)
+
+    def leaky(data, rng):
+        return data
+
+    def broken(data, rng):
+        raise ValueError("the database is gone")
+
+    def short(data, size, rng):
+        return rng.random(size - 1)
+"""
+
+
+@pytest.fixture
+def write(pytester):
+    """Write a test file below the mechanisms; the project has an empty pyproject.toml."""
+    pytester.makepyprojecttoml("")
+
+    def write(code, name="test_it"):
+        return pytester.makepyfile(**{name: textwrap.dedent(MECHANISMS) + textwrap.dedent(code)})
+
+    return write
+
+
+def test_a_mechanism_that_keeps_its_claim_passes_and_gives_its_result(pytester, write):
+    write("""
+        def test_sound(dp_audit):
+            result = dp_audit(sound, samples=2000, **SURE)
+            assert result.verdict == "not_refuted" or result.verdict == "inconclusive"
+            assert result.options["samples"] == 2000
+    """)
+    result = pytester.runpytest("-W", "ignore")
+    result.assert_outcomes(passed=1)
+
+
+def test_a_violation_fails_with_all_that_is_needed_to_repeat_it(pytester, write):
+    write("""
+        def test_leaky(dp_audit):
+            dp_audit(leaky, samples=300, seed=11, **SURE)
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "Violated: the promise is broken for 1 of 1 pair",
+            "  claim    eps=1",
+            "  pair     0.0|1.0",
+            "  rule     *guess*",
+            "  counts   The rule was right in *",
+            "  bound    ε ≥ *",
+            "  draws    *",
+            "  seed     11",
+            "  replay   pytest test_it.py::test_leaky --dp-seed 11",
+            "dpaudit: 1 audit: 1 violated",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*dpaudit/auditing.py*")
+
+
+def test_the_printed_line_repeats_the_failure(pytester, write):
+    write("""
+        @pytest.mark.parametrize("n", [1, 2])
+        def test_leaky(dp_audit, n):
+            dp_audit(leaky, samples=200 + n, **SURE)
+    """)
+    first = pytester.runpytest("-k", "2")
+    line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
+    assert "'test_it.py::test_leaky[2]'" in line
+    again = pytester.runpytest(*line.removeprefix("  replay   pytest ").replace("'", "").split())
+    failure = [text for text in first.outlines if text.startswith("  ")]
+    assert failure == [text for text in again.outlines if text.startswith("  ")]
+
+
+def test_a_mechanism_that_raises_on_every_call_fails(pytester, write):
+    write("""
+        def test_broken(dp_audit):
+            dp_audit(broken, samples=300, **SURE)
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["Error: the audit broke for 1 of 1 pair: broken, claim eps=1, seed *."])
+    result.stdout.fnmatch_lines(["  0.0|1.0: broken must return outputs, got ValueError*"])
+    result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 error"])
+
+
+def test_mistakes_are_exceptions_that_point_at_the_test(pytester, write):
+    write("""
+        def test_subject(dp_audit):
+            with pytest.raises(SubjectError, match="must return 12 outputs"):
+                dp_audit(short, samples=300, **SURE)
+
+        def test_claim(dp_audit):
+            dp_audit(sound, claim="eps=-1", pairs=[(0.0, 1.0)])
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["E*UsageError: epsilon must be in [[]0, inf], got -1.0 at claim 'eps=-1'."])
+    result.stdout.no_fnmatch_line("*dpaudit/privacy/parsing.py*")
+    result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 error"])
+
+
+WEAK = """
+    def test_weak(dp_audit):
+        assert dp_audit(sound, samples=20, **SURE).verdict == "inconclusive"
+"""
+
+
+def test_an_inconclusive_audit_warns(pytester, write):
+    write(WEAK)
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*test_it.py:*DpauditInconclusiveWarning: Inconclusive*Take more samples."])
+    result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 inconclusive"])
+
+
+def test_the_warning_can_be_caught(pytester, write):
+    write("""
+        def test_weak(dp_audit):
+            with pytest.warns(DpauditInconclusiveWarning, match="0.0|1.0"):
+                dp_audit(sound, samples=20, **SURE)
+    """)
+    pytester.runpytest().assert_outcomes(passed=1, warnings=0)
+
+
+@pytest.mark.parametrize("place", ["command line", "ini", "pyproject"])
+def test_an_inconclusive_audit_fails_where_strict_is_asked_for(pytester, write, place):
+    write(WEAK)
+    if place == "ini":
+        pytester.makeini("[pytest]\ndp_strict = true\n")
+    if place == "pyproject":
+        pytester.makepyprojecttoml("[tool.dpaudit]\nstrict = true\n")
+    result = pytester.runpytest(*(["--dp-strict"] if place == "command line" else []))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["Inconclusive: too little evidence*", "  replay   pytest test_it.py::test_weak --dp*"])
+
+
+PRINTED = """
+    def test_options(dp_audit):
+        warnings.simplefilter("ignore")
+        result = dp_audit(sound, claim="eps=1", pairs=[(0.0, 1.0)])
+        print("options", result.options["samples"], result.seed, result.confidence, result.mode)
+"""
+
+
+def test_options_come_from_the_command_line_then_the_ini_file_then_the_project(pytester, write):
+    write(PRINTED)
+    pytester.makepyprojecttoml("[tool.dpaudit]\nsamples = 11\nseed = 1\nconfidence = 0.999999991\nmode = 'fixed'\n")
+    pytester.makeini("[pytest]\ndp_samples = 12\ndp_seed = 2\ndp_confidence = 0.999999992\n")
+    result = pytester.runpytest("-s", "--dp-samples", "13", "--dp-seed", "3")
+    result.stdout.fnmatch_lines(["*options 13 3 0.999999992 fixed"])
+
+
+def test_the_call_comes_before_the_command_line(pytester, write):
+    write("""
+        def test_options(dp_audit):
+            warnings.simplefilter("ignore")
+            result = dp_audit(sound, samples=20, seed=4, mode="fixed", **SURE)
+            assert (result.options["samples"], result.seed, result.mode) == (20, 4, "fixed")
+    """)
+    options = ["--dp-samples", "30", "--dp-seed", "5", "--dp-mode", "sequential", "--dp-confidence", "0.5"]
+    pytester.runpytest(*options).assert_outcomes(passed=1)
+
+
+def test_the_seed_is_that_of_the_test_and_of_the_call(pytester, write):
+    write("""
+        @pytest.mark.parametrize("case", ["a", "b"])
+        def test_seed(dp_audit, case):
+            warnings.simplefilter("ignore")
+            for _ in range(2):
+                print("seed", dp_audit(sound, samples=20, **SURE).seed)
+    """)
+    runs = [pytester.runpytest("-s", *order).outlines for order in ([], ["-k", "b"])]
+    whole, second = ([line.split()[-1] for line in lines if "seed " in line] for lines in runs)
+    assert len(set(whole)) == 4
+    assert second == whole[2:]
+
+
+@pytest.mark.parametrize(
+    ("project", "words"),
+    [
+        ("[tool.dpaudit]\nsample = 3\n", "*UsageError: key of [[]tool.dpaudit] must be one of *, got 'sample'*"),
+        ("[tool.dpaudit]\nsamples = 3\n", "*UsageError: samples must be *, got 3. This was read from *"),
+        ("[tool.pytest.ini_options]\ndp_samples = 'x'\n", "*UsageError: dp_samples must be of type int, got 'x'*"),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_told(pytester, write, project, words):
+    write(PRINTED)
+    pytester.makepyprojecttoml(project)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([words])
+
+
+def test_workers_of_xdist_report_their_verdicts(pytester, write):
+    write("""
+        def test_sound(dp_audit):
+            dp_audit(sound, samples=2000, **SURE)
+
+        @pytest.mark.parametrize("n", range(3))
+        def test_leaky(dp_audit, n):
+            dp_audit(leaky, samples=300, **SURE)
+
+        def test_weak(dp_audit):
+            dp_audit(sound, samples=20, **SURE)
+    """)
+    pytester.makepyprojecttoml("[tool.dpaudit]\njobs = 2\ninconclusive_factor = 100\n")
+    result = pytester.runpytest_subprocess("-n", "2")
+    result.assert_outcomes(passed=2, failed=3, warnings=1)
+    result.stdout.fnmatch_lines(["dpaudit: 5 audits: 3 violated, 1 inconclusive, 1 not refuted"])
+    result.stdout.fnmatch_lines(["  replay   pytest 'test_it.py::test_leaky[[]*]' --dp-seed *"])
+
+
+def test_an_audit_in_a_fixture_is_counted_once(pytester, write):
+    write("""
+        @pytest.fixture
+        def audited(dp_audit):
+            warnings.simplefilter("ignore")
+            return dp_audit(sound, samples=20, **SURE)
+
+        def test_it(audited):
+            pass
+    """)
+    pytester.runpytest().stdout.fnmatch_lines(["dpaudit: 1 audit: 1 inconclusive"])
+
+
+def test_nothing_is_imported_and_nothing_is_said_when_no_audit_runs(pytester):
+    pytester.makepyfile("""
+        import sys
+
+        def test_light(dp_audit):
+            heavy = {"numpy", "scipy", "click", "rich", "jinja2", "joblib", "dpaudit.config", "dpaudit.auditing"}
+            assert "dpaudit.pytest_plugin" in sys.modules
+            assert not heavy & set(sys.modules)
+    """)
+    result = pytester.runpytest_subprocess("-p", "no:hypothesispytest")
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*dpaudit:*audit*")
