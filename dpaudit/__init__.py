@@ -21,7 +21,7 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from dpaudit.auditing import audit
-    from dpaudit.errors import DpauditError, SubjectError, UsageError
+    from dpaudit.errors import DpauditError, DpauditInconclusiveWarning, SubjectError, UsageError
     from dpaudit.privacy.claims import (
         ApproxDP,
         Claim,
@@ -45,6 +45,7 @@ _HOMES = {
     "AuditResult": "dpaudit.results",
     "Claim": "dpaudit.privacy.claims",
     "DpauditError": "dpaudit.errors",
+    "DpauditInconclusiveWarning": "dpaudit.errors",
     "Finding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
     "Mechanism": "dpaudit.subjects.protocol",
@@ -71,6 +72,7 @@ __all__ = [
     "AuditResult",
     "Claim",
     "DpauditError",
+    "DpauditInconclusiveWarning",
     "Finding",
     "GaussianDP",
     "Mechanism",

@@ -11,9 +11,10 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from dpaudit.evidence.label_game import Progress
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
     from dpaudit.replaying import Replay
@@ -141,7 +141,7 @@ def audit_command(
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
     console = _console()
-    replay_options = f" --pairs {pairs}" if pairs is not None and is_python_pairs(pairs) else ""
+    replay_options = f" --pairs {shlex.quote(pairs)}" if pairs is not None and is_python_pairs(pairs) else ""
     for subject, place in zip(subjects, _places(folder, [subject.name for subject in subjects]), strict=True):
         try:
             result = _run(subject, promise, listed, config, options, quiet)
@@ -242,6 +242,7 @@ def _run(
 ) -> AuditResult:
     """Audit one subject, with the progress on stderr."""
     from dpaudit.auditing import audit
+    from dpaudit.reports import terminal
     from dpaudit.running.streams import fresh_seed
 
     stated = config.audit_options(options)
@@ -250,7 +251,7 @@ def _run(
     if not quiet:
         click.echo(f"Auditing {subject.target}, seed {stated['seed']}", err=True)
     try:
-        with _progress(quiet) as on_progress:
+        with terminal.live_progress(quiet=quiet) as on_progress:
             return audit(subject, claim, pairs, on_progress=on_progress, **stated)
     except UsageError as error:
         raise config.located(error, given) from error
@@ -308,16 +309,15 @@ def _broken_text(broken: Sequence[Finding]) -> str:
 
 def _violation(result: AuditResult, saved: Path | None, replay_options: str) -> Text:
     """What a violation says, with a line that can be run: only a saved witness can be replayed."""
-    from rich.text import Text
-
     from dpaudit.reports import terminal, wording
 
-    path = str(saved) if saved is not None else "audit.json"
-    text = terminal.violation_text(result, path)
-    line = wording.replay_line(result.violated[0], path)
-    at = text.plain.index(line)
-    hint = line + replay_options if saved is not None else "audit again with --out DIR, which saves the witness"
-    return Text.assemble(text[:at], (hint, "bold"), text[at + len(line) :], no_wrap=True, overflow="ignore")
+    if saved is None:
+        text = terminal.violation_text(result, replay="audit again with --out DIR, which saves the witness")
+    else:
+        line = wording.replay_line(result.violated[0], str(saved)) + replay_options
+        text = terminal.violation_text(result, replay=line)
+    text.no_wrap, text.overflow = True, "ignore"
+    return text
 
 
 def _replay_lines(outcome: Replay) -> list[Text]:
@@ -430,33 +430,6 @@ def _console() -> Console:
                 super().on_broken_pipe()
 
     return Output(markup=False, highlight=False, emoji=False)
-
-
-@contextlib.contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """A line on stderr that shows where the audit stands; none if stderr is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    from dpaudit.reports.terminal import short_count
-    from dpaudit.reports.wording import number_text, plural
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield None
-        return
-    columns = (BarColumn(bar_width=8), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("first draws", total=None)
-
-        def show(state: Progress) -> None:
-            draws = f"{short_count(state.draws)}/{short_count(state.planned)} draws"
-            found = f"{state.violated} violated, ratio {number_text(float(state.largest_ratio), 3)}"
-            text = f"{draws}, {short_count(state.runs)} runs, {plural(state.pairs, 'pair')}, {found}"
-            bar.update(task, completed=state.draws, total=state.planned, description=text)
-
-        yield show
 
 
 def _report_error(ctx: click.Context, error: BaseException, where: str = "") -> int:

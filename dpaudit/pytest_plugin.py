@@ -117,8 +117,7 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
     from dpaudit.reports import terminal, wording
 
     if result.violated:
-        text = terminal.violation_text(result).plain
-        return text.replace(wording.replay_line(result.violated[0]), replay_line)
+        return terminal.violation_text(result, replay=replay_line).plain
     if result.verdict == "inconclusive":
         return f"{weakness_text(result)}\n  replay   {replay_line}"
     subject, claim = wording.subject_name(result), wording.clean(result.claim, 200)

@@ -7,14 +7,13 @@ The rule was fixed before these draws, whoever wrote it, so the exact binomial t
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
+from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.guess_game import GuessGame
-from dpaudit.evidence.label_game import Draw, Request, Task
+from dpaudit.evidence.label_game import FIRST_DRAWS, Draw, Request, Task, common_failure
 from dpaudit.evidence.renyi_game import Epoch, RenyiGame, cells_from_dict
 from dpaudit.evidence.rules import rule_from_dict
 from dpaudit.privacy.claims import Claim
@@ -101,7 +100,9 @@ def replay(
     game = _game(pair_claim, finding.witness.rule, draws, log_density, data)
     game.start(1.0 - result.confidence)
     ones = int(stream(root, REPLAY_COINS).binomial(draws, 0.5))
-    _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones))
+    failure = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones))
+    if failure:
+        raise SubjectError(f"{subject.name} must return outputs, got {failure} from every call of the replay.")
     game.update()
     correct, wrong, abstained = game.counts
     return Replay(
@@ -148,17 +149,19 @@ def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
 
 
-def _count(game: GuessGame | RenyiGame, draw: Draw, quotas: tuple[int, int]) -> None:
+def _count(game: GuessGame | RenyiGame, draw: Draw, quotas: tuple[int, int]) -> str:
+    """Count the witness on fresh draws; the exceptions, if every call of the first ones raised on both sides."""
     tasks = [
-        Task(side, 0, chunk, start, size, (Request(size, game.statistic),), 0)
+        Task(side, 0, chunk, start, size, (Request(size, game.statistic),), FIRST_DRAWS if chunk == 0 else 0)
         for side, quota in enumerate(quotas)
         for chunk, start in enumerate(range(0, quota, CHUNK))
         for size in [min(CHUNK, quota - start)]
     ]
-    totals = [np.zeros(0, dtype=np.int64)] * 2
+    totals = [game.statistic.zeros(), game.statistic.zeros()]
+    kept = []
     for task, result in zip(tasks, draw(tasks), strict=True):
-        counts = result.counts[0]
-        totals[task.input] = counts + totals[task.input] if len(totals[task.input]) else counts
-    if not math.prod(len(total) for total in totals):  # one side got no draw at all: nothing to compare
-        return
+        totals[task.input] += result.counts[0]
+        if result.kept is not None:
+            kept.append(result.kept)
     game.add(totals[0], totals[1])
+    return common_failure(kept)

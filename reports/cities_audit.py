@@ -36,8 +36,8 @@ def main() -> int:
     console = Console()
     facts = cities.describe()
     console.print(
-        f"One random linear query over {facts['cities']} US cities ({facts['places_before_merging']} places of more than "
-        f"{facts['smallest_population']:,} inhabitants in {facts['source']}, merged within "
+        f"One random linear query over {facts['cities']} US cities ({facts['places_before_merging']} places of more "
+        f"than {facts['smallest_population']:,} inhabitants in {facts['source']}, merged within "
         f"{facts['merging_radius_km']:g} km).\n"
         f"d_X is the distance: 1 nat per {facts['km_per_nat']:g} km. Audited: {facts['audited_pairs']} pairs of "
         f"{facts['audited_cities']} cities, budgets from {facts['smallest_budget']:.2f} to "

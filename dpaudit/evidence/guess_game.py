@@ -150,6 +150,24 @@ class GuessGame:
         return self._contest[self._bettor].fitted.rule
 
     @property
+    def witness(self) -> Contestant:
+        """The rule of the contest with the strongest record of its own against the budget, which is what is shown.
+
+        It need not be the one that bet last. Its p-value is that of one rule out of several, chosen afterwards: it
+        serves to pick the rule and is not reported; a replay tests the rule on fresh draws.
+        """
+
+        def evidence(contestant: Contestant) -> tuple[float, float]:
+            correct, wrong, abstained = contestant.counts.tolist()
+            cost = self.line["delta"] * max(contestant.fitted.rule.sides, 1) / 2.0
+            draws = max(correct + wrong + abstained, 1)
+            excess = correct - math.exp(self.line["epsilon"]) * wrong - cost * draws
+            deviation = math.sqrt(correct + math.exp(2.0 * self.line["epsilon"]) * wrong + 1.0)
+            return excess / deviation, float(contestant is self._contest[self._bettor])
+
+        return max(self._contest, key=evidence)
+
+    @property
     def statistic(self) -> RuleSet:
         """What is counted on each side's draws: all rules of the contest."""
         return RuleSet(tuple(contestant.fitted.rule for contestant in self._contest))
@@ -198,17 +216,17 @@ class GuessGame:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """Correct and wrong guesses and abstentions of the rule that bets, on draws it was not fitted on."""
-        correct, wrong, abstained = self._contest[self._bettor].counts.tolist()
+        """Correct and wrong guesses and abstentions of the witness, on draws it was not fitted on."""
+        correct, wrong, abstained = self.witness.counts.tolist()
         return correct, wrong, abstained
 
     def describe(self, x: str, x_prime: str) -> str:
         """The witness in words."""
-        return self.rule.describe(x, x_prime)
+        return self.witness.fitted.rule.describe(x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
         """The witness as data, for `dpaudit.evidence.rules.rule_from_dict`."""
-        return {"game": "guess", "anchor": self.anchor, **self.rule.to_dict()}
+        return {"game": "guess", "anchor": self.anchor, **self.witness.fitted.rule.to_dict()}
 
     def power(self, event_mass: float, probability: float) -> tuple[float, float]:
         """The smallest loss of randomised-response type found with the given probability, and that at the budget.

@@ -29,16 +29,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.guess_game import GuessGame
-from dpaudit.evidence.outcomes import FAILURE_PREFIX, Outcomes, join
+from dpaudit.evidence.outcomes import Outcomes, join
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.privacy.claims import ApproxDP, Claim
 from dpaudit.results import Look
+from dpaudit.subjects.callables import Failed
 
 Mode = Literal["sequential", "fixed"]
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 PILOT_SHARE = {"sequential": 0.05, "fixed": 0.1}  # of all labelled draws: before many pairs' bets, before a fixed test
+PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
 ROUND_GROWTH = 0.25  # a round's labelled draws over all those before it
 SMALLEST_ROUND = 16
@@ -246,7 +248,9 @@ class LabelGame:
 
     def _pilot_size(self, pairs: int) -> int:
         share = max(int(PILOT_SHARE[self.mode] * self.planned), 64)
-        size = FIRST_PILOT if self.mode == "sequential" and pairs == 1 else min(share, LARGEST_PILOT)
+        if self.mode == "sequential":  # one pair needs no ranking; the more there are, the more a good one is worth
+            share = min(share, FIRST_PILOT + PILOT_PER_PAIR * (pairs - 1))
+        size = min(share, LARGEST_PILOT)
         return 2 * max(1, min(size, self.planned // 4) // 2)  # even: as many draws of x as of x_prime
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> None:
@@ -268,7 +272,7 @@ class LabelGame:
             self._round += 1
             self._collect({i: side - FIRST_DRAWS for i in inputs}, {i: [] for i in inputs})
         for pair in self.pairs:
-            pair.failure = _common_failure([self._joined(i) for i in pair.inputs])
+            pair.failure = common_failure([self._joined(i) for i in pair.inputs])
         even = self.error_rate / len(self.pairs)
         for pair in self.pairs:
             pair.fit(*self._training(pair), even)
@@ -382,11 +386,14 @@ class LabelGame:
         return totals
 
 
-def _common_failure(sides: Sequence[Outcomes]) -> str:
-    """The kinds of exception, if every outcome on every side is a call that raised; else empty."""
-    kinds: set[str] = set()
+def common_failure(sides: Sequence[Outcomes]) -> str:
+    """The exceptions, if every outcome on every side is a call that raised; else empty."""
+    seen: dict[str, str] = {}
     for outcomes in sides:
-        if outcomes.tokens is None or not all(str(token).startswith(FAILURE_PREFIX) for token in outcomes.tokens):
+        if outcomes.tokens is None:
             return ""
-        kinds |= {str(token).removeprefix(FAILURE_PREFIX) for token in outcomes.tokens}
-    return " or ".join(sorted(kinds))
+        for output in outcomes.raw:
+            if not isinstance(output, Failed):
+                return ""
+            seen.setdefault(output.kind, output.message)
+    return " or ".join(f"{kind}: {message}" if message else kind for kind, message in sorted(seen.items()))

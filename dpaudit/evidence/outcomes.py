@@ -20,7 +20,9 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
+import numbers
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -71,7 +73,7 @@ class Outcomes:
             return self.numbers if self.numbers.shape[1] == columns else np.full((len(self), columns), math.nan)
         result = np.full((len(self), columns), math.nan)
         for row, output in zip(result, self.raw, strict=True):
-            array = _as_array([output])
+            array = _as_array([_plain(output) if np.iscomplexobj(output) else output])
             if array is not None and array.size == columns:
                 row[:] = array.ravel()
         return result
@@ -118,7 +120,9 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
         If there are not `size` outputs.
     """
     array: NDArray[Any] | None
-    if isinstance(outputs, np.ndarray):
+    if isinstance(outputs, np.ma.MaskedArray):
+        array = _unmasked(outputs)
+    elif isinstance(outputs, np.ndarray):
         array = outputs
     else:
         if isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Sequence):
@@ -128,6 +132,8 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
     if length != size or (array is not None and array.ndim == 0):
         shape = f"an array of shape {array.shape}" if array is not None else f"{length} outputs"
         raise SubjectError(f"sample(data, size={size}, rng) must return {size} outputs, batch axis first, got {shape}.")
+    if array is not None and array.dtype.kind in "cmM" and array.ndim > 0:
+        array = _as_real(array)
     if array is not None and array.dtype.kind in "biuf" and array.size > 0 and array.dtype.itemsize <= 8:
         flat = array.reshape(size, -1)  # (draws, columns)
         if array.dtype.kind in "bf" or array.dtype.itemsize < 8 or np.all(np.abs(flat.astype(float)) < LARGEST_EXACT):
@@ -177,8 +183,6 @@ def canonical(value: Any, depth: int = 0) -> str:
         return "{" + ",".join(sorted(canonical(item, inner) for item in value)) + "}"
     if isinstance(value, Sequence):
         return "[" + ",".join(canonical(item, inner) for item in value) + "]"
-    if isinstance(value, complex):
-        return f"{canonical(value.real, inner)}+{canonical(value.imag, inner)}j"
     state = getattr(value, "__dict__", None)
     if dataclasses.is_dataclass(value) or state:
         return f"{type(value).__qualname__}{canonical(state or {}, inner)}"
@@ -188,10 +192,31 @@ def canonical(value: Any, depth: int = 0) -> str:
     return type(value).__qualname__
 
 
+def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+    """A masked array as objects, None where it is masked; as a plain array where nothing is."""
+    if not np.ma.getmaskarray(outputs).any():
+        return np.asarray(outputs.data)
+    plain = np.empty(outputs.shape, dtype=object)
+    plain[...] = outputs.data
+    plain[np.ma.getmaskarray(outputs)] = None
+    return plain
+
+
+def _as_real(array: NDArray[Any]) -> NDArray[Any]:
+    """Complex numbers as pairs of numbers behind the other axes; dates and durations as integers of their unit."""
+    if array.dtype.kind == "c":
+        return np.stack([array.real, array.imag], axis=-1)
+    return array.astype(np.int64)
+
+
 def _plain(value: Any) -> Any:
     """A numpy scalar or array as Python numbers and nested lists: how a numeric batch reads the same output."""
     if isinstance(value, np.ndarray):
-        return value.tolist()
+        return _as_real(value).tolist() if value.dtype.kind in "cmM" else value.tolist()
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return int(value.astype(np.int64))
+    if isinstance(value, complex | np.complexfloating):
+        return [float(value.real), float(value.imag)]
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -256,7 +281,7 @@ def _is_exact(outputs: Sequence[Any]) -> bool:
 def _features(output: Any) -> tuple[float, float, float, float]:
     """Numeric features of one object, in the order of `OBJECT_COLUMNS`; NaN where an object has no such feature."""
     output = _plain(output)
-    if isinstance(output, bool | int | float):
+    if isinstance(output, numbers.Real | Decimal):
         return (_number(output), math.nan, math.nan, math.nan)
     if isinstance(output, str | bytes | Mapping | set | frozenset):
         return (math.nan, float(len(output)), math.nan, math.nan)
@@ -268,9 +293,9 @@ def _features(output: Any) -> tuple[float, float, float, float]:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool | int | float | np.number):
+    if isinstance(value, numbers.Real | Decimal | np.number) and not isinstance(value, complex | np.complexfloating):
         try:
             return float(value)
-        except OverflowError:
-            return math.inf if value > 0 else -math.inf
+        except (OverflowError, ValueError):  # too large a number; a signalling NaN
+            return math.nan if value != value else math.copysign(math.inf, 1 if str(value)[0] != "-" else -1)
     return math.nan

@@ -385,7 +385,8 @@ def _between(low: FloatArray, high: FloatArray) -> FloatArray:
     Of two neighbouring doubles it is the lower one, which the event above it excludes and the one below it too.
     """
     largest = np.finfo(float).max
-    above_low = np.minimum(low + np.abs(low) + 1.0, largest)
-    below_high = np.maximum(high - np.abs(high) - 1.0, -largest)
+    with np.errstate(invalid="ignore"):  # infinite ends are replaced below
+        above_low = np.minimum(low + np.abs(low) + 1.0, largest)
+        below_high = np.maximum(high - np.abs(high) - 1.0, -largest)
     low_side = np.where(np.isfinite(high), low, above_low)
     return np.where(np.isfinite(low), low_side, np.where(np.isfinite(high), below_high, 0.0))

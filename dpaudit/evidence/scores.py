@@ -22,6 +22,7 @@ from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.privacy.claims import FloatArray
 
 LARGEST_LOG_RATIO = 12.0
+RATIO_DECIMALS = 9
 SINGLES = 8  # outputs on which a log density is tried alone
 
 
@@ -77,7 +78,7 @@ class Histogram:
             "kind": "histogram",
             "columns": list(self.columns),
             "edges": [[float(edge).hex() for edge in edges] for edges in self.edges],
-            "values": [[round(float(value), 6) for value in values] for values in self.values],
+            "values": [[float(value).hex() for value in values] for values in self.values],
             "width": self.width,
         }
 
@@ -105,8 +106,8 @@ class Table:
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": "table",
-            "values": {key: round(value, 6) for key, value in self.values.items()},
-            "shared": round(self.shared, 6),
+            "values": {key: float(value).hex() for key, value in self.values.items()},
+            "shared": float(self.shared).hex(),
         }
 
     def describe(self) -> str:
@@ -141,7 +142,12 @@ LogDensity = Callable[[Any, Any], NDArray[np.float64] | None]
 
 @dataclasses.dataclass(frozen=True)
 class LogRatio:
-    """The mechanism's own log density on x minus that on x_prime."""
+    """The mechanism's own log density on x minus that on x_prime, to `RATIO_DECIMALS` decimals.
+
+    The rounding keeps the last bits out: where the exact ratio is constant, the computed one varies by rounding, and
+    that depends on which doubles an input can give. What doubles leak is a question of its own, not one that a witness
+    for the law on the real line should answer by accident.
+    """
 
     log_density: LogDensity
     x: Any
@@ -156,7 +162,7 @@ class LogRatio:
         first, second = (self._one_side(data, outputs) for data in (self.x, self.x_prime))
         with np.errstate(invalid="ignore"):  # impossible on both sides: says nothing
             ratio = np.clip(first - second, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
-        return np.where(known, ratio, math.nan)
+        return np.where(known, np.round(ratio, RATIO_DECIMALS), math.nan)
 
     def _one_side(self, data: Any, outputs: NDArray[Any]) -> FloatArray:
         """The log densities of a batch; where the call fails, those of its outputs one by one, NaN where that fails.
@@ -204,10 +210,11 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
         return Coordinate(int(record["column"]), int(record["columns"]))
     if kind == "histogram":
         edges = tuple(np.array([float.fromhex(edge) for edge in row]) for row in record["edges"])
-        values = tuple(np.array(row, dtype=float) for row in record["values"])
+        values = tuple(np.array([float.fromhex(value) for value in row]) for row in record["values"])
         return Histogram(tuple(record["columns"]), edges, values, int(record["width"]))
     if kind == "table":
-        return Table(dict(record["values"]), float(record["shared"]))
+        values_of = {key: float.fromhex(value) for key, value in record["values"].items()}
+        return Table(values_of, float.fromhex(record["shared"]))
     if kind == "linear":
         rows = (np.array([float.fromhex(value) for value in record[name]]) for name in ("weights", "low", "high"))
         return Linear(*rows)

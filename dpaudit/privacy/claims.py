@@ -605,7 +605,13 @@ class MetricDP(Claim):
 
     def _distance(self, u: Any, v: Any) -> float:
         name = f"metric({short_form(u)}, {short_form(v)})"
-        return number(name, self.metric(u, v), "a budget in [0, inf] nats", _is_budget)
+        try:
+            distance = self.metric(u, v)
+        except UsageError:
+            raise
+        except Exception as error:
+            raise UsageError(f"{name} must be a budget in nats, got {error!r}.") from error
+        return number(name, distance, "a budget in [0, inf] nats", _is_budget)
 
 
 def gaussian_profile(mu: FloatArray, epsilon: float) -> FloatArray:

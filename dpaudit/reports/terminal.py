@@ -5,14 +5,18 @@ Everything is a rich renderable built from plain text: names from the subject ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 from rich import box
-from rich.console import Group
+from rich.console import Console, Group
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
 from dpaudit.errors import UsageError
+from dpaudit.evidence.label_game import Progress
 from dpaudit.reports import wording
 from dpaudit.reports.wording import clean, number_text
 from dpaudit.results import AuditResult, Finding, Verdict
@@ -82,7 +86,7 @@ def finding_table(result: AuditResult, limit: int = 10) -> Group:
     return Group(table, Text(f" and {wording.plural(rest, 'more pair')}", "dim")) if rest > 0 else Group(table)
 
 
-def violation_text(result: AuditResult, path: str = "audit.json") -> Text:
+def violation_text(result: AuditResult, path: str = "audit.json", replay: str | None = None) -> Text:
     """What a failed audit says: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
 
     Lines are at most 80 characters, but for the command where names are long: print with `soft_wrap=True`, so that rich
@@ -92,6 +96,8 @@ def violation_text(result: AuditResult, path: str = "audit.json") -> Text:
     ----------
     path : str
         Where the result is saved, for the line that replays it.
+    replay : str, optional
+        What to say in the place of that line.
 
     Raises
     ------
@@ -107,7 +113,7 @@ def violation_text(result: AuditResult, path: str = "audit.json") -> Text:
         text.append(f"\n  {name:<7}  ", "dim")
         text.append(_hanging(value))
     text.append("\n  replay   ", "dim")
-    command = wording.replay_line(finding, path)
+    command = replay if replay is not None else wording.replay_line(finding, path)
     if len(command) > 68:
         command = command.replace(" --pair ", " \\\n             --pair ", 1)
     text.append(command, "bold")
@@ -153,6 +159,28 @@ def _hanging(value: str, width: int = 68) -> str:
                 line = f"{line} {word}" if line else word
         lines.append(line)
     return ("\n" + " " * 11).join(lines)
+
+
+@contextlib.contextmanager
+def live_progress(label: str = "", *, quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
+    """A line on stderr that shows where an audit stands, as its `on_progress`; None if stderr is not a terminal."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (BarColumn(bar_width=8), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    prefix = f"{label}: " if label else ""
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(prefix + "first draws", total=None)
+
+        def show(state: Progress) -> None:
+            draws = f"{short_count(state.draws)}/{short_count(state.planned)} draws"
+            found = f"{state.violated} violated, ratio {wording.number_text(float(state.largest_ratio), 3)}"
+            pairs = wording.plural(state.pairs, "pair")
+            text = f"{prefix}{draws}, {short_count(state.runs)} runs, {pairs}, {found}"
+            bar.update(task, completed=state.draws, total=state.planned, description=text)
+
+        yield show
 
 
 def short_count(count: int) -> str:

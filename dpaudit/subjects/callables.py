@@ -83,7 +83,8 @@ class Subject:
             try:
                 return self._call(data, size, rng)
             except (Exception, SystemExit) as error:
-                raise CallError(self.name, size, error) from error
+                raised = f"{type(error).__qualname__}: {error}".removesuffix(": ").removesuffix(".")
+                raise CallError(self.name, size, raised) from error
         outputs: list[Any] = []
         for _ in range(size):
             try:
@@ -146,12 +147,11 @@ class Subject:
 
 
 class CallError(SubjectError):
-    """A vectorised call that raised: the subject, the size it was asked for and the exception."""
+    """A vectorised call that raised: the subject, the size it was asked for, the exception's type and text."""
 
-    def __init__(self, name: str, size: int, error: BaseException) -> None:
+    def __init__(self, name: str, size: int, error: str) -> None:
         self.subject_name, self.size, self.error = name, size, error
-        raised = f"{type(error).__qualname__}: {error}".removesuffix(": ").removesuffix(".")
-        super().__init__(f"{name}: a call for {size} outputs must return them, got {raised}.")
+        super().__init__(f"{name}: a call for {size} outputs must return them, got {error}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (CallError, (self.subject_name, self.size, self.error))

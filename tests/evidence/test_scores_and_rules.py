@@ -1,0 +1,341 @@
+"""Scores and rules: what they count, what they are read back as, and that they see one output at a time."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit.evidence.outcomes import Outcomes, Reading, read_outputs
+from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, RuleSet, best_rule, fit_rules, rule_from_dict
+from dpaudit.evidence.scores import (
+    Coordinate,
+    Histogram,
+    Linear,
+    LogRatio,
+    Table,
+    bin_of,
+    fit_histogram,
+    fit_linear,
+    fit_table,
+    histogram_edges,
+    score_from_dict,
+    shrunk_log_ratio,
+)
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=100)
+anything = st.one_of(st.floats(-3.0, 3.0), st.sampled_from([0.0, 1.0, math.inf, -math.inf, math.nan]))
+thresholds = st.one_of(st.floats(-2.0, 2.0), st.sampled_from([math.inf, -math.inf]))
+
+
+def outcomes(values):
+    return Outcomes(np.array(values, dtype=float).reshape(len(values), -1))
+
+
+def normal_density(data, outputs):
+    return -0.5 * (np.asarray(outputs, dtype=float) - data) ** 2
+
+
+@st.composite
+def rules(draw):
+    low, high = sorted((draw(thresholds), draw(thresholds)))
+    return Rule(Coordinate(0, 1), low, high, draw(st.sampled_from([1, -1])), Reading(1), draw(st.sampled_from([-1, 0, 1])))
+
+
+# --- rules ---
+
+
+@FIXED
+@given(rules(), st.lists(anything, max_size=40))
+def test_a_rule_counts_what_it_guesses(rule, values):
+    guesses = rule.guess(outcomes(values)).tolist() if values else []
+    expected = [guesses.count(0), guesses.count(1), guesses.count(ABSTAIN)]
+    assert rule.count(Outcomes(np.array(values, dtype=float).reshape(-1, 1))).tolist() == expected
+
+
+@FIXED
+@given(rules())
+def test_a_rule_never_has_more_guessing_events_than_its_sides(rule):
+    # points on both sides of every threshold, both ends of the line, and NaN
+    points = [math.nan, -1e9, 1e9, 0.0]
+    points += [t + step for t in (rule.low, rule.high) if math.isfinite(t) for step in (-1e-6, 0.0, 1e-6)]
+    assert len(set(rule.guess(outcomes(points)).tolist()) - {ABSTAIN}) <= rule.sides
+    if rule.low < math.inf and rule.high > -math.inf:  # and no fewer: the cost of delta is not paid for nothing
+        assert len(set(rule.guess(outcomes(points)).tolist()) - {ABSTAIN}) == rule.sides
+
+
+@FIXED
+@given(st.lists(rules(), min_size=1, max_size=5), st.lists(anything, max_size=20))
+def test_rules_that_are_counted_together_have_the_counts_they_have_alone(several, values):
+    batch = Outcomes(np.array(values, dtype=float).reshape(-1, 1))
+    together = RuleSet(tuple(several))
+    assert together.count(batch).tolist() == [rule.count(batch).tolist() for rule in several]
+    assert together.zeros().tolist() == together.count(batch.rows(slice(0, 0))).tolist()
+
+
+@FIXED
+@given(rules(), st.lists(anything, min_size=1, max_size=20))
+def test_a_rule_is_read_back_as_it_was_written(rule, values):
+    back = rule_from_dict(rule.to_dict(), None, 0, 1)
+    assert back == rule
+    assert back.guess(outcomes(values)).tolist() == rule.guess(outcomes(values)).tolist()
+
+
+def test_a_rule_says_where_it_guesses_what():
+    rule = Rule(Coordinate(0, 1), -1.0, 2.0, -1, Reading(1), 1)
+    sentence = rule.describe("A", "B")
+    assert "guess B where it is above 2" in sentence
+    assert "guess A where it is below -1" in sentence
+    assert "guess A where it is NaN" in sentence
+    assert rule.guess(outcomes([3.0, -2.0, math.nan])).tolist() == [0, 1, 1]  # B is x_prime, label 0
+
+
+# --- the fit ---
+
+
+SAMPLES = {
+    "continuous": (np.random.default_rng(1).normal(size=60), np.random.default_rng(2).normal(size=60) + 1.0),
+    "two values": (np.array([0.0, 1.0] * 10 + [0.0] * 20), np.array([0.0, 1.0] * 10 + [1.0] * 20)),
+    "one value": (np.zeros(20), np.zeros(20)),
+    "neighbouring doubles": (np.full(20, 1.0), np.full(20, np.nextafter(1.0, 2.0))),
+    "neighbours and others": (np.array([0.5, 1.0] * 10), np.array([np.nextafter(1.0, 2.0), 3.0] * 10)),
+    "infinity and a negative": (np.full(20, math.inf), np.full(20, -5.0)),
+    "both infinities": (np.array([math.inf, 0.0] * 10), np.array([-math.inf, 0.0] * 10)),
+    "only infinities": (np.full(20, math.inf), np.full(20, -math.inf)),
+    "minus infinity and a value": (np.full(20, -math.inf), np.full(20, 7.0)),
+    "NaN on one side": (np.array([math.nan, 0.0] * 10), np.array([1.0, 0.0] * 10)),
+    "only NaN": (np.full(20, math.nan), np.full(20, math.nan)),
+    "NaN against a value": (np.full(20, math.nan), np.full(20, 2.0)),
+    "large and small": (np.array([1e308, -1e308] * 10), np.array([1e-308, 1.0] * 10)),
+}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("sequential", [True, False])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_rates_of_a_fitted_rule_are_those_of_its_guesses(name, sequential):
+    first, second = (outcomes(values) for values in SAMPLES[name])
+    for fitted in fit_rules(first, second, Objective(0.5, 0.0, 1_000, 0.05, sequential)):
+        if isinstance(fitted.rule.score, Histogram | Table):  # they get their thresholds from every second draw
+            halves = first.rows(slice(1, None, 2)), second.rows(slice(1, None, 2))
+        else:
+            halves = first, second
+        of_x, of_x_prime = (fitted.rule.count(part) / len(part) for part in halves)
+        assert fitted.correct == pytest.approx(0.5 * (of_x[1] + of_x_prime[0]), abs=1e-12)
+        assert fitted.wrong == pytest.approx(0.5 * (of_x[0] + of_x_prime[1]), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "neighbouring doubles",
+        "infinity and a negative",
+        "only infinities",
+        "minus infinity and a value",
+        "NaN against a value",
+    ],
+)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_samples_that_never_meet_are_told_apart(name, swapped):
+    first, second = (outcomes(values) for values in (SAMPLES[name][::-1] if swapped else SAMPLES[name]))
+    objective = Objective(0.5, 0.0, 1_000, 0.05, True)
+    fitted = fit_rules(first, second, objective)
+    rule = fitted[best_rule(fitted, objective)[0]].rule
+    right = rule.count(first)[1] + rule.count(second)[0]
+    assert rule.count(first)[0] + rule.count(second)[1] == 0
+    assert right >= 20  # at least one of the two sides in full
+
+
+def test_best_rule_is_the_one_of_largest_merit():
+    objective = Objective(0.5, 0.0, 1_000, 0.05, True)
+    fitted = fit_rules(*(outcomes(values) for values in SAMPLES["continuous"]), objective)
+    position, merit = best_rule(fitted, objective)
+    merits = [best_rule([rule], objective)[1] for rule in fitted]
+    assert merit == max(merits) and merits[position] == merit
+
+
+def test_outputs_of_different_forms_on_the_two_sides_are_compared_as_objects():
+    first, second = read_outputs([(1.0, 2.0)] * 20, 20), read_outputs([(1.0, 2.0, 3.0)] * 20, 20)
+    objective = Objective(0.5, 0.0, 1_000, 0.05, True)
+    fitted = fit_rules(first, second, objective)
+    rule = fitted[best_rule(fitted, objective)[0]].rule
+    assert rule.reading == Reading(0)
+    assert rule.count(first)[1] + rule.count(second)[0] >= 20
+
+
+# --- scores see one output at a time, and are data ---
+
+
+def batch_of(columns, size, seed=3):
+    return Outcomes(np.random.default_rng(seed).integers(0, 3, size=(size, columns)).astype(float))
+
+
+def fitted_scores():
+    first, second = batch_of(2, 80, 4), batch_of(2, 80, 5)
+    wide_first, wide_second = batch_of(20, 200, 6), batch_of(20, 200, 7)
+    return {
+        "coordinate": (Coordinate(1, 2), first),
+        "histogram": (fit_histogram(first, second, (0, 1), 4), first),
+        "table": (fit_table(first, second, 100), first),
+        "linear": (fit_linear(first, second), first),
+        "wide linear": (fit_linear(wide_first, wide_second), wide_first),
+        "log ratio": (LogRatio(lambda d, o: normal_density(d, o).sum(axis=1), 0.0, 1.0, (2,)), first),
+    }
+
+
+@pytest.mark.parametrize("name", fitted_scores())
+def test_the_score_of_an_output_does_not_depend_on_its_batch(name):
+    score, batch = fitted_scores()[name]
+    whole = score(batch).tolist()
+    for size in (1, 3, 7):  # a product of matrices may add in another order in another batch: same bits are asked for
+        parts = [score(batch.rows(slice(k, k + size))).tolist() for k in range(0, len(batch), size)]
+        assert [value for part in parts for value in part] == whole
+
+
+@pytest.mark.parametrize("name", fitted_scores())
+def test_a_score_is_read_back_as_it_was_written(name):
+    score, batch = fitted_scores()[name]
+    back = score_from_dict(score.to_dict(), getattr(score, "log_density", None), 0.0, 1.0)
+    # log ratios of tables and histograms are written with 6 decimals, and a histogram adds two
+    assert back(batch) == pytest.approx(score(batch), abs=2 * 0.5e-6 + 1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in fitted_scores() if name != "log ratio"])
+def test_a_score_survives_the_way_to_a_worker(name):
+    score, batch = fitted_scores()[name]
+    assert pickle.loads(pickle.dumps(score))(batch).tolist() == score(batch).tolist()
+
+
+def test_an_unknown_score_is_refused():
+    with pytest.raises(ValueError, match="score must be of a known kind, got 'oracle'"):
+        score_from_dict({"kind": "oracle"}, None, 0, 1)
+    with pytest.raises(ValueError, match="got 'log_ratio'"):  # the subject has no log density
+        score_from_dict({"kind": "log_ratio", "shape": [], "is_integer": False}, None, 0, 1)
+
+
+# --- log densities ---
+
+
+def ratio_of(log_density, **kwargs):
+    return LogRatio(log_density, 0.0, 1.0, **kwargs)
+
+
+def test_the_log_ratio_is_the_difference_of_log_densities():
+    values = np.array([-1.0, 0.0, 0.5, 2.0])
+    # N(0, 1) against N(1, 1): log ratio 1/2 - y
+    assert ratio_of(normal_density)(outcomes(values)) == pytest.approx(0.5 - values, abs=1e-12)
+
+
+def test_a_log_density_that_fails_on_one_output_says_nothing_of_that_one_alone():
+    # a subject's log density gives None where it raises, and it raises for the whole batch
+    def density(data, outputs):
+        return None if np.any(outputs > 2.3) else normal_density(data, outputs)
+
+    scores = ratio_of(density)(outcomes([0.0, 3.0, 1.0]))
+    assert np.isnan(scores).tolist() == [False, True, False]
+    assert scores[[0, 2]] == pytest.approx([0.5, -0.5])
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda data, outputs: normal_density(data, outputs) - (data + 1.0) * np.mean(outputs),
+        lambda data, outputs: normal_density(data, outputs) / (len(outputs) + data),
+        lambda data, outputs: np.arange(len(outputs)) * data,
+        lambda data, outputs: np.random.default_rng().normal(size=len(outputs)),
+    ],
+    ids=["mean of the batch", "size of the batch", "position in the batch", "noise"],
+)
+def test_a_log_density_that_looks_at_its_batch_is_not_a_witness(density):
+    rng = np.random.default_rng(8)
+    first, second = outcomes(rng.normal(size=30)), outcomes(rng.normal(size=30) + 1.0)
+    fitted = fit_rules(first, second, Objective(0.5, 0.0, 1_000, 0.05, True), ratio_of(density))
+    assert not any(isinstance(rule.rule.score, LogRatio) for rule in fitted)
+
+
+def test_a_log_density_by_outputs_is_a_witness():
+    rng = np.random.default_rng(8)
+    first, second = outcomes(rng.normal(size=30)), outcomes(rng.normal(size=30) + 1.0)
+    fitted = fit_rules(first, second, Objective(0.5, 0.0, 1_000, 0.05, True), ratio_of(normal_density))
+    assert any(isinstance(rule.rule.score, LogRatio) for rule in fitted)  # the control of the test above
+
+
+def test_an_output_impossible_on_one_side_has_the_largest_ratio_and_on_both_none():
+    densities = {0.0: np.array([0.0, -math.inf, -math.inf]), 1.0: np.array([-math.inf, 0.0, -math.inf])}
+    scores = ratio_of(lambda data, outputs: densities[data][np.asarray(outputs, dtype=int)])(outcomes([0, 1, 2]))
+    assert scores[:2].tolist() == [12.0, -12.0] and math.isnan(scores[2])
+
+
+def test_a_log_density_of_integers_is_asked_for_integers():
+    asked = []
+
+    def density(data, outputs):
+        asked.append(outputs.dtype.kind)
+        return np.zeros(len(outputs))
+
+    scores = ratio_of(density, is_integer=True)(outcomes([1.0, math.nan, math.inf]))
+    assert set(asked) == {"i"}
+    assert np.isnan(scores).tolist() == [False, True, True]
+
+
+# --- bins, tables, discriminants ---
+
+
+@FIXED
+@given(st.lists(anything, max_size=20), st.lists(st.floats(-3.0, 3.0), max_size=5, unique=True))
+def test_the_bin_of_a_value_is_the_number_of_edges_at_most_it(values, edges):
+    edges = sorted(edges)
+    expected = [len(edges) + 1 if math.isnan(v) else sum(edge <= v for edge in edges) for v in values]
+    assert bin_of(np.array(values, dtype=float), np.array(edges)).tolist() == expected
+
+
+@pytest.mark.parametrize("atom", [0.0, -0.0, 1.5, math.inf, -math.inf, 1e308])
+def test_a_frequent_value_has_a_bin_of_its_own(atom):
+    sample = np.concatenate([np.full(40, atom), np.linspace(-3.0, 3.0, 60)])
+    edges = histogram_edges(sample, 10)
+    others = np.array([np.nextafter(atom, math.inf), np.nextafter(atom, -math.inf), 0.25, -2.0])
+    others = others[(others != atom)]
+    assert np.all(np.diff(edges) > 0.0)
+    assert bin_of(np.array([atom]), edges)[0] not in bin_of(others, edges).tolist()
+
+
+def test_shrunk_log_ratios_are_those_of_shares_with_a_pseudo_count():
+    first, second = np.array([9.0, 0.0, 1.0]), np.array([1.0, 4.0, 0.0])
+    expected = [math.log((a + 1.0) / 11.0) - math.log((b + 1.0) / 6.0) for a, b in zip(first, second, strict=True)]
+    assert shrunk_log_ratio(first, second) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_table_pools_what_it_saw_once():
+    first, second = read_outputs(["a", "a", "b", "c"], 4), read_outputs(["a", "d", "d", "e"], 4)
+    table = fit_table(first, second, 10)
+    assert set(table.values) == {"'a'", "'d'"}  # seen at least twice
+    # counts (2, 1), (0, 2), and once seen: b and c under x, e under x_prime: (2, 1); each plus one, over sum plus one
+    assert table.values["'a'"] == pytest.approx(math.log(3 / 5) - math.log(2 / 5))
+    assert table.shared == pytest.approx(math.log(3 / 5) - math.log(2 / 5))
+    assert table(read_outputs(["d", "new"], 2)).tolist() == [table.values["'d'"], table.shared]
+
+
+def test_a_table_larger_than_allowed_or_without_a_repetition_is_not_made():
+    once = read_outputs(["a", "b"], 2), read_outputs(["c", "d"], 2)
+    twice = read_outputs(["a", "b"], 2), read_outputs(["a", "b"], 2)
+    assert fit_table(*once, 10) is None
+    assert fit_table(*twice, 1) is None
+    assert fit_table(*twice, 2) is not None
+
+
+def test_a_discriminant_points_from_x_prime_to_x():
+    rng = np.random.default_rng(9)
+    second = Outcomes(rng.normal(size=(200, 2)))
+    first = Outcomes(second.numbers + np.array([1.0, 0.0]))  # the means differ by exactly (1, 0)
+    linear = fit_linear(first, second)
+    # the weights are the inverse covariance times that: the second one is the sample correlation, about 0.07 at 200
+    assert isinstance(linear, Linear) and linear.weights[0] > 3 * abs(linear.weights[1])
+    assert linear(first).mean() > linear(second).mean()
+
+
+def test_no_discriminant_is_made_of_constants_or_of_numbers_that_are_not_finite():
+    constant = outcomes([[1.0, 2.0]] * 10)
+    assert fit_linear(constant, constant) is None
+    assert fit_linear(outcomes([[1.0, math.inf]] * 10), outcomes([[1.0, 0.0]] * 10)) is None

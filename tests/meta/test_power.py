@@ -1,0 +1,79 @@
+"""Each planted fault is found within a stated number of draws, for every one of 20 seeds.
+
+The stated numbers are twice the most that any of the 20 seeds took when they were measured (labelled draws of the pair
+that took longest, all pairs of a twin to be found), rounded up: an engine that needs twice the draws fails here. They
+are a property of these seeds, which are fixed, so there is no false-positive rate to state; `rates.py` holds the
+auditor to its error rate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dpaudit
+from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
+from mechanisms.faulty.gaussian import GaussianTooLittleNoise
+from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
+from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
+from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from mechanisms.laplace import Laplace
+
+SEEDS = range(20)
+ONE_GOOD_OUTCOME = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
+TWO_POINTS = [[0.0, 0.5], [0.5, 0.0]]
+
+# (mechanism, labelled draws a pair within which every seed finds it)
+FAULTS = [
+    (LaplaceTooLittleNoise(1.0), 31_000),
+    (LaplaceForgetsACoordinate(1.0, (1.0, 1.0)), 2_200),
+    (GaussianTooLittleNoise(dpaudit.ApproxDP(1.0, 0.01)), 150_000),
+    (GaussianTooLittleNoise(dpaudit.GaussianDP(1.0)), 48_000),
+    (GaussianTooLittleNoise(dpaudit.ZeroConcentratedDP(0.5)), 48_000),
+    (GeometricTooLittleNoise(1.0), 13_000),
+    (GeometricCountsZeroTwice(1.0), 2_200),
+    (RandomisedResponseWrongNormaliser(1.0, 4), 1_100),
+    (ExponentialWithoutTheTwo(ONE_GOOD_OUTCOME, metric=1.0), 8_000),
+    (DxLaplaceTooLittleNoise([0.0, 1.0], TWO_POINTS, rule="single"), 60_000),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "labelled"), FAULTS, ids=[f"{type(m).__name__}-{m.claim}" for m, _ in FAULTS]
+)
+def test_every_seed_finds_the_planted_fault_within_the_stated_draws(mechanism: Any, labelled: int) -> None:
+    for seed in SEEDS:
+        result = dpaudit.audit(mechanism, samples=labelled // 2, seed=seed)
+        assert result.verdict == "violated", (mechanism.fault, seed)
+
+
+def test_the_sound_mechanism_is_not_found_by_the_same_audit() -> None:
+    # The control: at the size that finds the twin, the sound one is called violated in at most 5% of seeds; here in
+    # none of five fixed ones (chance of any under the promise: below 0.23; measured far below, see rates.py).
+    results = [dpaudit.audit(Laplace(1.0), samples=15_500, seed=seed) for seed in range(5)]
+    assert [result.verdict for result in results] == ["not_refuted"] * 5
+
+
+@pytest.mark.slow
+def test_fixed_audits_of_a_laplace_at_its_budget_reach_a_bound_of_0_98_in_the_median() -> None:
+    # The best fixed test that knows the events reaches 0.990 at this size (binomial quantiles).
+    bounds = sorted(
+        dpaudit.audit(_release(1.0), "eps=1", [(0.0, 1.0)], samples=100_000, mode="fixed", seed=seed).epsilon_lower
+        for seed in SEEDS
+    )
+    assert 0.5 * (bounds[9] + bounds[10]) >= 0.98
+
+
+@pytest.mark.slow
+def test_sequential_audits_stop_within_150_draws_a_side_in_the_median_where_the_loss_is_twice_the_claim() -> None:
+    draws = sorted(
+        dpaudit.audit(_release(2.0), "eps=1", [(0.0, 1.0)], seed=seed).findings[0].samples / 2 for seed in SEEDS
+    )
+    assert 0.5 * (draws[9] + draws[10]) <= 150
+
+
+def _release(epsilon: float) -> Any:
+    return lambda data, size, rng: data + rng.laplace(scale=1.0 / epsilon, size=size)
