@@ -279,8 +279,7 @@ def _finding(
         "samples": samples,
     }
     if game.is_broken:
-        kind = game.failure
-        message = f"{subject_name} must return outputs, got {kind} from every call, on both inputs of the pair."
+        message = f"{subject_name} must return outputs, got {game.failure}, on both inputs of the pair."
         return Finding(**common, verdict="error", message=message)
     power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
     verdict = _verdict(game, power, inconclusive_factor)

@@ -102,7 +102,7 @@ def replay(
     ones = int(stream(root, REPLAY_COINS).binomial(draws, 0.5))
     failure = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones))
     if failure:
-        raise SubjectError(f"{subject.name} must return outputs, got {failure} from every call of the replay.")
+        raise SubjectError(f"{subject.name} must return outputs, got {failure}. Are these the inputs of the audit?")
     game.update()
     correct, wrong, abstained = game.counts
     return Replay(

@@ -387,7 +387,7 @@ class LabelGame:
 
 
 def common_failure(sides: Sequence[Outcomes]) -> str:
-    """The exceptions, if every outcome on every side is a call that raised; else empty."""
+    """The kinds of exception and the text of one, if every outcome on every side is a call that raised; else empty."""
     seen: dict[str, str] = {}
     for outcomes in sides:
         if outcomes.tokens is None:
@@ -396,4 +396,5 @@ def common_failure(sides: Sequence[Outcomes]) -> str:
             if not isinstance(output, Failed):
                 return ""
             seen.setdefault(output.kind, output.message)
-    return " or ".join(f"{kind}: {message}" if message else kind for kind, message in sorted(seen.items()))
+    message = next((text for _, text in sorted(seen.items()) if text), "")
+    return f"{' or '.join(sorted(seen))} from every call" + (f" ({message.removesuffix('.')})" if message else "")

@@ -73,7 +73,9 @@ class Outcomes:
             return self.numbers if self.numbers.shape[1] == columns else np.full((len(self), columns), math.nan)
         result = np.full((len(self), columns), math.nan)
         for row, output in zip(result, self.raw, strict=True):
-            array = _as_array([_plain(output) if np.iscomplexobj(output) else output])
+            if isinstance(output, np.ndarray) and output.dtype.kind in "cmM":
+                output = _as_real(output)
+            array = _as_array([_plain(output) if isinstance(output, complex | np.complexfloating) else output])
             if array is not None and array.size == columns:
                 row[:] = array.ravel()
         return result
@@ -165,14 +167,14 @@ def canonical(value: Any, depth: int = 0) -> str:
     if depth > DEEPEST:
         return type(value).__qualname__
     value = _plain(value)
-    if isinstance(value, enum.Enum):
-        return f"{type(value).__qualname__}.{value.name}"
-    if isinstance(value, type):
-        return value.__qualname__
     if isinstance(value, bool | int | float | np.floating):
         return _number_token(value)
     if value is None or isinstance(value, str | bytes):
         return repr(value)
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__qualname__}.{value.name}"
+    if isinstance(value, type):
+        return value.__qualname__
     if isinstance(value, Failed):
         return f"{FAILURE_PREFIX}{value.kind}"
     inner = depth + 1
@@ -184,6 +186,8 @@ def canonical(value: Any, depth: int = 0) -> str:
     if isinstance(value, Sequence):
         return "[" + ",".join(canonical(item, inner) for item in value) + "]"
     state = getattr(value, "__dict__", None)
+    if dataclasses.is_dataclass(value):
+        state = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
     if dataclasses.is_dataclass(value) or state:
         return f"{type(value).__qualname__}{canonical(state or {}, inner)}"
     text = repr(value)
@@ -272,7 +276,11 @@ def _is_exact(outputs: Sequence[Any]) -> bool:
     if all(type(output) is float for output in outputs):
         return True
     for output in outputs:
-        for value in output.ravel().tolist() if isinstance(output, np.ndarray) else np.atleast_1d(output).tolist():
+        if isinstance(output, np.ndarray):
+            values = output.ravel().tolist()
+        else:
+            values = [_plain(item) for item in output] if isinstance(output, list | tuple) else [_plain(output)]
+        for value in values:
             if not isinstance(value, bool | int | float) or (isinstance(value, int) and abs(value) >= LARGEST_EXACT):
                 return False
     return True

@@ -229,6 +229,8 @@ class RenyiGame:
         cells = Cells(self.epochs[-1].cells.score, np.zeros(1), Reading(1))
         counts = rng.multinomial(self.draws, np.concatenate([p, q]) / 2.0, size=SIMULATIONS).reshape(-1, 2, 3)
         bound = self._bound(self.claim.value, order)
+        if not math.isfinite(bound):
+            return False
         epoch = Epoch(cells, g, (order, order), counts.transpose(1, 2, 0)[::-1])  # counts: (2, cells, simulations)
         logs = np.concatenate([epoch.log_factors(direction, bound, self._fraction) for direction in (0, 1)])
         total = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
@@ -242,8 +244,10 @@ class RenyiGame:
         def exceeds(loss: float) -> bool:
             share = event_mass * np.array([special.expit(loss), special.expit(-loss)])
             for order in self.claim.orders:
-                inside = float(np.sum(share**order * share[::-1] ** (1.0 - order)))
-                if math.log(inside + 1.0 - event_mass) / (order - 1.0) > self._epsilon(self.claim.value, order):
+                logs = order * np.log(share) + (1.0 - order) * np.log(share[::-1])
+                outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
+                moment = float(np.logaddexp.reduce([*logs.tolist(), outside]))
+                if moment / (order - 1.0) > self._epsilon(self.claim.value, order):
                     return True
             return False
 
@@ -265,7 +269,13 @@ class RenyiGame:
             for g in [np.exp(np.clip(log_ratio, -cap, cap))]
             for order in self.claim.orders
         ]
-        return max(bets, key=lambda bet: bet[0])
+        best = max(bets, key=lambda bet: bet[0])
+        if best[0] > 0.0:
+            return best
+        # Nothing looks worth a bet: keep the smallest one that does not overflow, for the bound at smaller parameters.
+        least = min(self.claim.orders)
+        cap = min(CAPS[0], LARGEST_EXPONENT / least)
+        return best[0], least, np.exp(np.clip(log_ratio, -cap, cap))
 
     def _growth(self, g: FloatArray, order: float, p: FloatArray, q: FloatArray) -> float:
         """Expected log wealth per draw at the best fraction, against the budget, if the laws on the cells were p, q."""

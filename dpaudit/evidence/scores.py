@@ -123,7 +123,8 @@ class Linear:
     high: FloatArray
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
-        return np.asarray(np.clip(outcomes.numbers, self.low, self.high) @ self.weights)
+        # Not `@`: a matrix product rounds a row differently in different batches, and a rule may cut in between.
+        return np.asarray((np.clip(outcomes.numbers, self.low, self.high) * self.weights).sum(axis=1))
 
     def to_dict(self) -> dict[str, Any]:
         return {

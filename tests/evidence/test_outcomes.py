@@ -226,7 +226,11 @@ def test_different_values_have_different_tokens(first, second):
     assert canonical(first) != canonical(second)
 
 
-@pytest.mark.parametrize("value", [Plain(), [Plain()], {"a": Plain()}, lambda: None, print, Plain], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    [Plain(), [Plain()], {"a": Plain()}, lambda: None, print, Plain],
+    ids=["object", "list", "dictionary", "function", "builtin", "class"],
+)
 def test_no_token_holds_an_address(value):
     assert "0x" not in canonical(value)
 

@@ -1,0 +1,323 @@
+"""The label game over many pairs: what is drawn, who reads it, which levels are fixed when, and what is kept.
+
+Every draw here is handed out by the test, so that what the game asks for and counts can be compared with what it was
+given. Nothing is left to chance but the seeds of the coins, which are fixed: no assertion is statistical.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit.evidence import label_game
+from dpaudit.evidence.label_game import LabelGame, TaskResult
+from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.subjects.callables import Failed
+
+
+class Deck:
+    """Outputs by (input, round, chunk), and a record of every task and of what was handed out."""
+
+    def __init__(self, outputs):
+        self.outputs, self.tasks, self.handed = outputs, [], {}
+
+    def __call__(self, tasks):
+        return [self._carry_out(task) for task in tasks]
+
+    def _carry_out(self, task):
+        rng = np.random.default_rng([task.input, task.round, task.chunk])
+        batch = self.outputs(task.input, task.size, rng)
+        self.tasks.append(task)
+        self.handed.setdefault((task.input, task.round), []).extend(batch)
+        outcomes = read_outputs(batch, task.size)
+        counts = tuple(request.statistic.count(outcomes.rows(slice(0, request.quota))) for request in task.requests)
+        return TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None)
+
+    def drawn(self, i, round_):
+        return len(self.handed.get((i, round_), []))
+
+    @property
+    def rounds(self):
+        return sorted({task.round for task in self.tasks})
+
+
+class Coins:
+    """Fair coins by (round, pair), as in an audit, with a record of the labels; or a coin that is told what to show."""
+
+    def __init__(self, ones=None):
+        self.ones, self.quotas = ones, {}
+
+    def __call__(self, round_, pair):
+        rng = np.random.default_rng([round_, pair, 99])
+
+        class Coin:
+            def binomial(_, n, p):
+                assert p == 0.5
+                ones = int(rng.binomial(n, p)) if self.ones is None else self.ones(n)
+                self.quotas[round_, pair] = (ones, n - ones)
+                return ones
+
+        return Coin()
+
+
+def noise(i, size, rng):
+    """The same law on every input."""
+    return rng.normal(size=size).tolist()
+
+
+def revealing(i, size, rng):
+    """The input itself."""
+    return [float(i)] * size
+
+
+def leaking_third(i, size, rng):
+    """Input 2 differs from all others, which are alike."""
+    return (rng.normal(size=size) + 3.0 * (i == 2)).tolist()
+
+
+def game_of(outputs, claims, inputs, *, samples=200, mode="sequential", confidence=0.95, coins=None):
+    deck, coins = Deck(outputs), coins or Coins()
+    game = LabelGame(claims, inputs, samples=samples, confidence=confidence, mode=mode, draw=deck, coin=coins)
+    return game, deck, coins
+
+
+def played(*args, **kwargs):
+    game, deck, coins = game_of(*args, **kwargs)
+    game.start()
+    game.play()
+    return game, deck, coins
+
+
+MODES = pytest.mark.parametrize("mode", ["sequential", "fixed"])
+TRIANGLE = [(0, 1), (1, 2), (0, 2)]
+
+
+# --- how much is drawn ---
+
+
+@MODES
+@pytest.mark.parametrize("samples", [10, 11, 13, 40, 333, 5_000])
+@pytest.mark.parametrize("inputs", [[(0, 1)], TRIANGLE], ids=["one pair", "three pairs"])
+def test_a_sound_pair_takes_all_of_its_labelled_draws_and_no_more(mode, samples, inputs):
+    claims = [PureDP(1.0)] * len(inputs)
+    game, deck, coins = played(noise, claims, inputs, samples=samples, mode=mode)
+    pilot = min(deck.rounds), max(r for r in deck.rounds if not any(key[0] == r for key in coins.quotas))
+    for k, pair in enumerate(game.pairs):
+        fitted_on = sum(deck.drawn(i, r) for i in pair.inputs for r in range(pilot[0], pilot[1] + 1))
+        counted = sum(sum(quota) for (_, p), quota in coins.quotas.items() if p == k)
+        assert counted == pair.labelled
+        assert fitted_on == game.pilot
+        assert fitted_on + counted == 2 * samples
+
+
+@MODES
+def test_runs_are_the_outputs_that_were_drawn(mode):
+    game, deck, _ = played(noise, [PureDP(1.0)] * 3, TRIANGLE, mode=mode)
+    assert game.runs == sum(len(batch) for batch in deck.handed.values()) == sum(task.size for task in deck.tasks)
+
+
+def test_a_fixed_game_looks_once():
+    _, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=1_000)
+    assert len(coins.quotas) == 1
+
+
+def test_a_sequential_game_looks_after_every_round_and_no_round_is_tiny():
+    game, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
+    sizes = [sum(quota) for quota in coins.quotas.values()]
+    assert len(sizes) == len(game.pairs[0].looks) > 5
+    assert min(sizes) >= label_game.SMALLEST_ROUND
+    assert [look.draws for look in game.pairs[0].looks] == np.cumsum(sizes).tolist()
+
+
+def test_a_shared_input_is_drawn_once_as_often_as_its_hungriest_reader_needs():
+    game, deck, coins = game_of(noise, [PureDP(1.0)] * 3, TRIANGLE)
+    game.start()
+    game.play_round()
+    round_ = max(deck.rounds)
+    for i in range(3):
+        quotas = [coins.quotas[round_, k][pair.index(i)] for k, pair in enumerate(TRIANGLE) if i in pair]
+        assert deck.drawn(i, round_) == max(quotas)
+
+
+# --- who reads what ---
+
+
+@MODES
+@pytest.mark.parametrize("chunk_numbers", [64, 100, 1 << 19])
+def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatch, mode, chunk_numbers):
+    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", chunk_numbers)
+    game, deck, coins = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, samples=600, mode=mode)
+    game.start()
+    rules = [pair.main.rule for pair in game.pairs]
+    game.play_round()
+    round_ = max(deck.rounds)
+    for k, (pair, rule) in enumerate(zip(game.pairs, rules, strict=True)):
+        correct = wrong = abstained = 0
+        for label, i, quota in zip((1, 0), pair.inputs, coins.quotas[round_, k], strict=True):
+            read = deck.handed[i, round_][:quota]
+            guesses = rule.guess(read_outputs(read, quota)).tolist() if quota else []
+            correct += guesses.count(label)
+            wrong += guesses.count(1 - label)
+            abstained += guesses.count(-1)
+        assert pair.main.records.sum(axis=(0, 1)).tolist() == [correct, wrong, abstained]
+
+
+def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
+    game, deck, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=500)
+    seen = []
+    fit = game.pairs[0].fit
+
+    def watched(first, second, level):
+        seen.append({float(v) for side in (first, second) for v in side.numbers.ravel()})
+        fit(first, second, level)
+
+    game.pairs[0].fit = watched
+    game.start()
+    while True:
+        before = len(seen)
+        if not game.play_round():
+            break
+        counted = {v for i in (0, 1) for v in deck.handed[i, max(deck.rounds)]}
+        # all fits so far were made before this round's draws; those made after may use them
+        assert not any(counted & fitted for fitted in seen[:before])
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize("all_to", [0, 1])
+@pytest.mark.parametrize("claim", [PureDP(1.0), ZeroConcentratedDP(0.5)])
+def test_a_round_whose_coins_all_fall_on_one_side_is_counted(all_to, claim):
+    # probability 2^-15 in a round of 16; the other input is then not drawn at all
+    game, deck, _ = game_of(noise, [claim], [(0, 1)], coins=Coins(lambda n: n if all_to else 0))
+    game.start()
+    assert game.play_round()
+    assert game.pairs[0].labelled == deck.drawn(1 - all_to, max(deck.rounds)) == label_game.SMALLEST_ROUND
+    assert deck.drawn(all_to, max(deck.rounds)) == 0
+    assert sum(game.pairs[0].main.counts) <= label_game.SMALLEST_ROUND
+
+
+def test_coins_are_tossed_for_each_round_and_pair_by_themselves():
+    _, _, coins = played(noise, [PureDP(1.0)] * 3, TRIANGLE, samples=500)
+    rounds = {r for r, _ in coins.quotas}
+    assert set(coins.quotas) == set(itertools.product(rounds, range(3)))
+    assert len({quota for (r, _), quota in coins.quotas.items() if r == max(rounds)}) > 1
+
+
+def test_a_decided_pair_is_not_drawn_any_further():
+    game, deck, coins = played(leaking_third, [PureDP(1.0)] * 4, [(0, 1), (2, 3), (2, 4), (0, 4)], samples=400)
+    assert [pair.is_violated for pair in game.pairs] == [False, True, True, False]
+    last = max(deck.rounds)
+    assert {k for r, k in coins.quotas if r == last} == {0, 3}
+    assert deck.drawn(2, last) == deck.drawn(3, last) == 0
+    assert game.pairs[1].labelled < game.pairs[0].labelled
+
+
+def test_an_input_that_is_revealed_is_found():
+    for mode in ("sequential", "fixed"):
+        game, _, _ = played(revealing, [PureDP(1.0)], [(0, 1)], mode=mode)
+        assert game.pairs[0].is_violated and game.pairs[0].ratio_lower > 1.0
+
+
+# --- levels ---
+
+
+@MODES
+@pytest.mark.parametrize("pairs", [1, 2, 3])
+def test_levels_are_positive_and_sum_to_the_error_rate(mode, pairs):
+    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * pairs, TRIANGLE[:pairs], mode=mode, confidence=0.9)
+    game.start()
+    levels = [pair.level for pair in game.pairs]
+    assert min(levels) >= 0.5 * 0.1 / pairs - 1e-12
+    assert sum(levels) == pytest.approx(0.1, abs=1e-12)
+
+
+def test_the_levels_are_half_even_and_half_by_the_rank_in_the_pilot():
+    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, confidence=0.95)
+    game.start()
+    merits = [pair.main.merit for pair in game.pairs]
+    order = sorted(range(3), key=lambda k: merits[k], reverse=True)
+    assert order[-1] == 0  # the pair of two equal laws comes last
+    harmonic = 1.0 + 1.0 / 2.0 + 1.0 / 3.0
+    for rank, k in enumerate(order, start=1):
+        assert game.pairs[k].level == pytest.approx(0.05 * (0.5 / 3.0 + 0.5 / rank / harmonic), abs=1e-12)
+
+
+def test_levels_do_not_move_once_draws_are_counted():
+    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE)
+    game.start()
+    before = [(pair.level, [use.level for _, use in pair.uses]) for pair in game.pairs]
+    game.play()
+    assert [(pair.level, [use.level for _, use in pair.uses]) for pair in game.pairs] == before
+
+
+@pytest.mark.parametrize("claim", [GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)])
+def test_a_claim_without_an_epsilon_pays_for_two_bounds(claim):
+    game, _, _ = game_of(noise, [claim], [(0, 1)])
+    game.start()
+    pair = game.pairs[0]
+    assert [use.level for _, use in pair.uses] == pytest.approx([0.8 * 0.05, 0.2 * 0.05])
+    assert pair.uses[1][1].claim == ApproxDP(claim.budget.epsilon, claim.budget.delta)
+
+
+def test_a_claim_with_an_epsilon_pays_once():
+    game, _, _ = game_of(noise, [ApproxDP(1.0, 0.1)], [(0, 1)])
+    game.start()
+    assert [use.level for _, use in game.pairs[0].uses] == pytest.approx([0.05])
+
+
+# --- training draws ---
+
+
+def test_training_draws_of_an_input_are_bounded(monkeypatch):
+    monkeypatch.setattr(label_game, "TRAINING_DRAWS", 100)
+    game, _, _ = played(noise, [PureDP(1.0)], [(0, 1)], samples=2_000)
+    assert all(sum(len(part) for part in parts) <= 100 for parts in game._kept.values())
+
+
+def test_training_numbers_are_bounded_over_all_inputs(monkeypatch):
+    monkeypatch.setattr(label_game, "TRAINING_NUMBERS", 6_000)
+
+    def vectors(i, size, rng):
+        return [*rng.normal(size=(size, 10))]
+
+    game, _, _ = played(vectors, [PureDP(1.0)] * 3, TRIANGLE, samples=2_000)
+    assert sum(part.numbers.size for parts in game._kept.values() for part in parts) <= 6_000
+
+
+# --- exceptions ---
+
+
+def test_a_pair_of_which_every_call_of_the_pilot_raises_is_broken_and_left():
+    game, _, coins = played(lambda i, size, rng: [Failed("ValueError", "no")] * size, [PureDP(1.0)], [(0, 1)])
+    assert game.pairs[0].is_broken and "ValueError" in game.pairs[0].failure
+    assert not coins.quotas
+
+
+def test_a_pair_that_raises_on_one_side_only_is_a_leak():
+    def raising(i, size, rng):
+        return [Failed("ValueError", "no")] * size if i else rng.normal(size=size).tolist()
+
+    game, _, _ = played(raising, [PureDP(1.0)], [(0, 1)])
+    assert not game.pairs[0].is_broken and game.pairs[0].is_violated
+
+
+# --- ratios ---
+
+
+def test_the_ratio_of_a_pair_with_budget_zero_is_infinite_or_nothing():
+    found, _, _ = played(revealing, [PureDP(0.0)], [(0, 1)])
+    silent, _, _ = played(lambda i, size, rng: [1.0] * size, [PureDP(0.0)], [(0, 1)])
+    assert found.pairs[0].ratio_lower == math.inf
+    assert silent.pairs[0].ratio_lower is None and not silent.pairs[0].is_violated
+
+
+def test_progress_counts_draws_runs_and_violated_pairs():
+    seen = []
+    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, samples=300)
+    game.start()
+    game.play(seen.append)
+    assert [p.draws for p in seen] == sorted(p.draws for p in seen)
+    last = seen[-1]
+    assert (last.draws, last.planned, last.pairs, last.violated, last.runs) == (600, 600, 3, 2, game.runs)
+    assert last.largest_ratio > 1.0

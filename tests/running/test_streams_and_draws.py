@@ -1,0 +1,179 @@
+"""Streams keyed by what is drawn, and tasks carried out the same by any number of workers."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.evidence.label_game import Request, Task
+from dpaudit.evidence.outcomes import Reading
+from dpaudit.evidence.rules import Rule
+from dpaudit.evidence.scores import Coordinate
+from dpaudit.running import draws, streams
+from dpaudit.running.draws import Drawer, carry_out
+from dpaudit.subjects.callables import CallError, as_subject
+
+POSITIVE = Rule(Coordinate(0, 1), 0.0, 0.0, 1, Reading(1))  # guesses x above 0, x_prime below
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+def laplace_one(data, rng):
+    return data + rng.laplace()
+
+
+def unseeded(data):
+    return data + np.random.default_rng().laplace()
+
+
+def raising(data, size, rng):
+    raise ValueError("no outputs today")
+
+
+def drawer(mechanism=laplace, **kwargs):
+    return Drawer(as_subject(mechanism), [0.0, 1.0], 7, streams.DRAWS, **kwargs)
+
+
+def task(input_=0, round_=0, chunk=0, start=0, size=100, quotas=(100,), keep=100):
+    return Task(input_, round_, chunk, start, size, tuple(Request(quota, POSITIVE) for quota in quotas), keep)
+
+
+# --- streams ---
+
+
+def test_streams_of_different_keys_or_roots_have_different_bits():
+    keys = [(), *itertools.product(range(8)), *itertools.product(range(4), repeat=3), *itertools.product(range(4), repeat=4)]
+    # keys that differ by trailing zeros only are among them
+    first = {(root, key): int(streams.stream(root, *key).integers(2**63)) for root in (0, 1, 2**70) for key in keys}
+    # two of n streams agree by chance with probability n^2 / 2 / 2^63: below 1e-12 for these 1,000
+    assert len(set(first.values())) == len(first)
+
+
+def test_a_stream_has_the_same_bits_every_time():
+    assert streams.stream(7, 1, 2, 3).integers(2**63) == streams.stream(7, 1, 2, 3).integers(2**63)
+
+
+def test_a_stream_is_the_documented_seed_sequence():
+    expected = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(0, 1, 2, 3)))
+    assert streams.stream(7, 0, 1, 2, 3).random() == expected.random()
+
+
+def test_the_purposes_of_an_audit_its_restart_and_its_replay_are_all_different():
+    from dpaudit.auditing import RESTART
+
+    audit = [streams.DRAWS, streams.COINS]
+    purposes = [*audit, *(purpose + RESTART for purpose in audit), streams.REPLAY_DRAWS, streams.REPLAY_COINS]
+    assert len(set(purposes)) == len(purposes)
+
+
+def test_fresh_seeds_differ_and_are_small_enough_to_print():
+    seeds = {streams.fresh_seed() for _ in range(4)}
+    # two of 4 agree with probability 6 / 2^32 = 1.4e-9
+    assert len(seeds) == 4 and all(0 <= seed < 2**32 for seed in seeds)
+
+
+# --- tasks ---
+
+
+def test_a_task_gives_the_same_bits_whenever_it_is_carried_out():
+    tasks = [task(i, r, c) for i in (0, 1) for r in (0, 1) for c in (0, 1)]
+    once, again = drawer()(tasks), drawer()(tasks[::-1])[::-1]
+    for first, second in zip(once, again, strict=True):
+        assert first.kept.numbers.tolist() == second.kept.numbers.tolist()
+        assert first.counts[0].tolist() == second.counts[0].tolist()
+
+
+def test_inputs_rounds_and_chunks_have_their_own_streams():
+    tasks = [task(i, r, c) for i in (0, 1) for r in (0, 1) for c in (0, 1)]
+    noise = [result.kept.numbers[0, 0] - t.input for t, result in zip(tasks, drawer()(tasks), strict=True)]
+    assert len(set(np.round(noise, 12))) == len(tasks)  # x and x' too: their noise is not shared
+
+
+@pytest.mark.parametrize("quotas", [(0, 1, 37, 100), (100,)])
+@pytest.mark.parametrize("keep", [0, 5, 100])
+def test_a_request_counts_the_first_draws_of_the_chunk_and_the_first_are_kept(quotas, keep):
+    values = laplace(0.0, 100, streams.stream(7, streams.DRAWS, 0, 3, 2))
+    result = carry_out(as_subject(laplace), 0.0, 7, streams.DRAWS, task(0, 3, 2, quotas=quotas, keep=keep))
+    for quota, counts in zip(quotas, result.counts, strict=True):
+        below, above = int(np.sum(values[:quota] < 0.0)), int(np.sum(values[:quota] > 0.0))
+        assert counts.tolist() == [below, above, quota - below - above]
+    assert (result.kept is None) == (keep == 0)
+    if keep:
+        assert result.kept.numbers.ravel().tolist() == values[:keep].tolist()
+
+
+@pytest.mark.parametrize("mechanism", [laplace, laplace_one])
+def test_two_workers_give_the_bits_of_none(monkeypatch, mechanism):
+    monkeypatch.setattr(draws, "WORTH_SENDING", 0)
+    tasks = [task(i, 0, c, size=50, quotas=(20, 50), keep=10) for c in range(3) for i in (0, 1)]
+    for first, second in zip(drawer(mechanism)(tasks), drawer(mechanism, jobs=2)(tasks), strict=True):
+        assert [c.tolist() for c in first.counts] == [c.tolist() for c in second.counts]
+        assert first.kept.numbers.tolist() == second.kept.numbers.tolist()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_call_that_raises_names_itself_from_any_worker(monkeypatch, jobs):
+    monkeypatch.setattr(draws, "WORTH_SENDING", 0)
+    with pytest.raises(CallError, match="raising: a call for 100 outputs .* ValueError: no outputs today"):
+        drawer(raising, jobs=jobs)([task()])
+
+
+class NoWorkers:
+    def __init__(self, *args, **kwargs):
+        raise AssertionError("a worker was started")
+
+
+def test_a_subject_with_randomness_of_its_own_is_drawn_in_this_process(monkeypatch):
+    monkeypatch.setattr(draws, "WORTH_SENDING", 0)
+    monkeypatch.setattr(draws.joblib, "Parallel", NoWorkers)
+    assert len(drawer(unseeded, jobs=2)([task()])) == 1
+    with pytest.raises(AssertionError, match="a worker was started"):  # the control: another subject is sent
+        drawer(laplace, jobs=2)([task()])
+
+
+def test_few_draws_are_not_worth_a_worker(monkeypatch):
+    monkeypatch.setattr(draws.joblib, "Parallel", NoWorkers)
+    assert len(drawer(jobs=2)([task()])) == 1
+
+
+# --- whole audits ---
+
+
+def evidence(result):
+    """Everything of a result that the seed fixes."""
+    record = dataclasses.replace(result, seconds=0.0).to_dict()
+    return {key: value for key, value in record.items() if key != "environment"}
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
+    from dpaudit.evidence import label_game
+
+    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 1_000)  # many chunks a round
+    pairs, options = [(0.0, 1.0), (1.0, 2.0)], {"samples": 3_000, "seed": 11, "mode": mode}
+    alone = dpaudit.audit(laplace, "eps=1", pairs, **options)
+    monkeypatch.setattr(draws, "WORTH_SENDING", 0)
+    assert evidence(dpaudit.audit(laplace, "eps=1", pairs, jobs=2, **options)) == evidence(alone)
+
+
+def test_chunks_do_not_overlap_and_cover_what_a_round_needs(monkeypatch):
+    from dpaudit.evidence import label_game
+
+    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 100)
+    seen = []
+    carry = Drawer._carry_out
+    monkeypatch.setattr(Drawer, "_carry_out", lambda self, t: (seen.append(t), carry(self, t))[1])
+    result = dpaudit.audit(laplace, "eps=3", [(0.0, 1.0)], samples=2_000, seed=3)
+    assert result.samples == sum(t.size for t in seen)
+    keys = [(t.input, t.round, t.chunk) for t in seen]
+    assert len(set(keys)) == len(keys)  # no stream is used twice
+    for _, group in itertools.groupby(sorted(seen, key=lambda t: (t.input, t.round, t.chunk)), lambda t: (t.input, t.round)):
+        position = 0
+        for t in group:
+            assert t.start == position and 0 < t.size <= 100
+            assert all(0 <= request.quota <= t.size for request in t.requests)
+            position += t.size

@@ -1,0 +1,469 @@
+"""The main job from outside: options and their refusals, pairs and inputs, exceptions, and every claim on a leak and on none.
+
+Statistical assertions. "Not violated" is asserted at confidence 1 - 1e-10 of mechanisms that keep their claim: each such
+audit fails with probability at most 1e-10 by the auditor's own guarantee, which `tests/meta` measures; there are fewer
+than 100 of them, together below 1e-8. "Violated" is asserted of mechanisms that release their input, so that every guess
+is right: the evidence is then the same for all coins but those that show one side only, which is the only way to miss
+(a pilot of 24 draws always holds both sides, and every round bets on the same rule). Equalities of seeds are not statistical.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import (
+    ApproxDP,
+    GaussianDP,
+    MetricDP,
+    Pair,
+    ProfileClaim,
+    PureDP,
+    RenyiDP,
+    SubjectError,
+    UsageError,
+    ZeroConcentratedDP,
+)
+
+SURE = 1.0 - 1e-10
+PAIR = [(0.0, 1.0)]
+MODES = pytest.mark.parametrize("mode", ["sequential", "fixed"])
+
+
+def released(data, size, rng):
+    """The input itself."""
+    return np.full(size, float(data))
+
+
+def hidden(data, size, rng):
+    """The same law on every input."""
+    return rng.normal(size=size)
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+def audit(mechanism, claim="eps=1", pairs=PAIR, **options):
+    options = {"samples": 500, "seed": 1, "confidence": SURE, **options}
+    return dpaudit.audit(mechanism, claim, pairs, **options)
+
+
+def evidence(result):
+    """Everything of a result that the seed fixes."""
+    record = dataclasses.replace(result, seconds=0.0).to_dict()
+    return {key: value for key, value in record.items() if key != "environment"}
+
+
+# --- every claim, on a leak and on none ---
+
+
+CLAIMS = {
+    "pure": PureDP(1.0),
+    "pure zero": PureDP(0.0),
+    "approximate": ApproxDP(1.0, 0.05),
+    "approximate zero": ApproxDP(0.0, 0.05),
+    "gaussian": GaussianDP(1.0),
+    "gaussian zero": GaussianDP(0.0),
+    "renyi": RenyiDP(2.0, 0.5),
+    "renyi zero": RenyiDP(2.0, 0.0),
+    "zcdp": ZeroConcentratedDP(0.5),
+    "profile": ProfileClaim(PureDP(1.0).profile, name="randomised response"),
+    "metric": MetricDP(lambda x, y: abs(x - y)),
+}
+
+
+@MODES
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_mechanism_that_releases_its_input_violates_every_claim(name, mode):
+    claim = CLAIMS[name]
+    result = audit(released, claim, mode=mode, samples=2_000, confidence=0.95)
+    (finding,) = result.findings
+    assert result.verdict == finding.verdict == "violated"
+    assert finding.parameter_lower > finding.parameter_budget
+    assert finding.ratio_lower > 1.0 and result.exit_status == 1
+    assert finding.witness.wrong == 0 and finding.witness.correct > 0
+    assert finding.epsilon_lower > finding.budget.epsilon
+
+
+@MODES
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_mechanism_that_hides_its_input_violates_no_claim(name, mode):
+    result = audit(hidden, CLAIMS[name], mode=mode)
+    (finding,) = result.findings
+    assert finding.verdict in ("not_refuted", "inconclusive")
+    assert finding.parameter_lower <= finding.parameter_budget
+    assert finding.message == "" and result.ratio_lower <= 1.0
+
+
+@MODES
+def test_a_laplace_mechanism_keeps_its_scale_and_not_half_of_it(mode):
+    assert audit(laplace, "eps=1", samples=2_000, mode=mode).verdict != "violated"
+    # at true epsilon 1 and claim 0.05, the event {y <= 1/2} of the fit separates by 0.68 to 0.32: the miss rate of one
+    # binomial test on 3,000 guesses at level 0.05 is below 1e-60; the bet and the fitted rule lose some of that
+    assert audit(laplace, "eps=0.05", samples=2_000, mode=mode, confidence=0.95).verdict == "violated"
+
+
+def test_the_claim_may_be_a_string_or_the_mechanisms_own():
+    class Own:
+        claim = PureDP(1.0)
+
+        def pairs(self):
+            return PAIR
+
+        def sample(self, data, size, rng):
+            return released(data, size, rng)
+
+    own = dpaudit.audit(Own(), samples=500, seed=1)
+    assert own.claim == "eps=1" and own.verdict == "violated"
+    assert audit(released, "eps=1").claim == audit(released, PureDP(1.0)).claim == "eps=1"
+
+
+# --- what a finding says ---
+
+
+@MODES
+def test_a_finding_belongs_to_its_pair_and_adds_up(mode):
+    pair = Pair(0.0, 1.0, id="worst", x_id="none", x_prime_id="one")
+    result = audit(hidden, "eps=1", [pair], mode=mode)
+    (finding,) = result.findings
+    assert (finding.id, finding.x_id, finding.x_prime_id, finding.x, finding.x_prime) == ("worst", "none", "one", 0.0, 1.0)
+    assert finding.samples == 1_000  # labelled draws, those of the pilot included
+    assert finding.error_share == pytest.approx(1e-10)
+    assert (finding.log_wealth is None) == (mode == "fixed")
+    assert (finding.p_value is None) == (mode == "sequential")
+    assert finding.power.event_mass == 0.1 and finding.power.probability == 0.9
+
+
+def test_the_verdict_is_the_bound_above_the_budget():
+    # bounds on both sides of the budget and of the verdict, over pairs of different loss
+    result = audit(laplace, "eps=0.5", [(0.0, d) for d in (0.01, 0.3, 2.0, 5.0)], samples=2_000, confidence=0.95)
+    assert {f.verdict for f in result.findings} >= {"violated"}
+    for finding in result.findings:
+        assert (finding.verdict == "violated") == (finding.parameter_lower > 0.5) == (finding.ratio_lower > 1.0)
+    assert result.epsilon_lower == max(f.epsilon_lower for f in result.findings)
+
+
+def test_an_audit_that_could_find_nothing_is_inconclusive():
+    assert audit(hidden, "eps=1", samples=10).verdict == "inconclusive"
+    assert audit(hidden, "eps=200").verdict == "inconclusive"  # e^200 draws would be needed
+    for mode in ("sequential", "fixed"):
+        result = audit(hidden, PureDP(1_000.0), mode=mode)
+        assert result.verdict == "inconclusive" and result.findings[0].power.detectable == math.inf
+
+
+def test_a_large_audit_of_a_moderate_budget_is_conclusive():
+    assert audit(hidden, "eps=1", samples=20_000, confidence=0.95).verdict in ("not_refuted", "violated")
+    assert audit(hidden, "eps=1", samples=20_000).verdict == "not_refuted"
+
+
+@pytest.mark.parametrize("claim", [PureDP(0.0), RenyiDP(2.0, 0.0), GaussianDP(0.0)])
+def test_a_budget_of_zero_is_conclusive_once_a_tenth_of_a_nat_would_be_found(claim):
+    options = {"samples": 200_000, "event_mass": 1.0}
+    assert audit(hidden, claim, **options).verdict == "not_refuted"
+    assert audit(hidden, claim, samples=100, event_mass=1.0).verdict == "inconclusive"
+
+
+def test_the_factor_moves_the_line_between_inconclusive_and_not_refuted():
+    finding = audit(hidden, "eps=1", samples=1_000).findings[0]
+    factor = finding.power.detectable / finding.power.at_budget
+    assert audit(hidden, "eps=1", samples=1_000, inconclusive_factor=factor * 1.01).verdict == "not_refuted"
+    assert audit(hidden, "eps=1", samples=1_000, inconclusive_factor=max(1.0, factor * 0.99)).verdict == "inconclusive"
+
+
+# --- seeds ---
+
+
+@MODES
+@pytest.mark.parametrize("mechanism", [laplace, lambda data, rng: data + rng.laplace(), lambda data, seed: seed % 7])
+def test_the_same_seed_gives_the_same_bits(mechanism, mode):
+    first, second = (audit(mechanism, pairs=[(0.0, 1.0), (1.0, 2.0)], mode=mode, seed=5) for _ in range(2))
+    assert first.replayable and evidence(first) == evidence(second)
+
+
+def test_another_seed_gives_other_draws_and_no_seed_a_new_one():
+    first, second = audit(laplace, seed=5), audit(laplace, seed=6)
+    assert first.findings[0].log_wealth != second.findings[0].log_wealth
+    drawn = {audit(hidden, samples=10, seed=None).seed for _ in range(3)}
+    assert len(drawn) == 3  # two of 3 agree with probability 3 / 2^32 = 7e-10
+    again = audit(laplace, seed=None)
+    assert evidence(audit(laplace, seed=again.seed)) == evidence(again)
+
+
+def test_a_subject_with_randomness_of_its_own_is_marked():
+    assert not audit(lambda data: 1.0).replayable
+
+
+# --- pairs and inputs ---
+
+
+class Counting:
+    """Counts the outputs drawn on each input."""
+
+    def __init__(self, mechanism=hidden):
+        self.mechanism, self.drawn = mechanism, {}
+
+    def sample(self, data, size, rng):
+        self.drawn[repr(data)] = self.drawn.get(repr(data), 0) + size
+        return self.mechanism(data, size, rng)
+
+
+def test_a_pair_of_an_input_with_itself_has_two_independent_streams():
+    result = audit(laplace, "eps=0.001", [(0.0, 0.0)], samples=2_000)
+    assert result.verdict != "violated"
+    correct, wrong = result.findings[0].witness.correct, result.findings[0].witness.wrong
+    assert correct != wrong or correct == 0  # the two sides were not the same draws
+
+
+def test_shared_inputs_are_drawn_once():
+    subject = Counting()
+    result = audit(subject, "eps=1", [(0, 1), (1, 2), (0, 2), (1, 0), (0, 1)])
+    assert set(subject.drawn) == {"0", "1", "2"}
+    assert result.samples == sum(subject.drawn.values()) < 5 * 1_000
+    assert [f.id for f in result.findings] == ["0|1", "1|2", "0|2", "1|0", "0|1#2"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (1, 1.0),
+        (1, True),
+        ([1], [1.0]),
+        ([1], [True]),
+        ([1], (1,)),
+        ([(1, 2)], [[1, 2]]),
+        ("1", 1),
+        (np.array([1.0]), np.array([1])),
+        ([set()], [{}]),
+        (0.0, -0.0),
+    ],
+    ids=repr,
+)
+def test_inputs_that_a_mechanism_can_tell_apart_are_drawn_by_themselves(first, second):
+    seen = []
+
+    def sample(data, size, rng):
+        seen.append(data)
+        return rng.normal(size=size)
+
+    audit(sample, "eps=1", [("a", first), ("b", second)], samples=10)
+    shown = {f"{data!r} {getattr(data, 'dtype', '')}" for data in seen}
+    assert len(shown) == 4
+
+
+def test_equal_inputs_are_recognised_by_their_contents():
+    for value, copy in [([1, 2], [1, 2]), ({"a": 1}, {"a": 1}), (np.arange(3), np.arange(3)), (math.nan, math.nan)]:
+        subject = Counting()
+        audit(subject, "eps=1", [("a", value), ("b", copy)], samples=10)
+        assert len(subject.drawn) == 3
+
+
+def test_pairs_of_which_nothing_is_asked_are_listed_and_not_drawn():
+    subject = Counting()
+    claim = MetricDP(lambda x, y: math.inf if "far" in (x, y) else 1.0)
+    result = audit(subject, claim, [("a", "b"), ("a", "far")])
+    assert result.not_asked == ("a|far",) or result.not_asked == ("'a'|'far'",)
+    assert len(result.findings) == 1 and "'far'" not in subject.drawn
+
+
+@pytest.mark.parametrize("claim", [PureDP(math.inf), ApproxDP(1.0, 1.0), GaussianDP(math.inf), ZeroConcentratedDP(math.inf)])
+def test_a_claim_that_asks_nothing_is_inconclusive_without_a_run(claim):
+    subject = Counting()
+    result = audit(subject, claim)
+    assert (result.verdict, result.samples, result.findings, subject.drawn) == ("inconclusive", 0, (), {})
+    assert result.not_asked == ("0.0|1.0",)
+    assert result.to_dict()["verdict"] == "inconclusive"
+
+
+def test_each_pair_of_a_metric_has_its_own_budget():
+    # 3 nats a unit is kept by Laplace noise of scale 1 with room to spare; a tenth of a nat is not
+    claim = MetricDP(lambda x, y: 3.0 * abs(x - y) if x < 10.0 else 0.1 * abs(x - y))
+    result = audit(laplace, claim, [(0.0, 1.0), (0.0, 2.0), (10.0, 13.0)], samples=2_000)
+    assert [f.budget.epsilon for f in result.findings] == pytest.approx([3.0, 6.0, 0.3])
+    assert [f.verdict == "violated" for f in result.findings] == [False, False, True]
+    assert result.worst.id == "10.0|13.0"
+
+
+# --- exceptions and wrong outputs ---
+
+
+@MODES
+def test_an_exception_on_one_side_is_a_leak(mode):
+    def raising(data, rng):
+        if data:
+            raise ValueError("one")
+        return 0.0
+
+    result = audit(raising, mode=mode, confidence=0.95)
+    assert result.verdict == "violated"
+
+
+@MODES
+def test_an_exception_as_likely_on_both_sides_is_no_leak(mode):
+    def raising(data, rng):
+        if rng.random() < 0.3:
+            raise ValueError(f"at {data}")  # the text is not the outcome, its kind is
+        return rng.normal(size=(2, 2))
+
+    assert audit(raising, "eps=0.1", mode=mode).verdict in ("not_refuted", "inconclusive")
+
+
+@MODES
+def test_a_subject_that_always_raises_is_an_error(mode):
+    def broken(data, rng):
+        raise ValueError("nothing today")
+
+    result = audit(broken, mode=mode)
+    assert result.verdict == "error" and result.exit_status == 3
+    assert "ValueError" in result.findings[0].message and "broken" in result.findings[0].message
+
+
+def test_a_vectorised_call_that_raises_in_the_pilot_is_audited_one_call_a_draw():
+    def raising(data, size, rng):
+        if data and rng.random() < 0.9:
+            raise ValueError("x_prime")
+        return rng.normal(size=size)
+
+    # of 24 draws in one call or 12 on each input, x_prime raises at once with probability 0.9; by then, or at the latest
+    # where the verdict is an error, nothing was dropped: this seed raises in the pilot
+    result = audit(raising, confidence=0.95, seed=1)
+    assert result.subject["interface"].endswith("one call a draw")
+    assert result.verdict == "violated"
+
+
+def test_a_vectorised_call_that_raises_later_is_an_error_that_says_what_to_do():
+    calls = []
+
+    def tired(data, size, rng):
+        calls.append(size)
+        if len(calls) > 8:
+            raise ValueError("tired")
+        return rng.normal(size=size)
+
+    result = audit(tired, samples=2_000)
+    assert result.verdict == "error"
+    assert "tired" in result.findings[0].message and "f(data, rng)" in result.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("outputs", "got"),
+    [
+        (lambda size: np.zeros(size + 1), "array of shape"),
+        (lambda size: np.zeros((1, size)), "array of shape"),
+        (lambda size: [], "got"),
+        (lambda size: 1.0, "got float"),
+        (lambda size: "a" * size, "got str"),
+        (lambda size: None, "got NoneType"),
+    ],
+)
+def test_outputs_that_are_not_as_many_as_asked_are_refused(outputs, got):
+    with pytest.raises(SubjectError, match=r"must return \d+ outputs, batch axis first") as error:
+        audit(lambda data, size, rng: outputs(size))
+    assert got in str(error.value) and error.value.exit_status == 3
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        None,
+        "text",
+        math.nan,
+        math.inf,
+        (1, "a", None),
+        {"a": 1},
+        frozenset([1, 2]),
+        [],
+        np.zeros((2, 2)),
+        np.array(1.0),
+        2**60,
+        1j,
+        object(),
+    ],
+    ids=repr,
+)
+@MODES
+def test_any_output_can_be_audited(output, mode):
+    alone = audit(lambda data, rng: output, mode=mode)
+    assert alone.verdict in ("not_refuted", "inconclusive")
+    mixed = audit(lambda data, rng: [output, 1.0, (1.0, 2.0)][int(rng.integers(3))], "eps=0.1", mode=mode)
+    assert mixed.verdict in ("not_refuted", "inconclusive")
+    leak = audit(lambda data, rng: output if data else "never this", mode=mode, confidence=0.95)
+    assert leak.verdict == "violated"
+
+
+def test_a_later_output_of_another_form_does_not_stop_the_audit():
+    calls = []
+
+    def pairs_of_bits(data, rng):  # a table of outcomes is the best witness; then something else comes
+        calls.append(data)
+        first = int(rng.random() < 0.5)
+        return None if len(calls) % 97 == 0 else (first, first ^ int(rng.random() < (0.9 if data else 0.1)))
+
+    assert audit(pairs_of_bits, "eps=1", samples=600).verdict in ("violated", "not_refuted", "inconclusive")
+
+
+# --- options ---
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 9}, "samples must be an integer of at least 10, got 9"),
+        ({"samples": 10.0}, "samples must be an integer of at least 10, got 10.0"),
+        ({"samples": True}, "samples must be an integer of at least 10, got True"),
+        ({"mode": "both"}, "mode must be 'sequential' or 'fixed', got 'both'"),
+        ({"confidence": 0.0}, r"confidence must be in \(0, 1\), got 0.0"),
+        ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
+        ({"confidence": math.nan}, r"confidence must be in \(0, 1\), got nan"),
+        ({"confidence": "0.95"}, r"confidence must be in \(0, 1\), got '0.95'"),
+        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
+        ({"seed": 1.5}, "seed must be a non-negative integer, got 1.5"),
+        ({"jobs": 0}, "jobs must be a positive integer, or -1 for all processors, got 0"),
+        ({"event_mass": 0.0}, r"event_mass must be in \(0, 1\], got 0.0"),
+        ({"event_mass": 1.5}, r"event_mass must be in \(0, 1\], got 1.5"),
+        ({"inconclusive_factor": 0.9}, "inconclusive_factor must be at least 1, got 0.9"),
+    ],
+)
+def test_a_bad_option_is_named_with_what_was_given(options, message):
+    subject = Counting()
+    with pytest.raises(UsageError, match=message):
+        audit(subject, **options)
+    assert subject.drawn == {}  # nothing ran
+
+
+@pytest.mark.parametrize(
+    ("claim", "pairs", "message"),
+    [
+        (None, PAIR, "claim must be given: hidden states none"),
+        (1.0, PAIR, "claim must be a Claim or a string such as 'eps=1', got 1.0"),
+        ("eps=-1", PAIR, "epsilon"),
+        ("eps=1", None, "pairs must be given: hidden has none"),
+        ("eps=1", [], "pairs must name at least one pair of inputs, got none"),
+        ("eps=1", [(0, 1, 2)], r"pairs must be a list of \(x, x_prime\), got \(0, 1, 2\) at position 0"),
+        ("eps=1", [Pair(0, 1, id="a"), Pair(1, 2, id="a")], "pairs must have unique ids, got 'a' at positions 0 and 1"),
+    ],
+)
+def test_a_bad_claim_or_pair_is_named_with_what_was_given(claim, pairs, message):
+    with pytest.raises(UsageError, match=message) as error:
+        audit(hidden, claim, pairs)
+    assert error.value.exit_status == 2
+
+
+def test_a_class_is_not_a_mechanism():
+    with pytest.raises(UsageError, match="mechanism must be an instance or a function, got the class Counting. Call it"):
+        audit(Counting)
+
+
+def test_options_of_numpy_are_taken():
+    result = audit(hidden, samples=np.int64(20), confidence=np.float64(0.9), seed=np.uint32(3))
+    assert (result.seed, result.confidence) == (3, 0.9)
+    assert result.to_dict()["options"]["samples"] == 20
+
+
+def test_progress_is_told_after_every_round():
+    seen = []
+    result = audit(hidden, on_progress=seen.append)
+    assert seen[-1].runs == result.samples and seen[-1].draws == result.findings[0].samples == seen[-1].planned
+    assert len(seen) >= len(result.findings[0].looks)

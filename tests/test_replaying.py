@@ -1,0 +1,216 @@
+"""Replay: the saved witness, unchanged, on fresh draws.
+
+Statistical assertions: a mechanism that releases its input is confirmed on every draw; one that hides it is "confirmed"
+with probability at most 1 - confidence, here 1e-9 (2 assertions).
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import (
+    ApproxDP,
+    GaussianDP,
+    MetricDP,
+    Pair,
+    PureDP,
+    RenyiDP,
+    SubjectError,
+    UsageError,
+    ZeroConcentratedDP,
+)
+from dpaudit.evidence import exact_test
+
+CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
+
+
+def released(data, size, rng):
+    return np.full(size, float(data))
+
+
+def hidden(data, size, rng):
+    return rng.normal(size=size)
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+class Densities:
+    """Laplace noise with its density."""
+
+    def sample(self, data, size, rng):
+        return laplace(data, size, rng)
+
+    def log_density(self, data, outputs):
+        return -np.abs(outputs - data)
+
+
+def audited(mechanism, claim=CLAIMS[0], pairs=((0.0, 1.0),), **options):
+    return dpaudit.audit(mechanism, claim, list(pairs), **{"samples": 500, "seed": 1, **options})
+
+
+def saved_and_loaded(result, folder):
+    result.save(folder / "audit.json")
+    return dpaudit.load(folder / "audit.json")
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_a_violation_is_confirmed_on_fresh_draws_after_it_was_saved(claim, mode, tmp_path):
+    result = saved_and_loaded(audited(released, claim, mode=mode), tmp_path)
+    assert result.verdict == "violated"
+    replay = dpaudit.replay(result, released, claim, seed=2)
+    assert replay.confirmed and replay.parameter_lower > claim.value
+    assert (replay.wrong, replay.parameter, replay.parameter_budget) == (0, claim.parameter, claim.value)
+    assert replay.description == result.findings[0].witness.description
+
+
+@pytest.mark.parametrize("claim", [PureDP(0.1), RenyiDP(2.0, 0.1)], ids=str)
+def test_a_witness_confirms_nothing_of_a_mechanism_that_was_repaired(claim):
+    result = dataclasses.replace(audited(released, claim), confidence=1.0 - 1e-9)
+    replay = dpaudit.replay(result, hidden, claim, seed=2)
+    assert not replay.confirmed and replay.parameter_lower <= claim.value
+
+
+@pytest.mark.parametrize("mechanism", [laplace, Densities()], ids=["laplace", "with its density"])
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_the_witness_that_is_read_back_guesses_as_the_saved_one_did(mechanism, mode, tmp_path):
+    result = audited(mechanism, PureDP(0.1), mode=mode)
+    from_memory = dpaudit.replay(result, mechanism, PureDP(0.1), seed=3, samples=5_000)
+    from_file = dpaudit.replay(saved_and_loaded(result, tmp_path), mechanism, PureDP(0.1), seed=3, samples=5_000)
+    assert from_memory == from_file
+    assert from_file.correct + from_file.wrong > 0
+
+
+def test_a_replay_is_one_exact_test_of_one_rule_at_the_full_level():
+    result = audited(laplace, PureDP(0.1), pairs=[(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)])
+    replay = dpaudit.replay(result, laplace, PureDP(0.1), seed=3, samples=5_000)
+    guesses = replay.correct + replay.wrong
+    limit = exact_test.binomial_lower(replay.correct, guesses, 0.05)  # not divided by the three pairs
+    assert replay.parameter_lower == pytest.approx(math.log(limit / (1.0 - limit)), rel=1e-6)  # the search stops at 1e-7
+    assert guesses + replay.abstained == 10_000
+
+
+def test_the_same_seed_replays_the_same_bits_and_another_seed_others():
+    result = audited(laplace, PureDP(0.1))
+    first, again, other = (dpaudit.replay(result, laplace, PureDP(0.1), seed=s) for s in (4, 4, 5))
+    assert first == again
+    assert (first.correct, first.wrong, first.abstained) != (other.correct, other.wrong, other.abstained)
+
+
+def test_a_replay_at_the_seed_of_the_audit_still_draws_afresh():
+    # the streams of an audit and of its replay have different purposes
+    seen = []
+
+    def watched(data, size, rng):
+        outputs = rng.normal(size=size)
+        seen.append(outputs[0])
+        return outputs
+
+    result = audited(watched, PureDP(1.0), seed=9)
+    drawn = set(seen)
+    seen.clear()
+    dpaudit.replay(result, watched, PureDP(1.0), seed=9)
+    assert seen and not drawn & set(seen)
+
+
+def test_no_seed_draws_one_and_says_which():
+    result = audited(laplace, PureDP(0.1))
+    replay = dpaudit.replay(result, laplace, PureDP(0.1))
+    assert dpaudit.replay(result, laplace, PureDP(0.1), seed=replay.seed) == replay
+
+
+def test_the_worst_pair_is_replayed_unless_another_is_named():
+    pairs = [Pair(0.0, 0.0, id="same"), Pair(0.0, 9.0, id="far")]
+    result = audited(released, pairs=pairs)
+    assert dpaudit.replay(result, released, PureDP(1.0), seed=2).pair == "far"
+    assert dpaudit.replay(result, released, PureDP(1.0), pair="same", seed=2).pair == "same"
+
+
+def test_the_budget_of_a_metric_claim_is_that_of_the_pair():
+    claim = MetricDP(lambda x, y: 0.5 * abs(x - y))
+    replay = dpaudit.replay(audited(released, claim, [(0.0, 3.0)]), released, claim, seed=2)
+    assert replay.parameter_budget == 1.5 and replay.confirmed
+
+
+def test_a_subject_that_was_audited_one_call_a_draw_is_replayed_so():
+    def raising(data, size, rng):
+        if data:
+            raise ValueError("always")
+        return rng.normal(size=size)
+
+    result = audited(raising)
+    assert result.subject["interface"].endswith("one call a draw") and result.verdict == "violated"
+    assert dpaudit.replay(result, raising, PureDP(1.0), seed=2).confirmed
+
+
+def test_a_subject_that_now_always_raises_is_an_error():
+    def broken(data, rng):
+        raise ValueError("gone")
+
+    with pytest.raises(SubjectError, match="broken must return outputs, got ValueError: gone"):
+        dpaudit.replay(audited(lambda data, rng: float(data)), broken, PureDP(1.0), seed=2)
+
+
+def test_a_result_without_a_witness_cannot_be_replayed():
+    nothing = audited(hidden, PureDP(math.inf))
+    with pytest.raises(UsageError, match="result must hold a finding with a witness, got none"):
+        dpaudit.replay(nothing, hidden, PureDP(1.0))
+
+
+def test_an_unknown_pair_is_refused_with_a_known_one():
+    with pytest.raises(UsageError, match="such as '0.0|1.0', got 'x'"):
+        dpaudit.replay(audited(released), released, PureDP(1.0), pair="x")
+
+
+@pytest.mark.parametrize("broken", [{}, {"score": {"kind": "oracle"}}, {"score": None}])
+def test_a_witness_that_cannot_be_read_is_refused(broken):
+    result = audited(released)
+    witness = dataclasses.replace(result.findings[0].witness, rule=broken)
+    result = dataclasses.replace(result, findings=(dataclasses.replace(result.findings[0], witness=witness),))
+    with pytest.raises(UsageError, match="witness must be one that this version can read"):
+        dpaudit.replay(result, released, PureDP(1.0))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"low": float(2.0).hex(), "high": float(-2.0).hex()},  # an output in between would be guessed twice
+        {"sign": 0},
+        {"nan_guess": 7},
+        {"low": float("nan").hex()},
+    ],
+    ids=str,
+)
+def test_a_witness_that_is_no_rule_is_refused_whoever_wrote_it(change):
+    result = audited(laplace, PureDP(0.1))
+    rule = {**result.findings[0].witness.rule, **change}
+    witness = dataclasses.replace(result.findings[0].witness, rule=rule)
+    result = dataclasses.replace(result, findings=(dataclasses.replace(result.findings[0], witness=witness),))
+    with pytest.raises(UsageError, match="witness must be one that this version can read"):
+        dpaudit.replay(result, laplace, PureDP(0.1), seed=2)
+
+
+def test_inputs_that_were_saved_as_a_digest_must_be_given():
+    long = [0.0] * 10_000
+    subject_pairs = [Pair(long, [*long[:-1], 1.0], id="long")]
+
+    def total(data, size, rng):
+        return np.full(size, float(sum(data)))
+
+    result = audited(total, pairs=subject_pairs)
+    loaded = dpaudit.AuditResult.from_dict(result.to_dict())
+    with pytest.raises(UsageError, match="x of 'long' must be given: the result keeps only its digest"):
+        dpaudit.replay(loaded, total, PureDP(1.0))
+    assert dpaudit.replay(loaded, total, PureDP(1.0), inputs=subject_pairs[0], seed=2).confirmed
+
+
+@pytest.mark.parametrize("options", [{"samples": 0}, {"samples": -5}, {"samples": 2.5}, {"seed": -1}], ids=str)
+def test_a_bad_option_of_a_replay_is_refused(options):
+    (name,) = options
+    with pytest.raises(UsageError, match=f"{name} must be"):
+        dpaudit.replay(audited(released), released, PureDP(1.0), **options)
