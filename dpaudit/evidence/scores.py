@@ -176,6 +176,11 @@ class LogRatio:
         singles = (self.log_density(data, outputs[k : k + 1]) for k in range(len(outputs)))
         return np.array([math.nan if value is None else float(value[0]) for value in singles])
 
+    def fitting(self, first: Outcomes, second: Outcomes) -> LogRatio:
+        """The same ratio for outputs of the shape and kind of these."""
+        is_integer = first.is_integer and second.is_integer
+        return dataclasses.replace(self, shape=first.shape, is_integer=is_integer)
+
     def reads_single_outputs(self, outcomes: Outcomes) -> bool:
         """Whether the ratio of an output is the same alone as in a batch, as it must be for a witness.
 

@@ -109,7 +109,9 @@ def test_without_abstention_a_pure_line_is_tested_at_the_full_binomial_level():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
-@pytest.mark.parametrize(("guess_probability", "cost"), [(1.0, 0.05), (0.3, 0.05), (0.3, 0.01), (0.05, 0.02), (0.9, 0.6)])
+@pytest.mark.parametrize(
+    ("guess_probability", "cost"), [(1.0, 0.05), (0.3, 0.05), (0.3, 0.01), (0.05, 0.02), (0.9, 0.6)]
+)
 @pytest.mark.parametrize("level", [0.05, 0.4])
 def test_a_line_with_delta_on_its_boundary_is_rejected_with_at_most_the_level(epsilon, guess_probability, cost, level):
     accuracy = float(exact_test.largest_accuracy(epsilon, cost, guess_probability))

@@ -64,7 +64,9 @@ def records(p, q, rule, draws):
     guessed = 0.5 * sum(p[o] + q[o] for o in range(len(p)) if guesses[o] != ABSTAIN)
     for g in range(draws + 1):
         for c in range(g + 1):
-            probability = stats.binom.pmf(g, draws, guessed) * stats.binom.pmf(c, g, correct / guessed if guessed else 0.0)
+            probability = stats.binom.pmf(g, draws, guessed) * stats.binom.pmf(
+                c, g, correct / guessed if guessed else 0.0
+            )
             yield c, g - c, draws - g, float(probability)
 
 

@@ -109,7 +109,9 @@ def test_below_the_divergence_the_wealth_would_grow(law):
     st.sampled_from(ORDERS),
     st.sampled_from(ORDERS),
 )
-def test_expected_wealth_is_at_most_one_for_every_g_and_law_that_keeps_the_claim(first, second, logs, forward, backward):
+def test_expected_wealth_is_at_most_one_for_every_g_and_law_that_keeps_the_claim(
+    first, second, logs, forward, backward
+):
     p, q = (np.array(weights) / sum(weights) for weights in (first, second))
     rho = max(divergence(*laws, r) / r for laws in ((p, q), (q, p)) for r in ORDERS)
     epoch = epoch_of(p, q, (forward, backward))
@@ -156,7 +158,9 @@ def test_expected_wealth_is_at_most_one_for_a_game_that_refits_after_every_draw(
         game.start(0.05)
         for label, outcome, _ in sequence:
             cells = game.statistic
-            game.add(cells.count(outcomes([outcome] if label else [])), cells.count(outcomes([] if label else [outcome])))
+            game.add(
+                cells.count(outcomes([outcome] if label else [])), cells.count(outcomes([] if label else [outcome]))
+            )
             game.update()
             (of_x if label else of_x_prime).append(outcome)
             game.fit(outcomes(of_x), outcomes(of_x_prime), 0.05, None)

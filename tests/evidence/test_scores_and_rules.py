@@ -41,7 +41,9 @@ def normal_density(data, outputs):
 @st.composite
 def rules(draw):
     low, high = sorted((draw(thresholds), draw(thresholds)))
-    return Rule(Coordinate(0, 1), low, high, draw(st.sampled_from([1, -1])), Reading(1), draw(st.sampled_from([-1, 0, 1])))
+    return Rule(
+        Coordinate(0, 1), low, high, draw(st.sampled_from([1, -1])), Reading(1), draw(st.sampled_from([-1, 0, 1]))
+    )
 
 
 # --- rules ---

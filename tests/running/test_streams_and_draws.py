@@ -46,7 +46,12 @@ def task(input_=0, round_=0, chunk=0, start=0, size=100, quotas=(100,), keep=100
 
 
 def test_streams_of_different_keys_or_roots_have_different_bits():
-    keys = [(), *itertools.product(range(8)), *itertools.product(range(4), repeat=3), *itertools.product(range(4), repeat=4)]
+    keys = [
+        (),
+        *itertools.product(range(8)),
+        *itertools.product(range(4), repeat=3),
+        *itertools.product(range(4), repeat=4),
+    ]
     # keys that differ by trailing zeros only are among them
     first = {(root, key): int(streams.stream(root, *key).integers(2**63)) for root in (0, 1, 2**70) for key in keys}
     # two of n streams agree by chance with probability n^2 / 2 / 2^63: below 1e-12 for these 1,000
@@ -118,7 +123,7 @@ def test_two_workers_give_the_bits_of_none(monkeypatch, mechanism):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_call_that_raises_names_itself_from_any_worker(monkeypatch, jobs):
     monkeypatch.setattr(draws, "WORTH_SENDING", 0)
-    with pytest.raises(CallError, match="raising: a call for 100 outputs .* ValueError: no outputs today"):
+    with pytest.raises(CallError, match=r"raising: a call for 100 outputs .* ValueError: no outputs today"):
         drawer(raising, jobs=jobs)([task()])
 
 
@@ -171,7 +176,9 @@ def test_chunks_do_not_overlap_and_cover_what_a_round_needs(monkeypatch):
     assert result.samples == sum(t.size for t in seen)
     keys = [(t.input, t.round, t.chunk) for t in seen]
     assert len(set(keys)) == len(keys)  # no stream is used twice
-    for _, group in itertools.groupby(sorted(seen, key=lambda t: (t.input, t.round, t.chunk)), lambda t: (t.input, t.round)):
+    for _, group in itertools.groupby(
+        sorted(seen, key=lambda t: (t.input, t.round, t.chunk)), lambda t: (t.input, t.round)
+    ):
         position = 0
         for t in group:
             assert t.start == position and 0 < t.size <= 100
