@@ -37,9 +37,16 @@ from dpaudit.privacy.composition import (
     to_renyi,
     to_zcdp,
 )
+from dpaudit.privacy.finite_metrics import (
+    TOLERANCE,
+    GraphMetric,
+    MatrixMetric,
+    TreeMetric,
+    check_metric,
+    shortest_paths,
+)
 from dpaudit.privacy.metrics import (
     EARTH_RADIUS_KM,
-    TOLERANCE,
     AbsoluteMetric,
     AttributeMetric,
     BlowfishMetric,
@@ -47,22 +54,17 @@ from dpaudit.privacy.metrics import (
     DiscreteMetric,
     EuclideanMetric,
     GeoMetric,
-    GraphMetric,
     HammingMetric,
-    MatrixMetric,
     Metric,
     ScaledMetric,
     SmoothBlowfishMetric,
     SumMetric,
     SupNormMetric,
-    TreeMetric,
     ValueMetric,
     budget_matrix,
-    check_metric,
     is_same,
     metric_name,
     scaled,
-    shortest_paths,
 )
 from dpaudit.privacy.pairs import (
     Pair,

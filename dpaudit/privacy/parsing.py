@@ -51,7 +51,8 @@ from dpaudit.privacy.claims import (
     ZeroConcentratedDP,
     number_text,
 )
-from dpaudit.privacy.metrics import EuclideanMetric, GeoMetric, MatrixMetric, Metric
+from dpaudit.privacy.finite_metrics import MatrixMetric
+from dpaudit.privacy.metrics import EuclideanMetric, GeoMetric, Metric
 from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII)

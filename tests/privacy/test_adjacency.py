@@ -8,7 +8,8 @@ import pytest
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.adjacency import add_remove, add_remove_count, explicit, replace_one, replace_one_count, within
-from dpaudit.privacy.metrics import AbsoluteMetric, DiscreteMetric, HammingMetric, MatrixMetric
+from dpaudit.privacy.finite_metrics import MatrixMetric
+from dpaudit.privacy.metrics import AbsoluteMetric, DiscreteMetric, HammingMetric
 from dpaudit.privacy.pairs import Pair
 
 

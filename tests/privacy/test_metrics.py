@@ -11,6 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.finite_metrics import (
+    GraphMetric,
+    MatrixMetric,
+    TreeMetric,
+    check_metric,
+    shortest_paths,
+)
 from dpaudit.privacy.metrics import (
     EARTH_RADIUS_KM,
     AbsoluteMetric,
@@ -20,21 +27,16 @@ from dpaudit.privacy.metrics import (
     DiscreteMetric,
     EuclideanMetric,
     GeoMetric,
-    GraphMetric,
     HammingMetric,
-    MatrixMetric,
     ScaledMetric,
     SmoothBlowfishMetric,
     SumMetric,
     SupNormMetric,
-    TreeMetric,
     ValueMetric,
     budget_matrix,
-    check_metric,
     is_same,
     metric_name,
     scaled,
-    shortest_paths,
 )
 
 bounded = settings(max_examples=40, deadline=None, derandomize=True)
