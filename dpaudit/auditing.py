@@ -21,8 +21,7 @@ import scipy
 
 from dpaudit.errors import UsageError
 from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
-from dpaudit.evidence.outcomes import canonical
-from dpaudit.privacy.claims import Claim, number
+from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results import AuditResult, Finding, Power, Verdict, WitnessRecord
@@ -206,17 +205,14 @@ def _pairs(subject: Subject, pairs: Iterable[Any] | None) -> list[Pair]:
 def _check_options(
     samples: Any, mode: Any, confidence: Any, seed: Any, jobs: Any, event_mass: Any, inconclusive_factor: Any
 ) -> None:
-    def integer(name: str, value: Any, condition: str, is_good: Callable[[int], bool]) -> None:
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not is_good(int(value)):
-            raise UsageError(f"{name} must be {condition}, got {value!r}.")
-
-    integer("samples", samples, "an integer of at least 10", lambda v: v >= 10)
+    whole_number("samples", samples, "an integer of at least 10", 10)
     if mode not in ("sequential", "fixed"):
         raise UsageError(f"mode must be 'sequential' or 'fixed', got {mode!r}.")
     number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
     if seed is not None:
-        integer("seed", seed, "a non-negative integer", lambda v: v >= 0)
-    integer("jobs", jobs, "a positive integer, or -1 for all processors", lambda v: v >= 1 or v == -1)
+        whole_number("seed", seed, "a non-negative integer", 0)
+    if jobs != -1 or isinstance(jobs, bool):
+        whole_number("jobs", jobs, "a positive integer, or -1 for all processors", 1)
     number("event_mass", event_mass, "in (0, 1]", lambda v: 0.0 < v <= 1.0)
     number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
 
@@ -228,12 +224,10 @@ def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
     independent streams.
     """
     data: list[Any] = []
-    known: dict[tuple[str, int], int] = {}
+    known: dict[tuple[Any, int], int] = {}
 
     def position(value: Any, copy: int) -> int:
-        key = (f"{type(value).__qualname__}:{canonical(value)}", copy)
-        if not _has_value(value):  # an object without a value of its own: equal only to itself
-            key = (f"{type(value).__qualname__}@{id(value)}", copy)
+        key = (_identity(value), copy)
         if key not in known:
             known[key] = len(data)
             data.append(value)
@@ -246,15 +240,23 @@ def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
     return data, positions
 
 
-def _has_value(value: Any) -> bool:
-    """Whether `canonical` sees the whole value, so that equal strings mean equal inputs."""
-    if isinstance(value, list | tuple | set | frozenset):
-        return all(_has_value(item) for item in value)
-    if isinstance(value, dict):
-        return all(_has_value(item) for item in (*value.keys(), *value.values()))
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind in "biufcUS"
-    return value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic)
+def _identity(value: Any) -> Any:
+    """A hashable key that two inputs share only if no mechanism can tell them apart: types, shapes and bits.
+
+    An object of any other kind is equal to itself alone.
+    """
+    kind = type(value)
+    if kind in (list, tuple):
+        return (kind, tuple(_identity(item) for item in value))
+    if kind is dict:
+        return (kind, tuple((_identity(key), _identity(item)) for key, item in value.items()))
+    if kind is np.ndarray and value.dtype.kind in "biufcUSmM":
+        return (kind, value.dtype.str, value.shape, value.strides, value.tobytes())
+    if kind is float or isinstance(value, np.generic):
+        return (kind, np.asarray(value).tobytes())
+    if value is None or kind in (bool, int, complex, str, bytes):
+        return (kind, repr(value))
+    return (kind, id(value))
 
 
 def _finding(

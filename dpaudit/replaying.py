@@ -16,7 +16,7 @@ from dpaudit.evidence.guess_game import GuessGame
 from dpaudit.evidence.label_game import FIRST_DRAWS, Draw, Request, Task, common_failure
 from dpaudit.evidence.renyi_game import Epoch, RenyiGame, cells_from_dict
 from dpaudit.evidence.rules import rule_from_dict
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results import AuditResult, Finding
 from dpaudit.running.draws import Drawer
@@ -73,7 +73,7 @@ def replay(
     inputs : Pair, optional
         Its two inputs; those saved in the result by default.
     samples : int, optional
-        About this many runs on each input; by default as many as the finding took.
+        About this many runs on each input, at least 10; by default as many as the finding took.
     seed : int, optional
         A fresh one by default.
 
@@ -82,12 +82,18 @@ def replay(
     UsageError
         If the result has no such pair, or none with a witness.
     """
+    if samples is not None:
+        whole_number("samples", samples, "an integer of at least 10", 10)
+    if seed is not None:
+        whole_number("seed", seed, "a non-negative integer", 0)
     finding = _finding(result, pair)
     assert finding.witness is not None
     if inputs is None:
         for name, value in (("x", finding.x), ("x_prime", finding.x_prime)):
             if isinstance(value, dict) and set(value) == {"sha256", "characters", "short"}:
                 raise UsageError(f"{name} of {finding.id!r} must be given: the result keeps only its digest.")
+            if _holds_infinity(value):
+                raise UsageError(f"{name} of {finding.id!r} must be given: 'inf' there may be a text or a number.")
         inputs = Pair(finding.x, finding.x_prime, finding.id, finding.x_id, finding.x_prime_id)
     subject = as_subject(mechanism)
     if result.subject.get("interface", "").endswith("one call a draw"):
@@ -121,6 +127,13 @@ def replay(
     )
 
 
+def _holds_infinity(value: Any) -> bool:
+    """Whether a saved input holds what may have been an infinity, or a text that reads like one."""
+    if isinstance(value, dict):
+        return any(_holds_infinity(item) for item in value.values())
+    return any(map(_holds_infinity, value)) if isinstance(value, list) else value in ("inf", "-inf")
+
+
 def _finding(result: AuditResult, pair: str | None) -> Finding:
     known = [finding for finding in result.ranked() if finding.witness is not None]
     if not known:
@@ -140,6 +153,9 @@ def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data
             cells = cells_from_dict(rule, log_density, *data)
             g = np.array([[float.fromhex(value) for value in row] for row in rule["g"]])
             first, second = rule["orders"]
+            limit = max(claim.orders)
+            if g.shape != (2, cells.size) or not np.all((g > 0.0) & np.isfinite(g)) or max(first, second) > limit:
+                raise ValueError("g must be positive and finite for each cell, at orders of the claim.")
             renyi.epochs.append(Epoch(cells, g, (first, second), np.zeros((2, cells.size), dtype=np.int64)))
             return renyi
         guess = GuessGame(claim, False, draws)

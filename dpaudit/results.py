@@ -146,7 +146,7 @@ class Finding:
     def from_dict(cls, record: Mapping[str, Any]) -> Finding:
         """The finding of one entry of `pairs` in audit.json; a bound that is null there becomes NaN.
 
-        Only numbers are read back as numbers: an id, message or rule may be the string "inf" and stays one.
+        Only numbers are read back as numbers: an id, message, rule or input may be the string "inf" and stays one.
         """
         values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name in record}
         if values["verdict"] not in VERDICTS:

@@ -1,10 +1,10 @@
-"""The main job from outside: options, pairs and inputs, exceptions, and every claim on a leak and on none.
+"""The main job from outside: options, pairs, inputs, exceptions, and every claim on a leak and on none.
 
-Statistical assertions. "Not violated" is asserted at confidence 1 - 1e-10 of mechanisms that keep their claim: each such
-audit fails with probability at most 1e-10 by the auditor's own guarantee, which `tests/meta` measures; there are fewer
-than 200 of them, together below 2e-8. "Violated" is asserted of mechanisms that release their input: a pilot holds both
-sides, every guess is right, and the evidence is the same for all coins. Where something else is asserted of draws, its
-miss rate stands beside it. Equalities for one seed are not statistical.
+Statistical assertions. "Not violated" is asserted at confidence 1 - 1e-10 of mechanisms that keep their claim: each
+such audit fails with probability at most 1e-10 by the auditor's own guarantee, which `tests/meta` measures; there are
+fewer than 200 of them, together below 2e-8. "Violated" is asserted of mechanisms that release their input: a pilot
+holds both sides, every guess is right, and the evidence is the same for all coins. Where something else is asserted of
+draws, its miss rate stands beside it. Equalities for one seed are not statistical.
 """
 
 import dataclasses
@@ -26,6 +26,7 @@ from dpaudit import (
     UsageError,
     ZeroConcentratedDP,
 )
+from dpaudit.privacy.pairs import short_form
 
 SURE = 1.0 - 1e-10
 PAIR = [(0.0, 1.0)]
@@ -101,11 +102,12 @@ def test_a_mechanism_that_hides_its_input_violates_no_claim(name, mode):
 
 
 @MODES
-def test_a_laplace_mechanism_keeps_its_scale_and_not_half_of_it(mode):
-    assert audit(laplace, "eps=1", samples=2_000, mode=mode).verdict != "violated"
-    # at true epsilon 1 and claim 0.05, the event {y <= 1/2} of the fit separates by 0.68 to 0.32: the miss rate of one
-    # binomial test on 3,000 guesses at level 0.05 is below 1e-60; the bet and the fitted rule lose some of that
-    assert audit(laplace, "eps=0.05", samples=2_000, mode=mode, confidence=0.95).verdict == "violated"
+def test_a_laplace_mechanism_keeps_its_own_epsilon_and_not_a_twentieth_of_it(mode):
+    pairs = [(0.0, 20.0)]
+    assert audit(laplace, "eps=20", pairs, samples=2_000, mode=mode).verdict != "violated"
+    # a threshold between 0 and 20 guesses wrongly with probability e^-10 / 2 = 2.3e-5: more than 20 wrong guesses among
+    # 4,000 have probability below 1e-40, and with fewer every test at 0.05 rejects eps = 1 (73% right guesses)
+    assert audit(laplace, "eps=1", pairs, samples=2_000, mode=mode, confidence=0.95).verdict == "violated"
 
 
 def test_the_claim_may_be_a_string_or_the_mechanisms_own():
@@ -146,7 +148,8 @@ def test_a_finding_belongs_to_its_pair_and_adds_up(mode):
 
 
 def test_the_verdict_is_the_bound_above_the_budget():
-    # bounds on both sides of the budget and of the verdict, over pairs of different loss
+    # Losses 0.01 to 5 against 0.5. The last is found but with probability below 1e-100: its best threshold is right on
+    # 96% of 3,000 draws, where 62% are allowed.
     result = audit(laplace, "eps=0.5", [(0.0, d) for d in (0.01, 0.3, 2.0, 5.0)], samples=2_000, confidence=0.95)
     assert {f.verdict for f in result.findings} >= {"violated"}
     for finding in result.findings:
@@ -218,11 +221,18 @@ class Counting:
         return self.mechanism(data, size, rng)
 
 
-def test_a_pair_of_an_input_with_itself_has_two_independent_streams():
-    result = audit(laplace, "eps=0.001", [(0.0, 0.0)], samples=2_000)
+@MODES
+def test_a_pair_of_an_input_with_itself_has_two_independent_streams(mode):
+    seen = []
+
+    def watched(data, size, rng):
+        outputs = rng.normal(size=size)
+        seen.extend(outputs.tolist())
+        return outputs
+
+    result = audit(watched, "eps=0.001", [(0.0, 0.0)], mode=mode)
     assert result.verdict != "violated"
-    correct, wrong = result.findings[0].witness.correct, result.findings[0].witness.wrong
-    assert correct != wrong or correct == 0  # the two sides were not the same draws
+    assert len(set(seen)) == len(seen) == result.samples > 0  # no draw was used for both sides
 
 
 def test_shared_inputs_are_drawn_once():
@@ -288,7 +298,8 @@ def test_a_claim_that_asks_nothing_is_inconclusive_without_a_run(claim):
 
 
 def test_each_pair_of_a_metric_has_its_own_budget():
-    # 3 nats a unit is kept by Laplace noise of scale 1 with room to spare; a tenth of a nat is not
+    # Laplace noise of scale 1 loses 1 nat a unit. The last pair loses 3 where 0.3 are allowed: its best threshold is
+    # right on 89% of 3,000 draws, where 57% are allowed; its miss rate is below 1e-100.
     claim = MetricDP(lambda x, y: 3.0 * abs(x - y) if x < 10.0 else 0.1 * abs(x - y))
     result = audit(laplace, claim, [(0.0, 1.0), (0.0, 2.0), (10.0, 13.0)], samples=2_000)
     assert [f.budget.epsilon for f in result.findings] == pytest.approx([3.0, 6.0, 0.3])
@@ -330,17 +341,27 @@ def test_a_subject_that_always_raises_is_an_error(mode):
     assert "ValueError" in result.findings[0].message and "broken" in result.findings[0].message
 
 
-def test_a_vectorised_call_that_raises_in_the_pilot_is_audited_one_call_a_draw():
+@MODES
+def test_a_vectorised_call_that_raises_in_the_pilot_is_audited_one_call_a_draw(mode):
     def raising(data, size, rng):
-        if data and rng.random() < 0.9:
+        if data:
             raise ValueError("x_prime")
         return rng.normal(size=size)
 
-    # of 24 draws in one call or 12 on each input, x_prime raises at once with probability 0.9; by then, or at the latest
-    # where the verdict is an error, nothing was dropped: this seed raises in the pilot
-    result = audit(raising, confidence=0.95, seed=1)
+    result = audit(raising, mode=mode, confidence=0.95)
     assert result.subject["interface"].endswith("one call a draw")
     assert result.verdict == "violated"
+
+
+def test_a_batch_that_raises_by_its_size_is_no_leak_one_call_a_draw():
+    def small_batches_only(data, size, rng):
+        if size > 5:
+            raise ValueError("too many")
+        return rng.normal(size=size)
+
+    result = audit(small_batches_only, "eps=0.1")
+    assert result.subject["interface"].endswith("one call a draw")
+    assert result.verdict in ("not_refuted", "inconclusive")
 
 
 def test_a_vectorised_call_that_raises_later_is_an_error_that_says_what_to_do():
@@ -391,7 +412,7 @@ def test_outputs_that_are_not_as_many_as_asked_are_refused(outputs, got):
         1j,
         object(),
     ],
-    ids=repr,
+    ids=lambda output: short_form(output),
 )
 @MODES
 def test_any_output_can_be_audited(output, mode):
@@ -462,9 +483,7 @@ def test_a_bad_claim_or_pair_is_named_with_what_was_given(claim, pairs, message)
 
 
 def test_a_class_is_not_a_mechanism():
-    with pytest.raises(
-        UsageError, match=r"mechanism must be an instance or a function, got the class Counting\. Call"
-    ):
+    with pytest.raises(UsageError, match=r"mechanism must be an instance or a function, got the class Counting\. Call"):
         audit(Counting)
 
 

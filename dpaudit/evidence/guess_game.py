@@ -159,10 +159,10 @@ class GuessGame:
 
         def evidence(contestant: Contestant) -> tuple[float, float]:
             correct, wrong, abstained = contestant.counts.tolist()
-            cost = self.line["delta"] * max(contestant.fitted.rule.sides, 1) / 2.0
-            draws = max(correct + wrong + abstained, 1)
-            excess = correct - math.exp(self.line["epsilon"]) * wrong - cost * draws
-            deviation = math.sqrt(correct + math.exp(2.0 * self.line["epsilon"]) * wrong + 1.0)
+            scale = math.exp(-self.line["epsilon"])  # everything over e^epsilon, which may overflow
+            cost = scale * self.line["delta"] * max(contestant.fitted.rule.sides, 1) / 2.0
+            excess = scale * correct - wrong - cost * (correct + wrong + abstained)
+            deviation = math.sqrt(scale**2 * (correct + 1.0) + wrong) or 1.0
             return excess / deviation, float(contestant is self._contest[self._bettor])
 
         return max(self._contest, key=evidence)

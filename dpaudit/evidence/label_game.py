@@ -147,10 +147,6 @@ class PairGame:
 
     def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
         """Fit every use on earlier draws of x and x_prime."""
-        if self.trained_on == 0 and self.log_ratio is not None:
-            ratio = self.log_ratio.fitting(first, second)
-            if not all(side.tokens is not None or ratio.reads_single_outputs(side) for side in (first, second)):
-                self.log_ratio = None
         for share, game in self.uses:
             game.fit(first, second, level * share, self.log_ratio)
         self.trained_on = min(len(first), len(second))

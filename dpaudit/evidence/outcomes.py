@@ -75,7 +75,7 @@ class Outcomes:
         for row, output in zip(result, self.raw, strict=True):
             if isinstance(output, np.ndarray) and output.dtype.kind in "cmM":
                 output = _as_real(output)
-            array = _as_array([_plain(output) if isinstance(output, complex | np.complexfloating) else output])
+            array = _as_array([_plain(output) if isinstance(output, complex | np.generic) else output])
             if array is not None and array.size == columns:
                 row[:] = array.ravel()
         return result
@@ -123,8 +123,8 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
     """
     array: NDArray[Any] | None
     if isinstance(outputs, np.ma.MaskedArray):
-        array = _unmasked(outputs)
-    elif isinstance(outputs, np.ndarray):
+        outputs = _unmasked(outputs)
+    if isinstance(outputs, np.ndarray):
         array = outputs
     else:
         if isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Sequence):
@@ -196,14 +196,14 @@ def canonical(value: Any, depth: int = 0) -> str:
     return type(value).__qualname__
 
 
-def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
-    """A masked array as objects, None where it is masked; as a plain array where nothing is."""
+def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> Any:
+    """A masked array as nested lists, None where it is masked; as a plain array where nothing is."""
     if not np.ma.getmaskarray(outputs).any():
         return np.asarray(outputs.data)
     plain = np.empty(outputs.shape, dtype=object)
     plain[...] = outputs.data
     plain[np.ma.getmaskarray(outputs)] = None
-    return plain
+    return plain.tolist()
 
 
 def _as_real(array: NDArray[Any]) -> NDArray[Any]:

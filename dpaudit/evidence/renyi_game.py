@@ -74,6 +74,8 @@ class Cells:
 def cells_from_dict(record: dict[str, Any], log_density: Any, x: Any, x_prime: Any) -> Cells:
     """The cells that `Cells.to_dict` wrote."""
     edges = np.array([float.fromhex(edge) for edge in record["edges"]])
+    if not np.all(edges[1:] > edges[:-1]) or np.any(np.isnan(edges)):
+        raise ValueError("edges must be increasing.")
     return Cells(score_from_dict(record["score"], log_density, x, x_prime), edges, Reading(int(record["columns"])))
 
 

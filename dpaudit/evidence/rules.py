@@ -114,11 +114,20 @@ class Rule:
 
 
 def rule_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> Rule:
-    """The rule that `Rule.to_dict` wrote."""
+    """The rule that `Rule.to_dict` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is none: events that overlap, or a guess that is neither label.
+    """
+    low, high = float.fromhex(record["low"]), float.fromhex(record["high"])
+    if not low <= high or record["sign"] not in (1, -1) or record["nan_guess"] not in (ABSTAIN, 0, 1):
+        raise ValueError(f"rule must guess on two disjoint events, got low {low}, high {high}, {dict(record)!r:.200}.")
     return Rule(
         score_from_dict(record["score"], log_density, x, x_prime),
-        float.fromhex(record["low"]),
-        float.fromhex(record["high"]),
+        low,
+        high,
         int(record["sign"]),
         Reading(int(record["columns"])),
         int(record["nan_guess"]),

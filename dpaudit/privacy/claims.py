@@ -104,6 +104,13 @@ def number_text(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
+def whole_number(name: str, value: Any, condition: str, least: int) -> int:
+    """`value` as an integer of at least `least`, or one clear `UsageError`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
+        raise UsageError(f"{name} must be {condition}, got {value!r}.")
+    return int(value)
+
+
 def _is_budget(value: float) -> bool:
     return value >= 0.0  # False for NaN; infinity is legal: "not asked"
 

@@ -268,7 +268,7 @@ def shortest_paths(steps: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> inf = math.inf
+    >>> inf = float("inf")
     >>> shortest_paths(np.array([[0, 0, inf], [0, 0, 2], [inf, 2, 0]])).tolist()
     [[0.0, 0.0, 2.0], [0.0, 0.0, 2.0], [2.0, 2.0, 0.0]]
     """

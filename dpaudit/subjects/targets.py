@@ -174,7 +174,9 @@ def _import_file(path: Path) -> ModuleType:
     if known is None and name.isidentifier():
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin is not None and Path(spec.origin).resolve() == path:
-            return importlib.import_module(name)
+            module = importlib.import_module(name)
+            _send_by_value(module)
+            return module
     name = f"{name}_{hashlib.sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -197,7 +199,10 @@ def _origin(module: ModuleType) -> Path | None:
 
 
 def _send_by_value(module: ModuleType) -> None:
-    """Let workers get the module's functions whole: they could not import a module of this name."""
+    """Let workers get the module's functions whole: they may not be able to import a module of this name.
+
+    (Another file has it, or the workers were started before its folder was put on the import path.)
+    """
     for name in ("joblib.externals.cloudpickle", "cloudpickle"):  # joblib up to 1.5 brings its own
         with contextlib.suppress(ImportError):
             importlib.import_module(name).register_pickle_by_value(module)

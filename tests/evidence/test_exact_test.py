@@ -82,7 +82,7 @@ def test_where_guesses_are_rarer_than_delta_every_accuracy_is_allowed():
 
 
 def rejection_probability(draws, guess_probability, accuracy, epsilon, cost, level):
-    """By enumeration of all records (correct, wrong): the number of guesses is binomial, that of correct ones given it."""
+    """By enumeration of all records: the number of guesses is binomial, that of correct ones given it."""
     total = 0.0
     for guesses in range(draws + 1):
         weight = stats.binom.pmf(guesses, draws, guess_probability)

@@ -57,7 +57,7 @@ def feed(game, of_x, of_x_prime):
 
 
 def records(p, q, rule, draws):
-    """Every number of (correct, wrong) guesses in `draws` labelled draws, with its probability and draws that show it."""
+    """Every number of (correct, wrong, no) guesses in `draws` labelled draws, with its probability."""
     guesses = rule.guess(outcomes(range(len(p)))).tolist()
     correct = 0.5 * sum(p[o] for o in range(len(p)) if guesses[o] == 1)
     correct += 0.5 * sum(q[o] for o in range(len(q)) if guesses[o] == 0)
@@ -249,7 +249,7 @@ def test_the_detectable_loss_is_found_with_the_stated_probability(sequential, cl
         return
 
     def critical(guesses):
-        # by a search through the game itself: the first number of correct guesses that raises the bound above the budget
+        # by a search through the game itself: the first number of correct guesses that rejects the budget
         low, high = -1, guesses + 1
         while high - low > 1:
             middle = (low + high) // 2

@@ -1,8 +1,8 @@
 """Outputs as the bettor reads them: each by itself, whatever lies beside it; tokens by value; every refusal.
 
-The first part is what validity rests on. An auditor whose reading of an output depended on the rest of its batch refuted
-sound mechanisms in 25% to 37% of audits at nominal 5% (measured: 2 x 2 matrices or None with probability 0.03, the same
-law on both inputs, 300 audits of 300 samples).
+The first part is what validity rests on. An auditor whose reading of an output depended on the rest of its batch
+refuted sound mechanisms in 25% to 37% of audits at nominal 5% (measured: 2 x 2 matrices or None with probability 0.03,
+the same law on both inputs, 300 audits of 300 samples).
 """
 
 import collections
@@ -33,6 +33,10 @@ class Colour(enum.Enum):
 
 class Level(enum.IntEnum):
     LOW = 1
+
+
+class Tag(enum.StrEnum):
+    A = "a"
 
 
 @dataclasses.dataclass
@@ -94,10 +98,24 @@ KINDS = {
     "dictionary": {"a": 1.0},
     "set": {1, 2},
     "complex": 1 + 2j,
+    "complex64": np.complex64(1j),
+    "0-d complex array": np.array(1j),
+    "tuple of complex": (1 + 2j, 3.0),
+    "datetime64": np.datetime64("2026-11-21"),
+    "datetime64 in seconds": np.datetime64("2026-11-21T00:00:01"),
+    "not a time": np.datetime64("NaT"),
+    "timedelta64": np.timedelta64(5, "s"),
+    "masked vector": np.ma.array([1.0, 2.0], mask=[False, True]),
+    "unmasked vector": np.ma.array([1.0, 2.0]),
+    "masked": np.ma.masked,
+    "record": np.array([(1.0, 2)], dtype=[("a", float), ("b", int)])[0],
+    "float32 vector": np.array([0.1, 0.2], dtype=np.float32),
+    "longdouble vector": np.array([1, 2], dtype=np.longdouble),
     "decimal": decimal.Decimal("0.1"),
     "fraction": fractions.Fraction(1, 3),
     "enum": Colour.RED,
     "int enum": Level.LOW,
+    "text enum": Tag.A,
     "dataclass": Release(1.0, "a"),
     "object": Plain(),
     "date": datetime.date(2026, 11, 21),
@@ -106,7 +124,7 @@ KINDS = {
 
 
 def reading(outcomes, row):
-    """Everything that a rule can see of one output: tokens and features, and as one to four numbers (with their token)."""
+    """Everything that a rule can see of one output: token and features, and the one to four numbers that it is."""
     objects = outcomes.as_objects()
     seen = [objects.tokens[row], objects.numbers[row].tolist()]
     for columns in (1, 2, 3, 4):
@@ -149,6 +167,13 @@ def test_an_output_is_read_the_same_in_any_batch_and_in_any_slice_of_it(names):
         np.array([2**63 + 1, 1, 2], dtype=np.uint64),
         np.array(["a", "b", "c"]),
         np.array([1.0, None, "a"], dtype=object),
+        np.array([1j, 2.0, 3.0]),
+        np.array([[1j, 2.0], [3.0, 4.0], [5.0, 6.0]]),
+        np.array(["2026-11-21", "NaT", "2026-11-22"], dtype="datetime64[D]"),
+        np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False]),
+        np.ma.array([1.0, 2.0, 3.0]),
+        np.ma.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], mask=[[0, 1], [0, 0], [1, 1]]),
+        np.array([0.1, 0.2, 0.3], dtype=np.longdouble),
     ],
     ids=str,
 )

@@ -159,7 +159,7 @@ def test_log_wealth_is_the_log_of_the_average_product_of_factors(counts, epsilon
         products.append(product)
     value = wealth.log_wealth(record, np.array([epsilon]), np.array([delta]), FRACTIONS, cash)[0]
     direct = cash + (1.0 - cash) * sum(products) / len(products)
-    # up to 180 factors, each with a relative error of a few 2**-53, the smallest 1 - 0.96: cancellation gives 1e-15 / 0.04
+    # up to 180 factors, each off by a few 2**-53; the smallest is 1 - 0.96, where cancellation gives 1e-15 / 0.04
     assert value == pytest.approx(math.log(direct), abs=1e-10)
 
 
