@@ -254,8 +254,8 @@ def _identity(value: Any) -> Any:
         return (kind, value.dtype.str, value.shape, value.strides, value.tobytes())
     if kind is float or isinstance(value, np.generic):
         return (kind, np.asarray(value).tobytes())
-    if value is None or kind in (bool, int, complex, str, bytes):
-        return (kind, repr(value))
+    if value is None or kind in (bool, int, str, bytes):
+        return (kind, value)
     return (kind, id(value))
 
 

@@ -147,6 +147,8 @@ class PairGame:
 
     def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
         """Fit every use on earlier draws of x and x_prime."""
+        if self.log_ratio is not None:
+            self.log_ratio = self.log_ratio.fitting(first, second)
         for share, game in self.uses:
             game.fit(first, second, level * share, self.log_ratio)
         self.trained_on = min(len(first), len(second))

@@ -189,6 +189,8 @@ class LogRatio:
     def fitting(self, first: Outcomes, second: Outcomes) -> LogRatio:
         """The same ratio for outputs of the shape and kind of these."""
         is_integer = first.is_integer and second.is_integer
+        if (self.shape, self.is_integer) == (first.shape, is_integer):
+            return self  # the same object: rules that share a score share its evaluation
         return dataclasses.replace(self, shape=first.shape, is_integer=is_integer)
 
     def to_dict(self) -> dict[str, Any]:

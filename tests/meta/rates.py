@@ -49,7 +49,7 @@ class OnBudget:
     pairs: list[Any]
     truth: Callable[[dpaudit.Finding], float]
     epsilon: Callable[[dpaudit.Finding], float]
-    samples: int = 300
+    samples: int = 200
     mode: str = "sequential"
 
 
