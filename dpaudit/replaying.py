@@ -1,6 +1,6 @@
 """Replay: a saved witness, unchanged, on fresh draws of the pair it was found on.
 
-The rule was fixed before these draws, whoever wrote it, so the exact binomial test of `dpaudit.evidence.exact_test`
+The rule was fixed before these draws, whoever wrote it, so the exact binomial test of `dpaudit.evidence.binomial`
 (or, for Renyi families, one bet) holds at the full level for the one pair: no search, no division of the error rate.
 """
 

@@ -22,7 +22,7 @@ from dpaudit import (
     UsageError,
     ZeroConcentratedDP,
 )
-from dpaudit.evidence import exact_test
+from dpaudit.evidence import binomial
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
 
@@ -90,7 +90,7 @@ def test_a_replay_is_one_exact_test_of_one_rule_at_the_full_level():
     result = audited(laplace, PureDP(0.1), pairs=[(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)])
     replay = dpaudit.replay(result, laplace, PureDP(0.1), seed=3, samples=5_000)
     guesses = replay.correct + replay.wrong
-    limit = exact_test.binomial_lower(replay.correct, guesses, 0.05)  # not divided by the three pairs
+    limit = binomial.binomial_lower(replay.correct, guesses, 0.05)  # not divided by the three pairs
     assert replay.parameter_lower == pytest.approx(
         math.log(limit / (1.0 - limit)), rel=1e-6
     )  # the search stops at 1e-7

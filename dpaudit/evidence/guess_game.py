@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.evidence import exact_test, wealth
+from dpaudit.evidence import binomial, wealth
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.rules import FittedRule, Objective, Rule, RuleSet, best_rule, fit_rules
 from dpaudit.evidence.scores import LogRatio
@@ -206,7 +206,7 @@ class GuessGame:
         (correct, wrong, _), draws, sides = self._totals()
         epsilon, delta = self._line(np.array([self.claim.value]), self.anchor)
         cost = float(delta[0]) * sides / 2.0
-        return exact_test.p_value(correct, correct + wrong, draws, float(epsilon[0]), cost, self.level, MASS_SHARE)
+        return binomial.p_value(correct, correct + wrong, draws, float(epsilon[0]), cost, self.level, MASS_SHARE)
 
     @property
     def line(self) -> dict[str, float]:
@@ -256,7 +256,7 @@ class GuessGame:
         low, high = -1, guesses + 1
         while high - low > 1:
             middle = (low + high) // 2
-            p = exact_test.p_value(middle, guesses, self.draws, epsilon, delta, self.level, MASS_SHARE)
+            p = binomial.p_value(middle, guesses, self.draws, epsilon, delta, self.level, MASS_SHARE)
             low, high = (low, middle) if p <= self.level else (middle, high)
         return high
 
@@ -264,7 +264,7 @@ class GuessGame:
         losses = []
         for anchor in ANCHORS if self.claim.anchored else (self.anchor,):
             epsilon, delta = self._line(np.array([self.claim.value]), anchor)
-            accuracy = float(exact_test.largest_accuracy(epsilon, delta, event_mass)[0])
+            accuracy = float(binomial.largest_accuracy(epsilon, delta, event_mass)[0])
             losses.append(float(special.logit(accuracy)) if delta[0] > 0.0 else float(epsilon[0]))
         return min(losses)
 
@@ -295,12 +295,12 @@ class GuessGame:
         guesses = correct + wrong
         costs = self.claim.anchored or self.claim.delta > 0.0
         spent = self.level * MASS_SHARE if costs else 0.0
-        accuracy = exact_test.binomial_lower(correct, guesses, self.level - spent)
-        mass = exact_test.binomial_lower(guesses, draws, spent) if costs else 1.0
+        accuracy = binomial.binomial_lower(correct, guesses, self.level - spent)
+        mass = binomial.binomial_lower(guesses, draws, spent) if costs else 1.0
 
         def rejected(values: FloatArray) -> NDArray[np.bool_]:
             epsilon, delta = self._line(values, self.anchor)
-            return np.asarray(exact_test.largest_accuracy(epsilon, delta * sides / 2.0, mass) < accuracy)
+            return np.asarray(binomial.largest_accuracy(epsilon, delta * sides / 2.0, mass) < accuracy)
 
         return largest_rejected(rejected, self._lower, self.claim.value)
 

@@ -6,11 +6,13 @@ Workers return counts, and the few training draws that a task asks for; never sa
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
 import joblib
 
+from dpaudit.errors import UsageError
 from dpaudit.evidence.label_game import Task, TaskResult
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.running.streams import stream
@@ -52,6 +54,13 @@ class Drawer:
     jobs: int = 1
     backend: str = "loky"
 
+    def __post_init__(self) -> None:
+        if self.jobs != 1:  # said now, not when the first large batch comes
+            try:
+                joblib.Parallel(n_jobs=self.jobs, backend=self.backend)
+            except (ValueError, ImportError) as error:
+                raise UsageError(f"backend must be one that joblib knows, got {self.backend!r} ({error}).") from error
+
     def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
         if self.jobs == 1 or not self.subject.replayable or sum(task.size for task in tasks) < WORTH_SENDING:
             return [self._carry_out(task) for task in tasks]
@@ -60,7 +69,13 @@ class Drawer:
             joblib.delayed(carry_out)(self.subject, self.data[task.input], self.seed, self.purpose, task)
             for task in tasks
         )
-        return list(parallel(calls))
+        try:
+            return list(parallel(calls))
+        except pickle.PicklingError as error:
+            raise UsageError(
+                f"mechanism must be one that can be sent to worker processes, got {self.subject.name} ({error}). "
+                "Use jobs=1."
+            ) from error
 
     def _carry_out(self, task: Task) -> TaskResult:
         return carry_out(self.subject, self.data[task.input], self.seed, self.purpose, task)

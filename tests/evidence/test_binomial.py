@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.evidence import exact_test
+from dpaudit.evidence import binomial
 
 LEVEL, MASS_SHARE = 0.05, 0.05
 
@@ -26,7 +26,7 @@ def tail(successes, trials, probability):
 @pytest.mark.parametrize("probability", [0.0, 0.1, 0.5, 0.99, 1.0])
 def test_the_upper_tail_is_the_binomial_sum(trials, probability):
     for successes in range(trials + 1):
-        value = exact_test.binomial_upper_tail(successes, trials, np.array([probability]))[0]
+        value = binomial.binomial_upper_tail(successes, trials, np.array([probability]))[0]
         assert value == pytest.approx(float(tail(successes, trials, probability)), abs=1e-13)  # scipy's betainc
 
 
@@ -34,18 +34,18 @@ def test_the_upper_tail_is_the_binomial_sum(trials, probability):
 @pytest.mark.parametrize("level", [1e-6, 0.05, 0.5])
 def test_the_lower_limit_is_the_probability_whose_tail_is_the_level(trials, level):
     for successes in range(1, trials + 1):
-        limit = exact_test.binomial_lower(successes, trials, level)
+        limit = binomial.binomial_lower(successes, trials, level)
         assert float(tail(successes, trials, limit)) == pytest.approx(level, rel=1e-9)  # inversion by scipy
 
 
 def test_the_lower_limit_is_that_of_scipys_exact_interval():
     interval = stats.binomtest(8, 10, alternative="greater").proportion_ci(0.95, method="exact")
-    assert exact_test.binomial_lower(8, 10, 0.05) == pytest.approx(interval.low, rel=1e-12)
+    assert binomial.binomial_lower(8, 10, 0.05) == pytest.approx(interval.low, rel=1e-12)
 
 
 def test_nothing_seen_or_nothing_spent_gives_the_limit_zero():
-    assert exact_test.binomial_lower(0, 10, 0.05) == 0.0
-    assert exact_test.binomial_lower(10, 10, 0.0) == 0.0
+    assert binomial.binomial_lower(0, 10, 0.05) == 0.0
+    assert binomial.binomial_lower(10, 10, 0.0) == 0.0
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
@@ -63,9 +63,9 @@ def test_largest_accuracy_bounds_every_law_on_a_grid_that_keeps_the_line(epsilon
         guessed = 0.5 * (a + b + c + d)
         if guessed > 0.0:
             accuracy = 0.5 * (a + d) / guessed
-            assert accuracy <= exact_test.largest_accuracy(epsilon, delta, guessed) + 1e-9
+            assert accuracy <= binomial.largest_accuracy(epsilon, delta, guessed) + 1e-9
             best[guessed] = max(best.get(guessed, 0.0), accuracy)
-    assert max(best.values()) > 0.9 * float(exact_test.largest_accuracy(epsilon, delta, 1.0))
+    assert max(best.values()) > 0.9 * float(binomial.largest_accuracy(epsilon, delta, 1.0))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 800.0])
@@ -73,12 +73,12 @@ def test_largest_accuracy_is_attained_by_the_dominating_pair(epsilon):
     keep = 1.0 / (1.0 + math.exp(-epsilon))
     for delta in (0.0, 0.1, 0.9):
         accuracy = delta + (1.0 - delta) * keep  # never abstaining
-        assert exact_test.largest_accuracy(epsilon, delta, 1.0) == pytest.approx(accuracy, abs=1e-15)
+        assert binomial.largest_accuracy(epsilon, delta, 1.0) == pytest.approx(accuracy, abs=1e-15)
 
 
 def test_where_guesses_are_rarer_than_delta_every_accuracy_is_allowed():
-    assert exact_test.largest_accuracy(1.0, 0.1, 0.05) == 1.0
-    assert exact_test.largest_accuracy(1.0, 0.1, 0.0) == 1.0
+    assert binomial.largest_accuracy(1.0, 0.1, 0.05) == 1.0
+    assert binomial.largest_accuracy(1.0, 0.1, 0.0) == 1.0
 
 
 def rejection_probability(draws, guess_probability, accuracy, epsilon, cost, level):
@@ -87,7 +87,7 @@ def rejection_probability(draws, guess_probability, accuracy, epsilon, cost, lev
     for guesses in range(draws + 1):
         weight = stats.binom.pmf(guesses, draws, guess_probability)
         correct = np.arange(guesses + 1)
-        p = [exact_test.p_value(k, guesses, draws, epsilon, cost, level, MASS_SHARE) for k in correct.tolist()]
+        p = [binomial.p_value(k, guesses, draws, epsilon, cost, level, MASS_SHARE) for k in correct.tolist()]
         assert np.all(np.diff(p) <= 1e-12)  # more correct guesses never weaken the evidence
         total += weight * stats.binom.pmf(correct, guesses, accuracy)[np.array(p) <= level].sum()
     return total
@@ -114,16 +114,16 @@ def test_without_abstention_a_pure_line_is_tested_at_the_full_binomial_level():
 )
 @pytest.mark.parametrize("level", [0.05, 0.4])
 def test_a_line_with_delta_on_its_boundary_is_rejected_with_at_most_the_level(epsilon, guess_probability, cost, level):
-    accuracy = float(exact_test.largest_accuracy(epsilon, cost, guess_probability))
+    accuracy = float(binomial.largest_accuracy(epsilon, cost, guess_probability))
     assert rejection_probability(60, guess_probability, accuracy, epsilon, cost, level) <= level + 1e-12
 
 
 def test_a_p_value_is_at_most_one_and_one_without_a_guess():
-    assert exact_test.p_value(0, 0, 100, 1.0, 0.0, LEVEL, MASS_SHARE) == 1.0
-    assert exact_test.p_value(0, 0, 100, 1.0, 0.1, LEVEL, MASS_SHARE) == 1.0
-    assert exact_test.p_value(0, 50, 100, 1.0, 0.1, LEVEL, MASS_SHARE) == 1.0
+    assert binomial.p_value(0, 0, 100, 1.0, 0.0, LEVEL, MASS_SHARE) == 1.0
+    assert binomial.p_value(0, 0, 100, 1.0, 0.1, LEVEL, MASS_SHARE) == 1.0
+    assert binomial.p_value(0, 50, 100, 1.0, 0.1, LEVEL, MASS_SHARE) == 1.0
 
 
 def test_a_p_value_with_delta_is_never_below_what_is_spent_on_the_mass():
-    p = exact_test.p_value(10_000, 10_000, 10_000, 0.0, 1e-6, LEVEL, MASS_SHARE)
+    p = binomial.p_value(10_000, 10_000, 10_000, 0.0, 1e-6, LEVEL, MASS_SHARE)
     assert LEVEL * MASS_SHARE <= p <= LEVEL * MASS_SHARE + 1e-12

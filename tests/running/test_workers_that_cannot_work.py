@@ -1,0 +1,36 @@
+"""What is said when the draws cannot be carried to worker processes."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import dpaudit
+
+
+def noise(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+class Locked:
+    """A mechanism that cannot be pickled: locks stay in their process."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def sample(self, data, size, rng):
+        return noise(data, size, rng)
+
+
+def test_an_unknown_backend_is_refused_before_the_first_draw():
+    with pytest.raises(dpaudit.UsageError, match="backend must be one that joblib knows, got 'nonsense'"):
+        dpaudit.audit(noise, "eps=1", [(0, 1)], jobs=2, backend="nonsense")
+
+
+def test_a_mechanism_that_cannot_be_sent_to_workers_is_named_with_what_to_do():
+    # 400,000 samples in one round: enough that workers are asked
+    with pytest.raises(dpaudit.UsageError, match=r"mechanism must be one that can be sent .* got Locked .* Use jobs=1"):
+        dpaudit.audit(Locked(), "eps=1", [(0, 1)], jobs=2, samples=400_000, mode="fixed")
+    result = dpaudit.audit(Locked(), "eps=1", [(0, 1)], jobs=1, samples=20_000, mode="fixed", seed=1)
+    assert result.verdict == "not_refuted"
