@@ -55,7 +55,7 @@ class Drawer:
     backend: str = "loky"
 
     def __post_init__(self) -> None:
-        if self.jobs != 1:  # said now, not when the first large batch comes
+        if self.jobs != 1 and self.backend != "loky":  # said now, not when the first large batch comes
             try:
                 joblib.Parallel(n_jobs=self.jobs, backend=self.backend)
             except (ValueError, ImportError) as error:
