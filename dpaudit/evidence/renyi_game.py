@@ -3,16 +3,20 @@
 A Renyi claim of order r says E_P[r g^(r-1)] - E_Q[(r-1) g^r] <= exp((r-1) epsilon) for every bounded g >= 0. With a
 fair coin for the label, the payoff
 
-    1{label 1} a(Y) - 1{label 0} b(Y) - c/2,     a = r g^(r-1),  b = (r-1) g^r,  c = exp((r-1) epsilon)
+    1{label 1} (a(Y) - k) - 1{label 0} (b(Y) - k) - c/2,     a = r g^(r-1),  b = (r-1) g^r,  c = exp((r-1) epsilon)
 
-has mean at most 0 and is at least -(max b + c/2), so 1 + stake * payoff with stake = f / (max b + c/2), 0 <= f < 1, is
+has mean at most 0 for any number k, because the coin is known to be fair; k = (min a + max a + min b + max b) / 4 keeps
+the coin itself from making noise (at g = 1 and k = 0 the payoff would be +-(r - 1/2) by the coin alone). The payoff is
+at least -(m + c/2) with m = max(k - min a, max b - k), so 1 + stake * payoff with stake = f / (m + c/2), 0 <= f < 1, is
 a non-negative factor of mean at most 1. The witness is a function g that is constant on cells of a score; cells, g and
 r are fitted on earlier draws, so products over successive draws are supermartingales even when the fit is renewed (each
 fit is an *epoch* with its own counts). The two directions, (P, Q) with g and (Q, P) with its own, are averaged.
 
 For a fixed g each factor decreases in c, hence wealth decreases in the claim's parameter and bisection finds the end of
-the rejected interval: a label-1 factor is 1 + f (a - c/2) / (max b + c/2); a label-0 factor 1 - f (b + c/2) / (max b +
-c/2), and (b + c/2) / (max b + c/2) increases in c because b <= max b.
+the rejected interval: a label-1 factor is 1 + f (a - k - c/2) / (m + c/2), whose derivative has the sign of
+-(m + a - k), and m >= k - min a; a label-0 factor is 1 - f (b - k + c/2) / (m + c/2), of the sign of -(m - b + k), and
+m >= max b - k. (Where g = 1 everywhere, m = -1/2 and m + c/2 is 0 at c = 1: it is held above a small positive number,
+which only makes stakes smaller.)
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ from dpaudit.evidence.scores import LogRatio, Score, score_from_dict
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 
 CELLS = 12
+SMALLEST_LOSS = 1e-6  # the least that a bet may lose is taken to be at least this
 LARGEST_EXPONENT = 600.0  # of g ** order, beyond which a bet overflows
 LARGEST_LOSS = 12.0  # nats, beyond which no alternative is tried for the power
 CAPS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.0)  # on |log g|: a rare large g would shrink every stake
@@ -94,10 +99,10 @@ class Epoch:
     def log_factors(self, direction: int, bound: float, fraction: FloatArray) -> FloatArray:
         """Log of the wealth that this epoch's draws give each fraction, shape (fractions, ...)."""
         order, g = self.orders[direction], self.g[direction]
-        paid, charged = RenyiInequality(order, 0.0).terms(g)
+        paid, charged, least = payoffs(g, order)
         numerator, denominator = self.counts[1 - direction], self.counts[direction]
         half = 0.5 * bound
-        worst = float(charged.max()) + half
+        worst = max(least + half, SMALLEST_LOSS)
         gains = np.log1p(fraction[:, None] * (paid - half) / worst)  # (fractions, cells)
         losses = np.log1p(-fraction[:, None] * (charged + half) / worst)
         return np.asarray(gains @ numerator + losses @ denominator)
@@ -284,8 +289,8 @@ class RenyiGame:
         half = 0.5 * self._bound(self.claim.value, order)
         if not math.isfinite(half) or order * float(np.log(g.max())) > LARGEST_EXPONENT:
             return -math.inf
-        paid, charged = RenyiInequality(order, 0.0).terms(g)
-        worst = float(charged.max()) + half
+        paid, charged, least = payoffs(g, order)
+        worst = max(least + half, SMALLEST_LOSS)
         fraction = special.expit(np.arange(-6.0, 3.0, 1.0))[:, None]
         growth = 0.5 * (
             np.log1p(fraction * (paid - half) / worst) @ p + np.log1p(-fraction * (charged + half) / worst) @ q
@@ -307,6 +312,13 @@ class RenyiGame:
                     return -math.inf
                 logs[direction] += epoch.log_factors(direction, bound, self._fraction)
         return float(np.logaddexp.reduce(logs, axis=None) - math.log(logs.size))
+
+
+def payoffs(g: FloatArray, order: float) -> tuple[FloatArray, FloatArray, float]:
+    """a - k, b - k and m of the module's docstring, for one g per cell: shapes (cells,), (cells,) and a number."""
+    paid, charged = RenyiInequality(order, 0.0).terms(g)
+    middle = 0.25 * float(paid.min() + paid.max() + charged.min() + charged.max())
+    return paid - middle, charged - middle, float(max(middle - paid.min(), charged.max() - middle))
 
 
 def _cell_edges(scores: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ FAULTS = [
     (LaplaceForgetsACoordinate(1.0, (1.0, 1.0)), 2_200),
     (GaussianTooLittleNoise(dpaudit.ApproxDP(1.0, 0.01)), 150_000),
     (GaussianTooLittleNoise(dpaudit.GaussianDP(1.0)), 48_000),
-    (GaussianTooLittleNoise(dpaudit.ZeroConcentratedDP(0.5)), 48_000),
+    (GaussianTooLittleNoise(dpaudit.ZeroConcentratedDP(0.5)), 25_000),
     (GeometricTooLittleNoise(1.0), 13_000),
     (GeometricCountsZeroTwice(1.0), 2_200),
     (RandomisedResponseWrongNormaliser(1.0, 4), 1_100),
