@@ -57,7 +57,7 @@ def test_largest_accuracy_bounds_every_law_on_a_grid_that_keeps_the_line(epsilon
         if p1 + p0 > 20 or q1 + q0 > 20:
             continue
         a, b, c, d = p1 / 20, p0 / 20, q1 / 20, q0 / 20
-        slack = 1e-12
+        slack = 1e-12  # rounding of the binomial sums that the limit is compared with
         if a - factor * c > delta + slack or d - factor * b > delta + slack:
             continue
         guessed = 0.5 * (a + b + c + d)
