@@ -11,29 +11,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpaudit.evidence.candidates import candidates
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.scores import (
-    Coordinate,
-    Histogram,
-    LogDensity,
-    LogRatio,
-    Score,
-    fit_histogram,
-    fit_linear,
-    fit_table,
-    score_from_dict,
-)
+from dpaudit.evidence.scores import LogDensity, LogRatio, Score, score_from_dict
 from dpaudit.privacy.claims import FloatArray
 
 ABSTAIN = -1
-MAXIMUM_TABLE = 4_096  # outcomes in a table
 LEVELS = 16  # thresholds tried in each tail, at geometrically spaced masses
 # Standard deviations by which the log-odds of a record are lowered where the best of many records is taken: for the
 # growth of wealth (a hopeful and a cautious rule enter the contest), and for the bound.
@@ -252,7 +242,7 @@ def fit_rules(
     reading = Reading(0 if objects else first.numbers.shape[1])
     return [
         rule
-        for score, a, b in _candidates(first, second, objects, log_ratio)
+        for score, a, b in candidates(first, second, objects, log_ratio)
         for rule in _fit_thresholds(score, a, b, objective, reading)
     ]
 
@@ -264,53 +254,6 @@ def best_rule(rules: Sequence[FittedRule], objective: Objective) -> tuple[int, t
     merits = objective.merits(correct, wrong, np.array([fitted.rule.sides for fitted in rules]), trained_on)
     position = max(range(len(rules)), key=lambda k: merits[k])
     return position, merits[position]
-
-
-def _candidates(
-    first: Outcomes, second: Outcomes, objects: bool, log_ratio: LogRatio | None
-) -> Iterator[tuple[Score, Outcomes, Outcomes]]:
-    """Scores that suit the outcomes, each with the draws that its thresholds may be fitted on."""
-    draws, columns = len(first) + len(second), first.numbers.shape[1]
-    fit = first.rows(slice(0, None, 2)), second.rows(slice(0, None, 2))
-    rest = first.rows(slice(1, None, 2)), second.rows(slice(1, None, 2))
-    if log_ratio is not None and not objects:
-        yield log_ratio, first, second
-    if columns == 1 and not objects:
-        yield Coordinate(0, 1), first, second
-    if min(len(part) for part in rest) < 4:
-        if columns > 1 or objects:
-            yield Coordinate(0, columns), first, second
-        return
-    varying = [k for k in range(columns) if _varies(first.numbers[:, k], second.numbers[:, k])]
-    if objects or columns > 1:
-        table = fit_table(*fit, largest=min(MAXIMUM_TABLE, max(2, draws // 4)))
-        if table is not None:
-            yield table, *rest
-    if not varying:
-        yield Coordinate(0, columns), first, second
-        return
-    bins = int(np.clip(draws // 25, 4, 64)) if columns == 1 else int(np.clip(draws // 50, 2, 16))
-    histogram = fit_histogram(*fit, tuple(varying), bins)
-    yield histogram, *rest
-    if len(varying) > 1 or objects:
-        top = max(range(len(varying)), key=lambda k: _information(histogram, k, *fit))
-        yield Coordinate(varying[top], columns), first, second
-        yield Histogram((varying[top],), (histogram.edges[top],), (histogram.values[top],), columns), *rest
-    if len(varying) > 1 and not objects and draws >= 32:
-        linear = fit_linear(*fit)
-        if linear is not None:
-            yield linear, *rest
-
-
-def _varies(a: FloatArray, b: FloatArray) -> bool:
-    both = np.concatenate([a, b])
-    return bool(np.any(both[1:] != both[0])) and not bool(np.all(np.isnan(both)))
-
-
-def _information(histogram: Histogram, k: int, first: Outcomes, second: Outcomes) -> float:
-    """How far one column's fitted log ratios separate the two samples: the difference of their means."""
-    single = Histogram((histogram.columns[k],), (histogram.edges[k],), (histogram.values[k],), histogram.width)
-    return float(single(first).mean() - single(second).mean())
 
 
 def _fit_thresholds(
