@@ -28,10 +28,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence.guess_game import GuessGame
+from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.outcomes import Outcomes, join
+from dpaudit.evidence.partitions import fit_partitions
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity, LogRatio
+from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.privacy.claims import ApproxDP, Claim
 from dpaudit.results import Look
 from dpaudit.subjects.callables import Failed
@@ -42,13 +44,15 @@ FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 PILOT_SHARE = {"sequential": 0.05, "fixed": 0.1}  # of all labelled draws: before many pairs' bets, before a fixed test
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
-ROUND_GROWTH = 0.25  # a round's labelled draws over all those before it
+ROUND_GROWTH = 0.12  # a round's labelled draws over all those before it
 SMALLEST_ROUND = 16
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
 TRAINING_DRAWS = 20_000  # draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
-REFIT_GROWTH = 1.4  # fit again when a pair has this many times the training draws of its last fit
+REFIT_GROWTH = 1.3  # fit again when a pair has this many times the training draws of its last fit
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
+MANY_DRAWS = 400_000  # labelled draws of a sequential game from which counting is made cheap,
+LONG_TRAINING = 20_000  # once it has so many training draws: the bets are near their best with few cells
 
 
 class Statistic(Protocol):
@@ -107,7 +111,7 @@ class Progress:
     largest_log_wealth: float | None
 
 
-Game = GuessGame | RenyiGame
+Game = FixedGame | SequentialGame | RenyiGame
 
 
 class PairGame:
@@ -129,15 +133,15 @@ class PairGame:
         self, claim: Claim, inputs: tuple[int, int], sequential: bool, draws: int, log_ratio: LogRatio | None
     ) -> None:
         self.claim, self.inputs, self.log_ratio = claim, inputs, log_ratio
-        game = RenyiGame if claim.family == "renyi" else GuessGame
-        self.main: Game = game(claim, sequential, draws)
+        guesses = SequentialGame if sequential else FixedGame
+        self.main: Game = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
         self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
         if claim.anchored or claim.family == "renyi":
             budget = claim.budget
             epsilon = ApproxDP(min(budget.epsilon, 700.0), budget.delta)
             self.uses = [
                 (SHARE_OF_PARAMETER, self.main),
-                (1.0 - SHARE_OF_PARAMETER, GuessGame(epsilon, sequential, draws)),
+                (1.0 - SHARE_OF_PARAMETER, guesses(epsilon, draws)),
             ]
         self.labelled = 0  # draws counted
         self.level = math.nan
@@ -149,8 +153,15 @@ class PairGame:
         """Fit every use on earlier draws of x and x_prime."""
         if self.log_ratio is not None:
             self.log_ratio = self.log_ratio.fitting(first, second)
+        partitions = None
         for share, game in self.uses:
-            game.fit(first, second, level * share, self.log_ratio)
+            if isinstance(game, SequentialGame):
+                if partitions is None:
+                    coarse = game.draws > MANY_DRAWS and len(first) + len(second) > LONG_TRAINING
+                    partitions = fit_partitions(first, second, self.log_ratio, coarse)
+                game.fit(partitions, level * share)
+            else:
+                game.fit(first, second, level * share, self.log_ratio)
         self.trained_on = min(len(first), len(second))
 
     def start(self, level: float) -> None:
@@ -165,7 +176,14 @@ class PairGame:
             game.update()
         wealth = self.main.log_wealth
         if wealth is not None:
-            self.looks.append(Look(self.labelled, wealth, self.main.lower))
+            self.looks.append(Look(self.labelled, wealth, self.main.known_lower))
+
+    def finish(self) -> None:
+        """Compute the bounds, which are not kept up to date at every look, and note the verdict's at the last one."""
+        for _, game in self.uses:
+            _ = game.lower
+        if self.looks:
+            self.looks[-1] = dataclasses.replace(self.looks[-1], parameter_lower=self.main.lower)
 
     @property
     def is_broken(self) -> bool:
@@ -179,14 +197,14 @@ class PairGame:
     @property
     def is_violated(self) -> bool:
         """The verdict *is* the bound above the budget."""
-        return self.main.lower > self.claim.value
+        return self.main.is_rejected
 
     @property
     def ratio_lower(self) -> float | None:
         """Lower bound over budget; at a budget of 0: inf if violated, else None."""
         if self.claim.value == 0.0:
             return math.inf if self.is_violated else None
-        return self.main.lower / self.claim.value
+        return self.main.known_lower / self.claim.value
 
     @property
     def epsilon_lower(self) -> float:
@@ -260,6 +278,8 @@ class LabelGame:
         while self.play_round():
             if on_progress is not None:
                 on_progress(self.progress())
+        for pair in self.pairs:
+            pair.finish()
         if on_progress is not None:
             on_progress(self.progress())
 

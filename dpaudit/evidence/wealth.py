@@ -25,7 +25,6 @@ are an interval from 0: bisection finds its end. (Approximate DP is the exceptio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,20 +122,3 @@ def critical_correct(
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(middle) else (middle, high)
     return high
-
-
-def rejected_prefix(
-    rejected: Callable[[FloatArray], NDArray[np.bool_]], values: FloatArray, known: int, block: int = 64
-) -> int:
-    """How many values at the start of a fixed increasing grid are rejected, the first `known` being so already.
-
-    Validity: the nulls of a claim's parameter are nested. If the true value lies in (values[k-1], values[k]], a bound
-    of values[m] with m >= k needs values[k], whose null is true, to be rejected at some look: one test of level a,
-    whatever the shape of wealth between the points. The grid must not depend on the draws.
-    """
-    while known < len(values):
-        accepted = np.flatnonzero(~rejected(values[known : known + block]))
-        if len(accepted):
-            return known + int(accepted[0])
-        known = min(known + block, len(values))
-    return known

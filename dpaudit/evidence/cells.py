@@ -1,0 +1,156 @@
+"""Cells: partitions of the outcomes by a score, which is all that the betting games see of an output.
+
+A partition is fixed before the draws that are counted on it. Counts add up over batches, rounds and workers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.evidence.outcomes import Outcomes, Reading
+from dpaudit.evidence.scores import LogDensity, Score, score_from_dict
+from dpaudit.privacy.claims import FloatArray
+
+TAIL_MASSES = (0.5, 0.37, 0.26, 0.17, 0.1, 0.05, 0.02, 0.007, 0.0025)  # of the cuts, in each tail
+COARSE_MASSES = (0.5, 0.25, 0.1, 0.03, 0.005)  # where millions of draws are counted
+SMALLEST_CELL = 6.0  # training draws below a cut in a tail
+ATOM_SHARE = 0.04  # of the draws: a value that holds more has a cell of its own
+LARGEST_ATOMS = 8  # cells of single values
+BLOCK = 1 << 15  # draws compared with the edges at a time: they stay in the processor's cache
+
+
+@dataclasses.dataclass(frozen=True)
+class Cells:
+    """A partition of the outcomes by a score: `edges` (increasing) give len(edges) + 1 cells, and NaN one more.
+
+    A cell holds its lower edge.
+    """
+
+    score: Score
+    edges: FloatArray
+    reading: Reading
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) + 2
+
+    def zeros(self) -> NDArray[np.int64]:
+        """The counts of no draws."""
+        return np.zeros(self.size, dtype=np.int64)
+
+    def index(self, outcomes: Outcomes) -> NDArray[np.intp]:
+        """The cell of each outcome, shape (draws,)."""
+        scores = self.score(self.reading(outcomes))
+        index = np.searchsorted(self.edges, scores, side="right")
+        index[np.isnan(scores)] = len(self.edges) + 1
+        return index
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """How many outcomes fall into each cell, shape (cells,)."""
+        return self.count_scores(self.score(self.reading(outcomes)))
+
+    def count_scores(self, scores: FloatArray) -> NDArray[np.int64]:
+        """The same for outcomes with these scores.
+
+        By comparisons with each edge: for few edges several times faster than a search for every draw.
+        """
+        at_least = np.zeros(len(self.edges) + 1, dtype=np.int64)
+        scores = np.ascontiguousarray(scores)
+        for start in range(0, len(scores), BLOCK):
+            block = scores[start : start + BLOCK]
+            at_least[0] += np.count_nonzero(block == block)  # not NaN
+            for k, edge in enumerate(self.edges, start=1):
+                at_least[k] += np.count_nonzero(block >= edge)
+        return np.concatenate([at_least[:-1] - at_least[1:], at_least[-1:], [len(scores) - at_least[0]]])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "score": self.score.to_dict(),
+            "edges": [float(edge).hex() for edge in self.edges],
+            "columns": self.reading.columns,
+        }
+
+
+def cells_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> Cells:
+    """The cells that `Cells.to_dict` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the edges do not increase, or the score is unknown.
+    """
+    edges = np.array([float.fromhex(edge) for edge in record["edges"]])
+    if not np.all(edges[1:] > edges[:-1]) or np.any(np.isnan(edges)):
+        raise ValueError("edges must be increasing.")
+    return Cells(score_from_dict(record["score"], log_density, x, x_prime), edges, Reading(int(record["columns"])))
+
+
+@dataclasses.dataclass(frozen=True)
+class CellSet:
+    """Several partitions, counted together; the counts stand one after the other."""
+
+    parts: tuple[Cells, ...]
+
+    def zeros(self) -> NDArray[np.int64]:
+        """The counts of no draws."""
+        return np.zeros(sum(part.size for part in self.parts), dtype=np.int64)
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """How many outcomes fall into each cell of each partition."""
+        read: dict[Reading, Outcomes] = {}
+        counts = []
+        for part in self.parts:
+            if part.reading not in read:
+                read[part.reading] = part.reading(outcomes)
+            counts.append(part.count_scores(part.score(read[part.reading])))
+        return np.concatenate(counts)
+
+
+def tail_edges(scores: FloatArray, masses: tuple[float, ...] = TAIL_MASSES) -> FloatArray:
+    """Edges that cut a sample of scores at these masses in both tails, as far as it has draws for them.
+
+    A frequent value (an atom) has a cell of its own: what leaks by an exact value is seen as such. Where few different
+    values occur, each has its own cell.
+
+    Parameters
+    ----------
+    scores : ndarray of float, shape (draws,)
+        NaN is left out.
+    masses : tuple of float
+        In (0, 1/2], decreasing.
+
+    Returns
+    -------
+    ndarray of float
+        Increasing; perhaps empty.
+    """
+    known = np.sort(scores[~np.isnan(scores)])
+    size = len(known)
+    if size < 2 or known[0] == known[-1]:
+        return np.empty(0)
+    starts = np.concatenate([[0], np.flatnonzero(known[1:] != known[:-1]) + 1])  # where each value begins
+    frequent = np.diff(np.append(starts, size)) >= max(ATOM_SHARE * size, SMALLEST_CELL)
+    if len(starts) <= 2 * len(masses):
+        return _between(known, starts[1:])
+    below = np.array([mass for mass in masses if mass * size >= SMALLEST_CELL] or [0.5])
+    positions = np.unique((np.concatenate([below, 1.0 - below]) * size).astype(int))
+    edges = _between(known, positions[(positions > 0) & (positions < size)])
+    if np.any(frequent):
+        atoms = known[starts[frequent]]
+        atoms = atoms[np.isfinite(atoms)][:LARGEST_ATOMS]
+        edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
+    return np.unique(edges)
+
+
+def _between(ordered: FloatArray, positions: NDArray[np.intp]) -> FloatArray:
+    """An edge between each position of a sorted sample and the one before: the middle, or the upper value itself."""
+    low, high = ordered[positions - 1], ordered[positions]
+    with np.errstate(invalid="ignore", over="ignore"):
+        middle = 0.5 * low + 0.5 * high
+    return np.unique(np.where(np.isfinite(middle) & (middle > low), middle, high))
