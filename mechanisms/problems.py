@@ -29,7 +29,8 @@ from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
 from mechanisms.randomised_response import RandomisedResponse
 
-SCORES = np.array([[1.0] + [0.0] * 20, [0.0] + [1.0] * 20])  # one good outcome and many poor ones: where the factor 2 matters
+# One good outcome and many poor ones: where the factor 2 matters.
+SCORES = np.array([[1.0] + [0.0] * 20, [0.0] + [1.0] * 20])
 QUERIES = np.array([[0.0, 0.5, 3.0], [1.0, 0.0, 2.0]])
 METRIC = np.array([[0.0, 1.0, 3.9], [1.0, 0.0, 3.0], [3.9, 3.0, 0.0]])
 FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails have a constant loss by then

@@ -169,12 +169,43 @@ def bound(law: Law, delta: float, draws_per_side: int = 100_000, confidence: flo
     if score[0] >= 0.0:
         return BestBound(0.0, 0.0, None)
     guess = table.guess(int(i[0]), int(j[0]))
-    rng = np.random.default_rng(SEED)
-    guesses = rng.binomial(labelled, min(1.0, guess.mass), SIMULATIONS)
-    correct = rng.binomial(guesses, min(1.0, guess.correct / guess.mass))
-    cost = np.full(SIMULATIONS, 0.5 * delta * guess.sides)
-    mass = np.full(SIMULATIONS, guess.mass)
-    bounds = np.maximum(0.0, _lower(correct.astype(float), (guesses - correct).astype(float), mass, cost, alpha))
+    correct, wrong = _simulated(guess, labelled)
+    cost, mass = np.full(SIMULATIONS, 0.5 * delta * guess.sides), np.full(SIMULATIONS, guess.mass)
+    bounds = np.maximum(0.0, _lower(correct, wrong, mass, cost, alpha))
+    return BestBound(float(np.median(bounds)), float(bounds.std()), guess)
+
+
+def parameter_bound(
+    law: Law, claim: Claim, draws_per_side: int = 100_000, confidence: float = 0.95
+) -> BestBound | None:
+    """Median and standard error of the best fixed lower bound on the claim's own parameter.
+
+    As `bound` for a claim on epsilon. For a claim that leaves its line free the guess bounds delta at one epsilon, and
+    the parameter is the value whose profile has that delta there; the line is chosen too. None for Renyi claims.
+    """
+    if claim.family != "hockey-stick":
+        return None
+    if not claim.anchored:
+        return bound(law, claim.delta, draws_per_side, confidence)
+    alpha, labelled = 1.0 - confidence, 2 * draws_per_side
+    table, values = _Tails(law), np.geomspace(1e-3, 50.0, 2_000)
+    best = (0.0, 0.0, np.zeros(2_000), Guess(0.0, 0.0, 1))
+    for epsilon, _ in _lines(claim):
+        deltas = claim.lines(values, epsilon)[1]
+
+        def expected(correct: FloatArray, wrong: FloatArray, sides: FloatArray, epsilon: float = epsilon) -> FloatArray:
+            return -_delta_lower(labelled * correct, labelled * wrong, correct + wrong, sides, epsilon, alpha)
+
+        i, j, score = table.best(expected)
+        value = _value_of(-score[:1], values, deltas)[0]
+        if value > best[0]:
+            best = (float(value), epsilon, deltas, table.guess(int(i[0]), int(j[0])))
+    if best[0] <= 0.0:
+        return BestBound(0.0, 0.0, None)
+    _, epsilon, deltas, guess = best
+    correct, wrong = _simulated(guess, labelled)
+    mass, sides = np.full(SIMULATIONS, guess.mass), np.full(SIMULATIONS, float(guess.sides))
+    bounds = _value_of(_delta_lower(correct, wrong, mass, sides, epsilon, alpha), values, deltas)
     return BestBound(float(np.median(bounds)), float(bounds.std()), guess)
 
 
@@ -349,6 +380,27 @@ def _lower(correct: FloatArray, wrong: FloatArray, mass: FloatArray, cost: Float
         accuracy = np.where(correct > 0.0, stats.beta.ppf(alpha, np.maximum(correct, 1e-9), wrong + 1.0), 0.0)
         gain = accuracy * mass - cost
         return np.where(gain > 0.0, np.log(np.maximum(gain, 1e-300) / ((1.0 - accuracy) * mass)), -np.inf)
+
+
+def _delta_lower(
+    correct: FloatArray, wrong: FloatArray, mass: FloatArray, sides: FloatArray, epsilon: float, alpha: float
+) -> FloatArray:
+    """Lower bound on delta at one epsilon, from counts and the known mass of the guess."""
+    accuracy = np.where(correct > 0.0, stats.beta.ppf(alpha, np.maximum(correct, 1e-9), wrong + 1.0), 0.0)
+    return np.asarray(2.0 * mass * (accuracy - math.exp(epsilon) * (1.0 - accuracy)) / sides)
+
+
+def _value_of(delta: FloatArray, values: FloatArray, deltas: FloatArray) -> FloatArray:
+    """The largest of the parameter's values that a lower bound on delta rules out; 0 if there is none."""
+    return np.where(delta > deltas[0], np.interp(delta, deltas, values), 0.0)
+
+
+def _simulated(guess: Guess, labelled: int) -> tuple[FloatArray, FloatArray]:
+    """Counts of correct and wrong guesses in so many labelled draws, shape (simulations,) each."""
+    rng = np.random.default_rng(SEED)
+    guesses = rng.binomial(labelled, min(1.0, guess.mass), SIMULATIONS)
+    correct = rng.binomial(guesses, min(1.0, guess.correct / guess.mass))
+    return correct.astype(float), (guesses - correct).astype(float)
 
 
 def _least_draws(
