@@ -1,27 +1,35 @@
 """Bets on cells: how much to stake where, learned from earlier draws, and what the bets have won since.
 
 The game. Each labelled draw falls into a cell of a partition fixed beforehand; its label is a fair coin (1: drawn from
-x, 0: from x_prime). Under the line P(S) <= e^epsilon Q(S) + delta, asked in both directions, a rule that guesses 1 on
-one set of cells, 0 on a disjoint one and abstains elsewhere has
+x, 0: from x_prime). The line P(S) <= e^epsilon Q(S) + delta for every event S, in both directions, gives for functions
+g, h >= 0 of the cell (each is a mixture of the events on which it is large)
 
-    P(correct) - e^epsilon P(wrong) <= cost,      cost = delta * (guessing events that are not empty) / 2
+    E_P[g] - e^epsilon E_Q[g] <= delta max g,        E_Q[h] - e^epsilon E_P[h] <= delta max h,
 
-given everything before, so for a stake with stake * (e^epsilon + cost) < 1 the factor
+so a bettor who stakes g on label 1 and h on label 0 has, given everything before, the factor
 
-    1 + stake * (1{correct} - e^epsilon 1{wrong} - cost)
+    1 + g (1{label 1} - e^epsilon 1{label 0}) + h (1{label 0} - e^epsilon 1{label 1}) - charge,
+    charge = delta (max g + max h) / 2
 
-is non-negative and of mean at most 1. Products over successive draws are supermartingales, and so is any average of
-such products with weights fixed beforehand; by Ville's inequality it reaches 1/a with probability at most a, ever. A
-factor with the stake held fixed decreases in epsilon and in delta, hence wealth decreases in the claim's parameter, and
-the rejected parameters are an interval from 0. (Where stake * (e^epsilon + cost) >= 1 the component counts as 0.)
+of mean at most 1, and it is non-negative where max(g, h) e^epsilon + charge <= 1 and no cell has both. Products over
+successive draws are supermartingales, and so is any average of such products with weights fixed beforehand; by Ville's
+inequality it reaches 1/a with probability at most a, ever. With the stakes held fixed a factor decreases in epsilon and
+in delta, hence wealth decreases in the claim's parameter, and the rejected parameters are an interval from 0. (Where a
+component's largest stake is no longer legal it counts as 0.)
 
 The weights. Which cells speak for x is not known, so the average runs over *paths*: one of a few loss levels a cell, in
-the order of the score, the highest of which are bet on. A path's weight is its posterior probability given the
+the order of the score; levels above epsilon are staked on. A path's weight is its posterior probability given the
 training draws, in a model where the label in a cell of level l is 1 with log-odds l and levels tend to persist from
-cell to cell. The sum over paths is that of a hidden Markov chain, one small matrix product a cell. The highest level
-itself is averaged over a grid, each with the stake that is best for it. Nothing is selected, so nothing that was lucky
-on few draws is followed for long: the model may be wrong, which costs draws and never validity, since weights see
-training draws only.
+cell to cell. The sum over paths is that of a hidden Markov chain, one small matrix product a cell. What the model needs
+beside the path, a *component*, is averaged over as well: how often levels change, and
+
+* without a delta, the highest level. A cell of level l > epsilon has the stake that is best for l. (Levels relative to
+  the highest one: what is bet on is told from what is not by the gap between them, not by which side of epsilon it is.)
+* with a delta, from which level on to bet, in which direction, and a stake for all cells, the best one on the training
+  draws (losses far above epsilon are common there, and the charge makes small bets in wide events worthless).
+
+Nothing is selected, so nothing that was lucky on few draws is followed for long: the model may be wrong, which costs
+draws and never validity, since weights see training draws only.
 """
 
 from __future__ import annotations
@@ -36,15 +44,15 @@ from scipy import special
 
 from dpaudit.privacy.claims import FloatArray
 
-# Loss levels of a cell in units of the highest one, for lines without and with a delta; the two ends are bet on.
-LEVELS = (-1.0, -0.6, 0.0, 0.6, 1.0)
-LEVELS_WITH_DELTA = (-1.0, -0.6, -0.3, 0.0, 0.3, 0.6, 1.0)
-END_SHARE = 0.35  # prior probability of each end in a cell that does not follow its neighbour
-SWITCHES = 8.0  # expected number of cells that do not follow their neighbour
+RELATIVE_LEVELS = (-1.0, -0.6, 0.0, 0.6, 1.0)  # of a cell, in units of the highest level
+EXCESSES = (0.35, 0.8, 1.6, 3.5)  # of a cell's level over epsilon, where the line has a delta
+MULTIPLES = (0.4, 1.0)  # of the stake that is best on the training draws, where the line has a delta
+END_SHARE = 0.35  # prior probability of each of the two extreme levels in a cell that does not follow its neighbour
+SWITCHES = (1.5, 8.0)  # expected number of cells that do not follow their neighbour
 LARGEST_SWITCH = 0.8
-FLOOR = 0.1  # share of the weights that is spread evenly over the highest levels, whatever the training draws say
-TEMPER_WITH_DELTA = 0.5  # of the model's evidence for a highest level, where the line has a delta and stakes are fitted
-STAKES = 16  # tried for each highest level where the line has a delta
+FLOOR = 0.1  # share of the weights that is spread evenly over the components, whatever the training draws say
+GROWTH_TEMPER = 0.5  # of the growth on the training draws, as the log weight of a component with a fitted stake
+STAKES = 16  # tried, where they are fitted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,23 +79,18 @@ class Book:
     live: FloatArray
     sizes: NDArray[np.int64]
 
-    @property
-    def switch(self) -> FloatArray:
-        """The probability that a cell does not follow its neighbour, for each partition."""
-        return np.minimum(LARGEST_SWITCH, SWITCHES / np.maximum(self.sizes, 1))
-
 
 @dataclasses.dataclass(frozen=True)
 class Bets:
-    """What is staked, for each target (a line it is meant to beat), partition, and component (a highest level).
+    """What is staked, for each target (a line it is meant to beat), partition, and component.
 
     Attributes
     ----------
-    levels : ndarray, shape (targets, partitions, components, levels)
-        Log-odds of label 1 in a cell.
-    bets_on : ndarray of bool, shape (components, 2)
-        Whether a component guesses 1 at the upper end (column 0) and 0 at the lower end (column 1).
-    stakes : ndarray, shape (targets, partitions, components)
+    levels, stakes : ndarray, shape (levels, targets, partitions, components)
+        Log-odds of label 1 in a cell of each level, and the stake there: on label 1 in the upper half of the levels, on
+        label 0 in the lower half.
+    switch : ndarray, shape (1, partitions, components)
+        The probability that a cell does not follow its neighbour.
     log_weights : ndarray, shape (targets, partitions, components)
         Of partitions and components; sums to 1 over both.
     evidence : ndarray, shape (targets, partitions, components)
@@ -97,8 +100,8 @@ class Bets:
     """
 
     levels: FloatArray
-    bets_on: NDArray[np.bool_]
     stakes: FloatArray
+    switch: FloatArray
     log_weights: FloatArray
     evidence: FloatArray
     growth: FloatArray
@@ -120,22 +123,26 @@ class Bets:
         """
         # (values, 1, partitions or 1, 1)
         epsilon, delta = (np.reshape(part, (len(part), 1, -1, 1)) for part in (line.epsilon, line.delta))
-        cost = 0.5 * delta * self.bets_on.sum(axis=1)  # (values, 1, partitions or 1, components)
-        stakes = self.stakes[None]
-        at_risk = stakes * (np.exp(np.minimum(epsilon, 700.0)) + cost)
-        legal = at_risk < 1.0
-        gain = np.log1p(stakes * (1.0 - cost))
-        loss = np.log1p(-np.where(legal, at_risk, 0.0))
-        idle = np.log1p(-np.where(legal, stakes * cost, 0.0))
-        label0, label1 = book.live[:, 0].T[:, None, :, None], book.live[:, 1].T[:, None, :, None]
-        # From here on the axes are (cells, levels, values, targets, partitions, components).
-        rest = np.where(idle == 0.0, 0.0, idle * (label0 + label1)[:, None])
-        emission = _label_evidence(book.train, self.levels)[:, :, None] + rest[:, None]
-        for end, of1, of0, side in ((-1, label1, label0, 0), (0, label0, label1, 1)):
-            bet = gain * of1[:, None] + loss * of0[:, None]
-            emission[:, end] += np.where(self.bets_on[:, side], bet - rest, 0.0)
-        won = path_log_sum(emission, book.switch[:, None]) - self.evidence + self.log_weights
+        half = len(self.stakes) // 2
+        stakes = self.stakes[:, None]  # (levels, 1, targets, partitions, components)
+        charge = 0.5 * delta * (stakes[:half].max(axis=0) + stakes[half + 1 :].max(axis=0))
+        at_risk = stakes * np.exp(np.minimum(epsilon, 700.0)) + charge
+        legal = np.all(at_risk < 1.0, axis=0)
+        right = np.log1p(np.where(legal, stakes - charge, 0.0))
+        wrong = np.log1p(np.where(legal, -at_risk, 0.0))
+        is_upper = np.arange(len(stakes)).reshape(-1, *[1] * 4) > half
+        if_one, if_zero = np.where(is_upper, right, wrong), np.where(is_upper, wrong, right)
+        idle = np.log1p(np.where(legal, -charge, 0.0))
+        if_one[half] = if_zero[half] = idle
+        label0, label1 = _by_cell(book.live)  # (cells, 1, 1, 1, partitions, 1)
+        emission = _label_evidence(book.train, self.levels)[:, :, None] + label1 * if_one + label0 * if_zero
+        won = path_log_sum(emission, self.switch) - self.evidence + self.log_weights
         return np.asarray(special.logsumexp(np.where(legal, won, -math.inf), axis=-1))
+
+
+def _by_cell(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Counts (partitions, 2, cells) of label 0 and of label 1, with axes (cells, 1, 1, 1, partitions, 1)."""
+    return counts[:, 0].T[:, None, None, None, :, None], counts[:, 1].T[:, None, None, None, :, None]
 
 
 def _label_evidence(train: FloatArray, levels: FloatArray) -> FloatArray:
@@ -143,8 +150,7 @@ def _label_evidence(train: FloatArray, levels: FloatArray) -> FloatArray:
 
     Shape (cells, levels, targets, partitions, components).
     """
-    levels = np.moveaxis(levels, -1, 0)  # (levels, targets, partitions, components)
-    label0, label1 = train[:, 0].T[:, None, None, :, None], train[:, 1].T[:, None, None, :, None]
+    label0, label1 = (part[:, :, 0] for part in _by_cell(train))
     return np.asarray(label1 * special.log_expit(levels) + label0 * special.log_expit(-levels))
 
 
@@ -178,11 +184,8 @@ def _moved(matrix: FloatArray, state: FloatArray) -> FloatArray:
     return np.asarray((matrix @ state.reshape(len(state), -1)).reshape(state.shape))
 
 
-def end_probabilities(emission: FloatArray, switch: FloatArray) -> FloatArray:
-    """Posterior probability of the lowest and of the highest level in each cell, shape (2, cells, ...).
-
-    `emission` and `switch` are as for `path_log_sum`.
-    """
+def level_probabilities(emission: FloatArray, switch: FloatArray) -> FloatArray:
+    """Posterior probability of each level in each cell, shape (cells, levels, ...); see `path_log_sum`."""
     start, jump = _prior(emission.shape[1])
     weights = np.exp(emission - emission.max(axis=1, keepdims=True))
     stay = 1.0 - switch
@@ -198,8 +201,7 @@ def end_probabilities(emission: FloatArray, switch: FloatArray) -> FloatArray:
         state = stay * after + switch * _moved(jump, after)
         backward[cell] = state / state.sum(axis=0)
     both = forward * backward
-    both /= both.sum(axis=1, keepdims=True)
-    return np.stack([both[:, 0], both[:, -1]])
+    return np.asarray(both / both.sum(axis=1, keepdims=True))
 
 
 def _prior(levels: int) -> tuple[FloatArray, FloatArray]:
@@ -218,9 +220,9 @@ def stack(books: Sequence[Book], bets: Sequence[Bets]) -> tuple[Book, Bets]:
         return np.pad(part, ((0, 0), (0, 0), (0, cells - part.shape[-1])))
 
     train, live = (np.concatenate([padded(getattr(book, name)) for book in books]) for name in ("train", "live"))
-    names = [field.name for field in dataclasses.fields(Bets) if field.name != "bets_on"]
-    joined = {name: np.concatenate([getattr(part, name) for part in bets], axis=1) for name in names}
-    return Book(train, live, np.concatenate([book.sizes for book in books])), Bets(bets_on=bets[0].bets_on, **joined)
+    names = [field.name for field in dataclasses.fields(Bets)]
+    joined = {name: np.concatenate([getattr(part, name) for part in bets], axis=-2) for name in names}
+    return Book(train, live, np.concatenate([book.sizes for book in books])), Bets(**joined)
 
 
 def fit_bets(book: Book, line: Line, fraction: FloatArray, counted_on: FloatArray, has_delta: bool) -> Bets:
@@ -240,59 +242,86 @@ def fit_bets(book: Book, line: Line, fraction: FloatArray, counted_on: FloatArra
     has_delta : bool
         Whether lines of the family may have a delta.
     """
-    epsilon, delta = line.epsilon, line.delta
-    # A stake of share f is best where wrong guesses are 1 - f times as frequent as the line allows.
-    wrong = (1.0 - fraction) * special.expit(-epsilon)[:, None]
-    highest = np.log1p(-wrong) - np.log1p(-fraction) + np.logaddexp(0.0, epsilon)[:, None]  # (targets, fractions)
-    relative = np.array(LEVELS_WITH_DELTA if has_delta else LEVELS)
-    bets_on = np.array([[True, True], [True, False], [False, True]] if has_delta else [[True, True]])
-    bets_on = np.repeat(bets_on, len(fraction), axis=0)
-    highest = np.tile(highest, (1, len(bets_on) // len(fraction)))  # (targets, components)
-    shape = (len(epsilon), len(book.sizes), len(bets_on))
-    levels = np.broadcast_to((highest[:, :, None] * relative)[:, None], (*shape, len(relative)))
-    training = _label_evidence(book.train, levels)
-    evidence = path_log_sum(training, book.switch[:, None])
-    largest = np.exp(np.minimum(epsilon, 700.0))[:, None] + 0.5 * delta[:, None] * bets_on.sum(axis=1)
-    if has_delta:
-        stakes, growth = _best_stakes(book, training, largest, delta, bets_on, fraction)
-    else:
-        stakes, growth = np.broadcast_to((fraction / largest)[:, None, :], shape), np.zeros(shape)
-    tempered = evidence * (TEMPER_WITH_DELTA if has_delta else 1.0)
-    of_components = tempered - special.logsumexp(tempered, axis=-1, keepdims=True)
-    even = -math.log(evidence.shape[-1])
-    of_components = np.logaddexp(math.log1p(-FLOOR) + of_components, math.log(FLOOR) + even)
+    fit = _fitted_stakes if has_delta else _stakes_by_level
+    levels, stakes, switch, evidence, growth = fit(book, line, fraction)
+    score = growth * counted_on[:, None] * GROWTH_TEMPER if has_delta else evidence
+    score = score - special.logsumexp(score, axis=-1, keepdims=True)
+    score = np.logaddexp(math.log1p(-FLOOR) + score, math.log(FLOOR) - math.log(score.shape[-1]))
     per_draw = special.logsumexp(evidence, axis=-1) / np.maximum(counted_on, 1.0)
     of_partitions = per_draw * float(counted_on.min())
     of_partitions = of_partitions - special.logsumexp(of_partitions, axis=-1, keepdims=True)
-    return Bets(levels, bets_on, np.asarray(stakes), of_partitions[..., None] + of_components, evidence, growth)
+    return Bets(levels, stakes, switch, of_partitions[..., None] + score, evidence, growth)
 
 
-def _best_stakes(
-    book: Book,
-    training: FloatArray,
-    largest: FloatArray,
-    delta: FloatArray,
-    bets_on: NDArray[np.bool_],
-    fraction: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """The stakes of the fastest growth on the training draws, and that growth; one wrong guess is added to each record.
+def _switch(book: Book, components: int) -> FloatArray:
+    """Shape (1, partitions, len(SWITCHES) * components): the components at each of the rates."""
+    rates = np.array(SWITCHES) / np.maximum(book.sizes, 1)[:, None]
+    return np.repeat(np.minimum(LARGEST_SWITCH, rates), components, axis=1)[None]
 
-    Where nothing grows, the smallest stake is taken.
-    """
-    low, high = end_probabilities(training, book.switch[:, None])  # each (cells, targets, partitions, components)
-    low, high = low * bets_on[:, 1], high * bets_on[:, 0]
-    label0, label1 = book.train[:, 0].T[:, None, :, None], book.train[:, 1].T[:, None, :, None]
-    draws = np.maximum(book.train.sum(axis=(1, 2)), 1.0)[None, :, None]
-    correct = (high * label1 + low * label0).sum(axis=0) / draws
-    wrong = ((high * label0 + low * label1).sum(axis=0) + 1.0) / draws
-    cost = (0.5 * delta[:, None] * bets_on.sum(axis=1))[:, None, :, None]
-    shares = np.geomspace(fraction[0], fraction[-1], STAKES)
-    stakes = shares / largest[:, None, :, None]
-    idle = np.maximum(0.0, 1.0 - correct - wrong)[..., None]
-    growth = correct[..., None] * np.log1p(stakes * (1.0 - cost)) + wrong[..., None] * np.log1p(-shares)
-    growth = growth + idle * np.log1p(-stakes * cost)  # (targets, partitions, components, STAKES)
-    best = growth.argmax(axis=-1)
-    fitted = np.take_along_axis(np.broadcast_to(stakes, growth.shape), best[..., None], axis=-1)[..., 0]
-    most = growth.max(axis=-1)
-    smallest = np.broadcast_to(shares[0] / largest[:, None, :], fitted.shape)
-    return np.where(most > 0.0, fitted, smallest), np.maximum(most, 0.0)
+
+def _stakes_by_level(book: Book, line: Line, fraction: FloatArray) -> tuple[FloatArray, ...]:
+    """Levels, stakes, switch, evidence and growth without a delta: one component for each highest level and rate."""
+    epsilon = line.epsilon[:, None]
+    # A stake of share f is best where wrong guesses are 1 - f times as frequent as the line allows.
+    wrong = (1.0 - fraction) * special.expit(-epsilon)
+    highest = np.log1p(-wrong) - np.log1p(-fraction) + np.logaddexp(0.0, epsilon)  # (targets, fractions)
+    switch = _switch(book, len(fraction))
+    highest = np.tile(highest, len(SWITCHES))[:, None, :]
+    shape = (len(RELATIVE_LEVELS), len(epsilon), *switch.shape[1:])
+    levels = np.broadcast_to(np.multiply.outer(RELATIVE_LEVELS, highest), shape)
+    # 1 - share = P(wrong at the level) / P(wrong on the line)
+    excess = special.log_expit(-np.abs(levels)) - special.log_expit(-epsilon)[:, :, None]
+    stakes = np.maximum(0.0, -np.expm1(excess)) * np.exp(-np.minimum(epsilon, 700.0))[:, :, None]
+    evidence = path_log_sum(_label_evidence(book.train, levels), switch)
+    return levels, stakes, switch, evidence, np.zeros_like(evidence)
+
+
+def _fitted_stakes(book: Book, line: Line, fraction: FloatArray) -> tuple[FloatArray, ...]:
+    """The same with a delta: one component for each least level, direction, multiple of the best stake, and rate."""
+    epsilon, delta = line.epsilon[:, None, None], line.delta[:, None, None]
+    upper = np.concatenate([0.5 * line.epsilon[None], line.epsilon + np.array(EXCESSES)[:, None]])  # (levels, targets)
+    levels = np.concatenate([-upper[::-1], np.zeros((1, len(line.epsilon))), upper])
+    half = len(levels) // 2
+    # Which levels each choice of (least level, direction) bets on.
+    on = np.zeros((len(levels), 3 * len(EXCESSES)))
+    for k in range(len(EXCESSES)):
+        on[half + 2 + k :, 3 * k : 3 * k + 2] = 1.0  # both directions, and label 1 alone
+        on[: half - 1 - k, 3 * k] = on[: half - 1 - k, 3 * k + 2] = 1.0
+    switch = _switch(book, 1)  # (1, partitions, rates)
+    shape = (len(levels), len(line.epsilon), *switch.shape[1:])
+    training = _label_evidence(book.train, np.broadcast_to(levels[:, :, None, None], shape))
+    evidence = path_log_sum(training, switch)  # (targets, partitions, rates)
+    found = level_probabilities(training, switch)  # (cells, levels, targets, partitions, rates)
+    label0, label1 = (part[:, :, 0] for part in _by_cell(book.train))
+    draws = np.maximum(book.train.sum(axis=(1, 2)), 1.0)[:, None, None]
+    ones, zeros = (found * label1).sum(axis=0), (found * label0).sum(axis=0)  # (levels, targets, partitions, rates)
+    right = np.concatenate([zeros[:half], 0.0 * ones[half : half + 1], ones[half + 1 :]])
+    wrong = np.concatenate([ones[:half], 0.0 * ones[half : half + 1], zeros[half + 1 :]])
+    correct = np.moveaxis(np.tensordot(on, right, axes=(0, 0)), 0, -1) / draws  # (targets, partitions, rates, choices)
+    error = (np.moveaxis(np.tensordot(on, wrong, axes=(0, 0)), 0, -1) + 1.0) / draws  # one wrong guess is added
+    directions = np.tile([2.0, 1.0, 1.0], len(EXCESSES))
+    cost = 0.5 * delta[..., None] * directions
+    largest = np.exp(np.minimum(epsilon, 700.0))[..., None] + cost  # (targets, 1, 1, choices)
+    shares = np.geomspace(fraction[0], fraction[-1], STAKES).reshape(-1, *[1] * 4)
+
+    def growth_of(share: FloatArray) -> FloatArray:
+        stake = share / largest
+        idle = np.maximum(0.0, 1.0 - correct - error)
+        grown = correct * np.log1p(stake * (1.0 - cost)) + error * np.log1p(-share) + idle * np.log1p(-stake * cost)
+        return np.asarray(grown)
+
+    best = np.argmax(growth_of(shares), axis=0)
+    chosen = np.minimum(shares.ravel()[best][..., None] * np.array(MULTIPLES), fraction[-1])
+    growth = np.stack([growth_of(chosen[..., k]) for k in range(len(MULTIPLES))], axis=-1)
+    stakes = chosen / largest[..., None]  # (targets, partitions, rates, choices, multiples)
+    components = (*evidence.shape[:2], -1)
+    of_levels = on.reshape(len(levels), 1, 1, 1, on.shape[1], 1) * stakes
+    each = len(MULTIPLES) * on.shape[1]
+    all_switch = np.repeat(switch, each, axis=-1)
+    return (
+        np.broadcast_to(levels[:, :, None, None], (len(levels), *evidence.shape[:2], all_switch.shape[-1])),
+        of_levels.reshape(len(levels), *components),
+        all_switch,
+        np.repeat(evidence, each, axis=-1),
+        np.maximum(growth, -1.0).reshape(components),
+    )
