@@ -21,7 +21,13 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from dpaudit.auditing import audit
-    from dpaudit.errors import DpauditError, DpauditInconclusiveWarning, SubjectError, UsageError
+    from dpaudit.errors import (
+        DpauditError,
+        DpauditFloatingPointWarning,
+        DpauditInconclusiveWarning,
+        SubjectError,
+        UsageError,
+    )
     from dpaudit.privacy.claims import (
         ApproxDP,
         Claim,
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
-    from dpaudit.results import AuditResult, Finding, load
+    from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.protocol import Mechanism
 
@@ -45,8 +51,10 @@ _HOMES = {
     "AuditResult": "dpaudit.results",
     "Claim": "dpaudit.privacy.claims",
     "DpauditError": "dpaudit.errors",
+    "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "Finding": "dpaudit.results",
+    "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
@@ -72,8 +80,10 @@ __all__ = [
     "AuditResult",
     "Claim",
     "DpauditError",
+    "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",
     "Finding",
+    "FloatingPointFinding",
     "GaussianDP",
     "Mechanism",
     "MetricDP",

@@ -106,6 +106,11 @@ def main() -> None:
     type=float,
     help="A pair is inconclusive if only losses above this many budgets would have been found.  [default: 2]",
 )
+@click.option(
+    "--floating-point/--no-floating-point",
+    default=None,
+    help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
+)
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
@@ -290,6 +295,9 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
             console.print(Text(wording.power_sentence(result)))
         if result.verdict == "inconclusive" and result.findings:
             console.print(Text("Take more samples with --samples."))
+    doubles = terminal.floating_point_text(result)
+    if doubles is not None:
+        console.print(doubles)
     for path in written:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     broken = [finding for finding in result.findings if finding.verdict == "error"]

@@ -27,6 +27,8 @@ SCHEMA = "dpaudit.audit/1"
 Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
 # Of a whole result the first of these that any finding has; never "private", "safe" or "passed".
 VERDICTS: tuple[Verdict, ...] = ("violated", "error", "inconclusive", "not_refuted")
+FloatingPointVerdict = Literal["leaks", "nothing_found", "not_applicable"]
+FLOATING_POINT_VERDICTS: tuple[FloatingPointVerdict, ...] = ("leaks", "nothing_found", "not_applicable")
 EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
 MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
 
@@ -167,6 +169,101 @@ class Finding:
 
 
 @dataclasses.dataclass(frozen=True)
+class FloatingPointPair:
+    """What the low bits of the outputs gave away about one pair.
+
+    Attributes
+    ----------
+    id, x_id, x_prime_id : str
+        Names of the pair and of its two inputs.
+    budget : Budget
+        The claim for this pair as a point of its privacy profile: the line that was tested on the law of the doubles.
+    verdict : {"leaks", "nothing_found"}
+        "leaks" is `epsilon_lower` above the budget's epsilon.
+    epsilon_lower : float
+        Lower bound on epsilon at the budget's delta, of the law of the doubles, in nats. Simultaneous with the bounds
+        of the other pairs of the check at its own error rate.
+    p_value : float
+        Of the exact test against the budget, before the error rate is divided.
+    error_share : float
+        The share of the check's error rate that this pair has.
+    correct, wrong, abstained : int
+        Labelled draws that the rule was tested on: never those it was fitted on.
+    detectable_share : float
+        In [0, 1], or inf: the smallest share of one input's outputs such that, if the other input could not give them
+        and the rule knew them, the test would have found that with 90% probability. inf: none would have been found.
+    description : str
+        What the rule looks at, with counts; empty if no rule was found.
+    """
+
+    id: str
+    x_id: str
+    x_prime_id: str
+    budget: Budget
+    verdict: FloatingPointVerdict
+    epsilon_lower: float
+    p_value: float
+    error_share: float
+    correct: int
+    wrong: int
+    abstained: int
+    detectable_share: float
+    description: str
+
+
+@dataclasses.dataclass(frozen=True)
+class FloatingPointFinding:
+    """What the floating-point check found: a finding of its own, never a part of the verdict, the bounds or the ratio.
+
+    Attributes
+    ----------
+    verdict : {"leaks", "nothing_found", "not_applicable"}
+        "leaks" if any pair does; "not_applicable" if nothing was tested.
+    message : str
+        Why it is not applicable, else empty.
+    error_rate : float
+        If the claim holds for the doubles too, P(verdict "leaks") is at most this; in any case so is P(some bound of
+        the check exceeds its truth). Apart from `1 - confidence` of the audit.
+    samples : int
+        Runs of the mechanism that the check took, beside those of the audit.
+    pairs : tuple of FloatingPointPair
+        The examined pairs, the worst first.
+    omitted : int
+        Pairs of the audit that were not examined.
+    """
+
+    verdict: FloatingPointVerdict
+    message: str
+    error_rate: float
+    samples: int = 0
+    pairs: tuple[FloatingPointPair, ...] = ()
+    omitted: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as strict JSON values: `floating_point` of audit.json."""
+        record: dict[str, Any] = to_json(dataclasses.asdict(self))
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> FloatingPointFinding:
+        """The finding of `floating_point` of audit.json; the verdict must be the one that its pairs have."""
+        pairs = tuple(_floating_point_pair(entry) for entry in record["pairs"])
+        finding = cls(**{**record, "error_rate": _float(record["error_rate"]), "pairs": pairs})
+        leaks = any(pair.verdict == "leaks" for pair in pairs)
+        expected = "leaks" if leaks else "nothing_found" if pairs else "not_applicable"
+        if finding.verdict != expected:
+            raise UsageError(f"verdict of floating_point must be {expected!r}, got {finding.verdict!r}.")
+        return finding
+
+
+def _floating_point_pair(entry: Mapping[str, Any]) -> FloatingPointPair:
+    numbers = {name: _float(entry[name]) for name in ("epsilon_lower", "p_value", "error_share", "detectable_share")}
+    if entry["verdict"] not in FLOATING_POINT_VERDICTS[:2]:
+        raise UsageError(f"verdict must be one of leaks, nothing_found, got {entry['verdict']!r}.")
+    return FloatingPointPair(**{**entry, **numbers, "budget": Budget(**_floats(entry["budget"]))})
+
+
+@dataclasses.dataclass(frozen=True)
 class AuditResult:
     """All findings of one audit of one subject, with what is needed to repeat it.
 
@@ -186,7 +283,8 @@ class AuditResult:
     report_delta : float
         The delta at which `epsilon_lower` stands.
     samples : int
-        Runs of the mechanism, all sides and pairs, a shared draw counted once.
+        Runs of the mechanism, all sides and pairs, a shared draw counted once; without those of the floating-point
+        check.
     seconds : float
     subject : dict
         `name`, `target` (as the command line names it, or null), `fingerprint`, `interface` (how it is called).
@@ -194,6 +292,9 @@ class AuditResult:
         Versions of Python, numpy, scipy and dpaudit, and the platform.
     options : dict
         The remaining options of the call, as given.
+    floating_point : FloatingPointFinding or None
+        What the low bits of the outputs give away: a finding of its own, which neither the verdict nor any bound above
+        depends on. None if the check was turned off, and in results that older versions saved.
     """
 
     claim: str
@@ -209,6 +310,7 @@ class AuditResult:
     subject: dict[str, Any]
     environment: dict[str, Any]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    floating_point: FloatingPointFinding | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -279,6 +381,7 @@ class AuditResult:
             "options": to_json(self.options),
             "pairs": [finding.to_dict() for finding in self.findings],
             "not_asked": list(self.not_asked),
+            "floating_point": self.floating_point.to_dict() if self.floating_point is not None else None,
         }
 
     @classmethod
@@ -289,7 +392,8 @@ class AuditResult:
         """
         if record.get("schema") != SCHEMA:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        names = [field.name for field in dataclasses.fields(cls) if field.name not in ("findings", "not_asked")]
+        apart = ("findings", "not_asked", "floating_point")  # the last is missing in files of older versions
+        names = [field.name for field in dataclasses.fields(cls) if field.name not in apart]
         missing = [name for name in [*names, "pairs", "not_asked"] if name not in record]
         if missing:
             raise UsageError(f"result must have all fields of {SCHEMA}, got one without {', '.join(missing)}.")
@@ -298,7 +402,10 @@ class AuditResult:
         values["options"] = from_json(values["options"])
         for name in ("confidence", "report_delta", "seconds"):
             values[name] = _float(values[name])
-        result = cls(findings=findings, not_asked=tuple(record["not_asked"]), **values)
+        doubles = record.get("floating_point")
+        floating_point = FloatingPointFinding.from_dict(doubles) if doubles is not None else None
+        not_asked = tuple(record["not_asked"])
+        result = cls(findings=findings, not_asked=not_asked, floating_point=floating_point, **values)
         if record.get("verdict") != result.verdict:
             stated = record.get("verdict")
             raise UsageError(f"verdict must be that of the findings, {result.verdict!r}, got {stated!r}.")

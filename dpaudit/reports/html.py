@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from dpaudit.reports import figures, scope, wording
+from dpaudit.reports import doubles, figures, scope, wording
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
@@ -41,6 +41,7 @@ def render(result: AuditResult) -> str:
         all_pairs=_all_pairs(result),
         not_asked=[clean(name, 80) for name in result.not_asked[:MAXIMUM_ROWS]],
         not_asked_count=len(result.not_asked),
+        doubles=_floating_point(result),
         scope=scope.rows(result),
         scope_source=scope.SOURCE,
         method=method(result),
@@ -219,6 +220,18 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
             "found. Error: the subject or the audit broke.",
         ),
     ]
+
+
+def _floating_point(result: AuditResult) -> dict[str, Any]:
+    """The floating-point finding for the template."""
+    finding = result.floating_point
+    return {
+        "headline": doubles.headline(result),
+        "verdict": finding.verdict if finding is not None else "not_applicable",
+        "paragraphs": doubles.paragraphs(result),
+        "columns": doubles.COLUMNS,
+        "rows": doubles.rows(result),
+    }
 
 
 def _facts(values: dict[str, Any]) -> list[tuple[str, str]]:

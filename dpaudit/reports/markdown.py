@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.reports import scope, wording
+from dpaudit.reports import doubles, scope, wording
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
@@ -38,6 +38,7 @@ def render(result: AuditResult) -> str:
         parts.append(_worst(result, result.violated[0]))
     if result.findings:
         parts.append(_pairs(result))
+    parts.append(_floating_point(result))
     parts.append(_scope(result))
     content = "\n\n".join(parts) + "\n"
     assert len(content.encode()) < LIMIT  # by the cuts above: some 100 strings of at most 1,300 characters
@@ -113,6 +114,15 @@ def _pairs(result: AuditResult) -> str:
     rest = len(result.findings) - len(rows)
     more = f"\n\nand {wording.plural(rest, 'more pair')}, in audit.json." if rest else ""
     return f"### Pairs, the worst first\n\n{table}{more}"
+
+
+def _floating_point(result: AuditResult) -> str:
+    """The finding about the doubles: a section of its own."""
+    parts = [f"### {escaped(doubles.headline(result))}", *(escaped(line) for line in doubles.paragraphs(result))]
+    rows = doubles.rows(result)
+    if rows:
+        parts.append(_table(list(doubles.COLUMNS), [[text(cell, 60) for cell in row] for row in rows[:ROWS]]))
+    return "\n\n".join(parts)
 
 
 def _scope(result: AuditResult) -> str:

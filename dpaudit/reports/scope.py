@@ -32,7 +32,8 @@ class Row:
 
 def rows(result: AuditResult) -> tuple[Row, ...]:
     """Every item of the evaluation with its status in this result."""
-    return (_loss(result), _unit(result), _subject(result), *NOT_LOOKED_AT[:6], _adversary(result), *NOT_LOOKED_AT[6:])
+    before = (_loss(result), _unit(result), _subject(result), *NOT_LOOKED_AT[:3], _floating_point(result))
+    return (*before, *NOT_LOOKED_AT[3:5], _adversary(result), *NOT_LOOKED_AT[5:])
 
 
 def _loss(result: AuditResult) -> Row:
@@ -76,6 +77,21 @@ def _subject(result: AuditResult) -> Row:
     return Row("What was audited", "3", "declared", text)
 
 
+def _floating_point(result: AuditResult) -> Row:
+    item, sections, finding = "Floating point", "4.3", result.floating_point
+    if finding is None:
+        return Row(item, sections, "not assessed", "No search for low bits, gaps in the support or extreme magnitudes.")
+    if not finding.pairs:
+        return Row(item, sections, "not assessed", clean(finding.message, 300))
+    leaking = sum(pair.verdict == "leaks" for pair in finding.pairs)
+    found = f"{plural(leaking, 'pair')} with a leak" if leaking else "nothing found"
+    facts = (
+        f"Low bits and gaps in the support, on {plural(len(finding.pairs), 'pair')}: {found}, at an error rate of "
+        f"{percent_text(finding.error_rate)} of its own. Extreme magnitudes and overflow were not searched for."
+    )
+    return Row(item, sections, "tested in part", facts)
+
+
 def _adversary(result: AuditResult) -> Row:
     facts = (
         "The audit plays an adversary who knows both inputs and sees one output. Anything else that leaves the system "
@@ -103,7 +119,6 @@ NOT_LOOKED_AT = (
         "not assessed",
         "Seen only as far as the pairs above change them.",
     ),
-    Row("Floating point", "4.3", "not assessed", "No search for low bits, gaps in the support or extreme magnitudes."),
     Row("Timing, errors and backend", "4.3", "not assessed", "Running times were not compared between inputs."),
     Row("Utility and statistical bias", "3.2, 3.3.3", "not assessed", "Errors of the outputs were not measured."),
     Row(

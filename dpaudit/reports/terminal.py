@@ -17,7 +17,7 @@ from rich.text import Text
 
 from dpaudit.errors import UsageError
 from dpaudit.evidence.label_game import Progress
-from dpaudit.reports import wording
+from dpaudit.reports import doubles, wording
 from dpaudit.reports.wording import clean, number_text
 from dpaudit.results import AuditResult, Finding, Verdict
 
@@ -123,6 +123,37 @@ def violation_text(result: AuditResult, path: str = "audit.json", replay: str | 
         text.append("\n  also     ", "dim")
         text.append(_hanging(others + (f" and {more:,} more" if more > 0 else "")))
     return text
+
+
+def floating_point_text(result: AuditResult) -> Text | None:
+    """The floating-point finding, in a section apart from the verdict; None if the check was turned off."""
+    finding = result.floating_point
+    if finding is None:
+        return None
+    if finding.verdict == "not_applicable":
+        return Text(f"{doubles.headline(result)}. {clean(finding.message, 400)}", "dim", overflow="fold")
+    text = Text(overflow="fold")
+    text.append(f"{doubles.headline(result)}.", "yellow" if finding.verdict == "leaks" else "blue")
+    text.append(" Apart from the verdict.", "dim")
+    if finding.verdict == "leaks":
+        for name, value in _floating_point_lines(result):
+            text.append(f"\n  {name:<7}  ", "dim")
+            text.append(_hanging(value))
+    return text
+
+
+def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
+    assert result.floating_point is not None
+    worst = result.floating_point.pairs[0]
+    lower, budget = wording.compared(worst.epsilon_lower, worst.budget.epsilon)
+    confidence = wording.percent_text(1.0 - result.floating_point.error_rate)
+    delta = f" (δ = {number_text(worst.budget.delta)})" if worst.budget.delta else ""
+    return [
+        ("pair", clean(worst.id, 120)),
+        ("bits", doubles.witness_sentence(worst)),
+        ("bound", f"ε ≥ {lower} nats with {confidence} confidence; promised: ε ≤ {budget}{delta}."),
+        ("to do", doubles.ADVICE),
+    ]
 
 
 def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, str]]:
