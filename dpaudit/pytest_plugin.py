@@ -91,12 +91,14 @@ def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
             request.node.user_properties.append((PROPERTY, "error"))
             raise error.with_traceback(None) from _cause(error)
         request.node.user_properties.append((PROPERTY, result.verdict))
+        leaks = result.floating_point is not None and result.floating_point.verdict == "leaks"
+        if leaks:
+            request.node.user_properties.append((FLOATING_POINT_PROPERTY, "leaks"))
         if result.verdict == "inconclusive" and not _is_strict(request.config, project):
             warnings.warn(weakness_text(result), DpauditInconclusiveWarning, stacklevel=2)
         elif result.verdict != "not_refuted":
             pytest.fail(failure_text(result, _replay_line(request, result.seed)), pytrace=False)
-        if result.floating_point is not None and result.floating_point.verdict == "leaks":
-            request.node.user_properties.append((FLOATING_POINT_PROPERTY, "leaks"))
+        if leaks:
             text = floating_point_text(result)
             if _is_strict(request.config, project):
                 pytest.fail(f"{text}\n  replay   {_replay_line(request, result.seed)}", pytrace=False)
@@ -110,16 +112,21 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """One line with the number of audits per verdict, if there were any."""
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
     verdicts: dict[str, list[str]] = {}
+    leaking: dict[str, int] = {}
     for report in reports:
         if isinstance(report, pytest.TestReport):
             found = [str(value) for name, value in report.user_properties if name == PROPERTY]
             # Each phase reports what the phases before it found, so the longest list of a test is the whole.
             verdicts[report.nodeid] = max(verdicts.get(report.nodeid, []), found, key=len)
+            leaks = sum(name == FLOATING_POINT_PROPERTY for name, _ in report.user_properties)
+            if leaks:
+                leaking[report.nodeid] = max(leaking.get(report.nodeid, 0), leaks)
     counts = Counter(verdict for found in verdicts.values() for verdict in found)
     if counts:
         parts = [f"{counts[verdict]} {verdict.replace('_', ' ')}" for verdict in ORDER if counts[verdict]]
         audits = f"{counts.total()} audit" + ("" if counts.total() == 1 else "s")
-        terminalreporter.write_line(f"dpaudit: {audits}: {', '.join(parts)}")
+        text = f"; floating point: {sum(leaking.values())} with a leak" if leaking else ""
+        terminalreporter.write_line(f"dpaudit: {audits}: {', '.join(parts)}{text}")
 
 
 def failure_text(result: AuditResult, replay_line: str) -> str:

@@ -35,7 +35,7 @@ import numpy as np
 from scipy import special
 
 from dpaudit.errors import SubjectError
-from dpaudit.evidence.binomial import binomial_lower, p_value
+from dpaudit.evidence.binomial import p_value
 from dpaudit.evidence.low_bits import Columns, LowBitRule, choose_columns, fit, union
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.real_columns import Path, number_under, paths_of, read_path
@@ -88,6 +88,7 @@ def examine(
     draws: int,
     draw: DrawChunk,
     coin: Callable[[int], np.random.Generator],
+    error_rate: float = ERROR_RATE,
 ) -> FloatingPointFinding:
     """Run the check.
 
@@ -101,6 +102,8 @@ def examine(
         Gives fresh outputs; see `DrawChunk`.
     coin : callable
         The place of a pair to the generator of its labels.
+    error_rate : float
+        In (0, 1), of the whole check.
 
     Returns
     -------
@@ -112,7 +115,7 @@ def examine(
         return not_applicable("There is no pair to examine.")
     reader = _Reader(draw)
     try:
-        pairs = _examine(chosen, draws, reader, coin)
+        pairs = _examine(chosen, draws, reader, coin, error_rate)
     except SubjectError as error:
         return not_applicable(f"The subject broke during the check: {error}", reader.runs, len(candidates))
     if not pairs:
@@ -120,12 +123,16 @@ def examine(
         return not_applicable(reason, reader.runs, len(candidates))
     ranked = tuple(sorted(pairs, key=lambda pair: (pair.verdict != "leaks", pair.p_value, -pair.epsilon_lower)))
     return FloatingPointFinding(
-        ranked[0].verdict, "", ERROR_RATE, reader.runs, ranked, omitted + len(chosen) - len(pairs)
+        ranked[0].verdict, "", error_rate, reader.runs, ranked, omitted + len(chosen) - len(pairs)
     )
 
 
 def _examine(
-    chosen: Sequence[Candidate], draws: int, reader: _Reader, coin: Callable[[int], np.random.Generator]
+    chosen: Sequence[Candidate],
+    draws: int,
+    reader: _Reader,
+    coin: Callable[[int], np.random.Generator],
+    error_rate: float,
 ) -> list[FloatingPointPair]:
     inputs = sorted({i for pair in chosen for i in pair.inputs})
     probes = {i: reader.draw(PROBING, i, 0, min(PROBE, draws // 4)) for i in inputs}
@@ -136,7 +143,7 @@ def _examine(
     # Validity: the pairs, their levels and the number of counted draws are fixed by probes, before the first of these.
     width = max(probe.numbers.shape[1] for probe in probes.values())
     draws = max(min(draws, LEAST_SAMPLES), min(draws, MOST_NUMBERS // width))
-    level = ERROR_RATE / len(chosen)
+    level = error_rate / len(chosen)
     training = int(TRAINING_SHARE * draws)
     labelled = 2 * (draws - training - min(PROBE, draws // 4))
     inputs = sorted({i for pair in chosen for i in pair.inputs})
@@ -208,19 +215,24 @@ def lower_bound(correct: FloatArray, wrong: FloatArray, labelled: int, cost: flo
     Examples
     --------
     >>> round(float(lower_bound(np.array([100]), np.array([0]), 1_000, 0.0, 1e-3)[0]), 4)
-    2.6373
+    2.6378
     """
-    bounds = np.zeros(len(correct))
-    for k, (right, guesses) in enumerate(zip(correct.tolist(), (correct + wrong).tolist(), strict=True)):
-        spent = level * MASS_SHARE if cost > 0.0 else 0.0
-        accuracy = binomial_lower(right, guesses, level - spent)
-        mass = binomial_lower(guesses, labelled, spent) if cost > 0.0 else 1.0
-        if mass <= 0.0 or accuracy >= 1.0:
-            continue
-        # accuracy <= (e^eps + a) / (1 + e^eps), solved for epsilon
-        odds = (accuracy - cost / mass) / (1.0 - accuracy)
-        bounds[k] = max(0.0, math.log(odds) - ROUNDING) if odds > 1.0 else 0.0
-    return bounds
+    spent = level * MASS_SHARE if cost > 0.0 else 0.0
+    guesses = np.asarray(correct, dtype=float) + wrong
+    accuracy = _lower_limits(correct, guesses, level - spent)
+    mass = _lower_limits(guesses, labelled, spent) if cost > 0.0 else np.ones(len(guesses))
+    # accuracy <= (e^eps + a) / (1 + e^eps) with a = cost / mass, solved for epsilon
+    odds = (accuracy - np.divide(cost, mass, out=np.full(len(mass), math.inf), where=mass > 0.0)) / (1.0 - accuracy)
+    return np.asarray(np.maximum(0.0, np.log(np.maximum(odds, 1.0)) - ROUNDING))
+
+
+def _lower_limits(successes: FloatArray, trials: FloatArray | int, level: float) -> FloatArray:
+    """`binomial_lower` of each record: exact lower limits, non-coverage at most `level`."""
+    successes, trials = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(trials, dtype=float))
+    limits = np.zeros(len(successes))
+    known = successes > 0.0
+    limits[known] = special.betaincinv(successes[known], trials[known] - successes[known] + 1.0, level)
+    return np.asarray(np.minimum(limits, 1.0 - 2.0**-53))
 
 
 def detectable_share(labelled: int, epsilon: float, delta: float, level: float) -> float:

@@ -54,7 +54,8 @@ def paragraphs(result: AuditResult) -> list[str]:
         )
     error = (
         f"The check took {runs} of its own and has an error rate of its own: if the doubles keep the promise, it "
-        f"reports a leak with probability at most {rate}; with the same probability at most, some bound of it is too high."
+        f"reports a leak with probability at most {rate}; with the same probability at most, some bound of it is too "
+        "high."
     )
     if finding.verdict == "nothing_found":
         return [f"{detectable_sentence(worst)} {APART}", f"{error}{omitted}"]
@@ -81,8 +82,8 @@ def detectable_sentence(pair: FloatingPointPair) -> str:
         return f"For pair {clean(pair.id, 80)} no leak, however plain, would have been found with so few draws."
     return (
         f"For pair {clean(pair.id, 80)} a rule that knows outputs which only one of the inputs can give would have "
-        f"been found with probability 90%, if they are at least {percent_text(pair.detectable_share)} of what that input "
-        "gives. Other kinds of leak, and bits that no rule here looks at, can have been missed."
+        f"been found with probability 90%, if they are at least {percent_text(pair.detectable_share)} of what that "
+        "input gives. Other kinds of leak, and bits that no rule here looks at, can have been missed."
     )
 
 

@@ -74,12 +74,13 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     lower = wording.lower_text(result.epsilon_lower)
     runs = "all sides and pairs, a shared draw counted once"
     stops = "stops when the evidence suffices" if result.mode == "sequential" else "uses all draws"
+    apart = " but floating point" if result.floating_point is not None and result.floating_point.pairs else ""
     asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else f"{len(result.violated):,} violated"
     return [
         ("Claim", clean(result.claim, 60), "as promised"),
         ("Largest lower bound", f"ε ≥ {lower}", f"nats, at δ = {number_text(result.report_delta)}"),
         ("Largest ratio", wording.compared(result.ratio_lower, 1.0)[0], "lower bound / budget; above 1 is a violation"),
-        ("Confidence", percent_text(result.confidence), "for all statements of this page together"),
+        ("Confidence", percent_text(result.confidence), f"for all statements of this page{apart} together"),
         ("Pairs", f"{len(result.findings):,}", asked),
         ("Draws", number_text(result.samples), runs),
         ("Mode", clean(result.mode, 20), stops),
@@ -208,17 +209,33 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
         (
             "One error rate",
             f"All pairs, both directions, all rules, looks and bounds share one error rate of {rate}{split} With "
-            f"probability at least {percent_text(result.confidence)} every lower bound on this page is at most the "
+            f"probability at least {percent_text(result.confidence)} each of these lower bounds is at most the "
             "truth, so that no pair which keeps its budget is called violated. This supposes that each run uses fresh "
             "randomness.",
         ),
         ("What could have been found", found),
+        *_method_of_floating_point(result),
         (
             "Verdicts",
             "Violated: the lower bound exceeds the budget. Not refuted: it does not; this proves nothing about other "
             "pairs, other rules or smaller excesses. Inconclusive: only a leak far above the budget would have been "
             "found. Error: the subject or the audit broke.",
         ),
+    ]
+
+
+def _method_of_floating_point(result: AuditResult) -> list[tuple[str, str]]:
+    finding = result.floating_point
+    if finding is None or not finding.pairs:
+        return []
+    return [
+        (
+            "Floating point",
+            "The same game, on draws of its own, with a rule that looks at the low bits of the outputs and at which "
+            "doubles occur: fitted on training draws, counted once on fresh ones by an exact binomial test at the "
+            f"budget of the pair. Its error rate of {percent_text(finding.error_rate)}, split over its pairs, comes "
+            "beside the one above.",
+        )
     ]
 
 
