@@ -235,7 +235,7 @@ def report_command(results: tuple[str, ...], report: str | None, out: str | None
 def _run(
     subject: Subject,
     claim: Claim | None,
-    pairs: list[Pair] | None,
+    pairs: Sequence[Pair] | None,
     config: Config,
     options: dict[str, Any],
     quiet: bool,
@@ -257,7 +257,7 @@ def _run(
         raise config.located(error, given) from error
 
 
-def _check_complete(subject: Subject, claim: Claim | None, pairs: list[Pair] | None) -> None:
+def _check_complete(subject: Subject, claim: Claim | None, pairs: Sequence[Pair] | None) -> None:
     """Fail before the first draw where a claim or pairs are missing."""
     if claim is None and subject.claim is None:
         raise UsageError(f"claim must be given: {subject.target} states none. For example --claim eps=1.")
