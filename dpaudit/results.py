@@ -15,13 +15,16 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
 from dpaudit.privacy.pairs import short_form
+
+if TYPE_CHECKING:
+    from dpaudit.universe_table import UniverseTable
 
 SCHEMA = "dpaudit.audit/1"
 Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
@@ -194,6 +197,9 @@ class AuditResult:
         Versions of Python, numpy, scipy and dpaudit, and the platform.
     options : dict
         The remaining options of the call, as given.
+    universe : UniverseTable or None
+        All pairs of an audit of very many, in a compact table; `findings` then holds in full the pairs that were
+        examined in depth and those that the table names as violated (the worst 1,000). None for other audits.
     """
 
     claim: str
@@ -209,11 +215,14 @@ class AuditResult:
     subject: dict[str, Any]
     environment: dict[str, Any]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    universe: UniverseTable | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """The first of `VERDICTS` that any finding has; "inconclusive" if there was nothing to ask."""
+        """The first of `VERDICTS` that any finding, or pair of the universe, has; "inconclusive" without any."""
         found = {finding.verdict for finding in self.findings}
+        if self.universe is not None:
+            found.add(self.universe.overall)
         return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
 
     @property
@@ -224,13 +233,17 @@ class AuditResult:
     @property
     def epsilon_lower(self) -> float:
         """The largest lower bound on epsilon over the pairs, at `report_delta`."""
-        bounds = (finding.epsilon_lower for finding in self.findings)
+        bounds = [finding.epsilon_lower for finding in self.findings]
+        if self.universe is not None:
+            bounds.append(float(self.universe.epsilon_lower.max(initial=0.0)))
         return max((bound for bound in bounds if not math.isnan(bound)), default=0.0)
 
     @property
     def ratio_lower(self) -> float:
         """The largest lower bound over its budget; above 1 exactly when the verdict is "violated"."""
-        ratios = (finding.ratio_lower for finding in self.findings)
+        ratios = [finding.ratio_lower for finding in self.findings]
+        if self.universe is not None:
+            ratios.append(float(np.nan_to_num(self.universe.ratio_lower, nan=0.0, posinf=math.inf).max(initial=0.0)))
         return max((ratio for ratio in ratios if ratio is not None and not math.isnan(ratio)), default=0.0)
 
     @property
@@ -261,7 +274,7 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as strict JSON values: the content of audit.json."""
-        return {
+        record = {
             "schema": SCHEMA,
             "verdict": self.verdict,
             "claim": self.claim,
@@ -280,6 +293,7 @@ class AuditResult:
             "pairs": [finding.to_dict() for finding in self.findings],
             "not_asked": list(self.not_asked),
         }
+        return record if self.universe is None else {**record, "universe": self.universe.to_dict()}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditResult:
@@ -289,7 +303,10 @@ class AuditResult:
         """
         if record.get("schema") != SCHEMA:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        names = [field.name for field in dataclasses.fields(cls) if field.name not in ("findings", "not_asked")]
+        from dpaudit.universe_table import UniverseTable
+
+        other = ("findings", "not_asked", "universe")
+        names = [field.name for field in dataclasses.fields(cls) if field.name not in other]
         missing = [name for name in [*names, "pairs", "not_asked"] if name not in record]
         if missing:
             raise UsageError(f"result must have all fields of {SCHEMA}, got one without {', '.join(missing)}.")
@@ -298,7 +315,8 @@ class AuditResult:
         values["options"] = from_json(values["options"])
         for name in ("confidence", "report_delta", "seconds"):
             values[name] = _float(values[name])
-        result = cls(findings=findings, not_asked=tuple(record["not_asked"]), **values)
+        universe = UniverseTable.from_dict(record["universe"]) if record.get("universe") is not None else None
+        result = cls(findings=findings, not_asked=tuple(record["not_asked"]), universe=universe, **values)
         if record.get("verdict") != result.verdict:
             stated = record.get("verdict")
             raise UsageError(f"verdict must be that of the findings, {result.verdict!r}, got {stated!r}.")
@@ -310,7 +328,13 @@ class AuditResult:
 
     def to_bytes(self) -> bytes:
         """The content of audit.json, in UTF-8."""
-        return _utf8(json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+        record = self.to_dict()
+        universe = record.pop("universe", None)
+        text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False)
+        if universe is not None:  # millions of numbers: a list on one line
+            table = json.dumps(universe, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+            text = text.removesuffix("\n}") + f',\n "universe": {table}\n' + "}"
+        return _utf8(text + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:

@@ -107,7 +107,7 @@ class PlanarLaplace:
 
 
 def projected_km(latitudes: FloatArray, longitudes: FloatArray) -> FloatArray:
-    """Lambert's azimuthal equal-area projection about `CENTRE`, in km, shape (points, 2): x to the east, y to the north.
+    """Lambert's azimuthal equal-area projection about `CENTRE`, in km, shape (points, 2): x eastwards, y northwards.
 
     Examples
     --------

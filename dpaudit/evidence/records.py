@@ -40,7 +40,7 @@ def epsilon_lower(
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(k < 1.0, (accuracy - k) / (1.0 - k), 0.0)
         found = DOWN * special.logit(np.clip(share, 0.5, 1.0))
-    return np.maximum(found, 0.0)
+    return np.asarray(np.maximum(found, 0.0))
 
 
 def log_p_values(

@@ -10,9 +10,9 @@
 
 Validity
 --------
-* Labels: one N ~ binomial(m, 1/2), tossed once, is the number of label-1 draws of *every* pair. A pair reads the first N
-  fresh draws of its x and the first m - N of its x_prime. Draws of an input are independent of each other, of those of
-  other inputs and of N, so each pair sees the label game with m fair coins; that pairs share coins and draws makes
+* Labels: one N ~ binomial(m, 1/2), tossed once, is the number of label-1 draws of *every* pair. A pair reads the first
+  N fresh draws of its x and the first m - N of its x_prime. Draws of an input are independent of each other, of those
+  of other inputs and of N, so each pair sees the label game with m fair coins; that pairs share coins and draws makes
   their records dependent, and only the union bound combines them. (With equal fixed numbers of draws on both sides the
   correct guesses would be a sum of two binomials with different probabilities, and the binomial test would not be
   exact.) Each input needs two histograms: over its first N and over its first m - N draws.
@@ -123,7 +123,7 @@ class UniverseGame:
         self.lower, self.log_p = np.zeros(pairs), np.zeros(pairs)
         self.broken = np.zeros(pairs, dtype=bool)
         self.failures: dict[int, str] = {}  # of the first broken pairs, by pair
-        self._logs = np.empty(0)
+        self._logs = np.empty(0, dtype=np.float32)
 
     # --- the pilot ---------------------------------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ class UniverseGame:
         self.broken = is_failing[self.first] & is_failing[self.second]
         self.failures = {int(k): failing[int(self.first[k])] for k in np.flatnonzero(self.broken)}
 
-    def _fit(self, halves: FloatArray) -> None:
+    def _fit(self, halves: NDArray[np.float32]) -> None:
         """The thresholds and the merit of every pair."""
         logs = np.log(halves + np.float32(SMOOTHING))
         size = halves.shape[2]
@@ -182,12 +182,10 @@ class UniverseGame:
             for fit, judge in ((0, 1), (1, 0)):
                 steps = _steps(logs[fit, i], logs[fit, others])
                 flat = (steps + offset).ravel()
-                for side, weights in enumerate(
-                    (np.broadcast_to(halves[judge, i], steps.shape), halves[judge, others])
-                ):
+                for side, weights in enumerate((np.broadcast_to(halves[judge, i], steps.shape), halves[judge, others])):
                     mass = np.bincount(flat, weights.ravel(), minlength=2 * STEPS * len(others))
                     mass = mass.reshape(len(others), 2 * STEPS)
-                    up[side] += mass[:, :STEPS - 1:-1].cumsum(axis=1)[:, ::-1]
+                    up[side] += mass[:, : STEPS - 1 : -1].cumsum(axis=1)[:, ::-1]
                     down[side] += mass[:, :STEPS].cumsum(axis=1)[:, ::-1]
             correct = np.stack([up[0] + down[1], up[0], down[1]], axis=1) / trained  # (others, ways, steps)
             wrong = np.stack([up[1] + down[0], up[1], down[0]], axis=1) / trained
@@ -248,9 +246,7 @@ class UniverseGame:
         cost = self.delta * self.sides / 2.0
         correct = self.correct.astype(float)
         self.lower = records.epsilon_lower(correct, guesses, self.labelled, cost, self.level, MASS_SHARE)
-        self.log_p = records.log_p_values(
-            correct, guesses, self.labelled, self.epsilon, cost, self.level, MASS_SHARE
-        )
+        self.log_p = records.log_p_values(correct, guesses, self.labelled, self.epsilon, cost, self.level, MASS_SHARE)
         self.lower[self.broken], self.log_p[self.broken] = 0.0, 0.0
 
     @property
@@ -322,7 +318,7 @@ class UniverseGame:
         return totals
 
 
-def _steps(log_x: FloatArray, log_x_prime: FloatArray) -> NDArray[np.int16]:
+def _steps(log_x: NDArray[np.float32], log_x_prime: NDArray[np.float32]) -> NDArray[np.int16]:
     """The step of each cell's log ratio, from 0 (far below 0) over `STEPS` (from 0 on) to 2 * STEPS - 1."""
     scaled = (log_x - log_x_prime) * np.float32(STEPS_PER_NAT)
-    return np.clip(np.floor(scaled) + STEPS, 0, 2 * STEPS - 1).astype(np.int16)
+    return np.asarray(np.clip(np.floor(scaled) + STEPS, 0, 2 * STEPS - 1), dtype=np.int16)

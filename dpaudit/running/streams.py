@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 DRAWS, COINS, REPLAY_DRAWS, REPLAY_COINS = 0, 1, 2, 3
+UNIVERSE_DRAWS, UNIVERSE_COINS = 8, 9  # an audit that starts again adds 4 to its purposes
 
 
 def stream(root: int, *key: int) -> np.random.Generator:

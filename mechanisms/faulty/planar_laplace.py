@@ -69,7 +69,7 @@ class PlanarLaplaceOneMoved(PlanarLaplace):
         return moved
 
     def excesses(self) -> FloatArray:
-        """Exact loss less budget of the pair of `moved` with each of `points`, in nats, shape (points,); 0 at itself."""
+        """Exact loss less budget of the pair of `moved` with each point, in nats, shape (points,); 0 at itself."""
         places, here = np.array(self.points), np.array([self._place(self.moved)])
         there = self.centre(here[0])[None]
         change = (cdist(there, places) - cdist(here, places))[0] / self.scale
