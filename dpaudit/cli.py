@@ -275,6 +275,8 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     console.print(Text(f"{target}, claim {wording.clean(result.claim)}"))
     if result.findings:
         console.print(terminal.finding_table(result, PAIRS_SHOWN))
+    if result.universe is not None:
+        console.print(terminal.universe_text(result.universe))
     if result.not_asked:
         pairs = wording.plural(len(result.not_asked), "pair")
         console.print(Text(f"{pairs} not asked: the claim sets no limit there."))

@@ -38,6 +38,7 @@ LEAST_DRAWS = 100  # of each input for the table
 SELECTED = 48  # pairs that are examined in depth
 SELECTED_VIOLATED = 16  # of them at most so many that the table has named already, for tighter bounds
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
+SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
 LARGEST_LABEL_GAME = 10_000  # pairs of claims that the table does not serve
 
 
@@ -373,7 +374,7 @@ class UniverseAudit:
             epsilon_lower=lower,
             parameter_lower=lower,
             ratio_lower=ratio,
-            p_value=min(1.0, math.exp(float(game.log_p[k]))),
+            p_value=max(SMALLEST_P_VALUE, math.exp(float(game.log_p[k]))),
             power=Power(self.event_mass, self.probability, float(table.detectable[row]), at_budget),
             witness=WitnessRecord(
                 description=rule.describe(pair.x_id, pair.x_prime_id),

@@ -255,11 +255,11 @@ def _grow(
 
 def _cut(values: FloatArray, noise: FloatArray) -> tuple[int, float] | None:
     """The position of the widest column and the value to cut it at, near its median; None if nothing varies."""
-    with np.errstate(invalid="ignore"):
-        ends = np.nanquantile(np.clip(values, -1e300, 1e300), [0.1, 0.9], axis=0) if len(values) else np.zeros((2, 1))
-        width = np.nan_to_num((ends[1] - ends[0]) / noise, nan=-1.0, posinf=np.inf)
+    held_values = [column[np.isfinite(column)] for column in values.T]
+    ends = [np.quantile(held, [0.1, 0.9]) if len(held) else np.zeros(2) for held in held_values]
+    width = np.array([high - low for low, high in ends]) / noise
     for position in np.argsort(-width, kind="stable").tolist():
-        held = np.sort(values[:, position][np.isfinite(values[:, position])])
+        held = np.sort(held_values[position])
         if len(held) == 0 or held[0] == held[-1]:
             continue
         middle = held[(len(held) - 1) // 2]
