@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         RenyiDP,
         ZeroConcentratedDP,
     )
-    from dpaudit.privacy.pairs import Pair, all_pairs
+    from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from dpaudit.subjects.protocol import Mechanism
 
 _HOMES = {
+    "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results",
     "Claim": "dpaudit.privacy.claims",
@@ -76,6 +77,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AllPairs",
     "ApproxDP",
     "AuditResult",
     "Claim",

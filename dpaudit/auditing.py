@@ -24,12 +24,13 @@ from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Claim, number, whole_number
-from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results import AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.version import __version__
 
 FOUND_WITH = 0.9  # the probability that defines the power
@@ -65,7 +66,9 @@ def audit(
     claim : Claim or str, optional
         The promise, or the command line's string for it; the mechanism's own `claim` by default.
     pairs : iterable of (x, x_prime) or Pair, optional
-        The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn.
+        The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. More than
+        2,000 (pure, approximate and metric claims) are audited as one universe, see Notes; `AllPairs` is the compact
+        form of all pairs of many inputs.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
     mode : {"sequential", "fixed"}
@@ -102,6 +105,13 @@ def audit(
     SubjectError
         If the subject returns what cannot be read.
 
+    Notes
+    -----
+    A universe of more than 2,000 pairs: each input is drawn samples / 2 times, and at most 20 million times over all
+    inputs, for one exact test of every pair (`AuditResult.universe`). The 48 most suspicious pairs are then examined in
+    depth with the rest of `samples`. What was taken is in `options`: `table_draws` runs on each input, `table_labelled`
+    draws of each pair's test, `selected` pairs with `depth_samples`.
+
     Examples
     --------
     >>> def release(data, size, rng):
@@ -115,9 +125,56 @@ def audit(
     promise = _claim(subject, claim)
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
     chosen = _pairs(subject, pairs)
+    root = fresh_seed() if seed is None else int(seed)
+    if is_universe(promise, chosen):
+        universe = UniverseAudit(
+            subject,
+            promise,
+            chosen,
+            samples,
+            mode,
+            confidence,
+            root,
+            jobs,
+            backend,
+            event_mass,
+            inconclusive_factor,
+            ZERO_BUDGET_LOSS,
+            FOUND_WITH,
+            _identity,
+            lambda subject, pair, game, samples, failure: _finding(
+                pair, game, samples, subject.name, failure, event_mass, inconclusive_factor
+            ),
+            on_progress,
+        )
+        try:
+            found, table = universe.run(0)
+        except CallError:  # as for the label game below: no draw was counted yet
+            universe.subject = subject = dataclasses.replace(subject, one_by_one=True)
+            found, table = universe.run(RESTART)
+        return AuditResult(
+            claim=str(promise),
+            confidence=confidence,
+            mode=mode,
+            seed=root,
+            replayable=subject.replayable,
+            findings=found,
+            not_asked=(),
+            report_delta=table.delta,
+            samples=universe.runs,
+            seconds=time.perf_counter() - started,
+            subject=subject.describe(),
+            environment=environment(),
+            options={
+                "samples": samples,
+                "event_mass": event_mass,
+                "inconclusive_factor": inconclusive_factor,
+                **universe.options,
+            },
+            universe=table,
+        )
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
     asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
-    root = fresh_seed() if seed is None else int(seed)
     data, positions = _inputs([chosen[k] for k in asked])
 
     def new_game(subject: Subject, restart: int) -> LabelGame:
@@ -205,11 +262,13 @@ def _claim(subject: Subject, claim: Claim | str | None) -> Claim:
     return claim
 
 
-def _pairs(subject: Subject, pairs: Iterable[Any] | None) -> list[Pair]:
+def _pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair]:
     if pairs is None:
         pairs = subject.pairs()
         if pairs is None:
             raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)].")
+    if isinstance(pairs, AllPairs) and len(pairs) > MANY_PAIRS:
+        return pairs
     return as_pairs(pairs)
 
 

@@ -240,7 +240,7 @@ def report_command(results: tuple[str, ...], report: str | None, out: str | None
 def _run(
     subject: Subject,
     claim: Claim | None,
-    pairs: list[Pair] | None,
+    pairs: Sequence[Pair] | None,
     config: Config,
     options: dict[str, Any],
     quiet: bool,
@@ -262,7 +262,7 @@ def _run(
         raise config.located(error, given) from error
 
 
-def _check_complete(subject: Subject, claim: Claim | None, pairs: list[Pair] | None) -> None:
+def _check_complete(subject: Subject, claim: Claim | None, pairs: Sequence[Pair] | None) -> None:
     """Fail before the first draw where a claim or pairs are missing."""
     if claim is None and subject.claim is None:
         raise UsageError(f"claim must be given: {subject.target} states none. For example --claim eps=1.")
@@ -280,6 +280,8 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     console.print(Text(f"{target}, claim {wording.clean(result.claim)}"))
     if result.findings:
         console.print(terminal.finding_table(result, PAIRS_SHOWN))
+    if result.universe is not None:
+        console.print(terminal.universe_text(result.universe))
     if result.not_asked:
         pairs = wording.plural(len(result.not_asked), "pair")
         console.print(Text(f"{pairs} not asked: the claim sets no limit there."))

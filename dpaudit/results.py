@@ -15,13 +15,16 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
 from dpaudit.privacy.pairs import short_form
+
+if TYPE_CHECKING:
+    from dpaudit.universe_table import UniverseTable
 
 SCHEMA = "dpaudit.audit/1"
 Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
@@ -295,6 +298,9 @@ class AuditResult:
     floating_point : FloatingPointFinding or None
         What the low bits of the outputs give away: a finding of its own, which neither the verdict nor any bound above
         depends on. None if the check was turned off, and in results that older versions saved.
+    universe : UniverseTable or None
+        All pairs of an audit of very many, in a compact table; `findings` then holds in full the pairs that were
+        examined in depth and those that the table names as violated (the worst 1,000). None for other audits.
     """
 
     claim: str
@@ -311,11 +317,14 @@ class AuditResult:
     environment: dict[str, Any]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     floating_point: FloatingPointFinding | None = None
+    universe: UniverseTable | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """The first of `VERDICTS` that any finding has; "inconclusive" if there was nothing to ask."""
+        """The first of `VERDICTS` that any finding, or pair of the universe, has; "inconclusive" without any."""
         found = {finding.verdict for finding in self.findings}
+        if self.universe is not None:
+            found.add(self.universe.overall)
         return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
 
     @property
@@ -326,13 +335,17 @@ class AuditResult:
     @property
     def epsilon_lower(self) -> float:
         """The largest lower bound on epsilon over the pairs, at `report_delta`."""
-        bounds = (finding.epsilon_lower for finding in self.findings)
+        bounds = [finding.epsilon_lower for finding in self.findings]
+        if self.universe is not None:
+            bounds.append(float(self.universe.epsilon_lower.max(initial=0.0)))
         return max((bound for bound in bounds if not math.isnan(bound)), default=0.0)
 
     @property
     def ratio_lower(self) -> float:
         """The largest lower bound over its budget; above 1 exactly when the verdict is "violated"."""
-        ratios = (finding.ratio_lower for finding in self.findings)
+        ratios = [finding.ratio_lower for finding in self.findings]
+        if self.universe is not None:
+            ratios.append(float(np.nan_to_num(self.universe.ratio_lower, nan=0.0, posinf=math.inf).max(initial=0.0)))
         return max((ratio for ratio in ratios if ratio is not None and not math.isnan(ratio)), default=0.0)
 
     @property
@@ -363,7 +376,7 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as strict JSON values: the content of audit.json."""
-        return {
+        record = {
             "schema": SCHEMA,
             "verdict": self.verdict,
             "claim": self.claim,
@@ -383,6 +396,7 @@ class AuditResult:
             "not_asked": list(self.not_asked),
             "floating_point": self.floating_point.to_dict() if self.floating_point is not None else None,
         }
+        return record if self.universe is None else {**record, "universe": self.universe.to_dict()}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditResult:
@@ -392,7 +406,9 @@ class AuditResult:
         """
         if record.get("schema") != SCHEMA:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        apart = ("findings", "not_asked", "floating_point")  # the last is missing in files of older versions
+        from dpaudit.universe_table import UniverseTable
+
+        apart = ("findings", "not_asked", "floating_point", "universe")  # the last two may be missing
         names = [field.name for field in dataclasses.fields(cls) if field.name not in apart]
         missing = [name for name in [*names, "pairs", "not_asked"] if name not in record]
         if missing:
@@ -404,8 +420,9 @@ class AuditResult:
             values[name] = _float(values[name])
         doubles = record.get("floating_point")
         floating_point = FloatingPointFinding.from_dict(doubles) if doubles is not None else None
+        universe = UniverseTable.from_dict(record["universe"]) if record.get("universe") is not None else None
         not_asked = tuple(record["not_asked"])
-        result = cls(findings=findings, not_asked=not_asked, floating_point=floating_point, **values)
+        result = cls(findings=findings, not_asked=not_asked, floating_point=floating_point, universe=universe, **values)
         if record.get("verdict") != result.verdict:
             stated = record.get("verdict")
             raise UsageError(f"verdict must be that of the findings, {result.verdict!r}, got {stated!r}.")
@@ -417,7 +434,13 @@ class AuditResult:
 
     def to_bytes(self) -> bytes:
         """The content of audit.json, in UTF-8."""
-        return _utf8(json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+        record = self.to_dict()
+        universe = record.pop("universe", None)
+        text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False)
+        if universe is not None:  # millions of numbers: a list on one line
+            table = json.dumps(universe, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+            text = text.removesuffix("\n}") + f',\n "universe": {table}\n' + "}"
+        return _utf8(text + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:

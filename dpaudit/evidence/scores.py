@@ -223,6 +223,10 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
         return Linear(*rows)
     if kind == "log_ratio" and log_density is not None:
         return LogRatio(log_density, x, x_prime, tuple(record["shape"]), bool(record["is_integer"]))
+    if kind == "cells":
+        from dpaudit.evidence.partition import cell_score_from_dict
+
+        return cell_score_from_dict(record)
     raise ValueError(f"score must be of a known kind, got {kind!r}.")
 
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from dpaudit.reports.wording import clean, lower_text, number_text, percent_text, plural, subject_name
+from dpaudit.reports.wording import (
+    asked_count,
+    clean,
+    lower_text,
+    number_text,
+    percent_text,
+    plural,
+    subject_name,
+    verdict_count,
+)
 from dpaudit.results import AuditResult
 
 Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
@@ -41,9 +50,10 @@ def _loss(result: AuditResult) -> Row:
     answered = [finding for finding in result.findings if finding.verdict != "error"]
     if not answered:
         return Row(item, sections, "not assessed", f"Claim {clean(result.claim, 120)}: no pair gave an answer.")
+    count = asked_count(result) - verdict_count(result, "error")
     lower, delta = lower_text(result.epsilon_lower), number_text(result.report_delta)
     facts = (
-        f"Claim {clean(result.claim, 120)}, asked of {plural(len(answered), 'pair')} in both directions with "
+        f"Claim {clean(result.claim, 120)}, asked of {plural(count, 'pair')} in both directions with "
         f"{plural(result.samples, 'run')} of the mechanism. Largest lower bound on ε: {lower} nats at δ = {delta}, all "
         f"bounds together at {percent_text(result.confidence)} confidence."
     )
@@ -59,7 +69,7 @@ def _unit(result: AuditResult) -> Row:
         return Row(item, sections, "not assessed", "No pair was run.")
     shown = [f"{clean(f.x, 90)} against {clean(f.x_prime, 90)}" for f in result.findings[:EXAMPLES]]
     facts = (
-        f"Tested on {plural(len(result.findings), 'pair')} and no others, for example: {'; '.join(shown)}. Whether "
+        f"Tested on {plural(asked_count(result), 'pair')} and no others, for example: {'; '.join(shown)}. Whether "
         "they are the unit that people were promised, users with several rows included, is for the reader to judge."
     )
     if result.not_asked:
