@@ -86,12 +86,12 @@ def _of_objects(fit: Halves, rest: Halves) -> Iterator[Candidate]:
             table = fit_table(*fit, largest=largest, outline=outline)
             if table is not None:
                 yield table, *rest
-    layout = learn_layout(*fit)
-    if layout is None:
+    learned = learn_layout(*fit)
+    if learned is None:
         return
-    seen = fit[0].seen_by(layout), fit[1].seen_by(layout)
+    layout, *seen = learned
     leaves = [k for k, leaf in enumerate(layout.leaves) if leaf.what not in LEAF_SUMMARIES]
-    for score in _of_columns(seen, leaves):
+    for score in _of_columns((seen[0], seen[1]), leaves):
         yield Viewed(layout, score), *rest
 
 

@@ -14,7 +14,7 @@ import collections
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ import numpy as np
 from dpaudit.evidence.histograms import shrunk_log_ratio
 from dpaudit.evidence.outcomes import Outcomes, canonical, is_number, number_of, plain, state_of
 from dpaudit.evidence.outlines import NUMBER
-from dpaudit.privacy.claims import FloatArray
 
 MOST_LEAVES = 256
 MOST_CODES = 64  # texts of one place that have a number of their own
@@ -66,13 +65,29 @@ class Leaf:
 
 
 class _Node:
-    """A place of a layout: the columns that are read there, and the places below."""
+    """A place of a layout: the columns that are read there, and the places below; -1 for a column it has not."""
 
     def __init__(self) -> None:
-        self.columns: dict[str, int] = {}
+        self.value = self.present = self.length = self.code = -1
         self.codes: dict[str, float] = {}
         self.members: dict[str, int] = {}
+        self.summaries: dict[str, int] = {}
         self.children: dict[str | int, _Node] = {}
+
+    def add(self, leaf: Leaf, column: int) -> None:
+        """Read a leaf of this place into a column."""
+        if leaf.what == HOLDS:
+            self.members[leaf.codes[0]] = column
+        elif leaf.what in SUMMARIES:
+            self.summaries[leaf.what] = column
+        elif leaf.what == VALUE:
+            self.value = column
+        elif leaf.what == PRESENT:
+            self.present = column
+        elif leaf.what == LENGTH:
+            self.length = column
+        else:
+            self.code, self.codes = column, {code: float(k) for k, code in enumerate(leaf.codes)}
 
     def child(self, step: str | int) -> _Node:
         return self.children.setdefault(step, _Node())
@@ -86,23 +101,18 @@ class Layout:
 
     def __call__(self, outcomes: Outcomes) -> Outcomes:
         root = _Node()
-        start = np.full(len(self.leaves), math.nan)
         for column, leaf in enumerate(self.leaves):
             node = root
             for step in leaf.path:
                 node = node.child(step)
-            if leaf.what == HOLDS:
-                node.members[leaf.codes[0]] = column
-            else:
-                node.columns[leaf.what] = column
-            if leaf.what == CODE:
-                node.codes = {code: float(k) for k, code in enumerate(leaf.codes)}
-            if leaf.what == PRESENT:
-                start[column] = 0.0
-        result = np.tile(start, (len(outcomes), 1))
-        for row, output in zip(result, outcomes.as_objects().raw, strict=True):
+            node.add(leaf, column)
+        start = [0.0 if leaf.what == PRESENT else math.nan for leaf in self.leaves]
+        rows = []
+        for output in outcomes.as_objects().raw:
+            row = start.copy()
             _read(root, output, row)
-        return Outcomes(result)
+            rows.append(row)
+        return Outcomes(np.array(rows).reshape(len(rows), len(start)))
 
     def only(self, columns: Sequence[int]) -> Layout:
         """The layout of some of its columns."""
@@ -125,47 +135,45 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class _Parts:
-    """One level of an output: the number or the category that it is, or what it holds."""
+    """One level of an output that is no number: the category that it is, or what it holds."""
 
-    number: float | None = None
     category: str | None = None
     length: int | None = None
-    items: Sequence[tuple[str | int, Any]] = ()  # step, item
+    items: Mapping[str, Any] | None = None  # of a mapping or an object, by the tokens of the keys
+    sequence: Sequence[Any] | None = None  # of a sequence; the numbers of a set, in increasing order; those of a text
     members: frozenset[str] | None = None  # tokens of a set, words of a text
-    numbers: Sequence[float] | None = None  # of a sequence or a set
 
 
 def _parts(value: Any) -> _Parts:
-    value = plain(value)
-    if is_number(value):
-        return _Parts(number=number_of(value))
+    """The parts of a plain value that is no number."""
     if isinstance(value, str | bytes):
-        text = repr(value)
         start = value[:LONGEST_TEXT] if isinstance(value, str) else value[:LONGEST_TEXT].decode("latin-1")
         found = [float(number) for number in NUMBER.findall(start)]
-        items = [(TEXT, dict(enumerate(found)))] if found else []
-        return _Parts(category=text, length=len(value), items=items, members=frozenset(WORD.findall(start)))
+        return _Parts(repr(value), len(value), {TEXT: found} if found else None, None, frozenset(WORD.findall(start)))
     if isinstance(value, Mapping):
-        return _Parts(length=len(value), items=_items(value))
+        return _Parts(None, len(value), _items(value))
     if isinstance(value, set | frozenset):
-        numbers = sorted(number for item in value if not math.isnan(number := number_of(plain(item))))
         members = frozenset(canonical(item) for item in value)
-        return _Parts(length=len(value), items=list(enumerate(numbers[:LONGEST])), members=members, numbers=numbers)
+        return _Parts(None, len(value), None, sorted(_numbers(value)), members)
     if isinstance(value, Sequence):
-        numbers = [number for item in value if not math.isnan(number := number_of(item))]
-        return _Parts(length=len(value), items=list(enumerate(value[:LONGEST])), numbers=numbers)
+        return _Parts(None, len(value), None, value)
     state = state_of(value)
-    return _Parts(items=_items(state)) if state else _Parts(category=canonical(value))
+    return _Parts(None, None, _items(state)) if state else _Parts(canonical(value))
 
 
-def _items(mapping: Mapping[Any, Any]) -> list[tuple[str | int, Any]]:
+def _numbers(values: Iterable[Any]) -> list[float]:
+    """The numbers among some values, NaN left out."""
+    return [number for item in values if (number := number_of(plain(item))) == number]
+
+
+def _items(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """The items by the tokens of their keys; of keys with one token, the item with the first token."""
     items: dict[str, Any] = {}
     for key, item in mapping.items():
         token = repr(key) if type(key) is str else canonical(key)
         if token not in items or canonical(item) < canonical(items[token]):
             items[token] = item
-    return list(items.items())
+    return items
 
 
 def _summaries(numbers: Sequence[float], length: int) -> dict[str, float]:
@@ -189,71 +197,68 @@ def _summaries(numbers: Sequence[float], length: int) -> dict[str, float]:
     }
 
 
-def _read(node: _Node, value: Any, row: FloatArray) -> None:
+def _read(node: _Node, value: Any, row: list[float]) -> None:
     """Write what is read at a place and below into a row."""
-    columns = node.columns
-    if PRESENT in columns:
-        row[columns[PRESENT]] = 1.0
-    if isinstance(value, dict) and not columns.keys() - {PRESENT} and not node.members:  # the usual case, faster
-        parts = _Parts(items=_items(value))
-    else:
-        parts = _parts(value)
-    if parts.number is not None:
-        if VALUE in columns:
-            row[columns[VALUE]] = parts.number
+    if node.present >= 0:
+        row[node.present] = 1.0
+    if type(value) is not float:
+        value = plain(value)
+    if is_number(value):
+        if node.value >= 0:
+            row[node.value] = number_of(value)
         return
-    if LENGTH in columns and parts.length is not None:
-        row[columns[LENGTH]] = parts.length
-    if CODE in columns and parts.category is not None:
-        row[columns[CODE]] = node.codes.get(parts.category, -1.0)
+    parts = _parts(value)
+    if node.length >= 0 and parts.length is not None:
+        row[node.length] = parts.length
+    if node.code >= 0 and parts.category is not None:
+        row[node.code] = node.codes.get(parts.category, -1.0)
     if parts.members is not None:
         for member, column in node.members.items():
             row[column] = float(member in parts.members)
-    if parts.numbers and not columns.keys().isdisjoint(SUMMARIES):
-        for what, number in _summaries(parts.numbers, parts.length or 0).items():
-            if what in columns:
-                row[columns[what]] = number
-    if node.children:
-        for step, item in parts.items:
-            child = node.children.get(step)
-            if child is not None and step == TEXT:
-                for position, number in item.items():
-                    if position in child.children:
-                        _read(child.children[position], number, row)
-            elif child is not None:
-                _read(child, item, row)
+    if parts.sequence is not None:
+        size = len(parts.sequence)
+        for step, child in node.children.items():
+            if isinstance(step, int) and step < size:
+                _read(child, parts.sequence[step], row)
+        if node.summaries:
+            for what, number in _summaries(_numbers(parts.sequence), size).items():
+                if what in node.summaries:
+                    row[node.summaries[what]] = number
+    elif parts.items is not None:
+        for token, child in node.children.items():
+            if token in parts.items:
+                _read(child, parts.items[str(token)], row)
 
 
-def _found(value: Any, path: Path = ()) -> Iterator[tuple[Path, str, str]]:
-    """Every leaf of one output: the path, what is there, and the token of a category or member."""
-    if path:
-        yield path, PRESENT, ""
-    parts = _parts(value)
-    if parts.number is not None:
-        yield path, VALUE, ""
+def _found(value: Any, path: Path, found: list[tuple[Path, str, str]]) -> None:
+    """Collect every leaf of one output: the path, what is there, and the token of a category or member."""
+    value = plain(value)
+    if is_number(value):
+        found.append((path, VALUE, ""))
         return
+    parts = _parts(value)
     if parts.length is not None:
-        yield path, LENGTH, ""
+        found.append((path, LENGTH, ""))
     if parts.category is not None:
-        yield path, CODE, parts.category
+        found.append((path, CODE, parts.category))
     for member in parts.members or ():
-        yield path, HOLDS, member
-    if parts.numbers and len(parts.numbers) > 1:
-        for what in SUMMARIES:
-            yield path, what, ""
-    if len(path) < DEEPEST_LEAF:
-        for step, item in parts.items:
-            if step == TEXT:
-                for position in range(min(len(item), LONGEST)):
-                    yield (*path, TEXT, position), VALUE, ""
-            else:
-                yield from _found(item, (*path, step))
+        found.append((path, HOLDS, member))
+    if parts.sequence is not None and len(_numbers(parts.sequence)) > 1:
+        found += [(path, what, "") for what in SUMMARIES]
+    if len(path) >= DEEPEST_LEAF:
+        return
+    for position, item in enumerate(parts.sequence[:LONGEST] if parts.sequence is not None else ()):
+        _found(item, (*path, position), found)
+    for token, item in (parts.items or {}).items():
+        found.append(((*path, token), PRESENT, ""))
+        _found(item, (*path, token), found)
 
 
-def learn_layout(first: Outcomes, second: Outcomes) -> Layout | None:
+def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, Outcomes] | None:
     """The layout of outcomes under x and x_prime: the leaves most often met that vary; None if none does.
 
-    At most `MOST_LEAVES`, in the order of their paths. Of leaves that are equal on all draws the first stays.
+    With the layout, what it shows of the two. At most `MOST_LEAVES`, in the order of their paths. Of leaves that are
+    equal on all draws the first stays.
     """
     counts: collections.Counter[tuple[Path, str]] = collections.Counter()
     tokens: dict[tuple[Path, str], dict[str, list[float]]] = {}
@@ -262,11 +267,12 @@ def learn_layout(first: Outcomes, second: Outcomes) -> Layout | None:
         raw = outcomes.as_objects().raw
         for output in raw[:: -(-len(raw) // LEARNED_FROM)]:
             total += 1
-            for path, what, token in _found(output):
+            found: list[tuple[Path, str, str]] = []
+            _found(output, (), found)
+            for path, what, token in found:
                 key = (path, what)
                 if what in (CODE, HOLDS):
-                    seen = tokens.setdefault(key, {}).setdefault(token, [0.0, 0.0])
-                    seen[side] += 1.0
+                    tokens.setdefault(key, {}).setdefault(token, [0.0, 0.0])[side] += 1.0
                     if what == HOLDS:
                         continue
                 counts[key] += 1
@@ -276,7 +282,7 @@ def learn_layout(first: Outcomes, second: Outcomes) -> Layout | None:
             codes = _codes(tokens[path, what])
             if codes:
                 leaves.append((count, Leaf(path, what, codes)))
-        elif what != PRESENT or (count < total and isinstance(path[-1], str)):  # of a sequence the length says it
+        elif what != PRESENT or count < total:
             leaves.append((count, Leaf(path, what)))
     for (path, what), pairs in tokens.items():
         if what == HOLDS:
@@ -291,13 +297,18 @@ def learn_layout(first: Outcomes, second: Outcomes) -> Layout | None:
 
     leaves.sort(key=lambda entry: (-entry[0], *place(entry[1])[:3], entry[1].codes))
     layout = Layout(tuple(sorted((leaf for _, leaf in leaves[:MOST_LEAVES]), key=lambda leaf: place(leaf)[1:3])))
-    both = np.concatenate([layout(part).numbers for part in (first, second)])
+    seen = [layout(part).numbers for part in (first, second)]
+    both = np.concatenate(seen)
     kept: dict[bytes, int] = {}
     # Of equal columns the first stays; leaves come before summaries, which repeat them where there is but one number.
     for column in sorted(range(both.shape[1]), key=lambda k: layout.leaves[k].what in SUMMARIES):
         if len(np.unique(both[:, column])) > 1:
             kept.setdefault(both[:, column].tobytes(), column)
-    return layout.only(sorted(kept.values())) if kept else None
+    if not kept:
+        return None
+    columns = sorted(kept.values())
+    shown = [Outcomes(np.ascontiguousarray(numbers[:, columns])) for numbers in seen]
+    return layout.only(columns), shown[0], shown[1]
 
 
 def _codes(seen: Mapping[str, Sequence[float]]) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.callables import Failed
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
+EXACT = (float, int, bool)  # the types that most numbers come in
 FAILURE_PREFIX = "raised "  # of the token of a call that raised
 DEEPEST = 40  # levels of nesting that a token shows
 LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
@@ -215,7 +216,7 @@ def state_of(value: Any) -> Mapping[str, Any] | None:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a real number of any kind, booleans included."""
-    return isinstance(value, numbers.Real | Decimal | np.floating | np.bool_)
+    return type(value) in EXACT or isinstance(value, numbers.Real | Decimal | np.floating | np.bool_)
 
 
 def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> Any:
@@ -237,6 +238,8 @@ def _as_real(array: NDArray[Any]) -> NDArray[Any]:
 
 def plain(value: Any) -> Any:
     """A numpy scalar or array as Python numbers and nested lists: how a numeric batch reads the same output."""
+    if type(value) in EXACT or type(value) is str:
+        return value
     if isinstance(value, np.ndarray):
         return _as_real(value).tolist() if value.dtype.kind in "cmM" else value.tolist()
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -324,6 +327,8 @@ def _features(output: Any) -> tuple[float, float, float, float]:
 
 def number_of(value: Any) -> float:
     """The double of a number (an infinity where it is too large for one); NaN for anything else."""
+    if type(value) in EXACT and (type(value) is not int or -LARGEST_EXACT < value < LARGEST_EXACT):
+        return float(value)  # the usual case, much faster
     if isinstance(value, numbers.Real | Decimal | np.number) and not isinstance(value, complex | np.complexfloating):
         try:
             return float(value)

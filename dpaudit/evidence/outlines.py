@@ -28,6 +28,8 @@ def outlines(outputs: Sequence[Any], outline: str) -> list[str]:
 def _outline(value: Any, texts: bool, depth: int) -> str:
     if depth > DEEPEST:
         return type(value).__qualname__
+    if type(value) is int or type(value) is bool:
+        return "#"  # the usual case, faster
     value = plain(value)
     if is_number(value):
         number = number_of(value)
