@@ -21,7 +21,10 @@ from dpaudit.privacy.claims import FloatArray
 
 DEPTH, TREES = 3, 12
 RATE = 0.4  # share of a tree's values that is added
-BINS = 16
+TAILS = 2.0 ** -np.arange(2.5, 9.1, 0.5)  # masses cut off in either tail, beside sixteenths
+LEVELS = np.unique(np.concatenate([np.arange(1.0, 16.0) / 16.0, TAILS, 1.0 - TAILS]))
+BINS = len(LEVELS) + 1
+FEWEST = 4  # draws beyond a cut
 LARGEST_ROWS = 8_000  # draws of one side that trees are fitted on
 RIDGE = 4.0  # draws' worth of evidence towards 0 in each leaf
 
@@ -87,6 +90,7 @@ def fit_trees(first: Outcomes, second: Outcomes, columns: NDArray[np.int_]) -> T
     binned = np.stack(
         [np.searchsorted(cut, np.where(np.isnan(x), -math.inf, x)) for cut, x in zip(edges, numbers.T, strict=True)]
     )  # (columns, draws): how many cuts are below
+    questions = max(sum(len(cut) for cut in edges), 2)
     score = np.zeros(len(numbers))
     chosen: list[tuple[list[int], list[float], FloatArray]] = []
     for _ in range(TREES):
@@ -95,14 +99,19 @@ def fit_trees(first: Outcomes, second: Outcomes, columns: NDArray[np.int_]) -> T
         leaf = np.zeros(len(numbers), dtype=np.intp)
         asked: list[int] = []
         cuts: list[float] = []
+        total = 0.0
         for _ in range(DEPTH):
-            column, position = _best_question(binned, edges, leaf, 2 ** len(asked), gradient, curvature)
+            column, position, gain = _best_question(binned, edges, leaf, 2 ** len(asked), gradient, curvature)
             if column < 0:
                 break
             leaf = 2 * leaf + (binned[column] > position)
             asked.append(column)
             cuts.append(float(edges[column][position]))
-        if not asked:
+            total += gain
+        # Where there is nothing to learn the gain is about a chi-square of as many degrees as leaves, the largest over
+        # the questions that were tried: a usual bound of its tail. A tree below that would only add noise.
+        tried = len(asked) * math.log(questions)
+        if not asked or total < 2.0**DEPTH + 2.0 * math.sqrt(2.0**DEPTH * tried) + 2.0 * tried:
             break
         while len(asked) < DEPTH:  # a question that is never answered by yes keeps the shape
             leaf, asked, cuts = 2 * leaf, [*asked, asked[-1]], [*cuts, math.inf]
@@ -119,13 +128,15 @@ def fit_trees(first: Outcomes, second: Outcomes, columns: NDArray[np.int_]) -> T
 
 
 def _edges(column: FloatArray) -> FloatArray:
-    """At most `BINS` cuts of a column, at its quantiles and its smallest value; -inf if some are NaN."""
+    """At most `BINS` cuts of a column, at quantiles that are dense in both tails; -inf first if some are NaN."""
     known = np.sort(column[~np.isnan(column)])
     if len(known) == 0:
         return np.empty(0)
-    cuts = known[(np.linspace(0.0, 1.0, BINS + 1)[1:-1] * len(known)).astype(int)]
-    cuts = np.unique(np.concatenate([cuts, known[:1]]))
+    usable = LEVELS[np.minimum(LEVELS, 1.0 - LEVELS) * len(known) >= FEWEST]
+    cuts = np.unique(known[(usable * len(known)).astype(int)])
     cuts = cuts[(cuts < known[-1]) & (cuts > -math.inf)]  # above the largest there is nothing
+    if len(cuts) == 0 and known[0] < known[-1]:
+        cuts = known[:1]
     return cuts if len(known) == len(column) else np.concatenate([[-math.inf], cuts])
 
 
@@ -136,12 +147,12 @@ def _best_question(
     leaves: int,
     gradient: FloatArray,
     curvature: FloatArray,
-) -> tuple[int, int]:
-    """The column and the position of its cut that raise the likelihood most in all leaves together; (-1, -1) if none.
+) -> tuple[int, int, float]:
+    """The column and the position of its cut that raise the likelihood most, and by how much; (-1, -1, 0) if none.
 
     A cut at position p sends the bins above p to the right.
     """
-    best, where = 1e-9, (-1, -1)
+    best, where = 1e-9, (-1, -1, 0.0)
     offset = leaf * (BINS + 2)
     ridge = 0.25 * RIDGE
     for column, (bins, cuts) in enumerate(zip(binned, edges, strict=True)):
@@ -159,5 +170,6 @@ def _best_question(
         gain = gains.sum(axis=0)
         position = int(np.argmax(gain))
         if gain[position] > best:
-            best, where = float(gain[position]), (column, position)
+            best = float(gain[position])
+            where = column, position, best
     return where
