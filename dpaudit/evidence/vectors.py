@@ -21,6 +21,7 @@ from dpaudit.privacy.claims import FloatArray
 TAIL = 0.02  # share of the draws that is clipped at either end of a column
 SPREAD_DRAWS = 1_024  # draws that the centre, the spread and the tails of a column are taken from
 LARGEST_WORK = 1e9  # multiplications that a matrix of covariances may cost
+LARGEST_SCALED = 1e100  # numbers from here on count as infinite where a column is scaled: their squares overflow
 LARGEST_DEVIATION = 1e6  # standard deviations, in place of infinity
 MOST_PAIRED = 6  # coordinates of a quadratic form
 QUADRATIC_ROWS = ("low", "high", "centre", "spread", "vector")
@@ -132,7 +133,8 @@ class Summary:
         raw = outcomes.numbers
         z = np.empty((0, 0))
         if set(self.names) & set(SUMMARIES[:5]):
-            z = np.clip((raw - self.centre) / self.spread, -LARGEST_DEVIATION, LARGEST_DEVIATION)
+            with np.errstate(over="ignore"):  # clipped next
+                z = np.clip((raw - self.centre) / self.spread, -LARGEST_DEVIATION, LARGEST_DEVIATION)
             if np.isnan(z).any():
                 z = np.where(np.isnan(z), 0.0, z)
         columns = [self._column(name, raw, z) for name in self.names]
@@ -155,7 +157,7 @@ class Summary:
         if name == "position of the largest":
             return np.asarray(known.argmax(axis=1), dtype=float)
         two = np.partition(known, -2, axis=1)[:, -2:]
-        with np.errstate(invalid="ignore"):  # inf - inf: no gap to speak of
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: no gap to speak of
             return np.asarray(two[:, 1] - two[:, 0])
 
     def only(self, name: str) -> Summary:
@@ -196,7 +198,7 @@ class Scales:
     def of(cls, first: FloatArray, second: FloatArray) -> Scales:
         step = max(1, (len(first) + len(second)) // SPREAD_DRAWS)
         both = np.concatenate([first[::step], second[::step]])
-        finite = np.where(np.isfinite(both), both, np.nan)
+        finite = np.where(np.abs(both) < LARGEST_SCALED, both, np.nan)
         if np.isnan(finite).any():
             bare = np.isnan(finite).all(axis=0)
             finite[:, bare] = 0.0
