@@ -35,7 +35,7 @@ MOST_IN_TREES = 24  # and the most informative, in trees
 # Draws of both sides from which on a score is worth its fit.
 LINEAR_DRAWS, QUADRATIC_DRAWS, TREE_DRAWS = 32, 60, 1_000
 DIAGONAL_COLUMNS = 8  # from which on the draws may be too few for correlations
-LEAF_DRAWS = 8_000  # of one side, that scores of objects are fitted on
+LEAF_DRAWS = 4_000  # of one side, that scores of objects are fitted on, and as many their thresholds
 
 Candidate = tuple[Score, Outcomes, Outcomes]
 Halves = tuple[Outcomes, Outcomes]

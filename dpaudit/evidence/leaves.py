@@ -201,11 +201,18 @@ def _read(node: _Node, value: Any, row: list[float]) -> None:
     """Write what is read at a place and below into a row."""
     if node.present >= 0:
         row[node.present] = 1.0
-    if type(value) is not float:
+    kind = type(value)
+    if kind is not dict and kind is not list and kind is not tuple:
         value = plain(value)
-    if is_number(value):
-        if node.value >= 0:
-            row[node.value] = number_of(value)
+        if is_number(value):
+            if node.value >= 0:
+                row[node.value] = number_of(value)
+            return
+    if isinstance(value, str) and not node.members and not node.children:  # the usual case: nobody looks into the text
+        if node.length >= 0:
+            row[node.length] = len(value)
+        if node.code >= 0:
+            row[node.code] = node.codes.get(repr(value), -1.0)
         return
     parts = _parts(value)
     if node.length >= 0 and parts.length is not None:
