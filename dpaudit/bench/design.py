@@ -1,0 +1,114 @@
+"""The design of a bench run, fixed before anything is measured: how many seeds, draws and audits, and the targets.
+
+A run states its design in `bench.json`; `--resume` goes on only under the same one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+
+from dpaudit.errors import UsageError
+
+PARTS = ("draws", "bounds", "alarms", "classics")  # measured problem by problem
+CONFIDENCE = 0.95
+TARGETS = {  # what `dpaudit bench` prints its figures against
+    "draws ratio, median": 1.5,
+    "draws ratio, worst": 5.0,
+    "shortfall, median": 1.0,
+    "shortfall, worst": 3.0,
+    "false alarms": 0.05,
+    "overhead": 1.5,
+    "memory": 1.2,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """Sizes of all measurements.
+
+    Attributes
+    ----------
+    seed : int
+        From which the seed of every audit is derived, with the problem, the part and the number of the audit.
+    seeds : int
+        Sequential audits of a faulty problem.
+    cap_factor, least_cap, most_cap : float, int, int
+        A sequential audit may take `cap_factor` times the optimum's draws a side, within [least_cap, most_cap].
+    unknown_cap : int
+        The same where there is no optimum.
+    bound_seeds, bound_draws : int
+        Fixed-mode audits of a problem, and their draws a side.
+    alarm_samples, alarm_audits, tight_audits : int
+        Draws a side of the small audits of sound problems; how many of each problem that is not tight; and how many of
+        all tight ones together, spread evenly.
+    counted_from : int
+        Draws a side that the optimum must need for a problem to count in the overall ratios.
+    runs_share : float
+        Of another tool's runs that the audit of a classic subject may take.
+    most_runs : float
+        The same as a number, for quick runs.
+    overhead_draws, overhead_repeats : int
+        Labelled draws of the audit whose time is compared with drawing them, and how often.
+    memory_draws : tuple of int
+        Labelled draws of the two audits whose peak memory is compared.
+    """
+
+    seed: int = 0
+    seeds: int = 20
+    cap_factor: float = 8.0
+    least_cap: int = 2_000
+    most_cap: int = 3_000_000
+    unknown_cap: int = 100_000
+    bound_seeds: int = 5
+    bound_draws: int = 100_000
+    alarm_samples: int = 200
+    alarm_audits: int = 100
+    tight_audits: int = 10_000
+    counted_from: int = 100
+    runs_share: float = 0.05
+    most_runs: float = 2e7
+    overhead_draws: int = 1_000_000
+    overhead_repeats: int = 5
+    memory_draws: tuple[int, int] = (1_000_000, 100_000_000)
+
+    def audit_seed(self, problem: str, part: str, number: int) -> int:
+        """The seed of one audit: the same whatever else is measured, and by whatever process."""
+        return zlib.crc32(f"{self.seed}/{part}/{problem}/{number}".encode())
+
+    def cap(self, optimum: float | None) -> int:
+        """Draws a side that a sequential audit may take."""
+        if optimum is None:
+            return min(self.unknown_cap, self.most_cap)
+        return int(min(max(self.cap_factor * optimum, self.least_cap), self.most_cap))
+
+
+QUICK = Design(
+    seeds=2,
+    most_cap=10_000,
+    unknown_cap=10_000,
+    bound_seeds=1,
+    bound_draws=5_000,
+    alarm_audits=2,
+    tight_audits=100,
+    most_runs=20_000,
+    overhead_draws=200_000,
+    overhead_repeats=1,
+    memory_draws=(20_000, 200_000),
+)
+
+
+def make_design(quick: bool = False, seeds: int | None = None, seed: int = 0) -> Design:
+    """The design of a run from the command line's options.
+
+    Raises
+    ------
+    UsageError
+        If seeds is below 1 or seed below 0.
+    """
+    design = QUICK if quick else Design()
+    if seeds is not None and seeds < 1:
+        raise UsageError(f"seeds must be at least 1, got {seeds}.")
+    if seed < 0:
+        raise UsageError(f"seed must be at least 0, got {seed}.")
+    return dataclasses.replace(design, seed=seed, seeds=design.seeds if seeds is None else seeds)

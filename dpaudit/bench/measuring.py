@@ -1,0 +1,228 @@
+"""What is measured of one problem: draws to detection, bounds, false alarms, and the classic subjects.
+
+Conventions: draws are draws a side, half of the labelled draws of a pair, those that the audit fits on included. Each
+function below returns a record of plain numbers, the same for the same design whatever else runs. Times are wall
+clock; `inside` is the share of them that the mechanism's own `sample` took.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+from scipy import stats
+
+import dpaudit
+from dpaudit.bench.design import CONFIDENCE, Design
+from dpaudit.bench.optimum import bound, draws_to_detection, parameter_bound
+from dpaudit.bench.problem import Law, Peer, Problem
+from dpaudit.results import AuditResult
+from dpaudit.subjects.callables import as_subject
+
+Record = dict[str, Any]
+HALVINGS = 40  # of the search for the draws that a bound needs: to 1e-12 of them
+
+
+class Timed:
+    """A mechanism that adds up the time spent in its own sampling; everything else of it is left as it is."""
+
+    def __init__(self, mechanism: Any) -> None:
+        self._subject = as_subject(mechanism)
+        self.seconds = 0.0
+
+    def sample(self, data: Any, size: int, rng: Any) -> Any:
+        """As the mechanism's own."""
+        start = time.perf_counter()
+        try:
+            return self._subject.sample(data, size, rng)
+        finally:
+            self.seconds += time.perf_counter() - start
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_subject" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self._subject.mechanism, name)
+
+
+def audited(problem: Problem, **options: Any) -> tuple[AuditResult, float]:
+    """One audit of the problem's pair, and the seconds that the mechanism took of it."""
+    timed = Timed(problem.mechanism)
+    mechanism: Any = timed
+    if not as_subject(problem.mechanism).is_vectorised:  # one draw a call, and an exception is its outcome
+
+        def one_draw(data: Any, rng: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return problem.mechanism(data, rng=rng)
+            finally:
+                timed.seconds += time.perf_counter() - start
+
+        mechanism = one_draw
+    result = dpaudit.audit(mechanism, problem.claim, [problem.pair], confidence=CONFIDENCE, **options)
+    return result, timed.seconds
+
+
+def measure(problem: Problem, part: str, design: Design, tight_problems: int) -> Record:
+    """One part of one problem. What it raises is a record with `error`, so that the other problems go on."""
+    start = time.perf_counter()
+    try:
+        record = MEASURES[part](problem, design, tight_problems)
+    except Exception as error:
+        record = {"error": f"{type(error).__name__}: {error}"}
+    return record | {"seconds": round(time.perf_counter() - start, 3)}
+
+
+def concerns(problem: Problem, part: str) -> bool:
+    """Whether a part has anything to measure of a problem."""
+    has_law = problem.make_law is not None
+    return {
+        "draws": not problem.sound,
+        "bounds": has_law and problem.pair_claim.family == "hockey-stick",
+        "alarms": problem.sound,
+        "classics": bool(problem.peers),
+    }[part]
+
+
+def draws(problem: Problem, design: Design, _: int) -> Record:
+    """Draws at detection over the seeds, in sequential mode, and the optimum's."""
+    claim = problem.pair_claim
+    best = draws_to_detection(problem.law, claim, CONFIDENCE) if problem.law is not None else None
+    optimum = best.draws if best is not None else None
+    cap = design.cap(optimum)
+    found, inside, spent = [], 0.0, 0.0
+    for number in range(design.seeds):
+        seed = design.audit_seed(problem.id, "draws", number)
+        result, seconds = audited(problem, samples=cap, seed=seed)
+        finding = _finding(result)
+        found.append(0.5 * finding.samples if finding.verdict == "violated" else math.inf)
+        inside, spent = inside + seconds, spent + result.seconds
+    median, ratio = statistics.median(found), None
+    if optimum is not None:
+        ratio = median / optimum
+    return {
+        "optimum": optimum,
+        "cap": cap,
+        "found": found,
+        "median": median,
+        "worst": max(found),
+        "missed": sum(math.isinf(value) for value in found),
+        "ratio": ratio,
+        "audit_seconds": round(spent, 4),
+        "inside": round(inside / spent, 4) if spent > 0.0 else None,
+    }
+
+
+def bounds(problem: Problem, design: Design, _: int) -> Record:
+    """Lower bounds on the claim's own parameter in fixed mode, and the optimum's."""
+    assert problem.law is not None
+    best = parameter_bound(problem.law, problem.pair_claim, design.bound_draws, CONFIDENCE)
+    assert best is not None
+    lower, inside, spent = [], 0.0, 0.0
+    for number in range(design.bound_seeds):
+        seed = design.audit_seed(problem.id, "bounds", number)
+        result, seconds = audited(problem, samples=design.bound_draws, mode="fixed", seed=seed)
+        lower.append(_finding(result).parameter_lower)
+        inside, spent = inside + seconds, spent + result.seconds
+    median = statistics.median(lower)
+    error = best.standard_error
+    return {
+        "parameter": problem.pair_claim.parameter,
+        "lower": lower,
+        "median": median,
+        "optimum": best.median,
+        "standard_error": error,
+        "shortfall": (best.median - median) / error if error > 0.0 else None,
+        "ratio": median / best.median if best.median > 0.0 else None,
+        "audit_seconds": round(spent, 4),
+        "inside": round(inside / spent, 4) if spent > 0.0 else None,
+    }
+
+
+def alarms(problem: Problem, design: Design, tight_problems: int) -> Record:
+    """Small sequential audits of a sound problem: how many cried wolf, and how many bounds were above the truth."""
+    audits = math.ceil(design.tight_audits / tight_problems) if problem.tight else design.alarm_audits
+    violated = above = errors = 0
+    for number in range(audits):
+        seed = design.audit_seed(problem.id, "alarms", number)
+        result, _ = audited(problem, samples=design.alarm_samples, seed=seed)
+        finding = _finding(result)
+        violated += finding.verdict == "violated"
+        errors += finding.verdict == "error"
+        if problem.truth is not None:
+            above += finding.epsilon_lower > problem.truth + 1e-9
+    return {"audits": audits, "violated": violated, "above_truth": above, "errors": errors, "tight": problem.tight}
+
+
+def classics(problem: Problem, design: Design, _: int) -> Record:
+    """One fixed audit of a classic subject, with at most a share of the other tool's runs.
+
+    How many runs it takes is decided before, from the optimum's bound: four times what the optimum needs to be above
+    the other tool's bound with 97.5% probability, or all that are allowed where that is less. There is no second try.
+    """
+    peer = next(peer for peer in problem.peers if peer.runs is not None)
+    assert peer.runs is not None and problem.law is not None
+    allowed = int(min(design.runs_share * peer.runs, design.most_runs))
+    side = _planned(problem.law, peer, allowed // 2)
+    result, _seconds = audited(problem, samples=side, mode="fixed", seed=design.audit_seed(problem.id, "classics", 0))
+    best = bound(problem.law, 0.0, side, CONFIDENCE)
+    lower = result.epsilon_lower
+    reason = ""
+    if lower < peer.bound:
+        most = bound(problem.law, 0.0, allowed // 2, CONFIDENCE)
+        reason = f"the optimum's bound with all {allowed:,} runs is {most.median:.4f} +- {most.standard_error:.4f}"
+    return {
+        "lower": lower,
+        "runs": result.samples,
+        "allowed": allowed,
+        "optimum": best.median,
+        "standard_error": best.standard_error,
+        "truth": problem.truth,
+        "reached": lower >= peer.bound,
+        "reason": reason,
+        "peers": [
+            {"tool": other.tool, "bound": other.bound, "confidence": other.confidence, "runs": other.runs}
+            for other in problem.peers
+        ],
+    }
+
+
+MEASURES: dict[str, Callable[[Problem, Design, int], Record]] = {
+    "draws": draws,
+    "bounds": bounds,
+    "alarms": alarms,
+    "classics": classics,
+}
+
+
+def alarm_p_value(violated: int, audits: int) -> float:
+    """Exact one-sided p-value of so many false alarms against a rate of 1 - confidence."""
+    return float(stats.binom.sf(violated - 1, audits, 1.0 - CONFIDENCE))
+
+
+def _planned(law: Law, peer: Peer, most: int) -> int:
+    """Draws a side for the audit of a classic subject."""
+
+    def is_enough(side: int) -> bool:
+        best = bound(law, 0.0, side, CONFIDENCE)
+        return best.median - 2.0 * best.standard_error >= peer.bound
+
+    if not is_enough(max(10, most // 4)):
+        return most
+    low, high = 10, max(10, most // 4)
+    for _ in range(HALVINGS):
+        if high - low <= max(1, high // 50):
+            break
+        middle = int(math.sqrt(low * high))
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return min(most, max(2_000, 4 * high))
+
+
+def _finding(result: AuditResult) -> Any:
+    """The one finding; `SubjectError` where the audit of it broke."""
+    finding = result.findings[0]
+    if finding.verdict == "error" and finding.message:
+        raise dpaudit.SubjectError(finding.message)
+    return finding

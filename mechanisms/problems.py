@@ -1,0 +1,135 @@
+"""The reference mechanisms and their faulty twins as problems of `dpaudit bench` (entry point of `dpaudit.problems`).
+
+Each problem takes the first pair that a mechanism lists, on which a sound one is tight, with the law that follows from
+what the mechanism states about itself: shifts of Laplace and normal noise, and finite distributions. `log_density` is
+there for the auditor to use.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from dpaudit.bench.numbers import gaussian_law, geometric_law, laplace_law
+from dpaudit.bench.problem import Kind, Law, Problem, finite_law, product_law
+from dpaudit.privacy.claims import ApproxDP, GaussianDP
+from mechanisms.dx_laplace import DxLaplace
+from mechanisms.exponential import Exponential
+from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
+from mechanisms.faulty.gaussian import GaussianTooLittleNoise
+from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
+from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
+from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from mechanisms.gaussian import Gaussian
+from mechanisms.geometric import Geometric
+from mechanisms.laplace import Laplace
+from mechanisms.randomised_response import RandomisedResponse
+
+# One good outcome and many poor ones: where the factor 2 matters.
+SCORES = np.array([[1.0] + [0.0] * 20, [0.0] + [1.0] * 20])
+QUERIES = np.array([[0.0, 0.5, 3.0], [1.0, 0.0, 2.0]])
+METRIC = np.array([[0.0, 1.0, 3.9], [1.0, 0.0, 3.0], [3.9, 3.0, 0.0]])
+FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails have a constant loss by then
+
+
+def problems() -> list[Problem]:
+    """The reference mechanisms, each next to its faulty twin."""
+    return [*_numbers(), *_vectors(), *_finite()]
+
+
+def _problem(
+    name: str, kind: Kind, mechanism: Any, dimensions: int, make_law: Any, sound: bool, *, tight: bool | None = None
+) -> Problem:
+    first = mechanism.pairs()[0]
+    has_delta = mechanism.claim.for_pair(first.x, first.x_prime).report_delta > 0.0
+    return Problem(
+        f"mechanisms: {name}",
+        "reference mechanisms",
+        kind,
+        mechanism,
+        mechanism.claim,
+        (first.x, first.x_prime),
+        dimensions,
+        sound,
+        "the reference mechanisms of this package" + ("" if sound else ", with a planted fault"),
+        tight=sound if tight is None else tight,
+        make_law=make_law,
+        exact=None if has_delta else mechanism.privacy_loss(first.x, first.x_prime),
+    )
+
+
+def _numbers() -> list[Problem]:
+    gaussian, faulty = Gaussian(ApproxDP(1.0, 1e-3)), GaussianTooLittleNoise(ApproxDP(1.0, 1e-3))
+    free = GaussianTooLittleNoise(GaussianDP(1.0))
+    return [
+        _problem("laplace", "continuous", Laplace(0.5), 1, functools.partial(laplace_law, 0.5), True),
+        _problem("laplace, too little noise", "continuous", LaplaceTooLittleNoise(0.5), 1,
+                 functools.partial(laplace_law, 0.6), False),
+        _problem("gaussian", "continuous", gaussian, 1, functools.partial(gaussian_law, 1.0 / gaussian.sigma), True),
+        _problem("gaussian, too little noise", "continuous", faulty, 1,
+                 functools.partial(gaussian_law, 1.0 / faulty.sigma), False),
+        _problem("gaussian mu, too little noise", "continuous", free, 1,
+                 functools.partial(gaussian_law, 1.0 / free.sigma), False),
+        _problem("geometric", "integer", Geometric(1.0), 1, functools.partial(geometric_law, 1.0), True),
+        _problem("geometric, too little noise", "integer", GeometricTooLittleNoise(1.0), 1,
+                 functools.partial(geometric_law, 1.2), False),
+        _problem("geometric, zero twice", "integer", GeometricCountsZeroTwice(1.0), 1, _zero_twice_law, False),
+    ]  # fmt: skip
+
+
+def _vectors() -> list[Problem]:
+    both, forgetful = Laplace(1.0, (1.0, 1.0)), LaplaceForgetsACoordinate(1.0, (1.0, 1.0))
+    exact, little = DxLaplace(QUERIES, METRIC), DxLaplaceTooLittleNoise(QUERIES, METRIC)
+    return [
+        _problem("laplace vector", "vector", both, 2, functools.partial(_shift_law, (0.5, 0.5)), True),
+        _problem("laplace vector, forgets a coordinate", "vector", forgetful, 2,
+                 functools.partial(_shift_law, (1.0, 1.0)), False),
+        _problem("d_X laplace", "vector", exact, 2, functools.partial(_dx_law, exact), True),
+        _problem("d_X laplace, too little noise", "vector", little, 2, functools.partial(_dx_law, little), False),
+    ]  # fmt: skip
+
+
+def _finite() -> list[Problem]:
+    response, wrong = RandomisedResponse(1.0, 4), RandomisedResponseWrongNormaliser(1.0, 4)
+    scores, without = Exponential(SCORES, metric=1.0), ExponentialWithoutTheTwo(SCORES, metric=1.0)
+    return [
+        _problem("randomised response", "category", response, 1, functools.partial(_listed_law, response), True),
+        _problem("randomised response, wrong normaliser", "category", wrong, 1,
+                 functools.partial(_listed_law, wrong), False),
+        _problem("exponential", "category", scores, 1, functools.partial(_listed_law, scores), True, tight=False),
+        _problem("exponential, without the two", "category", without, 1, functools.partial(_listed_law, without),
+                 False),
+    ]  # fmt: skip
+
+
+def _shift_law(losses: tuple[float, ...]) -> Law:
+    """Laplace noise in several coordinates, of these losses."""
+    return product_law([laplace_law(loss) for loss in losses if loss > 0.0])
+
+
+def _dx_law(mechanism: DxLaplace) -> Law:
+    pair = mechanism.pairs()[0]
+    shifts = np.abs(mechanism.answers(pair.x) - mechanism.answers(pair.x_prime)) / mechanism.c
+    return _shift_law(tuple(shifts.tolist()))
+
+
+def _listed_law(mechanism: Any) -> Law:
+    """From the probabilities of all outcomes."""
+    pair = mechanism.pairs()[0]
+    return finite_law(mechanism.distribution(pair.x), mechanism.distribution(pair.x_prime))
+
+
+def _zero_twice_law() -> Law:
+    mechanism = GeometricCountsZeroTwice(1.0)
+    pair = mechanism.pairs()[0]
+    steps = np.arange(-FAR, FAR + 1)
+    p, q = (np.exp(mechanism.log_density(data, steps)) for data in (pair.x, pair.x_prime))
+    # Beyond the cut the loss is the constant of each tail: its mass goes to the last step on either side.
+    tail = math.exp(-1.0) / -math.expm1(-1.0)
+    p[[0, -1]] *= 1.0 + tail
+    q[[0, -1]] *= 1.0 + tail
+    return finite_law(p, q)
