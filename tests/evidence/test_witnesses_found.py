@@ -9,7 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit import audit
+from dpaudit import audit, replay
+from dpaudit.privacy.parsing import parse_claim
 
 MECHANISMS = {}
 
@@ -246,3 +247,14 @@ def test_sound_twins_are_not_refuted_more_often_than_promised():
             result = audit(sound_twin(mechanism), "eps=0", [(0, 1)], samples=200, seed=1_000 + seed)
             alarms += [(name, seed)] if result.verdict == "violated" else []
     assert len(MECHANISMS) == 26 and len(alarms) <= 7, alarms
+
+
+SAVED = ["a noisy count under a key", "a category beside a number", "a correlation of two of 50", "the spread of 20"]
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_saved_witness_finds_the_leak_again_on_fresh_draws(name):
+    mechanism, epsilon, _ = MECHANISMS[name]
+    result = audit(mechanism, f"eps={epsilon}", [(1, 0)], samples=3_000, seed=0)
+    again = replay(result, mechanism, parse_claim(f"eps={epsilon}"), samples=3_000, seed=5)
+    assert again.confirmed, again
