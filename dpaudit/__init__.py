@@ -21,7 +21,13 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from dpaudit.auditing import audit
-    from dpaudit.errors import DpauditError, DpauditInconclusiveWarning, SubjectError, UsageError
+    from dpaudit.errors import (
+        DpauditError,
+        DpauditFloatingPointWarning,
+        DpauditInconclusiveWarning,
+        SubjectError,
+        UsageError,
+    )
     from dpaudit.privacy.claims import (
         ApproxDP,
         Claim,
@@ -32,21 +38,24 @@ if TYPE_CHECKING:
         RenyiDP,
         ZeroConcentratedDP,
     )
-    from dpaudit.privacy.pairs import Pair, all_pairs
+    from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
-    from dpaudit.results import AuditResult, Finding, load
+    from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.protocol import Mechanism
 
 _HOMES = {
+    "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results",
     "Claim": "dpaudit.privacy.claims",
     "DpauditError": "dpaudit.errors",
+    "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "Finding": "dpaudit.results",
+    "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
@@ -68,12 +77,15 @@ _HOMES = {
 }
 
 __all__ = [
+    "AllPairs",
     "ApproxDP",
     "AuditResult",
     "Claim",
     "DpauditError",
+    "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",
     "Finding",
+    "FloatingPointFinding",
     "GaussianDP",
     "Mechanism",
     "MetricDP",

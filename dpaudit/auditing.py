@@ -20,14 +20,17 @@ import numpy as np
 import scipy
 
 from dpaudit.errors import UsageError
+from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
+from dpaudit.evidence.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Claim, number, whole_number
-from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.results import AuditResult, Finding, Power, Verdict, WitnessRecord
+from dpaudit.results import AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
 from dpaudit.running.draws import Drawer
-from dpaudit.running.streams import COINS, DRAWS, fresh_seed, stream
+from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.version import __version__
 
 FOUND_WITH = 0.9  # the probability that defines the power
@@ -48,6 +51,7 @@ def audit(
     backend: str = "loky",
     event_mass: float = 0.1,
     inconclusive_factor: float = 2.0,
+    floating_point: bool = True,
     target: str | None = None,
     name: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -62,7 +66,9 @@ def audit(
     claim : Claim or str, optional
         The promise, or the command line's string for it; the mechanism's own `claim` by default.
     pairs : iterable of (x, x_prime) or Pair, optional
-        The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn.
+        The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. More than
+        2,000 (pure, approximate and metric claims) are audited as one universe, see Notes; `AllPairs` is the compact
+        form of all pairs of many inputs.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
     mode : {"sequential", "fixed"}
@@ -79,6 +85,10 @@ def audit(
         In (0, 1]: the mass of the event of the alternative for which the power is stated.
     inconclusive_factor : float
         At least 1: a pair is inconclusive if the loss it could have found is more than this many times the budget.
+    floating_point : bool
+        Whether to ask too what the low bits of real-valued outputs give away, on fresh draws (at most 20,000 of an
+        input, of at most 8 pairs) and at an error rate of its own: `AuditResult.floating_point`. The verdict and the
+        bounds do not depend on it. Audits of fewer than 1,000 samples are too small for it.
     target, name : str, optional
         How the subject is named in the result.
     on_progress : callable, optional
@@ -95,6 +105,13 @@ def audit(
     SubjectError
         If the subject returns what cannot be read.
 
+    Notes
+    -----
+    A universe of more than 2,000 pairs: each input is drawn samples / 2 times, and at most 20 million times over all
+    inputs, for one exact test of every pair (`AuditResult.universe`). The 48 most suspicious pairs are then examined in
+    depth with the rest of `samples`. What was taken is in `options`: `table_draws` runs on each input, `table_labelled`
+    draws of each pair's test, `selected` pairs with `depth_samples`.
+
     Examples
     --------
     >>> def release(data, size, rng):
@@ -106,11 +123,58 @@ def audit(
     started = time.perf_counter()
     subject = as_subject(mechanism, target, name)
     promise = _claim(subject, claim)
-    _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor)
+    _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
     chosen = _pairs(subject, pairs)
+    root = fresh_seed() if seed is None else int(seed)
+    if is_universe(promise, chosen):
+        universe = UniverseAudit(
+            subject,
+            promise,
+            chosen,
+            samples,
+            mode,
+            confidence,
+            root,
+            jobs,
+            backend,
+            event_mass,
+            inconclusive_factor,
+            ZERO_BUDGET_LOSS,
+            FOUND_WITH,
+            _identity,
+            lambda subject, pair, game, samples, failure: _finding(
+                pair, game, samples, subject.name, failure, event_mass, inconclusive_factor
+            ),
+            on_progress,
+        )
+        try:
+            found, table = universe.run(0)
+        except CallError:  # as for the label game below: no draw was counted yet
+            universe.subject = subject = dataclasses.replace(subject, one_by_one=True)
+            found, table = universe.run(RESTART)
+        return AuditResult(
+            claim=str(promise),
+            confidence=confidence,
+            mode=mode,
+            seed=root,
+            replayable=subject.replayable,
+            findings=found,
+            not_asked=(),
+            report_delta=table.delta,
+            samples=universe.runs,
+            seconds=time.perf_counter() - started,
+            subject=subject.describe(),
+            environment=environment(),
+            options={
+                "samples": samples,
+                "event_mass": event_mass,
+                "inconclusive_factor": inconclusive_factor,
+                **universe.options,
+            },
+            universe=table,
+        )
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
     asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
-    root = fresh_seed() if seed is None else int(seed)
     data, positions = _inputs([chosen[k] for k in asked])
 
     def new_game(subject: Subject, restart: int) -> LabelGame:
@@ -153,6 +217,9 @@ def audit(
         if game is not None
         else ()
     )
+    about_doubles = None
+    if floating_point:
+        about_doubles = _floating_point(subject, [chosen[k] for k in asked], findings, positions, data, samples, root)
     return AuditResult(
         claim=str(promise),
         confidence=confidence,
@@ -167,6 +234,7 @@ def audit(
         subject=subject.describe(),
         environment=environment(),
         options={"samples": samples, "event_mass": event_mass, "inconclusive_factor": inconclusive_factor},
+        floating_point=about_doubles,
     )
 
 
@@ -194,16 +262,25 @@ def _claim(subject: Subject, claim: Claim | str | None) -> Claim:
     return claim
 
 
-def _pairs(subject: Subject, pairs: Iterable[Any] | None) -> list[Pair]:
+def _pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair]:
     if pairs is None:
         pairs = subject.pairs()
         if pairs is None:
             raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)].")
+    if isinstance(pairs, AllPairs) and len(pairs) > MANY_PAIRS:
+        return pairs
     return as_pairs(pairs)
 
 
 def _check_options(
-    samples: Any, mode: Any, confidence: Any, seed: Any, jobs: Any, event_mass: Any, inconclusive_factor: Any
+    samples: Any,
+    mode: Any,
+    confidence: Any,
+    seed: Any,
+    jobs: Any,
+    event_mass: Any,
+    inconclusive_factor: Any,
+    floating_point: Any,
 ) -> None:
     whole_number("samples", samples, "an integer of at least 10", 10)
     if mode not in ("sequential", "fixed"):
@@ -215,6 +292,8 @@ def _check_options(
         whole_number("jobs", jobs, "a positive integer, or -1 for all processors", 1)
     number("event_mass", event_mass, "in (0, 1]", lambda v: 0.0 < v <= 1.0)
     number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
+    if not isinstance(floating_point, bool | np.bool_):
+        raise UsageError(f"floating_point must be True or False, got {floating_point!r}.")
 
 
 def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
@@ -308,6 +387,32 @@ def _finding(
         looks=tuple(game.looks),
         message=failure,
     )
+
+
+def _floating_point(
+    subject: Subject,
+    pairs: Sequence[Pair],
+    findings: Sequence[Finding],
+    positions: Sequence[tuple[int, int]],
+    data: Sequence[Any],
+    samples: int,
+    root: int,
+) -> FloatingPointFinding:
+    """The floating-point check of the pairs that the audit asked, on streams of its own."""
+    draws = doubles.draws_of(samples, subject.is_vectorised)
+    if draws == 0:
+        few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {samples:,}."
+        return doubles.not_applicable(few, omitted=len(pairs))
+    candidates = [
+        doubles.Candidate(pair, inputs, finding.budget, k)
+        for k, (pair, inputs, finding) in enumerate(zip(pairs, positions, findings, strict=True))
+        if finding.verdict != "error"
+    ]
+
+    def draw(phase: int, i: int, chunk: int, size: int) -> Outcomes:
+        return read_outputs(subject.sample(data[i], size, stream(root, FLOAT_DRAWS, i, phase, chunk)), size)
+
+    return doubles.examine(candidates, draws, draw, lambda place: stream(root, FLOAT_COINS, place))
 
 
 def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdict:

@@ -1,4 +1,4 @@
-"""The command line: `dpaudit audit`, `dpaudit replay` and `dpaudit report`.
+"""The command line: `dpaudit audit`, `dpaudit replay`, `dpaudit report` and `dpaudit bench`.
 
 Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
 shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit
@@ -105,6 +105,11 @@ def main() -> None:
     "--inconclusive-factor",
     type=float,
     help="A pair is inconclusive if only losses above this many budgets would have been found.  [default: 2]",
+)
+@click.option(
+    "--floating-point/--no-floating-point",
+    default=None,
+    help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
 )
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
@@ -232,10 +237,44 @@ def report_command(results: tuple[str, ...], report: str | None, out: str | None
             click.echo(path)
 
 
+@main.command("bench")
+@click.argument("problems", nargs=-1, metavar="[PROBLEM...]")
+@click.option("--list", "listing", is_flag=True, help="Print the problems and stop.")
+@click.option("--quick", is_flag=True, help="A few small audits of each: a smoke test, no measurement.")
+@click.option("--seeds", type=int, help="Sequential audits of each faulty problem.  [default: 20]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the whole run.")
+@click.option("--only", help="Parts to measure: draws,bounds,alarms,classics,overhead,memory or other names.")
+@click.option("--memory", is_flag=True, help="Measure peak memory too (minutes).")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes; -1 takes all processors.")
+@click.option("--out", default="dpaudit-bench", show_default=True, help="Folder of bench.json and the plot.")
+@click.option("--resume", is_flag=True, help="Go on from the bench.json that is there.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@_with_debug
+@click.pass_context
+def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: bool, quiet: bool, **options: Any) -> None:
+    """Measure the auditor against the optimum on a set of problems, or on the PROBLEMs that are named.
+
+    The optimum is the best fixed test that is told the best event. Exit status 0 once everything is measured, whatever
+    the figures are; 3 if a problem or a measurement broke.
+    """
+    from dpaudit.bench.command import bench, problem_table
+
+    console = _console()
+    if listing:
+        console.print(problem_table(problems), soft_wrap=True)
+        return
+    tell = (lambda text: None) if quiet else (lambda text: click.echo(_plain(text), err=True))
+    shown, written, broke = bench(problems, tell=tell, **options)
+    console.print(shown)
+    for path in written:
+        click.echo(f"Written: {path}")
+    ctx.exit(SubjectError.exit_status if broke else 0)
+
+
 def _run(
     subject: Subject,
     claim: Claim | None,
-    pairs: list[Pair] | None,
+    pairs: Sequence[Pair] | None,
     config: Config,
     options: dict[str, Any],
     quiet: bool,
@@ -257,7 +296,7 @@ def _run(
         raise config.located(error, given) from error
 
 
-def _check_complete(subject: Subject, claim: Claim | None, pairs: list[Pair] | None) -> None:
+def _check_complete(subject: Subject, claim: Claim | None, pairs: Sequence[Pair] | None) -> None:
     """Fail before the first draw where a claim or pairs are missing."""
     if claim is None and subject.claim is None:
         raise UsageError(f"claim must be given: {subject.target} states none. For example --claim eps=1.")
@@ -275,6 +314,8 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     console.print(Text(f"{target}, claim {wording.clean(result.claim)}"))
     if result.findings:
         console.print(terminal.finding_table(result, PAIRS_SHOWN))
+    if result.universe is not None:
+        console.print(terminal.universe_text(result.universe))
     if result.not_asked:
         pairs = wording.plural(len(result.not_asked), "pair")
         console.print(Text(f"{pairs} not asked: the claim sets no limit there."))
@@ -290,6 +331,9 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
             console.print(Text(wording.power_sentence(result)))
         if result.verdict == "inconclusive" and result.findings:
             console.print(Text("Take more samples with --samples."))
+    doubles = terminal.floating_point_text(result)
+    if doubles is not None:
+        console.print(doubles)
     for path in written:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     broken = [finding for finding in result.findings if finding.verdict == "error"]

@@ -19,7 +19,17 @@ from typing import Any
 from dpaudit.errors import UsageError
 
 FILE = "pyproject.toml"
-AUDIT_OPTIONS = ("samples", "mode", "confidence", "seed", "jobs", "backend", "event_mass", "inconclusive_factor")
+AUDIT_OPTIONS = (
+    "samples",
+    "mode",
+    "confidence",
+    "seed",
+    "jobs",
+    "backend",
+    "event_mass",
+    "inconclusive_factor",
+    "floating_point",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,14 +40,14 @@ class Config:
     ----------
     path : Path or None
         The file; None if there is none.
-    samples, mode, confidence, seed, jobs, backend, event_mass, inconclusive_factor
+    samples, mode, confidence, seed, jobs, backend, event_mass, inconclusive_factor, floating_point
         Options of `dpaudit.audit`.
     report : tuple of str or None
         Formats of reports.
     out : Path or None
         Folder of reports; a relative one starts at the folder of the file.
     strict : bool or None
-        Whether an inconclusive audit fails its test (pytest).
+        Whether an inconclusive audit, or one whose low bits leak, fails its test (pytest).
     """
 
     path: Path | None = None
@@ -49,6 +59,7 @@ class Config:
     backend: str | None = None
     event_mass: float | None = None
     inconclusive_factor: float | None = None
+    floating_point: bool | None = None
     report: tuple[str, ...] | None = None
     out: Path | None = None
     strict: bool | None = None
@@ -143,6 +154,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "backend": ("a text", _is_text),
     "event_mass": ("a number", _is_number),
     "inconclusive_factor": ("a number", _is_number),
+    "floating_point": ("true or false", _is_flag),
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
     "strict": ("true or false", _is_flag),

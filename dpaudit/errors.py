@@ -24,5 +24,9 @@ class SubjectError(DpauditError, RuntimeError):
     exit_status = 3
 
 
+class DpauditFloatingPointWarning(UserWarning):
+    """The low bits of a mechanism's outputs give more away than its claim allows; its verdict does not depend on it."""
+
+
 class DpauditInconclusiveWarning(UserWarning):
     """An audit ended inconclusive: it found nothing, and could only have found a loss far above the budget."""

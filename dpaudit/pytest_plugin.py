@@ -4,6 +4,8 @@
         dp_audit(my_release, claim=PureDP(1.0), pairs=[(0.0, 1.0)])
 
 * A violation fails the test, and so does an audit that broke; an inconclusive one warns, and fails with `--dp-strict`.
+* Low bits that leak (`AuditResult.floating_point`, a finding apart from the verdict) warn, and fail with `--dp-strict`.
+  `floating_point=False` turns that check off, for one call or in `[tool.dpaudit]`.
 * **Confidence is per call of `dp_audit`.** There is no error budget of the session: of a hundred sound mechanisms that
   are audited at confidence 0.95, one a test, up to five may fail.
 * An option comes from the call, else from the command line (`--dp-samples`), else from pytest's ini file
@@ -27,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dpaudit.errors import DpauditInconclusiveWarning, SubjectError, UsageError
+from dpaudit.errors import DpauditFloatingPointWarning, DpauditInconclusiveWarning, SubjectError, UsageError
 
 if TYPE_CHECKING:
     from dpaudit.config import Config
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     DpAudit = Callable[..., AuditResult]
 
 PROPERTY = "dpaudit"  # the name of the verdicts among a test's user_properties
+FLOATING_POINT_PROPERTY = "dpaudit_floating_point"  # there, of each audit whose low bits leak
 PROJECT: pytest.StashKey[Config] = pytest.StashKey()
 BROKEN_SHOWN = 5  # messages of pairs that broke
 ORDER = ("violated", "error", "inconclusive", "not_refuted")
@@ -53,7 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, (kind, text) in OPTIONS.items():
         group.addoption(f"--dp-{name}", dest=f"dp_{name}", type=kind, default=None, help=text)
         parser.addini(f"dp_{name}", text)
-    strict = "fail a test whose audit is inconclusive, instead of warning"
+    strict = "fail a test whose audit is inconclusive, or whose low bits leak, instead of warning"
     group.addoption("--dp-strict", dest="dp_strict", action="store_true", default=None, help=strict)
     parser.addini("dp_strict", strict)
 
@@ -62,7 +65,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
     """Audit a mechanism: `dp_audit(mechanism, claim=..., pairs=..., **options)`, with the options of `dpaudit.audit`.
 
-    Returns the `AuditResult`, if it is not refuted, or inconclusive without `--dp-strict`; fails the test otherwise.
+    Returns the `AuditResult`, if it is not refuted, or inconclusive without `--dp-strict`; fails the test otherwise,
+    and with `--dp-strict` also where the low bits of the outputs leak.
     The confidence is that of the one call.
     """
     calls = 0
@@ -87,10 +91,18 @@ def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
             request.node.user_properties.append((PROPERTY, "error"))
             raise error.with_traceback(None) from _cause(error)
         request.node.user_properties.append((PROPERTY, result.verdict))
+        leaks = result.floating_point is not None and result.floating_point.verdict == "leaks"
+        if leaks:
+            request.node.user_properties.append((FLOATING_POINT_PROPERTY, "leaks"))
         if result.verdict == "inconclusive" and not _is_strict(request.config, project):
             warnings.warn(weakness_text(result), DpauditInconclusiveWarning, stacklevel=2)
         elif result.verdict != "not_refuted":
             pytest.fail(failure_text(result, _replay_line(request, result.seed)), pytrace=False)
+        if leaks:
+            text = floating_point_text(result)
+            if _is_strict(request.config, project):
+                pytest.fail(f"{text}\n  replay   {_replay_line(request, result.seed)}", pytrace=False)
+            warnings.warn(text, DpauditFloatingPointWarning, stacklevel=2)
         return result
 
     return run
@@ -100,16 +112,21 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """One line with the number of audits per verdict, if there were any."""
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
     verdicts: dict[str, list[str]] = {}
+    leaking: dict[str, int] = {}
     for report in reports:
         if isinstance(report, pytest.TestReport):
             found = [str(value) for name, value in report.user_properties if name == PROPERTY]
             # Each phase reports what the phases before it found, so the longest list of a test is the whole.
             verdicts[report.nodeid] = max(verdicts.get(report.nodeid, []), found, key=len)
+            leaks = sum(name == FLOATING_POINT_PROPERTY for name, _ in report.user_properties)
+            if leaks:
+                leaking[report.nodeid] = max(leaking.get(report.nodeid, 0), leaks)
     counts = Counter(verdict for found in verdicts.values() for verdict in found)
     if counts:
         parts = [f"{counts[verdict]} {verdict.replace('_', ' ')}" for verdict in ORDER if counts[verdict]]
         audits = f"{counts.total()} audit" + ("" if counts.total() == 1 else "s")
-        terminalreporter.write_line(f"dpaudit: {audits}: {', '.join(parts)}")
+        text = f"; floating point: {sum(leaking.values())} with a leak" if leaking else ""
+        terminalreporter.write_line(f"dpaudit: {audits}: {', '.join(parts)}{text}")
 
 
 def failure_text(result: AuditResult, replay_line: str) -> str:
@@ -138,6 +155,15 @@ def weakness_text(result: AuditResult) -> str:
     if not result.findings:
         return f"{wording.headline(result)}: {subject}."
     return f"{wording.headline(result)}: {subject}. {wording.power_sentence(result)} Take more samples."
+
+
+def floating_point_text(result: AuditResult) -> str:
+    """What the low bits of the outputs give away, and what to do about it."""
+    from dpaudit.reports import terminal, wording
+
+    subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
+    text = terminal.floating_point_text(result)
+    return f"{subject}: {text.plain}" if text is not None else subject
 
 
 def _stated(config: pytest.Config) -> dict[str, Any]:

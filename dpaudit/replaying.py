@@ -104,7 +104,10 @@ def replay(
     data = [inputs.x, inputs.x_prime]
     log_density = subject.log_density if subject.has_log_density else None
     pair_claim = claim.for_pair(inputs.x, inputs.x_prime)
-    game = _game(pair_claim, finding.witness.rule, draws, log_density, data)
+    rule = finding.witness.rule
+    if result.universe is not None and rule.get("score", {}).get("kind") == "cells":  # saved once for all its rules
+        rule = {**rule, "score": {**rule["score"], "partition": result.universe.partition}}
+    game = _game(pair_claim, rule, draws, log_density, data)
     game.start(1.0 - result.confidence)
     ones = int(stream(root, REPLAY_COINS).binomial(draws, 0.5))
     failure = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones))

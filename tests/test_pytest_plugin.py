@@ -154,6 +154,37 @@ def test_the_warning_can_be_caught(pytester, write):
     pytester.runpytest().assert_outcomes(passed=1, warnings=0)
 
 
+LEAKY_BITS = """
+    def test_bits(dp_audit):
+        result = dp_audit(sound, samples=5000, inconclusive_factor=100, **SURE)
+        assert result.verdict == "not_refuted" and result.floating_point.verdict == "leaks"
+"""  # naive Laplace noise: found with probability above 1 - 1e-30 (tests/test_floating_point_audits.py)
+
+
+def test_low_bits_that_leak_warn(pytester, write):
+    write(LEAKY_BITS)
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: sound, claim eps=1*low bits break the promise*"])
+    result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 not refuted; floating point: 1 with a leak"])
+
+
+def test_low_bits_that_leak_fail_where_strict_is_asked_for(pytester, write):
+    write(LEAKY_BITS)
+    result = pytester.runpytest("--dp-strict")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*low bits break the promise*", "  pair     0.0|1.0", "  replay   pytest test_it.py*"])
+
+
+def test_the_check_of_low_bits_can_be_turned_off(pytester, write):
+    write("""
+        def test_bits(dp_audit):
+            options = {"samples": 5000, "inconclusive_factor": 100, **SURE}
+            assert dp_audit(sound, floating_point=False, **options).floating_point is None
+    """)
+    pytester.runpytest("--dp-strict").assert_outcomes(passed=1, warnings=0)
+
+
 @pytest.mark.parametrize("place", ["command line", "ini", "pyproject"])
 def test_an_inconclusive_audit_fails_where_strict_is_asked_for(pytester, write, place):
     write(WEAK)
@@ -237,7 +268,8 @@ def test_workers_of_xdist_report_their_verdicts(pytester, write):
     """)
     pytester.makepyprojecttoml("[tool.dpaudit]\njobs = 2\ninconclusive_factor = 100\n")
     result = pytester.runpytest_subprocess("-n", "2")
-    result.assert_outcomes(passed=2, failed=3, warnings=1)
+    # Two warnings: the weak audit is inconclusive, and the large one sees that numpy's noise leaks in its low bits.
+    result.assert_outcomes(passed=2, failed=3, warnings=2)
     result.stdout.fnmatch_lines(["dpaudit: 5 audits: 3 violated, 1 inconclusive, 1 not refuted"])
     result.stdout.fnmatch_lines(["  replay   pytest 'test_it.py::test_leaky[[]*]' --dp-seed *"])
 

@@ -22,6 +22,8 @@ from dpaudit.results import (
     VERDICTS,
     AuditResult,
     Finding,
+    FloatingPointFinding,
+    FloatingPointPair,
     Look,
     Power,
     WitnessRecord,
@@ -70,6 +72,33 @@ findings = st.builds(
     looks=st.lists(st.builds(Look, counts, reals, bounds), max_size=3).map(tuple),
     message=texts,
 )
+floating_point_pairs = st.builds(
+    FloatingPointPair,
+    id=texts,
+    x_id=texts,
+    x_prime_id=texts,
+    budget=st.builds(Budget, bounds, probabilities),
+    verdict=st.sampled_from(["leaks", "nothing_found"]),
+    epsilon_lower=bounds,
+    p_value=probabilities,
+    error_share=probabilities,
+    correct=counts,
+    wrong=counts,
+    abstained=counts,
+    detectable_share=bounds,
+    description=texts,
+)
+
+
+def floating_point_finding(pairs, message, samples, omitted):
+    found = {pair.verdict for pair in pairs}
+    verdict = "leaks" if "leaks" in found else "nothing_found" if found else "not_applicable"
+    return FloatingPointFinding(verdict, message, 1e-3, samples, tuple(pairs), omitted)
+
+
+floating_point_findings = st.builds(
+    floating_point_finding, st.lists(floating_point_pairs, max_size=2), texts, counts, counts
+)
 audit_results = st.builds(
     AuditResult,
     claim=texts,
@@ -85,6 +114,7 @@ audit_results = st.builds(
     subject=st.dictionaries(texts, texts, max_size=2),
     environment=st.dictionaries(texts, texts, max_size=2),
     options=st.dictionaries(texts, counts | st.booleans() | st.floats(allow_nan=False), max_size=2),
+    floating_point=st.none() | floating_point_findings,
 )
 
 

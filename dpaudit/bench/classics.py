@@ -110,23 +110,24 @@ def repeated_laplace(data: float, size: int, rng: np.random.Generator, *, scale:
 
 
 def position_law(x: FloatArray, x_prime: FloatArray, noise: Any) -> Law:
-    """Position of the largest noisy answer: an integral over its value, by Gauss-Legendre between the kinks."""
+    """Position of the largest noisy answer."""
+    return finite_law(position_masses(x, noise), position_masses(x_prime, noise))
 
-    def masses(answers: FloatArray) -> FloatArray:
-        far = noise.std() * np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 40.0])
-        kinks = np.unique(answers)
-        ends = np.concatenate([kinks[0] - far[::-1], kinks, kinks[-1] + far])
-        unit, share = np.polynomial.legendre.leggauss(40)
-        half = 0.5 * np.diff(ends)[:, None]
-        nodes, weights = (ends[:-1, None] + half * (unit + 1.0)).ravel(), (half * share).ravel()
-        below = [noise.cdf(nodes - answer) for answer in answers.tolist()]
-        result = []
-        for i, answer in enumerate(answers.tolist()):
-            others = functools.reduce(np.multiply, below[:i] + below[i + 1 :])
-            result.append(float((noise.pdf(nodes - answer) * others) @ weights))
-        return sparse_vector.normalised(np.array(result))
 
-    return finite_law(masses(x), masses(x_prime))
+def position_masses(answers: FloatArray, noise: Any) -> FloatArray:
+    """Probability of each position: an integral over the largest value, by Gauss-Legendre between the kinks."""
+    far = noise.std() * np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 40.0])
+    kinks = np.unique(answers)
+    ends = np.concatenate([kinks[0] - far[::-1], kinks, kinks[-1] + far])
+    unit, share = np.polynomial.legendre.leggauss(40)
+    half = 0.5 * np.diff(ends)[:, None]
+    nodes, weights = (ends[:-1, None] + half * (unit + 1.0)).ravel(), (half * share).ravel()
+    below = [noise.cdf(nodes - answer) for answer in answers.tolist()]
+    result = []
+    for i, answer in enumerate(answers.tolist()):
+        others = functools.reduce(np.multiply, below[:i] + below[i + 1 :])
+        result.append(float((noise.pdf(nodes - answer) * others) @ weights))
+    return sparse_vector.normalised(np.array(result))
 
 
 def maximum_law(x: FloatArray, x_prime: FloatArray, noise: Any) -> Law:

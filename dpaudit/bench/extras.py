@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from dpaudit.bench.design import Design
 from dpaudit.errors import DpauditError, UsageError
 
 GROUP = "dpaudit.measurements"
-MODES = ("sequential", "fixed")
+MODES: tuple[Literal["sequential", "fixed"], ...] = ("sequential", "fixed")
 # Peak resident memory in kilobytes (bytes on macOS) of one audit in a process of its own.
 MEMORY_PROGRAM = """
 import resource, sys, dpaudit

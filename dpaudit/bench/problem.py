@@ -114,6 +114,9 @@ def finite_law(p: ArrayLike, q: ArrayLike, note: str = "") -> Law:
     first, second = np.asarray(p, dtype=float).ravel(), np.asarray(q, dtype=float).ravel()
     if first.shape != second.shape:
         raise UsageError(f"p and q must have the same outcomes, got {first.shape} and {second.shape}.")
+    for name, masses in (("p", first), ("q", second)):
+        if not (masses >= 0.0).all():
+            raise UsageError(f"{name} must be masses of at least 0, got {masses[~(masses >= 0.0)][0]!r}.")
     possible = (first != 0.0) | (second != 0.0)
     first, second = first[possible], second[possible]
     losses = _losses(first, second)

@@ -86,12 +86,20 @@ def _is_stopped(is_above: NDArray[np.bool_], cut_off: int) -> NDArray[np.bool_]:
 
 def first_above_law(x: FloatArray, x_prime: FloatArray, start: float, threshold: float, query: float) -> Law:
     """With a cut-off of 1 the output is the position of the first query above, or none."""
-    first, second = (_first_above(answers, start, threshold, query) for answers in (x, x_prime))
+    first, second = (first_above_masses(answers, start, threshold, query) for answers in (x, x_prime))
     return finite_law(first, second)
 
 
 def counts_law(x: FloatArray, x_prime: FloatArray, start: float, threshold: float, query: float) -> Law:
     """Without a cut-off: queries with the same two answers are exchangeable, so their numbers above are sufficient."""
+    _, p, q = counts_masses(x, x_prime, start, threshold, query)
+    return finite_law(p, q)
+
+
+def counts_masses(
+    x: FloatArray, x_prime: FloatArray, start: float, threshold: float, query: float
+) -> tuple[list[tuple[float, float]], FloatArray, FloatArray]:
+    """The groups of queries with the same two answers; the masses of their numbers above, one axis a group."""
     groups = sorted(set(zip(x.tolist(), x_prime.tolist(), strict=True)))
     sizes = [int(((x == a) & (x_prime == b)).sum()) for a, b in groups]
 
@@ -103,9 +111,9 @@ def counts_law(x: FloatArray, x_prime: FloatArray, start: float, threshold: floa
             stats.binom.pmf(np.arange(n + 1)[:, None], n, chance) for n, chance in zip(sizes, chances, strict=True)
         ]
         cells = [functools.reduce(np.multiply, parts) @ weights for parts in itertools.product(*terms)]
-        return normalised(np.array(cells))
+        return normalised(np.array(cells)).reshape([n + 1 for n in sizes])
 
-    return finite_law(masses(0), masses(1))
+    return groups, masses(0), masses(1)
 
 
 def noiseless_law(x: FloatArray, x_prime: FloatArray, start: float, threshold: float) -> Law:
@@ -148,7 +156,7 @@ def numeric_law(
 ) -> Law:
     """Numerical sparse vector: which queries were above is one law, the fresh noise on each value another."""
     positions = [ids for n in range(cut_off + 1) for ids in itertools.combinations(range(len(x)), n)]
-    first, second = (_above_at(answers, positions, start, threshold, query, cut_off) for answers in (x, x_prime))
+    first, second = (above_masses(answers, positions, start, threshold, query, cut_off) for answers in (x, x_prime))
     noise = {shift: product_law([laplace_law(shift / value)], 400) if shift else SAME for shift in (0.0, 1.0)}
     released = functools.cache(lambda shifts: product_law([noise[shift] for shift in shifts], 800) if shifts else SAME)
     parts = []
@@ -158,7 +166,7 @@ def numeric_law(
     return product_law([union_law(parts)])
 
 
-def _first_above(answers: FloatArray, start: float, threshold: float, query: float) -> FloatArray:
+def first_above_masses(answers: FloatArray, start: float, threshold: float, query: float) -> FloatArray:
     nodes, weights = _quadrature(answers - start, threshold, query)
     still = np.ones_like(nodes)
     masses = []
@@ -168,7 +176,7 @@ def _first_above(answers: FloatArray, start: float, threshold: float, query: flo
     return normalised(np.array([*masses, float(still @ weights)]))
 
 
-def _above_at(
+def above_masses(
     answers: FloatArray,
     positions: Sequence[tuple[int, ...]],
     start: float,

@@ -1,35 +1,53 @@
 """Candidates: the scores that suit the outputs of a pair, each fitted on earlier draws only.
 
 What a score misses costs draws, never error rate; what it costs to fit and to compute is paid by every audit. So cheap
-scores come always, and others only where the outputs call for them and there are draws enough to fit them.
+scores come always, and others only where the outputs call for them and there are draws enough to fit them. Every
+candidate is also a competitor that may win by luck: of many coordinates, pairs or summaries only the best come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.scores import (
+from dpaudit.evidence.histograms import (
     Coordinate,
     Histogram,
-    LogRatio,
-    Score,
     fit_histogram,
-    fit_linear,
     fit_table,
+    tokens_of,
+    weighed_histogram,
 )
+from dpaudit.evidence.leaves import SUMMARIES as LEAF_SUMMARIES
+from dpaudit.evidence.leaves import learn_layout
+from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.outlines import FORM, STRUCTURE
+from dpaudit.evidence.scores import LogRatio, Score, Viewed
+from dpaudit.evidence.trees import fit_trees
+from dpaudit.evidence.vectors import SUMMARIES, Scales, Summary, fit_linear, fit_quadratic, is_affordable, screened
 from dpaudit.privacy.claims import FloatArray
 
 MAXIMUM_TABLE = 4_096  # outcomes in a table
+MOST_BINNED = 96  # coordinates of which histograms are made
+MOST_SUMMED = 64  # of these, in a sum of log ratios
+MOST_IN_TREES = 24  # and the most informative, in trees
+# Draws of both sides from which on a score is worth its fit.
+LINEAR_DRAWS, QUADRATIC_DRAWS, TREE_DRAWS = 32, 60, 1_000
+DIAGONAL_COLUMNS = 8  # from which on the draws may be too few for correlations
+LEAF_DRAWS = 4_000  # of one side, that scores of objects are fitted on, and as many their thresholds
+
+Candidate = tuple[Score, Outcomes, Outcomes]
+Halves = tuple[Outcomes, Outcomes]
 
 
 def candidates(
     first: Outcomes, second: Outcomes, objects: bool, log_ratio: LogRatio | None
-) -> Iterator[tuple[Score, Outcomes, Outcomes]]:
+) -> Iterator[Candidate]:
     """Scores that suit the outcomes, each with the draws that its thresholds may be fitted on."""
     draws, columns = len(first) + len(second), first.numbers.shape[1]
+    if objects:
+        first, second = (part.rows(slice(0, 2 * LEAF_DRAWS)) for part in (first, second))
     fit = first.rows(slice(0, None, 2)), second.rows(slice(0, None, 2))
     rest = first.rows(slice(1, None, 2)), second.rows(slice(1, None, 2))
     if log_ratio is not None and not objects:
@@ -40,33 +58,107 @@ def candidates(
         if columns > 1 or objects:
             yield Coordinate(0, columns), first, second
         return
-    varying = [k for k in range(columns) if _varies(first.numbers[:, k], second.numbers[:, k])]
-    if objects or columns > 1:
-        table = fit_table(*fit, largest=min(MAXIMUM_TABLE, max(2, draws // 4)))
-        if table is not None:
-            yield table, *rest
-    if not varying:
-        yield Coordinate(0, columns), first, second
+    if columns == 1 and not objects:
+        if _varies(first.numbers[:, 0], second.numbers[:, 0]):
+            bins = int(np.clip(draws // 25, 4, 64))
+            yield fit_histogram(*fit, (0,), bins), *rest
         return
-    bins = int(np.clip(draws // 25, 4, 64)) if columns == 1 else int(np.clip(draws // 50, 2, 16))
-    histogram = fit_histogram(*fit, tuple(varying), bins)
-    yield histogram, *rest
-    if len(varying) > 1 or objects:
-        top = max(range(len(varying)), key=lambda k: _information(histogram, k, *fit))
-        yield Coordinate(varying[top], columns), first, second
-        yield Histogram((varying[top],), (histogram.edges[top],), (histogram.values[top],), columns), *rest
-    if len(varying) > 1 and not objects and draws >= 32:
-        linear = fit_linear(*fit)
+    found = False
+    for candidate in _of_objects(fit, rest) if objects else _of_vectors(fit, rest):
+        found = True
+        yield candidate
+    if not found:
+        yield Coordinate(0, columns), first, second
+
+
+def _of_objects(fit: Halves, rest: Halves) -> Iterator[Candidate]:
+    """Tables of tokens and outlines, and scores of the leaves."""
+    draws = 2 * (len(fit[0]) + len(fit[1]))
+    largest = min(MAXIMUM_TABLE, max(2, draws // 4))
+    whole = fit_table(*fit, largest=largest)
+    if whole is not None:
+        yield whole, *rest
+    classes = [len({*tokens_of(fit[0]), *tokens_of(fit[1])})]
+    for outline in (FORM, STRUCTURE):
+        # An outline that leaves nothing out, or no difference at all, is no further candidate.
+        classes.append(len({*tokens_of(fit[0], outline), *tokens_of(fit[1], outline)}))
+        if 1 < classes[-1] < classes[-2]:
+            table = fit_table(*fit, largest=largest, outline=outline)
+            if table is not None:
+                yield table, *rest
+    learned = learn_layout(*fit)
+    if learned is None:
+        return
+    layout, *seen = learned
+    leaves = [k for k, leaf in enumerate(layout.leaves) if leaf.what not in LEAF_SUMMARIES]
+    for score in _of_columns((seen[0], seen[1]), leaves):
+        yield Viewed(layout, score), *rest
+
+
+def _of_vectors(fit: Halves, rest: Halves) -> Iterator[Candidate]:
+    """A table where whole vectors repeat; scores of the coordinates; the best summary of them."""
+    draws = 2 * (len(fit[0]) + len(fit[1]))
+    table = fit_table(*fit, largest=min(MAXIMUM_TABLE, max(2, draws // 4)))
+    if table is not None:
+        yield table, *rest
+    for score in _of_columns(fit, range(fit[0].numbers.shape[1])):
+        yield score, *rest
+    scales = Scales.of(fit[0].numbers, fit[1].numbers)
+    if np.any(scales.spread > 0.0):
+        summary = Summary(SUMMARIES, scales.centre, scales.divisor)
+        seen = summary(fit[0]), summary(fit[1])
+        varying = [k for k in range(len(SUMMARIES)) if _varies(seen[0].numbers[:, k], seen[1].numbers[:, k])]
+        if varying:
+            histogram, information, _ = weighed_histogram(*seen, tuple(varying), _bins(draws))
+            best = int(np.argmax(information))
+            view = summary.only(SUMMARIES[varying[best]])
+            yield Viewed(view, Coordinate(0, 1)), *rest
+            one = histogram.only([best])
+            yield Viewed(view, Histogram((0,), one.edges, one.values, 1)), *rest
+
+
+def _of_columns(fit: Halves, own: Sequence[int]) -> Iterator[Score]:
+    """Scores of columns of numbers; `own` are those that are no summaries of others, which may be added up."""
+    first, second = fit
+    a, b = first.numbers, second.numbers
+    columns, draws = a.shape[1], 2 * (len(a) + len(b))
+    varying = tuple(int(k) for k in screened(a, b, MOST_BINNED) if _varies(a[:, k], b[:, k]))
+    if not varying:
+        return
+    histogram, information, deviations = weighed_histogram(first, second, varying, _bins(draws))
+    top = int(np.argmax(information))
+    if len(varying) > 1:
+        order = np.argsort(-deviations, kind="stable").tolist()
+        allowed = set(own)
+        # Columns that show less than noise would are left out of the sum: half of those that say nothing.
+        summed = [k for k in order if deviations[k] > 0.0 and varying[k] in allowed][:MOST_SUMMED]
+        if len(summed) > 1:
+            yield histogram.only(sorted(summed))
+    yield Coordinate(varying[top], columns)
+    yield histogram.only([top])
+    if len(varying) > 1 and draws >= LINEAR_DRAWS:
+        linear = fit_linear(first, second)
         if linear is not None:
-            yield linear, *rest
+            yield linear
+            if columns >= DIAGONAL_COLUMNS and is_affordable(len(a) + len(b), columns):
+                diagonal = fit_linear(first, second, diagonal=True)
+                if diagonal is not None:
+                    yield diagonal
+    if len(varying) > 1 and draws >= QUADRATIC_DRAWS:
+        quadratic = fit_quadratic(first, second)
+        if quadratic is not None:
+            yield quadratic
+    if len(varying) > 1 and draws >= TREE_DRAWS:
+        chosen = np.array(varying)[np.argsort(-deviations, kind="stable")[:MOST_IN_TREES]]
+        trees = fit_trees(first, second, np.sort(chosen))
+        if trees is not None:
+            yield trees
+
+
+def _bins(draws: int) -> int:
+    return int(np.clip(draws // 50, 2, 16))
 
 
 def _varies(a: FloatArray, b: FloatArray) -> bool:
     both = np.concatenate([a, b])
     return bool(np.any(both[1:] != both[0])) and not bool(np.all(np.isnan(both)))
-
-
-def _information(histogram: Histogram, k: int, first: Outcomes, second: Outcomes) -> float:
-    """How far one column's fitted log ratios separate the two samples: the difference of their means."""
-    single = Histogram((histogram.columns[k],), (histogram.edges[k],), (histogram.values[k],), histogram.width)
-    return float(single(first).mean() - single(second).mean())

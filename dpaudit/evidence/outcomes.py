@@ -21,7 +21,7 @@ import dataclasses
 import enum
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -33,6 +33,7 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.callables import Failed
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
+EXACT = (float, int, bool)  # the types that most numbers come in
 FAILURE_PREFIX = "raised "  # of the token of a call that raised
 DEEPEST = 40  # levels of nesting that a token shows
 LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
@@ -52,6 +53,8 @@ class Outcomes:
     shape: tuple[int, ...] = ()
     is_integer: bool = False
     raw: tuple[Any, ...] = ()
+    # What views showed of this batch, with the views, so that scores that share one look once. Never copied on.
+    _seen: dict[int, tuple[Any, Outcomes]] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -60,6 +63,12 @@ class Outcomes:
         """The outcomes of a slice of the batch."""
         tokens = None if self.tokens is None else self.tokens[index]
         return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index])
+
+    def seen_by(self, view: Callable[[Outcomes], Outcomes]) -> Outcomes:
+        """What a view shows of these outcomes; it looks once."""
+        if id(view) not in self._seen:
+            self._seen[id(view)] = view, view(self)
+        return self._seen[id(view)][1]
 
     def as_objects(self) -> Outcomes:
         """The same outcomes with tokens: where some output of the pair is not plain numbers."""
@@ -75,7 +84,7 @@ class Outcomes:
         for row, output in zip(result, self.raw, strict=True):
             if isinstance(output, np.ndarray) and output.dtype.kind in "cmM":
                 output = _as_real(output)
-            array = _as_array([_plain(output) if isinstance(output, complex | np.generic) else output])
+            array = _as_array([plain(output) if isinstance(output, complex | np.generic) else output])
             if array is not None and array.size == columns:
                 row[:] = array.ravel()
         return result
@@ -137,7 +146,9 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
     if array is not None and array.dtype.kind in "cmM" and array.ndim > 0:
         array = _as_real(array)
     if array is not None and array.dtype.kind in "biuf" and array.size > 0 and array.dtype.itemsize <= 8:
-        flat = array.reshape(size, -1)  # (draws, columns)
+        # Validity: (draws, columns), each row in one piece. Along the columns of an array in the other order numpy adds
+        # in another sequence than along a single row, and the last bits of a sum would show the batch.
+        flat = np.ascontiguousarray(array.reshape(size, -1))
         if array.dtype.kind in "bf" or array.dtype.itemsize < 8 or np.all(np.abs(flat.astype(float)) < LARGEST_EXACT):
             return Outcomes(flat.astype(float, copy=False), None, array.shape[1:], array.dtype.kind in "biu")
     return from_objects(list(outputs) if array is None else [item for item in array])
@@ -166,7 +177,7 @@ def canonical(value: Any, depth: int = 0) -> str:
     """
     if depth > DEEPEST:
         return type(value).__qualname__
-    value = _plain(value)
+    value = plain(value)
     if isinstance(value, bool | int | float | np.floating):
         return _number_token(value)
     if value is None or isinstance(value, str | bytes):
@@ -185,15 +196,27 @@ def canonical(value: Any, depth: int = 0) -> str:
         return "{" + ",".join(sorted(canonical(item, inner) for item in value)) + "}"
     if isinstance(value, Sequence):
         return "[" + ",".join(canonical(item, inner) for item in value) + "]"
-    state = getattr(value, "__dict__", None)
-    if dataclasses.is_dataclass(value):
-        state = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
-    if dataclasses.is_dataclass(value) or state:
-        return f"{type(value).__qualname__}{canonical(state or {}, inner)}"
+    state = state_of(value)
+    if state is not None:
+        return f"{type(value).__qualname__}{canonical(state, inner)}"
     text = repr(value)
     if " at 0x" not in text:
         return text
     return type(value).__qualname__
+
+
+def state_of(value: Any) -> Mapping[str, Any] | None:
+    """The attributes of an object by their names: the fields of a dataclass; None where it has none."""
+    if isinstance(value, enum.Enum | type | Failed):
+        return None
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+    return getattr(value, "__dict__", None) or None
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number of any kind, booleans included."""
+    return type(value) in EXACT or isinstance(value, numbers.Real | Decimal | np.floating | np.bool_)
 
 
 def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> Any:
@@ -213,8 +236,10 @@ def _as_real(array: NDArray[Any]) -> NDArray[Any]:
     return array.astype(np.int64)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A numpy scalar or array as Python numbers and nested lists: how a numeric batch reads the same output."""
+    if type(value) in EXACT or type(value) is str:
+        return value
     if isinstance(value, np.ndarray):
         return _as_real(value).tolist() if value.dtype.kind in "cmM" else value.tolist()
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -279,7 +304,7 @@ def _is_exact(outputs: Sequence[Any]) -> bool:
         if isinstance(output, np.ndarray):
             values = output.ravel().tolist()
         else:
-            values = [_plain(item) for item in output] if isinstance(output, list | tuple) else [_plain(output)]
+            values = [plain(item) for item in output] if isinstance(output, list | tuple) else [plain(output)]
         for value in values:
             if not isinstance(value, bool | int | float) or (isinstance(value, int) and abs(value) >= LARGEST_EXACT):
                 return False
@@ -288,19 +313,22 @@ def _is_exact(outputs: Sequence[Any]) -> bool:
 
 def _features(output: Any) -> tuple[float, float, float, float]:
     """Numeric features of one object, in the order of `OBJECT_COLUMNS`; NaN where an object has no such feature."""
-    output = _plain(output)
+    output = plain(output)
     if isinstance(output, numbers.Real | Decimal):
-        return (_number(output), math.nan, math.nan, math.nan)
+        return (number_of(output), math.nan, math.nan, math.nan)
     if isinstance(output, str | bytes | Mapping | set | frozenset):
         return (math.nan, float(len(output)), math.nan, math.nan)
     if isinstance(output, Sequence):
         items = list(output)
-        ends = (_number(items[0]), _number(items[-1])) if items else (math.nan, math.nan)
+        ends = (number_of(items[0]), number_of(items[-1])) if items else (math.nan, math.nan)
         return (math.nan, float(len(items)), *ends)
     return (math.nan, math.nan, math.nan, math.nan)
 
 
-def _number(value: Any) -> float:
+def number_of(value: Any) -> float:
+    """The double of a number (an infinity where it is too large for one); NaN for anything else."""
+    if type(value) in EXACT and (type(value) is not int or -LARGEST_EXACT < value < LARGEST_EXACT):
+        return float(value)  # the usual case, much faster
     if isinstance(value, numbers.Real | Decimal | np.number) and not isinstance(value, complex | np.complexfloating):
         try:
             return float(value)

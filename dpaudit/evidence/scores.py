@@ -5,6 +5,12 @@ draws, not error rate. Each is plain data (`to_dict` / `score_from_dict`), so th
 
 Conventions: `score(outcomes)` has shape (draws,); larger speaks for x (label 1), except for `Coordinate`, whose
 direction is left to the rule. NaN means that the score has nothing to say (an outcome of another form, a NaN output).
+
+Validity: the score of an output is a function of that output alone, to the last bit.
+
+Here are the protocol, the scores that rest on others, and the way back from data. The others, by what they look at:
+`histograms` (a coordinate, bins, a table of outcomes), `vectors` (sums and forms of coordinates), `trees`; `leaves` and
+`vectors.Summary` are views, which make columns of what an output holds.
 """
 
 from __future__ import annotations
@@ -16,12 +22,36 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
-from dpaudit.evidence.outcomes import Outcomes, canonical
+from dpaudit.evidence.histograms import (
+    LARGEST_LOG_RATIO,
+    Coordinate,
+    Histogram,
+    Table,
+)
+from dpaudit.evidence.leaves import Layout
+from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.outlines import FORM, STRUCTURE, WHOLE
+from dpaudit.evidence.trees import Trees
+from dpaudit.evidence.vectors import Linear, Quadratic, Summary, floats
 from dpaudit.privacy.claims import FloatArray
 
-LARGEST_LOG_RATIO = 12.0
+__all__ = [
+    "LARGEST_LOG_RATIO",
+    "Coordinate",
+    "Histogram",
+    "Linear",
+    "LogDensity",
+    "LogRatio",
+    "Quadratic",
+    "Score",
+    "Table",
+    "Trees",
+    "View",
+    "Viewed",
+    "score_from_dict",
+]
+
 RATIO_DECIMALS = 9
 SINGLES = 4  # outputs of a batch on which a log density is tried alone
 
@@ -36,106 +66,36 @@ class Score(Protocol):
     def describe(self) -> str: ...
 
 
-@dataclasses.dataclass(frozen=True)
-class Coordinate:
-    """One column of the numbers, as it is."""
+class View(Protocol):
+    """Outcomes as columns of numbers, each output read by itself; as data."""
 
-    column: int
-    columns: int
+    def __call__(self, outcomes: Outcomes) -> Outcomes: ...
 
-    def __call__(self, outcomes: Outcomes) -> FloatArray:
-        return outcomes.numbers[:, self.column]
+    def to_dict(self) -> dict[str, Any]: ...
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "coordinate", "column": self.column, "columns": self.columns}
-
-    def describe(self) -> str:
-        return "the output" if self.columns == 1 else f"coordinate {self.column} of the output"
+    def name_of(self, column: int) -> str: ...
 
 
 @dataclasses.dataclass(frozen=True)
-class Histogram:
-    """A piecewise constant log ratio of x to x_prime over one column, summed over the columns that carry one.
+class Viewed:
+    """A score of numbers, on what a view shows of the outcomes. Scores with one view share what it shows."""
 
-    `edges[k]` (increasing) cut column `columns[k]` into len(edges[k]) + 1 bins, with the log ratio `values[k]`; a bin
-    holds its lower edge. NaN falls into a bin of its own, `values[k][-1]`. With one column this is a histogram, with
-    several the log ratio of a product law (its coordinates taken as independent).
-    """
-
-    columns: tuple[int, ...]
-    edges: tuple[FloatArray, ...]
-    values: tuple[FloatArray, ...]
-    width: int
+    view: View
+    score: Score
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
-        total = np.zeros(len(outcomes))
-        for column, edges, values in zip(self.columns, self.edges, self.values, strict=True):
-            total += values[bin_of(outcomes.numbers[:, column], edges)]
-        return total
+        return self.score(outcomes.seen_by(self.view))
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "histogram",
-            "columns": list(self.columns),
-            "edges": [[float(edge).hex() for edge in edges] for edges in self.edges],
-            "values": [[float(value).hex() for value in values] for values in self.values],
-            "width": self.width,
-        }
+        return {"kind": "viewed", "view": self.view.to_dict(), "score": self.score.to_dict()}
 
     def describe(self) -> str:
-        if len(self.columns) == 1:
-            where = "the output" if self.width == 1 else f"coordinate {self.columns[0]} of the output"
-            return f"the log ratio of {where} in {len(self.edges[0]) + 1} bins"
-        return f"the summed log ratios of {len(self.columns)} coordinates"
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """The log ratio of each outcome seen before, by its canonical token; 0 for an outcome never seen.
-
-    `shared` collects what was seen too rarely to have a ratio of its own: the log ratio of a new or rare outcome.
-    """
-
-    values: Mapping[str, float]
-    shared: float = 0.0
-
-    def __call__(self, outcomes: Outcomes) -> FloatArray:
-        tokens = tokens_of(outcomes)
-        return np.fromiter((self.values.get(token, self.shared) for token in tokens), dtype=float, count=len(tokens))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "table",
-            "values": {key: float(value).hex() for key, value in self.values.items()},
-            "shared": float(self.shared).hex(),
-        }
-
-    def describe(self) -> str:
-        return f"the log ratio of the outcome in a table of {len(self.values)} outcomes"
-
-
-@dataclasses.dataclass(frozen=True)
-class Linear:
-    """A weighted sum of the columns, each clipped to [low, high] (outliers of heavy-tailed noise say little)."""
-
-    weights: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    def __call__(self, outcomes: Outcomes) -> FloatArray:
-        # Not `@`: a matrix product rounds a row differently in different batches, and a rule may cut in between.
-        return np.asarray((np.clip(outcomes.numbers, self.low, self.high) * self.weights).sum(axis=1))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "linear",
-            "weights": [float(weight).hex() for weight in self.weights],
-            "low": [float(value).hex() for value in self.low],
-            "high": [float(value).hex() for value in self.high],
-        }
-
-    def describe(self) -> str:
-        return f"a weighted sum of the {len(self.weights)} coordinates of the output"
+        if isinstance(self.score, Coordinate):
+            return self.view.name_of(self.score.column)
+        if isinstance(self.score, Histogram) and len(self.score.columns) == 1:
+            bins = len(self.score.edges[0]) + 1
+            return f"the log ratio, in {bins} bins, of {self.view.name_of(self.score.columns[0])}"
+        return f"{self.score.describe()} (a coordinate is a number, length or category at a fixed place)"
 
 
 LogDensity = Callable[[Any, Any], NDArray[np.float64] | None]
@@ -212,105 +172,28 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
     if kind == "coordinate":
         return Coordinate(int(record["column"]), int(record["columns"]))
     if kind == "histogram":
-        edges = tuple(np.array([float.fromhex(edge) for edge in row]) for row in record["edges"])
-        values = tuple(np.array([float.fromhex(value) for value in row]) for row in record["values"])
+        edges, values = (tuple(floats(row) for row in record[name]) for name in ("edges", "values"))
         return Histogram(tuple(record["columns"]), edges, values, int(record["width"]))
     if kind == "table":
         values_of = {key: float.fromhex(value) for key, value in record["values"].items()}
-        return Table(values_of, float.fromhex(record["shared"]))
+        outline = record.get("outline", WHOLE)
+        if outline not in (WHOLE, FORM, STRUCTURE):
+            raise ValueError(f"outline must be {WHOLE}, {FORM} or {STRUCTURE}, got {outline!r}.")
+        return Table(values_of, float.fromhex(record["shared"]), outline)
     if kind == "linear":
-        rows = (np.array([float.fromhex(value) for value in record[name]]) for name in ("weights", "low", "high"))
-        return Linear(*rows)
+        return Linear.from_dict(record)
+    if kind == "quadratic":
+        return Quadratic.from_dict(record)
+    if kind == "trees":
+        return Trees.from_dict(record)
+    if kind == "viewed":
+        shown = record["view"]
+        view: View = Layout.from_dict(shown) if shown["kind"] == "layout" else Summary.from_dict(shown)
+        return Viewed(view, score_from_dict(record["score"], log_density, x, x_prime))
     if kind == "log_ratio" and log_density is not None:
         return LogRatio(log_density, x, x_prime, tuple(record["shape"]), bool(record["is_integer"]))
+    if kind == "cells":
+        from dpaudit.evidence.partition import cell_score_from_dict
+
+        return cell_score_from_dict(record)
     raise ValueError(f"score must be of a known kind, got {kind!r}.")
-
-
-def bin_of(column: FloatArray, edges: FloatArray) -> NDArray[np.intp]:
-    """The bin of each value: how many edges are at most it; NaN gets the last index, len(edges) + 1."""
-    index = np.searchsorted(edges, column, side="right")
-    index[np.isnan(column)] = len(edges) + 1
-    return index
-
-
-def tokens_of(outcomes: Outcomes) -> list[str]:
-    """The canonical tokens of outcomes: of the objects, or of the row of numbers that an output is."""
-    if outcomes.tokens is not None:
-        return [str(token) for token in outcomes.tokens]
-    return [canonical(row) for row in outcomes.numbers.tolist()]  # flat, whatever the shape of one output
-
-
-def histogram_edges(column: FloatArray, bins: int) -> FloatArray:
-    """Edges that cut a sample into about `bins` bins of equal mass, with every frequent value (atom) in its own bin.
-
-    A value that holds more than half of a bin's mass gets the edges (value, next double after it), so that what leaks
-    by an exact value is seen as such.
-    """
-    finite = np.sort(column[~np.isnan(column)])
-    if len(finite) == 0:
-        return np.empty(0)
-    levels = np.linspace(0.0, 1.0, bins + 1)[1:-1]
-    edges = finite[np.minimum((levels * len(finite)).astype(int), len(finite) - 1)]
-    values, counts = np.unique(finite, return_counts=True)
-    atoms = values[counts > max(2.0, 0.5 * len(finite) / bins)]
-    # A value cannot start a bin at -inf: nothing lies below it, and the bin up to the next double holds it already.
-    edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
-    return np.unique(edges[edges > -math.inf])
-
-
-def shrunk_log_ratio(first: FloatArray, second: FloatArray, pseudo_count: float = 1.0) -> FloatArray:
-    """Log ratio of two vectors of counts as shares of their sums, shrunk towards 0 by pseudo counts."""
-    a, b = first + pseudo_count, second + pseudo_count
-    ratio = np.log(a / (first.sum() + pseudo_count)) - np.log(b / (second.sum() + pseudo_count))
-    return np.asarray(np.clip(ratio, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
-
-
-def fit_histogram(first: Outcomes, second: Outcomes, columns: tuple[int, ...], bins: int) -> Histogram:
-    """A `Histogram` over the given columns from outcomes under x (`first`) and x_prime (`second`)."""
-    all_edges, all_values = [], []
-    for column in columns:
-        a, b = first.numbers[:, column], second.numbers[:, column]
-        edges = histogram_edges(np.concatenate([a, b]), bins)
-        first_counts, second_counts = (
-            np.bincount(bin_of(part, edges), minlength=len(edges) + 2).astype(float) for part in (a, b)
-        )
-        all_edges.append(edges)
-        all_values.append(shrunk_log_ratio(first_counts, second_counts))
-    return Histogram(columns, tuple(all_edges), tuple(all_values), first.numbers.shape[1])
-
-
-def fit_table(first: Outcomes, second: Outcomes, largest: int) -> Table | None:
-    """A `Table` of the outcomes seen at least twice; None if more than `largest` different ones are.
-
-    What was seen once is pooled: its share under x and x_prime gives the ratio of a new or rare outcome.
-    """
-    counts: dict[str, list[float]] = {}
-    for side, outcomes in enumerate((first, second)):
-        for token in tokens_of(outcomes):
-            counts.setdefault(token, [0.0, 0.0])[side] += 1.0
-    frequent = {token: pair for token, pair in counts.items() if sum(pair) >= 2.0}
-    if len(frequent) > largest or not frequent:
-        return None
-    rare = np.array([pair for pair in counts.values() if sum(pair) < 2.0]).reshape(-1, 2).sum(axis=0)
-    table = np.array([*frequent.values(), rare.tolist()])
-    ratios = shrunk_log_ratio(table[:, 0], table[:, 1])
-    return Table(dict(zip(frequent, ratios[:-1].tolist(), strict=True)), float(ratios[-1]))
-
-
-def fit_linear(first: Outcomes, second: Outcomes) -> Linear | None:
-    """Fisher's linear discriminant on clipped columns, with a ridge; None if nothing varies or a value is NaN."""
-    both = np.concatenate([first.numbers, second.numbers])  # (draws, columns)
-    finite = np.where(np.isfinite(both), both, np.nan)
-    if np.isnan(finite).any():
-        return None
-    low, high = np.quantile(finite, [0.02, 0.98], axis=0)
-    clipped = np.clip(both, low, high)
-    spread = clipped.std(axis=0)
-    if not np.any(spread > 0.0):
-        return None
-    scaled = np.where(spread > 0.0, (clipped - clipped.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0), 0.0)
-    a, b = scaled[: len(first)], scaled[len(first) :]
-    within = (np.cov(a.T) + np.cov(b.T)).reshape(both.shape[1], both.shape[1]) / 2.0
-    ridge = 1e-3 + both.shape[1] / len(both)  # shrinks the correlations that so few draws cannot tell from none
-    weights = linalg.solve(within + ridge * np.eye(len(within)), a.mean(axis=0) - b.mean(axis=0), assume_a="pos")
-    return Linear(np.where(spread > 0.0, weights / np.where(spread > 0.0, spread, 1.0), 0.0), low, high)

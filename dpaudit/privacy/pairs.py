@@ -8,13 +8,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 
 from dpaudit.errors import UsageError
 
+MANY_PAIRS = 2_000  # from which on pairs are made when they are looked at, and audited as one universe
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
 
 
@@ -106,8 +107,87 @@ def _as_pair(entry: Any, position: int) -> Pair:
     return Pair(entry[0], entry[1])
 
 
-def all_pairs(inputs: Sequence[Any], ids: Sequence[str] | None = None) -> list[Pair]:
-    """Every unordered pair of different positions of `inputs`: n (n - 1) / 2 pairs.
+class AllPairs(Sequence[Pair]):
+    """Every unordered pair of different positions of `inputs`, made when it is looked at: O(inputs) memory.
+
+    Parameters
+    ----------
+    inputs : sequence
+        At least two inputs.
+    ids : sequence of str, optional
+        A unique name for each input; their short form by default.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than two inputs, or the ids are not as many or not unique.
+
+    Examples
+    --------
+    >>> pairs = AllPairs([0, 1, 2], ids=["a", "b", "c"])
+    >>> len(pairs), pairs[1].id, [pair.x_prime for pair in pairs]
+    (3, 'a|c', [1, 2, 2])
+    """
+
+    def __init__(self, inputs: Sequence[Any], ids: Sequence[str] | None = None) -> None:
+        if len(inputs) < 2:
+            raise UsageError(f"inputs must be at least two, got {len(inputs)}.")
+        names = list(ids) if ids is not None else [short_form(value) for value in inputs]
+        if len(names) != len(inputs):
+            raise UsageError(f"ids must be as many as inputs, got {len(names)} ids for {len(inputs)} inputs.")
+        if ids is not None and len(set(names)) < len(names):
+            seen: set[str] = set()
+            repeated = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            raise UsageError(f"ids must be unique, got {repeated!r} twice.")
+        if ids is None:  # short forms may coincide: the later ones get a number
+            names = _numbered(names)
+        self.inputs, self.ids = tuple(inputs), tuple(names)
+
+    def __len__(self) -> int:
+        return len(self.inputs) * (len(self.inputs) - 1) // 2
+
+    @overload
+    def __getitem__(self, index: int) -> Pair: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Pair]: ...
+
+    def __getitem__(self, index: int | slice) -> Pair | list[Pair]:
+        if isinstance(index, slice):
+            return [self[k] for k in range(*index.indices(len(self)))]
+        k = index + len(self) if index < 0 else index
+        if not 0 <= k < len(self):
+            raise IndexError(f"index must be below {len(self)}, got {index}.")
+        row = 0
+        while k >= len(self.inputs) - 1 - row:
+            k -= len(self.inputs) - 1 - row
+            row += 1
+        return self.pair(row, row + 1 + k)
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (self.pair(i, j) for i, j in itertools.combinations(range(len(self.inputs)), 2))
+
+    def pair(self, i: int, j: int) -> Pair:
+        """The pair of two positions."""
+        return Pair(self.inputs[i], self.inputs[j], x_id=self.ids[i], x_prime_id=self.ids[j])
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """The names, each later duplicate with its number: 'a', 'a#2'."""
+    taken = set(names)
+    result, used = [], set()
+    for name in names:
+        unique, count = name, 1
+        while unique in used or (count > 1 and unique in taken):
+            count += 1
+            unique = f"{name}#{count}"
+        used.add(unique)
+        result.append(unique)
+    return result
+
+
+def all_pairs(inputs: Sequence[Any], ids: Sequence[str] | None = None) -> Sequence[Pair]:
+    """Every unordered pair of different positions of `inputs`: n (n - 1) / 2 pairs; more than 2,000 as `AllPairs`.
 
     Parameters
     ----------
@@ -126,15 +206,5 @@ def all_pairs(inputs: Sequence[Any], ids: Sequence[str] | None = None) -> list[P
     >>> [pair.id for pair in all_pairs([0, 1, 2], ids=["a", "b", "c"])]
     ['a|b', 'a|c', 'b|c']
     """
-    if len(inputs) < 2:
-        raise UsageError(f"inputs must be at least two, got {len(inputs)}.")
-    names = list(ids) if ids is not None else [short_form(value) for value in inputs]
-    if len(names) != len(inputs):
-        raise UsageError(f"ids must be as many as inputs, got {len(names)} ids for {len(inputs)} inputs.")
-    if ids is not None and len(set(names)) < len(names):
-        repeated = next(name for position, name in enumerate(names) if name in names[:position])
-        raise UsageError(f"ids must be unique, got {repeated!r} twice.")
-    return as_pairs(
-        Pair(inputs[i], inputs[j], x_id=names[i], x_prime_id=names[j])
-        for i, j in itertools.combinations(range(len(inputs)), 2)
-    )
+    pairs = AllPairs(inputs, ids)
+    return pairs if len(pairs) > MANY_PAIRS else as_pairs(pairs)

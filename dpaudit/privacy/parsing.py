@@ -108,7 +108,7 @@ def parse_claim(text: str) -> Claim:
         raise UsageError(f"{str(error).removesuffix('.')} at claim {text!r}.") from error
 
 
-def parse_pairs(text: str) -> list[Pair]:
+def parse_pairs(text: str) -> Sequence[Pair]:
     """The pairs that a text or the JSON file that it names lists; the forms are in the module's docstring.
 
     Parameters
@@ -328,7 +328,7 @@ def _skip_spaces(text: str, position: int) -> int:
     return position
 
 
-def _pairs_of_file(path: str) -> list[Pair]:
+def _pairs_of_file(path: str) -> Sequence[Pair]:
     content = _load_json("pairs", path)
     if isinstance(content, list):
         for position, entry in enumerate(content):
@@ -352,7 +352,7 @@ def _pairs_of_file(path: str) -> list[Pair]:
         raise UsageError(f"{str(error).removesuffix('.')} at {path!r}.") from error
 
 
-def _chosen_pairs(inputs: list[Any], chosen: Any, ids: Sequence[str] | None) -> list[Pair]:
+def _chosen_pairs(inputs: list[Any], chosen: Any, ids: Sequence[str] | None) -> Sequence[Pair]:
     everything = all_pairs(inputs, ids)  # checks inputs and ids as well
     if chosen == "all":
         return everything

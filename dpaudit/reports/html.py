@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from dpaudit.reports import figures, scope, wording
+from dpaudit.reports import doubles, figures, scope, universe, wording
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
@@ -24,6 +24,7 @@ MAXIMUM_MESSAGES = 50
 
 def render(result: AuditResult) -> str:
     """The page, ready to be written as UTF-8."""
+    drawings = (figures.heatmap, figures.scatter) if result.universe is None else (figures.scatter,)
     return _template().render(
         subject=wording.subject_name(result),
         verdict=result.verdict,
@@ -31,7 +32,8 @@ def render(result: AuditResult) -> str:
         found=wording.power_sentence(result) if result.verdict in ("not_refuted", "inconclusive") else "",
         summary=wording.plain_summary(result),
         keys=key_figures(result),
-        figures=[figure for figure in (draw(result) for draw in (figures.heatmap, figures.scatter)) if figure],
+        universe=universe.view(result),
+        figures=[figure for figure in (draw(result) for draw in drawings) if figure],
         wealth=figures.wealth(result),
         mode=result.mode,
         worst=_worst(result),
@@ -41,6 +43,7 @@ def render(result: AuditResult) -> str:
         all_pairs=_all_pairs(result),
         not_asked=[clean(name, 80) for name in result.not_asked[:MAXIMUM_ROWS]],
         not_asked_count=len(result.not_asked),
+        doubles=_floating_point(result),
         scope=scope.rows(result),
         scope_source=scope.SOURCE,
         method=method(result),
@@ -73,13 +76,15 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     lower = wording.lower_text(result.epsilon_lower)
     runs = "all sides and pairs, a shared draw counted once"
     stops = "stops when the evidence suffices" if result.mode == "sequential" else "uses all draws"
-    asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else f"{len(result.violated):,} violated"
+    apart = " but floating point" if result.floating_point is not None and result.floating_point.pairs else ""
+    violated = f"{wording.verdict_count(result, 'violated'):,} violated"
+    asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else violated
     return [
         ("Claim", clean(result.claim, 60), "as promised"),
         ("Largest lower bound", f"ε ≥ {lower}", f"nats, at δ = {number_text(result.report_delta)}"),
         ("Largest ratio", wording.compared(result.ratio_lower, 1.0)[0], "lower bound / budget; above 1 is a violation"),
-        ("Confidence", percent_text(result.confidence), "for all statements of this page together"),
-        ("Pairs", f"{len(result.findings):,}", asked),
+        ("Confidence", percent_text(result.confidence), f"for all statements of this page{apart} together"),
+        ("Pairs", f"{wording.asked_count(result):,}", asked),
         ("Draws", number_text(result.samples), runs),
         ("Mode", clean(result.mode, 20), stops),
         ("Seed", str(result.seed), "same seed, same bits" if result.replayable else "the subject takes no generator"),
@@ -196,7 +201,19 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
         f"{number_text(power.event_mass) if power else '0.1'} reveal the input with that log-odds, symmetrically, and "
         "all other outputs reveal nothing. Other kinds of leak may need more draws, or another rule."
     )
+    many = []
+    if result.universe is not None:
+        many.append(
+            (
+                "All pairs",
+                "Each input is drawn once and serves all its pairs. A pilot cuts the outputs into "
+                "cells, gives each pair a rule made of cells, and ranks the pairs; on fresh draws each pair has one "
+                "exact test, for which half of the error rate is spent: half of that evenly, half by rank. The other "
+                "half of the error rate is for the pairs that are examined in depth, on draws of their own.",
+            )
+        )
     return [
+        *many,
         (
             "Label game",
             "A fair coin picks one of the two inputs of a pair and the mechanism runs on it. A rule that sees the "
@@ -207,11 +224,12 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
         (
             "One error rate",
             f"All pairs, both directions, all rules, looks and bounds share one error rate of {rate}{split} With "
-            f"probability at least {percent_text(result.confidence)} every lower bound on this page is at most the "
+            f"probability at least {percent_text(result.confidence)} each of these lower bounds is at most the "
             "truth, so that no pair which keeps its budget is called violated. This supposes that each run uses fresh "
             "randomness.",
         ),
         ("What could have been found", found),
+        *_method_of_floating_point(result),
         (
             "Verdicts",
             "Violated: the lower bound exceeds the budget. Not refuted: it does not; this proves nothing about other "
@@ -219,6 +237,33 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
             "found. Error: the subject or the audit broke.",
         ),
     ]
+
+
+def _method_of_floating_point(result: AuditResult) -> list[tuple[str, str]]:
+    finding = result.floating_point
+    if finding is None or not finding.pairs:
+        return []
+    return [
+        (
+            "Floating point",
+            "The same game, on draws of its own, with a rule that looks at the low bits of the outputs and at which "
+            "doubles occur: fitted on training draws, counted once on fresh ones by an exact binomial test at the "
+            f"budget of the pair. Its error rate of {percent_text(finding.error_rate)}, split over its pairs, comes "
+            "beside the one above.",
+        )
+    ]
+
+
+def _floating_point(result: AuditResult) -> dict[str, Any]:
+    """The floating-point finding for the template."""
+    finding = result.floating_point
+    return {
+        "headline": doubles.headline(result),
+        "verdict": finding.verdict if finding is not None else "not_applicable",
+        "paragraphs": doubles.paragraphs(result),
+        "columns": doubles.COLUMNS,
+        "rows": doubles.rows(result),
+    }
 
 
 def _facts(values: dict[str, Any]) -> list[tuple[str, str]]:

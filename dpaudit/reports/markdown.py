@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.reports import scope, wording
+from dpaudit.reports import doubles, scope, universe, wording
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
@@ -34,10 +34,13 @@ def render(result: AuditResult) -> str:
         lines = [f"- {text(f.id)}: {text(f.message or 'no message', 300)}" for f in broken[:MESSAGES]]
         more = [f"- and {len(broken) - MESSAGES:,} more"] if len(broken) > MESSAGES else []
         parts.append("### What broke\n\n" + "\n".join([*lines, *more]))
+    if result.universe is not None:
+        parts.append(_universe(result))
     if result.violated:
         parts.append(_worst(result, result.violated[0]))
     if result.findings:
         parts.append(_pairs(result))
+    parts.append(_floating_point(result))
     parts.append(_scope(result))
     content = "\n\n".join(parts) + "\n"
     assert len(content.encode()) < LIMIT  # by the cuts above: some 100 strings of at most 1,300 characters
@@ -69,17 +72,27 @@ def _table(columns: list[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _keys(result: AuditResult) -> list[tuple[str, ...]]:
     lower = wording.lower_text(result.epsilon_lower)
+    violated = wording.verdict_count(result, "violated")
+    skipped = len(result.not_asked) + (result.universe.count(None) if result.universe is not None else 0)
     return [
         ("claim", text(result.claim)),
         ("largest lower bound", f"ε ≥ {lower} nats at δ = {number_text(result.report_delta)}"),
         ("largest ratio of bound to budget", wording.compared(result.ratio_lower, 1.0)[0]),
         ("confidence, for all statements together", percent_text(result.confidence)),
-        ("pairs", f"{len(result.findings):,} ({len(result.violated):,} violated, {len(result.not_asked):,} not asked)"),
+        ("pairs", f"{wording.asked_count(result):,} ({violated:,} violated, {skipped:,} not asked)"),
         ("runs of the mechanism", number_text(result.samples)),
         ("mode", text(result.mode, 20)),
         ("seed", str(result.seed) + ("" if result.replayable else " (the subject takes no generator)")),
         ("seconds", number_text(float(result.seconds))),
     ]
+
+
+def _universe(result: AuditResult) -> str:
+    assert result.universe is not None
+    counted = _table(["verdict", "pairs", "share"], [row[1:] for row in universe.counts(result.universe)])
+    rows = [[escaped(cell) for cell in universe.cells(row)] for row in result.universe.worst(ROWS)]
+    ranked = _table(list(universe.COLUMNS), rows)
+    return f"### The universe\n\n{escaped(universe.sentence(result))}\n\n{counted}\n\n{ranked}"
 
 
 def _worst(result: AuditResult, finding: Finding) -> str:
@@ -113,6 +126,15 @@ def _pairs(result: AuditResult) -> str:
     rest = len(result.findings) - len(rows)
     more = f"\n\nand {wording.plural(rest, 'more pair')}, in audit.json." if rest else ""
     return f"### Pairs, the worst first\n\n{table}{more}"
+
+
+def _floating_point(result: AuditResult) -> str:
+    """The finding about the doubles: a section of its own."""
+    parts = [f"### {escaped(doubles.headline(result))}", *(escaped(line) for line in doubles.paragraphs(result))]
+    rows = doubles.rows(result)
+    if rows:
+        parts.append(_table(list(doubles.COLUMNS), [[text(cell, 60) for cell in row] for row in rows[:ROWS]]))
+    return "\n\n".join(parts)
 
 
 def _scope(result: AuditResult) -> str:

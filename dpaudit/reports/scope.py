@@ -9,7 +9,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from dpaudit.reports.wording import clean, lower_text, number_text, percent_text, plural, subject_name
+from dpaudit.reports.wording import (
+    asked_count,
+    clean,
+    lower_text,
+    number_text,
+    percent_text,
+    plural,
+    subject_name,
+    verdict_count,
+)
 from dpaudit.results import AuditResult
 
 Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
@@ -32,7 +41,8 @@ class Row:
 
 def rows(result: AuditResult) -> tuple[Row, ...]:
     """Every item of the evaluation with its status in this result."""
-    return (_loss(result), _unit(result), _subject(result), *NOT_LOOKED_AT[:6], _adversary(result), *NOT_LOOKED_AT[6:])
+    before = (_loss(result), _unit(result), _subject(result), *NOT_LOOKED_AT[:3], _floating_point(result))
+    return (*before, *NOT_LOOKED_AT[3:5], _adversary(result), *NOT_LOOKED_AT[5:])
 
 
 def _loss(result: AuditResult) -> Row:
@@ -40,9 +50,10 @@ def _loss(result: AuditResult) -> Row:
     answered = [finding for finding in result.findings if finding.verdict != "error"]
     if not answered:
         return Row(item, sections, "not assessed", f"Claim {clean(result.claim, 120)}: no pair gave an answer.")
+    count = asked_count(result) - verdict_count(result, "error")
     lower, delta = lower_text(result.epsilon_lower), number_text(result.report_delta)
     facts = (
-        f"Claim {clean(result.claim, 120)}, asked of {plural(len(answered), 'pair')} in both directions with "
+        f"Claim {clean(result.claim, 120)}, asked of {plural(count, 'pair')} in both directions with "
         f"{plural(result.samples, 'run')} of the mechanism. Largest lower bound on ε: {lower} nats at δ = {delta}, all "
         f"bounds together at {percent_text(result.confidence)} confidence."
     )
@@ -58,7 +69,7 @@ def _unit(result: AuditResult) -> Row:
         return Row(item, sections, "not assessed", "No pair was run.")
     shown = [f"{clean(f.x, 90)} against {clean(f.x_prime, 90)}" for f in result.findings[:EXAMPLES]]
     facts = (
-        f"Tested on {plural(len(result.findings), 'pair')} and no others, for example: {'; '.join(shown)}. Whether "
+        f"Tested on {plural(asked_count(result), 'pair')} and no others, for example: {'; '.join(shown)}. Whether "
         "they are the unit that people were promised, users with several rows included, is for the reader to judge."
     )
     if result.not_asked:
@@ -74,6 +85,21 @@ def _subject(result: AuditResult) -> Row:
         facts += f", fingerprint {clean(result.subject['fingerprint'], 80)}"
     text = f"{facts}. That production runs the same code with the same settings is declared, not observed."
     return Row("What was audited", "3", "declared", text)
+
+
+def _floating_point(result: AuditResult) -> Row:
+    item, sections, finding = "Floating point", "4.3", result.floating_point
+    if finding is None:
+        return Row(item, sections, "not assessed", "No search for low bits, gaps in the support or extreme magnitudes.")
+    if not finding.pairs:
+        return Row(item, sections, "not assessed", clean(finding.message, 300))
+    leaking = sum(pair.verdict == "leaks" for pair in finding.pairs)
+    found = f"{plural(leaking, 'pair')} with a leak" if leaking else "nothing found"
+    facts = (
+        f"Low bits and gaps in the support, on {plural(len(finding.pairs), 'pair')}: {found}, at an error rate of "
+        f"{percent_text(finding.error_rate)} of its own. Extreme magnitudes and overflow were not searched for."
+    )
+    return Row(item, sections, "tested in part", facts)
 
 
 def _adversary(result: AuditResult) -> Row:
@@ -103,7 +129,6 @@ NOT_LOOKED_AT = (
         "not assessed",
         "Seen only as far as the pairs above change them.",
     ),
-    Row("Floating point", "4.3", "not assessed", "No search for low bits, gaps in the support or extreme magnitudes."),
     Row("Timing, errors and backend", "4.3", "not assessed", "Running times were not compared between inputs."),
     Row("Utility and statistical bias", "3.2, 3.3.3", "not assessed", "Errors of the outputs were not measured."),
     Row(

@@ -17,9 +17,10 @@ from rich.text import Text
 
 from dpaudit.errors import UsageError
 from dpaudit.evidence.label_game import Progress
-from dpaudit.reports import wording
+from dpaudit.reports import doubles, wording
 from dpaudit.reports.wording import clean, number_text
-from dpaudit.results import AuditResult, Finding, Verdict
+from dpaudit.results import VERDICTS, AuditResult, Finding, Verdict
+from dpaudit.universe_table import UniverseTable
 
 STYLES: dict[Verdict, str] = {
     "violated": "bold red",
@@ -44,7 +45,7 @@ def summary_table(results: Sequence[AuditResult]) -> Table:
         table.add_row(
             Text.assemble(wording.subject_name(result, 48), "\n", (clean(result.claim, 48), "dim")),
             _verdict(result.verdict),
-            f"{len(result.violated):,}/{len(result.findings):,}",
+            f"{wording.verdict_count(result, 'violated'):,}/{wording.asked_count(result):,}",
             wording.compared(result.ratio_lower, 1.0)[0] if worst is not None else wording.MISSING,
             Text(clean(worst.id, 40) if worst is not None else wording.MISSING),
             short_count(result.samples),
@@ -82,8 +83,17 @@ def finding_table(result: AuditResult, limit: int = 10) -> Group:
         ratio, evidence = wording.ratio_text(finding), wording.evidence_text(finding)
         draws = short_count(finding.samples)
         table.add_row(Text(clean(finding.id, 60)), budget, lower, ratio, evidence, draws, _verdict(finding.verdict))
-    rest = len(result.findings) - limit
+    rest = wording.asked_count(result) - min(limit, len(result.findings))
     return Group(table, Text(f" and {wording.plural(rest, 'more pair')}", "dim")) if rest > 0 else Group(table)
+
+
+def universe_text(table: UniverseTable) -> Text:
+    """The verdicts of all pairs of a universe, counted, on one line."""
+    parts = [
+        f"{table.count(verdict):,} {wording.VERDICT_WORDS[verdict]}" for verdict in VERDICTS if table.count(verdict)
+    ]
+    parts += [f"{table.count(None):,} not asked"] if table.count(None) else []
+    return Text(f"All {wording.plural(len(table), 'pair')} of {len(table.ids):,} inputs: {', '.join(parts)}.")
 
 
 def violation_text(result: AuditResult, path: str = "audit.json", replay: str | None = None) -> Text:
@@ -123,6 +133,37 @@ def violation_text(result: AuditResult, path: str = "audit.json", replay: str | 
         text.append("\n  also     ", "dim")
         text.append(_hanging(others + (f" and {more:,} more" if more > 0 else "")))
     return text
+
+
+def floating_point_text(result: AuditResult) -> Text | None:
+    """The floating-point finding, in a section apart from the verdict; None if the check was turned off."""
+    finding = result.floating_point
+    if finding is None:
+        return None
+    if finding.verdict == "not_applicable":
+        return Text(f"{doubles.headline(result)}. {clean(finding.message, 400)}", "dim", overflow="fold")
+    text = Text(overflow="fold")
+    text.append(f"{doubles.headline(result)}.", "yellow" if finding.verdict == "leaks" else "blue")
+    text.append(" Apart from the verdict.", "dim")
+    if finding.verdict == "leaks":
+        for name, value in _floating_point_lines(result):
+            text.append(f"\n  {name:<7}  ", "dim")
+            text.append(_hanging(value))
+    return text
+
+
+def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
+    assert result.floating_point is not None
+    worst = result.floating_point.pairs[0]
+    lower, budget = wording.compared(worst.epsilon_lower, worst.budget.epsilon)
+    confidence = wording.percent_text(1.0 - result.floating_point.error_rate)
+    delta = f" (δ = {number_text(worst.budget.delta)})" if worst.budget.delta else ""
+    return [
+        ("pair", clean(worst.id, 120)),
+        ("bits", doubles.witness_sentence(worst)),
+        ("bound", f"ε ≥ {lower} nats with {confidence} confidence; promised: ε ≤ {budget}{delta}."),
+        ("to do", doubles.ADVICE),
+    ]
 
 
 def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, str]]:

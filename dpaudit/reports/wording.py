@@ -154,10 +154,22 @@ def _quoted(text: str) -> str:
     return "$'" + "".join(char if char.isprintable() else _escaped(char) for char in escaped) + "'"
 
 
+def asked_count(result: AuditResult) -> int:
+    """How many pairs were asked: those of the universe, where there is one."""
+    return len(result.findings) if result.universe is None else result.universe.asked
+
+
+def verdict_count(result: AuditResult, verdict: Verdict) -> int:
+    """How many of them have this verdict."""
+    if result.universe is not None:
+        return result.universe.count(verdict)
+    return sum(finding.verdict == verdict for finding in result.findings)
+
+
 def headline(result: AuditResult) -> str:
     """The verdict in one line."""
-    asked = len(result.findings)
-    having = sum(finding.verdict == result.verdict for finding in result.findings)
+    asked = asked_count(result)
+    having = verdict_count(result, result.verdict)
     pairs = f"{having:,} of {plural(asked, 'pair')}"
     if not asked:
         return "Inconclusive: the claim asks nothing of these pairs"
@@ -183,7 +195,15 @@ def least_powerful(result: AuditResult) -> Finding | None:
 
 
 def power_sentence(result: AuditResult) -> str:
-    """What the audit would have found, for the pair that was tested least well."""
+    """What the audit would have found, for the pair that was tested least well; of a universe, for how many pairs."""
+    if result.universe is not None:
+        unclear = plural(result.universe.count("inconclusive"), "pair")
+        return (
+            f"Of the others, {plural(result.universe.count('not_refuted'), 'pair')} would have been noticed at a loss "
+            f"not far above the budget. {unclear} could not be judged: at very small and very large budgets only a "
+            "loss far above the budget, or none at all, shows in so few draws. The table says for each pair which loss "
+            "would have been found."
+        )
     weakest = least_powerful(result)
     if weakest is None or weakest.power is None:
         return "What this audit could have found was not computed."
@@ -271,10 +291,10 @@ def plain_summary(result: AuditResult) -> str:
         worst = result.violated[0]
         lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
         return (
-            f"{opening} For {plural(len(result.violated), 'pair')} of inputs a rule was found that tells them apart "
-            f"better than that. The worst is {clean(worst.id, 80)}: its {symbol(worst.parameter)} is at least "
-            f"{lower}{unit(worst.parameter)}, and {budget} was promised. If the promise held for every pair, an audit "
-            f"like this one would report a violation with probability at most {rate}."
+            f"{opening} For {plural(verdict_count(result, 'violated'), 'pair')} of inputs a rule was found that tells "
+            f"them apart better than that. The worst is {clean(worst.id, 80)}: its {symbol(worst.parameter)} is at "
+            f"least {lower}{unit(worst.parameter)}, and {budget} was promised. If the promise held for every pair, an "
+            f"audit like this one would report a violation with probability at most {rate}."
         )
     if result.verdict == "error":
         return (
@@ -289,7 +309,7 @@ def plain_summary(result: AuditResult) -> str:
             "much: only a leak far above the promise would have been noticed. More draws would settle it."
         )
     return (
-        f"{opening} The audit tried to do better for {plural(len(result.findings), 'pair')} of inputs and did not "
+        f"{opening} The audit tried to do better for {plural(asked_count(result), 'pair')} of inputs and did not "
         "succeed. This is not a proof that the promise is kept: it says how large a leak would have had to be to show."
     )
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 DRAWS, COINS, REPLAY_DRAWS, REPLAY_COINS = 0, 1, 2, 3
+FLOAT_DRAWS, FLOAT_COINS = 8, 9  # of the floating-point check; an audit that starts again adds 4 to its purposes
+UNIVERSE_DRAWS, UNIVERSE_COINS = 16, 17
 
 
 def stream(root: int, *key: int) -> np.random.Generator:

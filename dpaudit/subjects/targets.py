@@ -21,12 +21,13 @@ import re
 import sys
 import sysconfig
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_pairs
 from dpaudit.subjects.callables import Subject, as_subject
 
@@ -71,7 +72,7 @@ def resolve_target(text: str) -> Subject:
         raise UsageError(f"{error} (at {text!r})") from error
 
 
-def resolve_pairs(text: str) -> list[Pair]:
+def resolve_pairs(text: str) -> Sequence[Pair]:
     """The pairs that a text names: those that a function of Python code returns, or what `parse_pairs` reads.
 
     Parameters
@@ -94,13 +95,14 @@ def resolve_pairs(text: str) -> list[Pair]:
     value = _load("pairs", text)
     try:
         # The list is made here, so that what a generator raises is caught as well.
-        entries = list(value()) if callable(value) else list(value)
+        given = value() if callable(value) else value
+        entries = given if isinstance(given, AllPairs) else list(given)
     except (Exception, SystemExit) as error:
         raise UsageError(
             f"pairs must be a function without arguments that returns pairs, got {what_raised(error)} ({text!r})."
         ) from error
     try:
-        return as_pairs(entries)
+        return entries if isinstance(entries, AllPairs) else as_pairs(entries)
     except UsageError as error:
         raise UsageError(f"{error} (at {text!r})") from error
 

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import SubjectError
+from dpaudit.evidence.histograms import tokens_of
 from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Reading, canonical, from_objects, join, read_outputs
-from dpaudit.evidence.scores import tokens_of
 from dpaudit.subjects.callables import Failed
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=150)

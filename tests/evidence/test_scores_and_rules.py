@@ -8,22 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.evidence.outcomes import Outcomes, Reading, read_outputs
-from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, RuleSet, best_rule, fit_rules, rule_from_dict
-from dpaudit.evidence.scores import (
+from dpaudit.evidence.histograms import (
     Coordinate,
     Histogram,
-    Linear,
-    LogRatio,
     Table,
     bin_of,
     fit_histogram,
-    fit_linear,
     fit_table,
     histogram_edges,
-    score_from_dict,
     shrunk_log_ratio,
 )
+from dpaudit.evidence.outcomes import Outcomes, Reading, read_outputs
+from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, RuleSet, best_rule, fit_rules, rule_from_dict
+from dpaudit.evidence.scores import LogRatio, score_from_dict
+from dpaudit.evidence.vectors import Linear, fit_linear
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)
 anything = st.one_of(st.floats(-3.0, 3.0), st.sampled_from([0.0, 1.0, math.inf, -math.inf, math.nan]))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit.privacy.claims import Budget
-from dpaudit.results import AuditResult, Finding, Look, Power, WitnessRecord
+from dpaudit.results import AuditResult, Finding, FloatingPointFinding, FloatingPointPair, Look, Power, WitnessRecord
 
 # fmt: off
 CITIES = [
@@ -181,6 +181,7 @@ def make_hostile():
         environment={"dpaudit": HOSTILE},
         options={HOSTILE: [HOSTILE]},
         not_asked=(HOSTILE,),
+        floating_point=make_doubles(name=HOSTILE).floating_point,
     )
 
 
@@ -192,6 +193,20 @@ def make_renyi():
     finding = make_finding("0", "1", 1.3, 0.5, parameter="rho", epsilon_lower=6.1, witness=witness)
     finding = dataclasses.replace(finding, budget=Budget(5.7565, 1e-6))
     return make_result([finding], claim="rho=0.5", report_delta=1e-6)
+
+
+def make_doubles(leaks=True, name="a"):
+    """A result whose low bits leak for one of two pairs, or were found to say nothing."""
+    quiet = FloatingPointPair(
+        name, name, "c", Budget(1.0, 0.0), "nothing_found", 0.4, 0.8, 5e-4, 100, 60, 13_584, 0.0026, f"Outputs {name}"
+    )
+    words = "Outputs that are no multiple of 2^-53: 185 of 6,839 on x = a, 0 of 6,905 on x′ = b."
+    loud = dataclasses.replace(
+        quiet, id="a|b", x_prime_id="b", verdict="leaks", epsilon_lower=3.2695, p_value=1.7e-52, description=words
+    )
+    verdict, pairs = ("leaks", (loud, quiet)) if leaks else ("nothing_found", (quiet,))
+    result = make_result([make_finding("a", "b", 0.9), make_finding("a", "c", 0.5)], claim="eps=1")
+    return dataclasses.replace(result, floating_point=FloatingPointFinding(verdict, "", 1e-3, 60_000, pairs, 0))
 
 
 MAKERS = {
@@ -206,6 +221,8 @@ MAKERS = {
     "empty": lambda: make_result([], not_asked=("a|b",), claim="eps=inf"),
     "large": lambda: make_cities(46),
     "renyi": make_renyi,
+    "doubles": make_doubles,
+    "doubles nothing": lambda: make_doubles(leaks=False),
 }
 
 

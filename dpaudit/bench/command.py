@@ -1,0 +1,98 @@
+"""What `dpaudit bench` does: read its options, run, and say what was found."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from dpaudit.bench.benching import FILE, run_bench
+from dpaudit.bench.design import PARTS, make_design
+from dpaudit.bench.extras import Extra, load_extras
+from dpaudit.bench.figure import write_figure
+from dpaudit.bench.problem import load_problems
+from dpaudit.bench.summary import overall_lines, tables
+from dpaudit.errors import UsageError
+
+
+def bench(
+    names: Sequence[str],
+    *,
+    quick: bool,
+    seeds: int | None,
+    seed: int,
+    only: str | None,
+    memory: bool,
+    jobs: int,
+    out: str,
+    resume: bool,
+    tell: Callable[[str], None],
+) -> tuple[Group, list[Path], bool]:
+    """Run the bench of the named problems (all without names).
+
+    Returns
+    -------
+    tuple
+        What to print, the files that were written, and whether anything broke.
+
+    Raises
+    ------
+    UsageError
+        If an option, a name of a problem or the place for the files makes no sense.
+    """
+    design = make_design(quick, seeds, seed)
+    if jobs != -1 and jobs < 1:
+        raise UsageError(f"jobs must be a positive integer, or -1 for all processors, got {jobs}.")
+    known = load_extras()
+    parts, extras = chosen_parts(only, known, memory, has_names=bool(names))
+    problems = load_problems(names)
+    folder = Path(out)
+    if (folder / FILE).exists() and not resume:
+        tell(f"Note: {folder / FILE} is written anew; --resume goes on from it.")
+    content = run_bench(problems, design, folder, parts=parts, extras=extras, jobs=jobs, resume=resume, tell=tell)
+    written = [folder / FILE, *write_figure(content, folder)]
+    return Group(tables(content), *overall_lines(content)), written, bool(content["summary"]["errors"])
+
+
+def chosen_parts(
+    only: str | None, known: dict[str, Extra], memory: bool, *, has_names: bool
+) -> tuple[list[str], list[Extra]]:
+    """The parts and the named measurements that the options ask for.
+
+    All parts and the measurements that run by default, unless `only` says which; where problems are named, no named
+    measurements (they are not about a problem).
+    """
+    if only is None:
+        extras = [extra for extra in known.values() if extra.by_default and not has_names]
+        asked = list(PARTS)
+    else:
+        names = [name.strip() for name in only.split(",") if name.strip()]
+        for name in names:
+            if name not in PARTS and name not in known:
+                close = difflib.get_close_matches(name, [*PARTS, *known], 1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise UsageError(f"only must name parts among {', '.join([*PARTS, *known])}, got {name!r}.{hint}")
+        if not names:
+            raise UsageError(f"only must name parts among {', '.join([*PARTS, *known])}, got {only!r}.")
+        asked = [name for name in names if name in PARTS]
+        extras = [known[name] for name in dict.fromkeys(names) if name in known]
+    if memory and known["memory"] not in extras:
+        extras.append(known["memory"])
+    return asked, extras
+
+
+def problem_table(names: Sequence[str]) -> Table:
+    """The problems as a table: what each is, and what it stands for."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("problem", "kind", "claim", "size", "", "source"):
+        table.add_column(name, overflow="fold")
+    for problem in load_problems(names):
+        state = "tight" if problem.tight else "sound" if problem.sound else "faulty"
+        row = (problem.id, problem.kind, str(problem.claim), str(problem.dimensions), state, problem.source)
+        table.add_row(*(Text(cell) for cell in row))
+    return table

@@ -1,0 +1,223 @@
+"""The overall figures of a bench run, and its tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from dpaudit.bench.design import TARGETS
+from dpaudit.bench.measuring import alarm_p_value
+from dpaudit.reports.terminal import short_count
+from dpaudit.reports.wording import MISSING
+
+Record = Mapping[str, Any]
+
+
+def summary(content: Record) -> dict[str, Any]:
+    """The overall figures of what was measured so far; a figure without data is left out.
+
+    Ratios of draws and shortfalls are over the problems that have an optimum, ratios only where it needs at least
+    `counted_from` draws a side. False alarms are of the tight problems, with the exact p-value of the hypothesis that
+    their rate is at most 5%.
+    """
+    result: dict[str, Any] = {}
+    least = content["design"]["counted_from"]
+    draws = _parts(content, "draws")
+    counted = {i: r["ratio"] for i, r in draws.items() if r["ratio"] is not None and r["optimum"] >= least}
+    if counted:
+        result["draws ratio"] = _worst_and_median(counted)
+    bounds = {i: r["shortfall"] for i, r in _parts(content, "bounds").items() if r["shortfall"] is not None}
+    if bounds:
+        result["shortfall"] = _worst_and_median(bounds)
+        result["bound ratio"] = statistics.median(r["ratio"] for r in _parts(content, "bounds").values() if r["ratio"])
+    for name, is_tight in (("false alarms", True), ("false alarms, not tight", False)):
+        records = [r for r in _parts(content, "alarms").values() if r["tight"] == is_tight]
+        if records:
+            audits, violated = sum(r["audits"] for r in records), sum(r["violated"] for r in records)
+            result[name] = {
+                "problems": len(records),
+                "audits": audits,
+                "violated": violated,
+                "rate": violated / audits,
+                "p_value": alarm_p_value(violated, audits),
+                "above_truth": sum(r["above_truth"] for r in records),
+            }
+    rows = _parts(content, "classics")
+    if rows:
+        result["classics"] = {"rows": len(rows), "reached": sum(r["reached"] for r in rows.values())}
+    for name, record in content["extras"].items():
+        if "ratio" in record:
+            result[name] = record["ratio"]
+    broken = [f"{i}, {part}" for i, e in content["problems"].items() for part, r in e["parts"].items() if "error" in r]
+    result["errors"] = broken + [name for name, record in content["extras"].items() if "error" in record]
+    shares = [r for part in ("draws", "bounds") for r in _parts(content, part).values() if r["inside"] is not None]
+    if shares:
+        spent = sum(r["audit_seconds"] for r in shares)
+        result["seconds"] = spent
+        result["inside"] = sum(r["inside"] * r["audit_seconds"] for r in shares) / spent if spent else None
+    return result
+
+
+def overall_lines(content: Record) -> list[Text]:
+    """The overall figures in words, each against its target."""
+    figures = content["summary"]
+    lines: list[Text] = []
+    least = content["design"]["counted_from"]
+    if ratio := figures.get("draws ratio"):
+        what = f"Draws to detection over the optimum's ({ratio['problems']} problems of at least {least} draws a side)"
+        lines += _against(what, ratio, "draws ratio")
+    if shortfall := figures.get("shortfall"):
+        what = f"Bound below the optimum's, in its standard errors ({shortfall['problems']} problems)"
+        lines += _against(what, shortfall, "shortfall")
+    if alarms := figures.get("false alarms"):
+        words = (
+            f"False alarms: {alarms['violated']:,} of {alarms['audits']:,} audits of {alarms['problems']} problems "
+            f"exactly on their claim ({100.0 * alarms['rate']:.2f}%; exact test of at most 5%: p = "
+            f"{_short(alarms['p_value'])}); bounds above the truth: {alarms['above_truth']:,}"
+        )
+        lines.append(_line(words, alarms["p_value"] >= TARGETS["false alarms"]))
+    if alarms := figures.get("false alarms, not tight"):
+        words = f"False alarms on other sound problems: {alarms['violated']:,} of {alarms['audits']:,} audits"
+        lines.append(Text(words))
+    if rows := figures.get("classics"):
+        words = f"Classic subjects: {rows['reached']} of {rows['rows']} bounds at least as high as DP-Sniper's"
+        lines.append(_line(words, rows["reached"] == rows["rows"]))
+    for name in content["extras"]:
+        if name in figures:
+            limit = TARGETS.get(name)
+            words = f"{name.capitalize()}: {_short(figures[name])}" + (f" (at most {limit:g})" if limit else "")
+            lines.append(_line(words, figures[name] <= limit) if limit else Text(words))
+    if "seconds" in figures:
+        lines.append(Text(f"{figures['seconds']:.1f} s of audits, {100.0 * figures['inside']:.0f}% in the mechanisms"))
+    lines += [Text(f"Broke: {name}: {_error(content, name)}", "bold magenta") for name in figures["errors"]]
+    return lines
+
+
+def tables(content: Record) -> Group:
+    """One row a problem, and one a classic subject, readable at 80 columns."""
+    parts = [_problem_table(content), _classic_table(content), _reasons(content)]
+    return Group(*(part for part in parts if part is not None))
+
+
+def _problem_table(content: Record) -> Table | None:
+    shown = {i: e for i, e in content["problems"].items() if set(e["parts"]) & {"draws", "bounds", "alarms"}}
+    if not shown:
+        return None
+    # "best" is the optimum's; ratios of draws are over it, at the median and the worst seed.
+    table = _table("problem", "best\ndraws", "ratio", "worst", "bound", "best\nbound", "short\n(s.e.)", "false\nalarms",
+                   "time\n(s)", "in\nsubject")  # fmt: skip
+    for name, entry in shown.items():
+        draws, bounds, alarms = (entry["parts"].get(part, {}) for part in ("draws", "bounds", "alarms"))
+        measured = [record for record in (draws, bounds) if record.get("inside") is not None]
+        spent = sum(record["audit_seconds"] for record in measured)
+        inside = sum(record["inside"] * record["audit_seconds"] for record in measured) / spent if spent else None
+        optimum = draws.get("optimum")
+        has_none = "found" in draws and optimum is None
+        table.add_row(
+            Text(name),
+            "none" if has_none else _count(optimum),
+            _short(draws.get("ratio"), 2),
+            _short(draws["worst"] / optimum if optimum else None, 2),
+            _short(bounds.get("median")),
+            _short(bounds.get("optimum")),
+            _short(bounds.get("shortfall"), 2),
+            f"{alarms['violated']}/{alarms['audits']}" if "audits" in alarms else MISSING,
+            f"{sum(record.get('seconds', 0.0) for record in entry['parts'].values()):.0f}",
+            f"{100.0 * inside:.0f}%" if inside is not None else MISSING,
+        )
+    return table
+
+
+def _classic_table(content: Record) -> Table | None:
+    rows = _parts(content, "classics")
+    if not rows:
+        return None
+    table = _table("classic subject", "truth", "bound\n(95%)", "runs", "best bound\nat these runs", "DP-Sniper\n(90%)",
+                   "its\nruns", "StatDP\n(no level)")  # fmt: skip
+    for name, record in rows.items():
+        peers = {peer["tool"]: peer for peer in record["peers"]}
+        sniper, statdp = peers.get("DP-Sniper", {}), peers.get("StatDP", {})
+        table.add_row(
+            Text(name.removeprefix("classic ")),
+            _short(record["truth"], 4),
+            Text(_short(record["lower"], 4), "" if record["reached"] else "yellow"),
+            short_count(record["runs"]),
+            f"{_short(record['optimum'], 4)} ± {_short(record['standard_error'], 2)}",
+            _short(sniper.get("bound"), 4),
+            short_count(int(sniper["runs"])) if sniper else MISSING,
+            _short(statdp.get("bound"), 4),
+        )
+    return table
+
+
+def _reasons(content: Record) -> Group | None:
+    """Why a classic subject's bound is lower than the other tool's, where it is."""
+    lower = {name: record for name, record in _parts(content, "classics").items() if not record["reached"]}
+    lines = [
+        f"{name}: {_short(record['lower'], 4)} is below {_short(record['peers'][0]['bound'], 4)}: {record['reason']}"
+        for name, record in lower.items()
+    ]
+    return Group(*(Text(line) for line in lines)) if lines else None
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(first, overflow="fold", min_width=16)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _parts(content: Record, part: str) -> dict[str, Any]:
+    """The records of one part that did not break, by problem."""
+    records = {name: entry["parts"].get(part) for name, entry in content["problems"].items()}
+    return {name: record for name, record in records.items() if record is not None and "error" not in record}
+
+
+def _worst_and_median(values: Mapping[str, float]) -> dict[str, Any]:
+    name = max(values, key=lambda i: values[i])
+    return {
+        "problems": len(values),
+        "median": statistics.median(values.values()),
+        "worst": values[name],
+        "worst_problem": name,
+    }
+
+
+def _against(what: str, figures: Record, name: str) -> Sequence[Text]:
+    median, worst = TARGETS[f"{name}, median"], TARGETS[f"{name}, worst"]
+    return (
+        _line(f"{what}: median {_short(figures['median'])} (at most {median:g})", figures["median"] <= median),
+        _line(f"  worst {_short(figures['worst'])} (at most {worst:g}): {figures['worst_problem']}",
+              figures["worst"] <= worst),
+    )  # fmt: skip
+
+
+def _line(text: str, is_met: bool) -> Text:
+    return Text.assemble((text, ""), "  ", ("met", "green") if is_met else ("not met", "bold yellow"))
+
+
+def _error(content: Record, name: str) -> str:
+    if name in content["extras"]:
+        return str(content["extras"][name]["error"])
+    problem, _, part = name.rpartition(", ")
+    return str(content["problems"][problem]["parts"][part]["error"])
+
+
+def _short(value: float | None, digits: int = 3) -> str:
+    if value is None or math.isnan(value):
+        return MISSING
+    return "∞" if math.isinf(value) else f"{value:.{digits}g}"
+
+
+def _count(value: float | None) -> str:
+    if value is None:
+        return MISSING
+    return "∞" if math.isinf(value) else f"{value:,.0f}"

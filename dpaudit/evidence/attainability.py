@@ -1,0 +1,102 @@
+"""Which doubles a naive Laplace sampler can return: Mironov's attack, where location and scale can be guessed.
+
+Sampling by inversion takes a uniform double u, a multiple of 2^-53, and returns location ± scale * log(u). There are
+fewer such u than doubles around, so only some doubles can come out, and which ones depends on the location. Whether a
+given double can is decided by trying the u next to the one that would give it on the real line.
+
+What is guessed here (that the location is the input itself, or its entry under the same path, and that the scale is
+1 / epsilon or |x - x_prime| / epsilon) only suggests a rule: where the guess is wrong, the codes say nothing and
+another feature wins. Where it is right it is worth much. Lower bounds measured at 10,000 draws a side of
+`Generator.laplace`, epsilon = 0.1: from 3.3 to 6.9 on (0, 1), from none to 6.8 on (10, 11), from none to 2.8 on
+(1000, 1001).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from dpaudit.evidence.double_features import Codes
+from dpaudit.privacy.claims import FloatArray
+
+Sampler = Literal["numpy", "logarithm"]
+REACH = 3  # multiples of 2^-53 to either side that are tried: beyond the rounding of the exponential
+GRID = 2.0**53
+LANES = 64  # a multiple of the doubles in any vector register
+
+
+@dataclasses.dataclass(frozen=True)
+class Attainable:
+    """Which input could have given a double: 0 neither, 1 x only, 2 x′ only, 3 both.
+
+    `first` and `second` are the locations; `sampler` is "numpy" (the formula of `Generator.laplace`) or "logarithm"
+    (scale * log(u), or of 1 - 2|u - 1/2|, with either sign).
+    """
+
+    first: float
+    second: float
+    scale: float
+    sampler: Sampler
+    is_ordered = False
+
+    def codes(self, values: FloatArray) -> Codes:
+        sides = [self._can_be(values, location) for location in (self.first, self.second)]
+        return sides[0].astype(np.int64) + 2 * sides[1].astype(np.int64)
+
+    def words(self, ranges: Sequence[tuple[int, int]]) -> str:
+        noise = f"{self.scale:.6g} * log(u)"
+        names = (
+            f"that neither {self.first!r} ± {noise} nor {self.second!r} ± {noise} can be",
+            f"that {self.first!r} ± {noise} can be and {self.second!r} ± {noise} cannot",
+            f"that {self.second!r} ± {noise} can be and {self.first!r} ± {noise} cannot",
+            f"that {self.first!r} ± {noise} and {self.second!r} ± {noise} can both be",
+        )
+        kinds = " or ".join(names[first] for first, _ in ranges)
+        return f"{kinds}, u a multiple of 2^-53 (noise sampled by inversion)"
+
+    def _can_be(self, values: FloatArray, location: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        with np.errstate(all="ignore"):  # outputs far away, infinities and NaN cannot be
+            noise = values - location
+            tail = _padded(np.exp, -np.abs(noise) / self.scale)  # 2u below the median, 2 - 2u above it
+            known = np.zeros(values.shape, dtype=bool)
+            if self.sampler == "logarithm":
+                sign = np.where(noise > 0.0, -self.scale, self.scale)
+                nearest = np.rint(tail * GRID)
+                for step in range(-REACH, REACH + 1):
+                    u = np.clip(nearest + step, 1.0, GRID) / GRID
+                    known |= location + sign * _padded(np.log, u) == values
+                return known
+            upper = noise > 0.0
+            nearest = np.rint(np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) * GRID)
+            for step in range(-REACH, REACH + 1):
+                u = (nearest + step) / GRID
+                # (2 - u) - u rounds on the way, which the grid of the upper half depends on.
+                noise_of_u = np.where(upper, -self.scale, self.scale) * _padded(
+                    np.log, np.where(upper, (2.0 - u) - u, u + u)
+                )
+                known |= (location + noise_of_u == values) & (u > 0.0) & (u < 1.0)
+        return known
+
+
+def _padded(function: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:
+    """`function` of each value, its last bits independent of the place in the batch and of the batch's size.
+
+    Validity: vectorised exponentials and logarithms may give other bits at the end of an array, where vectors are not
+    full. So all values go through full vectors.
+    """
+    padded = np.ones(len(values) + LANES - len(values) % LANES)
+    padded[: len(values)] = values
+    return function(padded)[: len(values)]
+
+
+def attainable(x: float, x_prime: float, epsilon: float) -> list[Attainable]:
+    """The features to try for outputs that may be x or x_prime plus Laplace noise; empty where that makes no sense."""
+    if not (math.isfinite(x) and math.isfinite(x_prime) and 0.0 < epsilon < math.inf) or x == x_prime:
+        return []
+    scales = dict.fromkeys(scale for scale in (1.0 / epsilon, abs(x - x_prime) / epsilon) if 0.0 < scale < math.inf)
+    samplers: tuple[Sampler, ...] = ("numpy", "logarithm")
+    return [Attainable(x, x_prime, scale, sampler) for scale in scales for sampler in samplers]

@@ -1,0 +1,336 @@
+"""Scores of vectors: weighted sums, quadratic forms of a few coordinates, and summaries of all of them.
+
+Conventions: see `dpaudit.evidence.scores`. Every sum over the columns of a row is taken by `sum(axis=1)` of an array in
+row order, never by a matrix product: that rounds a row differently in different batches, and a rule may cut in between.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.privacy.claims import FloatArray
+
+TAIL = 0.02  # share of the draws that is clipped at either end of a column
+SPREAD_DRAWS = 1_024  # draws that the centre, the spread and the tails of a column are taken from
+LARGEST_WORK = 1e9  # multiplications that a matrix of covariances may cost
+LARGEST_SCALED = 1e100  # numbers from here on count as infinite where a column is scaled: their squares overflow
+LARGEST_DEVIATION = 1e6  # standard deviations, in place of infinity
+MOST_PAIRED = 6  # coordinates of a quadratic form
+QUADRATIC_ROWS = ("low", "high", "centre", "spread", "vector")
+SUMMARIES = (
+    "sum",
+    "sum of sizes",
+    "sum of squares",
+    "largest",
+    "smallest",
+    "position of the largest",
+    "gap between the largest two",
+    "number that are not 0",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear:
+    """A weighted sum of the columns, each clipped to [low, high] (outliers of heavy-tailed noise say little).
+
+    A NaN counts as `fill` of its column.
+    """
+
+    weights: FloatArray
+    low: FloatArray
+    high: FloatArray
+    fill: FloatArray
+
+    def __call__(self, outcomes: Outcomes) -> FloatArray:
+        terms = np.clip(outcomes.numbers, self.low, self.high) * self.weights
+        total = np.asarray(terms.sum(axis=1))
+        rows = np.flatnonzero(np.isnan(total))
+        if len(rows):
+            total[rows] = np.where(np.isnan(terms[rows]), self.fill * self.weights, terms[rows]).sum(axis=1)
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "linear", **{name: _hexes(getattr(self, name)) for name in ("weights", "low", "high", "fill")}}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Linear:
+        return cls(*(floats(record[name]) for name in ("weights", "low", "high", "fill")))
+
+    def describe(self) -> str:
+        return f"a weighted sum of the {len(self.weights)} coordinates of the output"
+
+
+@dataclasses.dataclass(frozen=True)
+class Quadratic:
+    """The log density ratio of two normal laws of a few standardised and clipped coordinates.
+
+    With z = (clip(y, low, high) - centre) / spread over `columns` (shape (m,), NaN counts as 0), the score is
+    sum_ij matrix[i, j] z_i z_j + sum_i vector[i] z_i: it sees correlations, spreads and means.
+    """
+
+    columns: tuple[int, ...]
+    low: FloatArray
+    high: FloatArray
+    centre: FloatArray
+    spread: FloatArray
+    matrix: FloatArray
+    vector: FloatArray
+    width: int
+
+    def __call__(self, outcomes: Outcomes) -> FloatArray:
+        z = (np.clip(outcomes.numbers[:, list(self.columns)], self.low, self.high) - self.centre) / self.spread
+        z = np.where(np.isnan(z), 0.0, z).T
+        total = np.zeros(len(outcomes))
+        for i in range(len(z)):
+            inner = np.full(len(outcomes), self.vector[i])
+            for j in range(len(z)):
+                inner += self.matrix[i, j] * z[j]
+            total += inner * z[i]
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "quadratic",
+            "columns": list(self.columns),
+            **{name: _hexes(getattr(self, name)) for name in QUADRATIC_ROWS},
+            "matrix": [_hexes(row) for row in self.matrix],
+            "width": self.width,
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Quadratic:
+        low, high, centre, spread, vector = (floats(record[name]) for name in QUADRATIC_ROWS)
+        matrix = np.array([floats(row) for row in record["matrix"]])
+        if matrix.shape != (len(vector), len(vector)):
+            raise ValueError(f"matrix must have a row and a column a coordinate, got {matrix.shape}.")
+        return cls(tuple(record["columns"]), low, high, centre, spread, matrix, vector, int(record["width"]))
+
+    def describe(self) -> str:
+        return f"a quadratic form of coordinates {', '.join(map(str, self.columns))} of the output"
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """A view: some of `SUMMARIES` of each row, as columns.
+
+    The sums, the largest and the smallest are those of the standardised coordinates (NaN counts as 0); position, gap
+    and number are those of the coordinates as they are (NaN is never the largest).
+    """
+
+    names: tuple[str, ...]
+    centre: FloatArray
+    spread: FloatArray
+
+    def __call__(self, outcomes: Outcomes) -> Outcomes:
+        raw = outcomes.numbers
+        z = np.empty((0, 0))
+        if set(self.names) & set(SUMMARIES[:5]):
+            with np.errstate(over="ignore"):  # clipped next
+                z = np.clip((raw - self.centre) / self.spread, -LARGEST_DEVIATION, LARGEST_DEVIATION)
+            if np.isnan(z).any():
+                z = np.where(np.isnan(z), 0.0, z)
+        columns = [self._column(name, raw, z) for name in self.names]
+        return Outcomes(np.stack(columns, axis=1) if len(outcomes) else np.empty((0, len(columns))))
+
+    def _column(self, name: str, raw: FloatArray, z: FloatArray) -> FloatArray:
+        if name == "sum":
+            return np.asarray(z.sum(axis=1))
+        if name == "sum of sizes":
+            return np.asarray(np.abs(z).sum(axis=1))
+        if name == "sum of squares":
+            return np.asarray((z * z).sum(axis=1))
+        if name == "largest":
+            return np.asarray(z.max(axis=1))
+        if name == "smallest":
+            return np.asarray(z.min(axis=1))
+        if name == "number that are not 0":
+            return np.asarray(np.count_nonzero(raw, axis=1), dtype=float)
+        known = np.where(np.isnan(raw), -math.inf, raw)
+        if name == "position of the largest":
+            return np.asarray(known.argmax(axis=1), dtype=float)
+        two = np.partition(known, -2, axis=1)[:, -2:]
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: no gap to speak of
+            return np.asarray(two[:, 1] - two[:, 0])
+
+    def only(self, name: str) -> Summary:
+        """The view of one of its columns."""
+        return Summary((name,), self.centre, self.spread)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "summary",
+            "names": list(self.names),
+            "centre": _hexes(self.centre),
+            "spread": _hexes(self.spread),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Summary:
+        if not set(record["names"]) <= set(SUMMARIES):
+            raise ValueError(f"summary must be one of {', '.join(SUMMARIES)}, got {record['names']!r}.")
+        return cls(tuple(record["names"]), floats(record["centre"]), floats(record["spread"]))
+
+    def name_of(self, column: int) -> str:
+        return f"the {self.names[column]} of the {len(self.centre)} coordinates of the output"
+
+
+@dataclasses.dataclass(frozen=True)
+class Scales:
+    """Of every column of two samples: the clips, the centre and the spread of what is clipped; (columns,) each.
+
+    `spread` is 0 where nothing varies. From every so many draws, about `SPREAD_DRAWS` in all: scales only standardise.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    centre: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def of(cls, first: FloatArray, second: FloatArray) -> Scales:
+        step = max(1, (len(first) + len(second)) // SPREAD_DRAWS)
+        both = np.concatenate([first[::step], second[::step]])
+        finite = np.where(np.abs(both) < LARGEST_SCALED, both, np.nan)
+        if np.isnan(finite).any():
+            bare = np.isnan(finite).all(axis=0)
+            finite[:, bare] = 0.0
+            low, high = np.nanquantile(finite, [TAIL, 1.0 - TAIL], axis=0)
+        else:
+            low, high = np.quantile(finite, [TAIL, 1.0 - TAIL], axis=0)
+        clipped = np.clip(finite, low, high)
+        return cls(low, high, np.nanmean(clipped, axis=0), np.nanstd(clipped, axis=0))
+
+    def standardised(self, numbers: FloatArray) -> FloatArray:
+        """Clipped, centred, over the spread; 0 for NaN and where nothing varies."""
+        z = (np.clip(numbers, self.low, self.high) - self.centre) / self.divisor
+        return np.asarray(np.where(np.isnan(z) | (self.spread == 0.0), 0.0, z))
+
+    @property
+    def divisor(self) -> FloatArray:
+        """The spread, 1 where it is 0."""
+        return np.asarray(np.where(self.spread > 0.0, self.spread, 1.0))
+
+
+def fit_linear(first: Outcomes, second: Outcomes, diagonal: bool = False) -> Linear | None:
+    """Fisher's linear discriminant on clipped columns, with a ridge; None if nothing varies.
+
+    `diagonal` takes the columns as uncorrelated: the better form where the draws are too few to tell correlations, and
+    the only one where a matrix of them would cost more than `LARGEST_WORK`.
+    """
+    scales = Scales.of(first.numbers, second.numbers)
+    if not np.any(scales.spread > 0.0):
+        return None
+    a, b = scales.standardised(first.numbers), scales.standardised(second.numbers)
+    draws, columns = len(a) + len(b), a.shape[1]
+    difference = a.mean(axis=0) - b.mean(axis=0)
+    if diagonal or not is_affordable(draws, columns):
+        weights = difference / (0.5 * (a.var(axis=0) + b.var(axis=0)) + 1e-3)
+    else:
+        within = (np.cov(a.T) + np.cov(b.T)).reshape(columns, columns) / 2.0
+        ridge = 1e-3 + columns / draws  # shrinks the correlations that so few draws cannot tell from none
+        weights = linalg.solve(within + ridge * np.eye(columns), difference, assume_a="pos")
+    weights = np.where(scales.spread > 0.0, weights / scales.divisor, 0.0)
+    return Linear(weights, scales.low, scales.high, scales.centre)
+
+
+def is_affordable(draws: int, columns: int) -> bool:
+    """Whether the covariances of so many columns are worth their cost, and there are draws to tell them."""
+    return draws * columns**2 <= LARGEST_WORK and (columns <= 64 or draws >= columns)
+
+
+def fit_quadratic(first: Outcomes, second: Outcomes) -> Quadratic | None:
+    """A `Quadratic` of the pairs of coordinates whose correlation differs most; None if none differs clearly.
+
+    Clearly: by more than the largest of so many differences would by chance.
+    """
+    scales = Scales.of(first.numbers, second.numbers)
+    varying = np.flatnonzero(scales.spread > 0.0)
+    draws = len(first) + len(second)
+    if len(varying) < 2 or not draws * len(varying) ** 2 <= 4.0 * LARGEST_WORK:
+        return None
+    a, b = (scales.standardised(part.numbers)[:, varying] for part in (first, second))
+    columns = _paired(a, b)
+    if not columns:
+        return None
+    laws = []
+    for side in (a[:, columns], b[:, columns]):
+        covariance = np.cov(side.T) + (0.02 + 2.0 / len(side)) * np.eye(len(columns))
+        inverse = linalg.inv(covariance)
+        laws.append((inverse, inverse @ side.mean(axis=0)))
+    chosen = varying[columns]
+    low, high, centre, spread = scales.low[chosen], scales.high[chosen], scales.centre[chosen], scales.spread[chosen]
+    matrix, vector = -0.5 * (laws[0][0] - laws[1][0]), laws[0][1] - laws[1][1]
+    return Quadratic(tuple(chosen.tolist()), low, high, centre, spread, matrix, vector, first.numbers.shape[1])
+
+
+def _paired(a: FloatArray, b: FloatArray) -> list[int]:
+    """The columns of the pairs whose correlations differ clearly between two standardised samples, the clearest first.
+
+    Products of the coordinates are compared by their means and standard errors.
+    """
+    count = a.shape[1]
+    # Squares of products need no array of their own: (z_i z_j)^2 = z_i^2 z_j^2.
+    means = [side.T @ side / len(side) for side in (a, b)]
+    squares = [(side**2).T @ (side**2) / len(side) for side in (a, b)]
+    errors = sum(
+        np.maximum(square - mean**2, 0.05) / len(side)
+        for mean, square, side in zip(means, squares, (a, b), strict=True)
+    )
+    deviations = np.triu(np.abs(means[0] - means[1]) / np.sqrt(errors), k=1)
+    best = np.argsort(-deviations, axis=None, kind="stable")[:MOST_PAIRED]
+    limit = math.sqrt(2.0 * math.log(max(count * (count - 1) / 2, 1.0))) + 1.5
+    chosen: list[int] = []
+    for flat in best.tolist():
+        pair = divmod(flat, count)
+        new = [k for k in pair if k not in chosen]
+        if deviations[pair] < limit or len(chosen) + len(new) > MOST_PAIRED:
+            break
+        chosen += new
+    return chosen
+
+
+def screened(first: FloatArray, second: FloatArray, most: int) -> NDArray[np.int_]:
+    """The columns, at most `most`, whose means, sizes or most frequent value differ most; increasing.
+
+    A look that costs a few passes over the numbers, for vectors too long to make a histogram of every coordinate.
+    """
+    columns = first.shape[1]
+    if columns <= most:
+        return np.arange(columns)
+    scales = Scales.of(first, second)
+    a, b = scales.standardised(first), scales.standardised(second)
+    deviations = np.maximum(_deviations(a, b), _deviations(np.abs(a), np.abs(b)))
+    both = np.concatenate([first[: len(second)], second[: len(first)]])
+    repeats = both[1:] == both[:-1]  # neighbours are as good as any two draws
+    with_atom = np.flatnonzero(repeats.any(axis=0))
+    if len(with_atom):
+        value = both[repeats[:, with_atom].argmax(axis=0), with_atom]
+        a, b = ((part[:, with_atom] == value).astype(float) for part in (first, second))
+        deviations[with_atom] = np.maximum(deviations[with_atom], _deviations(a, b))
+    absent_a, absent_b = np.isnan(first), np.isnan(second)
+    if absent_a.any() or absent_b.any():
+        deviations = np.maximum(deviations, _deviations(absent_a.astype(float), absent_b.astype(float)))
+    return np.sort(np.argsort(-deviations, kind="stable")[:most])
+
+
+def _deviations(a: FloatArray, b: FloatArray) -> FloatArray:
+    """How many standard errors the columns' means differ by."""
+    error = np.sqrt((a.var(axis=0) + 0.01) / len(a) + (b.var(axis=0) + 0.01) / len(b))
+    return np.asarray(np.abs(a.mean(axis=0) - b.mean(axis=0)) / error)
+
+
+def _hexes(values: FloatArray) -> list[str]:
+    return [float(value).hex() for value in values]
+
+
+def floats(values: list[str]) -> FloatArray:
+    """The numbers that were written as hexadecimal texts."""
+    return np.array([float.fromhex(value) for value in values])

@@ -1,0 +1,387 @@
+"""The audit of a universe: a table of all pairs from shared draws, then the most suspicious ones in depth.
+
+Half of the error rate of the call is spent by `UniverseGame` on one exact test of every pair, the other half by a
+`LabelGame` on the pairs that the table selects.
+
+Validity: the label game takes fresh draws, from streams of its own, so its pairs may be selected by anything that was
+drawn before. Both halves hold simultaneously (union bound), so a pair has the larger of its two bounds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from dpaudit.errors import UsageError
+from dpaudit.evidence import binomial
+from dpaudit.evidence.guess_game import GUESSES_QUANTILE
+from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
+from dpaudit.evidence.universe import UniverseGame
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP
+from dpaudit.privacy.metrics import Metric
+from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
+from dpaudit.results import VERDICTS, Finding, Power, WitnessRecord
+from dpaudit.running.draws import Drawer
+from dpaudit.running.streams import COINS, DRAWS, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
+from dpaudit.subjects.callables import CallError, Subject
+from dpaudit.universe_table import NOT_ASKED, UniverseTable
+
+TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
+TABLE_RUNS = 20_000_000  # over all inputs, at most: about 20 seconds for a mechanism of 0.2 microseconds a draw
+LEAST_DRAWS = 100  # of each input for the table
+SELECTED = 48  # pairs that are examined in depth
+SELECTED_VIOLATED = 16  # of them at most so many that the table has named already, for tighter bounds
+LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
+SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
+LARGEST_LABEL_GAME = 10_000  # pairs of claims that the table does not serve
+
+
+def is_universe(promise: Claim, pairs: Sequence[Pair]) -> bool:
+    """Whether an audit of these pairs is one of a universe.
+
+    Raises
+    ------
+    UsageError
+        If there are too many pairs for a claim that is neither pure, approximate nor metric.
+    """
+    if len(pairs) <= MANY_PAIRS:
+        return False
+    if isinstance(promise, ApproxDP | MetricDP):
+        return True
+    if len(pairs) > LARGEST_LABEL_GAME:
+        raise UsageError(
+            f"pairs must be at most {LARGEST_LABEL_GAME:,} for the claim {promise}, got {len(pairs):,}. Only pure, "
+            "approximate and metric claims are audited on more at a time."
+        )
+    return False
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """The inputs of the pairs, in order of appearance: values, names, and for each pair the positions of its two."""
+
+    data: Sequence[Any]
+    ids: tuple[str, ...]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+
+
+def inputs_of(pairs: Sequence[Pair], identity: Callable[[Any], Any]) -> Inputs:
+    """The inputs of the pairs; equal ones (by `identity`) are one, but a pair has two different positions."""
+    if isinstance(pairs, AllPairs):
+        return Inputs(pairs.inputs, pairs.ids, *np.triu_indices(len(pairs.inputs), 1))
+    data: list[Any] = []
+    names: list[str] = []
+    known: dict[Any, int] = {}
+    by_object: dict[tuple[int, int], int] = {}  # pairs keep their inputs alive, so an address names one of them
+
+    def position(value: Any, name: str, copy: int) -> int:
+        found = by_object.get((id(value), copy))
+        if found is None:
+            found = known.setdefault((identity(value), copy), len(data))
+            by_object[id(value), copy] = found
+            if found == len(data):
+                data.append(value)
+                names.append(name)
+        return found
+
+    first, second = np.empty((2, len(pairs)), dtype=np.int64)
+    for k, pair in enumerate(pairs):
+        first[k], second[k] = position(pair.x, pair.x_id, 0), position(pair.x_prime, pair.x_prime_id, 0)
+        if first[k] == second[k]:
+            second[k] = position(pair.x_prime, pair.x_prime_id, 1)
+    return Inputs(data, tuple(names), first, second)
+
+
+def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatArray:
+    """The epsilon of every pair, shape (pairs,): from the metric's matrix where that is cheaper than one by one."""
+    if isinstance(promise, ApproxDP):
+        return np.full(len(pairs), promise.epsilon)
+    assert isinstance(promise, MetricDP)
+    is_dense = len(inputs.data) ** 2 <= 8 * len(pairs)
+    if isinstance(promise.metric, Metric) and promise.on == "inputs" and is_dense:
+        budgets = promise.metric.matrix(inputs.data)[inputs.first, inputs.second]
+        for k in np.flatnonzero(~(budgets >= 0.0))[:1].tolist():
+            promise.for_pair(pairs[k].x, pairs[k].x_prime)  # says what is wrong with the first one
+            raise UsageError(f"metric must give budgets in [0, inf] nats, got {budgets[k]} for {pairs[k].id}.")
+        return np.asarray(budgets, dtype=float)
+    return np.array([promise.for_pair(pair.x, pair.x_prime).value for pair in pairs])
+
+
+@dataclasses.dataclass
+class UniverseAudit:
+    """One audit of a universe; `run` returns what `AuditResult` needs.
+
+    `finding` makes a `Finding` of a pair and its game in the depth of the label game; `identity` tells inputs apart.
+    """
+
+    subject: Subject
+    promise: Claim
+    pairs: Sequence[Pair]
+    samples: int
+    mode: Mode
+    confidence: float
+    root: int
+    jobs: int
+    backend: str
+    event_mass: float
+    inconclusive_factor: float
+    zero_budget_loss: float
+    probability: float
+    identity: Callable[[Any], Any]
+    finding: Callable[[Subject, Pair, PairGame, int, str], Finding]
+    on_progress: Callable[[Progress], None] | None = None
+    runs: int = 0
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def run(self, restart: int) -> tuple[tuple[Finding, ...], UniverseTable]:
+        """Draw, test all pairs, examine the most suspicious.
+
+        Raises
+        ------
+        CallError
+            If a vectorised call raises before the first counted draw: to be started again, one call a draw.
+        """
+        inputs = inputs_of(self.pairs, self.identity)
+        budgets = budgets_of(self.promise, self.pairs, inputs)
+        delta = self.promise.delta if isinstance(self.promise, ApproxDP) else 0.0
+        asked = np.flatnonzero(np.isfinite(budgets) & (delta < 1.0))
+        table = self._empty(inputs, budgets, delta)
+        if not len(asked):
+            return (), table
+        first, second = inputs.first[asked], inputs.second[asked]
+        used = len(np.unique(np.concatenate([first, second])))
+        draws = max(LEAST_DRAWS, min(int(TABLE_SHARE * self.samples), TABLE_RUNS // used))
+        error_rate = 1.0 - self.confidence
+        game = UniverseGame(
+            first,
+            second,
+            budgets[asked],
+            delta,
+            inputs=len(inputs.data),
+            samples=draws,
+            error_rate=TABLE_SHARE * error_rate,
+            draw=Drawer(self.subject, inputs.data, self.root, UNIVERSE_DRAWS + restart, self.jobs, self.backend),
+            coin=lambda: stream(self.root, UNIVERSE_COINS + restart),
+        )
+        game.start()
+        self._tell(game, 0)
+        failure = ""
+        try:
+            game.play()
+        except CallError as error:
+            failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
+        self.runs = game.runs
+        table = self._filled(table, game, asked, failure)
+        self._tell(game, game.labelled)
+        depth = max(LEAST_DRAWS, self.samples - draws)
+        chosen = np.empty(0, dtype=np.int64) if failure else self._selected(game)
+        self.options = {
+            "table_draws": draws,
+            "table_labelled": game.labelled,
+            "selected": len(chosen),
+            "depth_samples": depth,
+        }
+        deep = self._in_depth(inputs, asked, chosen, depth, restart)
+        return self._merged(table, game, asked, deep, failure), table
+
+    def _empty(self, inputs: Inputs, budgets: FloatArray, delta: float) -> UniverseTable:
+        count, pairs = len(budgets), self.pairs
+        pair_ids = None
+        if not isinstance(pairs, AllPairs):
+            ids = inputs.ids
+            own = tuple(pair.id for pair in pairs)
+            usual = zip(inputs.first.tolist(), inputs.second.tolist(), own, strict=True)
+            pair_ids = None if all(f"{ids[i]}|{ids[j]}" == name for i, j, name in usual) else own
+        return UniverseTable(
+            ids=inputs.ids,
+            first=inputs.first,
+            second=inputs.second,
+            budget=budgets,
+            epsilon_lower=np.zeros(count),
+            log10_p_value=np.zeros(count),
+            verdict=np.full(count, NOT_ASKED, dtype=np.int8),
+            detectable=np.full(count, np.inf),
+            delta=delta,
+            labelled=0,
+            draws=0,
+            pair_ids=pair_ids,
+        )
+
+    def _filled(
+        self, table: UniverseTable, game: UniverseGame, asked: NDArray[np.int64], failure: str
+    ) -> UniverseTable:
+        """The table with what the game found, in the rows of the asked pairs."""
+        assert game.partition is not None
+        detectable = game.detectable(self.event_mass, self.probability, GUESSES_QUANTILE)
+        table.detectable[asked] = detectable
+        table.epsilon_lower[asked] = game.lower
+        table.log10_p_value[asked] = game.log_p / math.log(10.0)
+        at_budget = self._losses_at_budget(game.epsilon, game.delta)
+        limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, self.zero_budget_loss)
+        code = np.where(np.isinf(detectable) | (detectable > limit), VERDICTS.index("inconclusive"), 3)
+        code = np.where(game.violated, VERDICTS.index("violated"), code)
+        table.verdict[asked] = np.where(game.broken | bool(failure), VERDICTS.index("error"), code)
+        labelled = 0 if failure else game.labelled
+        return dataclasses.replace(table, labelled=labelled, draws=game.samples, partition=game.partition.to_dict())
+
+    def _losses_at_budget(self, epsilon: FloatArray, delta: float) -> FloatArray:
+        if delta == 0.0:
+            return epsilon
+        return np.asarray(
+            special.logit(binomial.largest_accuracy(epsilon, np.full_like(epsilon, delta), self.event_mass))
+        )
+
+    def _selected(self, game: UniverseGame) -> NDArray[np.int64]:
+        """Positions (among the asked) of the pairs to examine in depth: the least p-values, and a few violated ones."""
+        order = np.lexsort((-game.merit, game.log_p))
+        order = order[~game.broken[order]]
+        is_violated = game.violated[order]
+        named = order[is_violated][:SELECTED_VIOLATED]
+        return np.concatenate([named, order[~is_violated][: SELECTED - len(named)]])
+
+    def _in_depth(
+        self, inputs: Inputs, asked: NDArray[np.int64], chosen: NDArray[np.int64], samples: int, restart: int
+    ) -> dict[int, Finding]:
+        """The label game on the chosen pairs, on draws of its own: findings by position among the asked."""
+        if not len(chosen):
+            return {}
+        pairs = [self._pair(inputs, int(asked[k])) for k in chosen.tolist()]
+        ends = np.stack([inputs.first[asked[chosen]], inputs.second[asked[chosen]]], axis=1)
+        used, positions = np.unique(ends, return_inverse=True)
+        data = [inputs.data[i] for i in used.tolist()]
+        game = LabelGame(
+            [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs],
+            [(int(i), int(j)) for i, j in positions.reshape(-1, 2)],
+            samples=samples,
+            confidence=1.0 - (1.0 - TABLE_SHARE) * (1.0 - self.confidence),
+            mode=self.mode,
+            draw=Drawer(self.subject, data, self.root, DRAWS + restart, self.jobs, self.backend),
+            coin=lambda round_, pair: stream(self.root, COINS + restart, round_, pair),
+            log_density=self.subject.log_density if self.subject.has_log_density else None,
+            data=data,
+        )
+        failure = ""
+        try:
+            game.start()
+            game.play(self.on_progress)
+        except CallError as error:
+            failure = str(error)
+        self.runs += game.runs
+        if failure:  # the table of all pairs stands
+            return {}
+        return {
+            int(k): self.finding(self.subject, pair, pair_game, game.pilot + pair_game.labelled, "")
+            for k, pair, pair_game in zip(chosen.tolist(), pairs, game.pairs, strict=True)
+        }
+
+    def _merged(
+        self,
+        table: UniverseTable,
+        game: UniverseGame,
+        asked: NDArray[np.int64],
+        deep: dict[int, Finding],
+        failure: str,
+    ) -> tuple[Finding, ...]:
+        """The findings in full, and the table's rows raised to what the depth found."""
+        kept: dict[int, Finding] = {}
+        for k, found in deep.items():
+            row, finding = int(asked[k]), found
+            if finding.verdict == "inconclusive" and table.verdict[row] == VERDICTS.index("not_refuted"):
+                finding = dataclasses.replace(finding, verdict="not_refuted")  # the table's test was the stronger one
+            if game.lower[k] > finding.epsilon_lower:
+                finding = self._of_table(table, game, k, row, "violated" if game.violated[k] else finding.verdict)
+                if found.power is not None and finding.power is not None:
+                    finding = dataclasses.replace(
+                        finding, power=min(found.power, finding.power, key=lambda power: power.detectable)
+                    )
+            table.epsilon_lower[row] = max(table.epsilon_lower[row], finding.epsilon_lower)
+            if finding.power is not None:
+                table.detectable[row] = min(table.detectable[row], finding.power.detectable)
+            table.verdict[row] = VERDICTS.index(finding.verdict)
+            kept[k] = finding
+        # The best ratio of a violated pair first; of budget 0 there is none, and it comes before all.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            excess = np.where(game.epsilon > 0.0, game.lower / game.epsilon, np.inf)
+        others = np.flatnonzero((game.violated & ~game.broken) if not failure else np.zeros(len(asked), dtype=bool))
+        for k in others[np.argsort(-excess[others], kind="stable")].tolist():
+            if k not in kept and len(kept) < LARGEST_FINDINGS:
+                kept[k] = self._of_table(table, game, k, int(asked[k]), "violated")
+        broken = np.arange(len(asked)) if failure else np.flatnonzero(game.broken)
+        for k in broken[: LARGEST_FINDINGS - len(kept)].tolist():
+            kept[k] = self._of_table(table, game, k, int(asked[k]), "error", failure or self._broken_text(game, k))
+        return tuple(kept[k] for k in sorted(kept))
+
+    def _broken_text(self, game: UniverseGame, k: int) -> str:
+        return f"{self.subject.name} must return outputs, got {game.failures[k]}, on both inputs of the pair."
+
+    def _tell(self, game: UniverseGame, draws: int) -> None:
+        if self.on_progress is None:
+            return
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.nan_to_num(game.lower / game.epsilon, nan=0.0, posinf=math.inf)
+        self.on_progress(
+            Progress(
+                draws=draws,
+                planned=game.labelled,
+                runs=game.runs,
+                pairs=len(game.first),
+                violated=int(game.violated.sum()),
+                largest_ratio=float(ratios.max()),
+                largest_log_wealth=None,
+            )
+        )
+
+    def _pair(self, inputs: Inputs | UniverseTable, row: int) -> Pair:
+        """The pair of one row of the table."""
+        if isinstance(self.pairs, AllPairs):
+            return self.pairs.pair(int(inputs.first[row]), int(inputs.second[row]))
+        return self.pairs[row]
+
+    def _of_table(
+        self, table: UniverseTable, game: UniverseGame, k: int, row: int, verdict: Any, message: str = ""
+    ) -> Finding:
+        """A finding that rests on the table: its one exact test, its rule on cells."""
+        pair = self._pair(table, row)
+        claim = self.promise.for_pair(pair.x, pair.x_prime)
+        common: dict[str, Any] = {
+            "id": pair.id,
+            "x_id": pair.x_id,
+            "x_prime_id": pair.x_prime_id,
+            "x": pair.x,
+            "x_prime": pair.x_prime,
+            "budget": claim.budget,
+            "parameter": claim.parameter,
+            "parameter_budget": claim.value,
+            "error_share": float(game.level[k]),
+            "samples": 2 * game.pilot + game.labelled,
+        }
+        if verdict == "error":
+            return Finding(**common, verdict="error", message=message)
+        rule, lower = game.rule(k), float(game.lower[k])
+        correct, wrong = int(game.correct[k]), int(game.wrong[k])
+        ratio = lower / claim.value if claim.value > 0.0 else (math.inf if verdict == "violated" else None)
+        at_budget = float(self._losses_at_budget(np.array([claim.value]), game.delta)[0])
+        return Finding(
+            **common,
+            verdict=verdict,
+            epsilon_lower=lower,
+            parameter_lower=lower,
+            ratio_lower=ratio,
+            p_value=max(SMALLEST_P_VALUE, math.exp(float(game.log_p[k]))),
+            power=Power(self.event_mass, self.probability, float(table.detectable[row]), at_budget),
+            witness=WitnessRecord(
+                description=rule.describe(pair.x_id, pair.x_prime_id),
+                rule={"game": "guess", "anchor": 0.0, **rule.to_dict()},
+                correct=correct,
+                wrong=wrong,
+                abstained=game.labelled - correct - wrong,
+                line={"epsilon": claim.value, "delta": game.delta},
+            ),
+        )

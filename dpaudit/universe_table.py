@@ -1,0 +1,248 @@
+"""The compact table of all pairs of a universe: what an audit of many pairs found, a few numbers a pair.
+
+Pairs are rows of arrays; inputs are named by position and id. Verdicts are codes: positions in `VERDICTS`, and
+`NOT_ASKED` for a pair of which the claim asks nothing. Conventions on units as in `dpaudit.results`.
+
+Saved (`universe` in audit.json) as flat lists in the order of the pairs: bounds and p-values rounded towards saying
+less (5 significant digits, 3 decimals), budgets to 8 digits; of violated pairs in full, so that what is violated reads
+so. Verdicts are one letter a pair.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.results import VERDICTS, Verdict
+
+NOT_ASKED = -1
+LETTERS: Mapping[str, int] = {
+    **{verdict[0]: code for code, verdict in enumerate(VERDICTS)},  # v, e, i, n
+    "-": NOT_ASKED,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class PairRow:
+    """One row of the table; `ratio_lower` is inf for a violated pair of budget 0, None for another of budget 0."""
+
+    id: str
+    x_id: str
+    x_prime_id: str
+    budget: float
+    epsilon_lower: float
+    ratio_lower: float | None
+    log10_p_value: float
+    verdict: Verdict | None  # None: not asked
+    detectable: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class UniverseTable:
+    """All pairs of a universe.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        Names of the inputs.
+    first, second : array of int, shape (pairs,)
+        Positions of x and x_prime.
+    budget : array of float, shape (pairs,)
+        Epsilon, in nats; inf where the claim asks nothing.
+    epsilon_lower : array of float, shape (pairs,)
+        Lower confidence bounds on epsilon at `delta`, simultaneous with all others of the result. Of a pair that was
+        also examined in depth the larger of its two.
+    log10_p_value : array of float, shape (pairs,)
+        Of the one exact test of each pair on the shared draws, before the error rate is divided; at most 0.
+    verdict : array of int, shape (pairs,)
+        Codes; the final verdict of each pair.
+    detectable : array of float, shape (pairs,)
+        The loss of randomised-response type that would have been found (`results.Power`), in nats.
+    delta : float
+        Of every budget.
+    labelled : int
+        Labelled draws that each pair was tested on.
+    draws : int
+        Runs of the mechanism on each input for the table, the pilot included.
+    partition : dict or None
+        The cells that the rules of table findings are made of, as data.
+    pair_ids : tuple of str or None
+        Names of the pairs, where they are not 'x_id|x_prime_id'.
+    """
+
+    ids: tuple[str, ...]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    budget: FloatArray
+    epsilon_lower: FloatArray
+    log10_p_value: FloatArray
+    verdict: NDArray[np.int8]
+    detectable: FloatArray
+    delta: float
+    labelled: int
+    draws: int
+    partition: dict[str, Any] | None = None
+    pair_ids: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def ratio_lower(self) -> FloatArray:
+        """Lower bound over budget, shape (pairs,); at a budget of 0 inf if violated, else NaN; NaN if not asked."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.epsilon_lower / self.budget
+        ratio = np.where(self.budget == 0.0, np.where(self.verdict == 0, np.inf, np.nan), ratio)
+        return np.where(self.verdict == NOT_ASKED, np.nan, ratio)
+
+    def ratio_matrix(self) -> FloatArray:
+        """Lower bound over budget, symmetric, shape (inputs, inputs): NaN on the diagonal and where there is none.
+
+        Where several pairs have the same two inputs, the largest.
+        """
+        matrix = np.full((len(self.ids), len(self.ids)), -np.inf)
+        ratio = np.nan_to_num(self.ratio_lower, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+        np.maximum.at(matrix, (self.first, self.second), ratio)
+        matrix = np.maximum(matrix, matrix.T)
+        np.fill_diagonal(matrix, -np.inf)
+        return np.where(np.isneginf(matrix), np.nan, matrix)
+
+    def count(self, verdict: Verdict | None) -> int:
+        """How many pairs have this verdict; None counts those of which the claim asks nothing."""
+        if verdict is not None and verdict not in VERDICTS:
+            raise UsageError(f"verdict must be one of {', '.join(VERDICTS)} or None, got {verdict!r}.")
+        return int(np.count_nonzero(self.verdict == (NOT_ASKED if verdict is None else VERDICTS.index(verdict))))
+
+    @property
+    def asked(self) -> int:
+        """How many pairs the claim asks something of."""
+        return len(self) - self.count(None)
+
+    @property
+    def overall(self) -> Verdict:
+        """The first of `VERDICTS` that any pair has; "inconclusive" if there was nothing to ask."""
+        return next((verdict for verdict in VERDICTS if self.count(verdict)), "inconclusive")
+
+    def order(self) -> NDArray[np.int64]:
+        """Positions of the asked pairs, the worst first: by verdict, then ratio, then p-value."""
+        asked = np.flatnonzero(self.verdict != NOT_ASKED)
+        ratio = np.nan_to_num(self.ratio_lower[asked], nan=-1.0, posinf=np.inf)
+        return asked[np.lexsort((self.log10_p_value[asked], -ratio, self.verdict[asked]))]
+
+    def worst(self, k: int = 10) -> tuple[PairRow, ...]:
+        """The k worst pairs, the worst first."""
+        return tuple(self.row(int(position)) for position in self.order()[:k])
+
+    def row(self, position: int) -> PairRow:
+        """One row."""
+        ratio, code = float(self.ratio_lower[position]), int(self.verdict[position])
+        return PairRow(
+            id=self.pair_id(position),
+            x_id=self.ids[self.first[position]],
+            x_prime_id=self.ids[self.second[position]],
+            budget=float(self.budget[position]),
+            epsilon_lower=float(self.epsilon_lower[position]),
+            ratio_lower=None if math.isnan(ratio) else ratio,
+            log10_p_value=float(self.log10_p_value[position]),
+            verdict=None if code == NOT_ASKED else VERDICTS[code],
+            detectable=float(self.detectable[position]),
+        )
+
+    def pair_id(self, position: int) -> str:
+        """The name of one pair."""
+        if self.pair_ids is not None:
+            return self.pair_ids[position]
+        return f"{self.ids[self.first[position]]}|{self.ids[self.second[position]]}"
+
+    def finding(self, i: int | str, j: int | str) -> PairRow:
+        """The row of two inputs, in either order, by position or id.
+
+        Raises
+        ------
+        UsageError
+            If there is no such pair.
+        """
+        names = {name: position for position, name in enumerate(self.ids)}
+        a, b = (names.get(value, -1) if isinstance(value, str) else value for value in (i, j))
+        matches = ((self.first == a) & (self.second == b)) | ((self.first == b) & (self.second == a))
+        if not matches.any():
+            raise UsageError(f"i and j must be the two inputs of a pair of the universe, got {i!r} and {j!r}.")
+        return self.row(int(np.flatnonzero(matches)[0]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as strict JSON values."""
+        violated = self.verdict == 0
+        letters = {code: letter for letter, code in LETTERS.items()}
+        lower = np.where(violated, self.epsilon_lower, _down(self.epsilon_lower))
+        budget = np.where(violated, self.budget, _significant(self.budget, 8))
+        complete = all(map(np.array_equal, (self.first, self.second), np.triu_indices(len(self.ids), 1)))
+        return {
+            "inputs": list(self.ids),
+            "pairs": "all" if complete else [self.first.tolist(), self.second.tolist()],
+            "pair_ids": None if self.pair_ids is None else list(self.pair_ids),
+            "delta": self.delta,
+            "labelled": self.labelled,
+            "draws": self.draws,
+            "budget": _listed(budget),
+            "epsilon_lower": _listed(lower),
+            "log10_p_value": _listed(np.minimum(np.round(np.ceil(self.log10_p_value * 1e3) / 1e3, 3), 0.0) + 0.0),
+            "verdict": "".join(letters[code] for code in self.verdict.tolist()),
+            "detectable": _listed(-_down(-self.detectable)),
+            "partition": self.partition,
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> UniverseTable:
+        """The table that `to_dict` wrote.
+
+        Raises
+        ------
+        UsageError
+            If its lists are not as long as its pairs.
+        """
+        ids = tuple(record["inputs"])
+        pairs = np.triu_indices(len(ids), 1) if record["pairs"] == "all" else record["pairs"]
+        first, second = (np.array(side, dtype=np.int64) for side in pairs)
+        names = ("budget", "epsilon_lower", "log10_p_value", "detectable")
+        columns = {name: np.array([float(value) for value in record[name]]) for name in names}
+        verdict = np.array([LETTERS[letter] for letter in record["verdict"]], dtype=np.int8)
+        pair_ids = record.get("pair_ids")
+        for name, values in {**columns, "verdict": verdict, "pair_ids": pair_ids}.items():
+            if values is not None and len(values) != len(first):
+                raise UsageError(f"universe.{name} must have {len(first)} entries, got {len(values)}.")
+        return cls(
+            ids=ids,
+            first=first,
+            second=second,
+            verdict=verdict,
+            delta=float(record["delta"]),
+            labelled=int(record["labelled"]),
+            draws=int(record["draws"]),
+            partition=record.get("partition"),
+            pair_ids=None if pair_ids is None else tuple(pair_ids),
+            **columns,
+        )
+
+
+def _down(values: FloatArray, digits: int = 5) -> FloatArray:
+    """Rounded down to significant digits; the rounding of a rounded number is itself (up to 1e-12 of it)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 10.0 ** (digits - 1.0 - np.floor(np.log10(np.abs(values))))
+        rounded = np.floor(values * scale * (1.0 + np.sign(values) * 1e-12)) / scale
+    return np.where(np.isfinite(values) & (values != 0.0), _significant(rounded, digits + 1), values)
+
+
+def _significant(values: FloatArray, digits: int) -> FloatArray:
+    return np.array([float(f"{value:.{digits}g}") for value in values.tolist()])
+
+
+def _listed(values: FloatArray) -> list[float | str]:
+    """A list for strict JSON."""
+    return [value if math.isfinite(value) else "inf" for value in (values + 0.0).tolist()]

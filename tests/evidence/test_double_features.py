@@ -1,0 +1,130 @@
+"""Features of doubles: what their bits say, checked against exact arithmetic with fractions and float.hex."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit.evidence import double_features as features
+from dpaudit.evidence.attainability import Attainable, attainable
+from dpaudit.evidence.double_features import (
+    ABOVE_ALL,
+    BELOW_ALL,
+    NOT_A_NUMBER,
+    NOT_FINITE,
+    SPECIAL,
+    ZERO,
+    DecimalPlaces,
+    ExponentAndLowestBit,
+    LastBits,
+    LowestBit,
+    Remainder,
+    SeenBefore,
+    bits_of,
+    features_for,
+    lowest_set_bit,
+)
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=300, deadline=None)
+@given(finite.filter(bool))
+def test_a_double_is_a_multiple_of_its_lowest_set_bit_and_of_no_larger_power_of_two(value):
+    position, exponent = (int(part[0]) for part in lowest_set_bit(np.array([value])))
+    step = Fraction(2) ** position
+    assert (Fraction(value) / step).denominator == 1
+    assert (Fraction(value) / (2 * step)).denominator == 2
+    assert Fraction(2) ** exponent <= abs(Fraction(value)) < Fraction(2) ** (exponent + 1)
+
+
+def test_zero_infinities_and_nan_have_codes_of_their_own():
+    values = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1.0])
+    position, _ = lowest_set_bit(values)
+    assert position.tolist() == [ZERO, ZERO, NOT_FINITE, NOT_FINITE, NOT_A_NUMBER, -1074, 0]
+    for feature in (LowestBit(), ExponentAndLowestBit(), LastBits(), DecimalPlaces(), Remainder(0.01, "10^-2")):
+        codes = feature.codes(values)
+        assert codes.shape == values.shape
+        assert all(code >= SPECIAL for code in codes[2:5])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(), min_size=1, max_size=40), st.integers(0, 39))
+def test_a_code_does_not_depend_on_the_batch(values, place):
+    # NaN and infinities included: what a rule sees of an output must never depend on its batch.
+    batch = np.array(values)
+    own = batch[place % len(values)][None]
+    kinds = [*features_for(batch, batch[::-1], "x", "y"), *attainable(0.0, 1.0, 0.7)]
+    for feature in kinds:
+        assert feature.codes(batch)[place % len(values)] == feature.codes(own)[0]
+
+
+def test_decimal_places_are_those_of_the_shortest_decimal():
+    values = np.array([3.0, 0.5, 0.25, 0.1 + 0.2, 0.3, -12.345, 1 / 3, 1e-9, 1e-12, 1e300])
+    assert DecimalPlaces().codes(values).tolist() == [0, 1, 2, 10, 1, 3, 10, 9, 10, 0]
+
+
+def test_a_remainder_is_told_apart_by_parts_of_the_step_centred_at_zero():
+    remainder = Remainder(0.01, "10^-2")
+    # 1/3 = 33 steps and a third; a multiple of the step is in the first part however it rounds
+    assert remainder.codes(np.array([1 / 3]))[0] == round(64 / 3)
+    assert set(remainder.codes(np.arange(-300, 300) * 0.01).tolist()) == {0}
+
+
+def test_seen_before_compares_bits():
+    seen = SeenBefore(np.sort(bits_of(np.array([0.0, 0.5]))), np.sort(bits_of(np.array([0.5, 0.3]))), "x", "y")
+    assert seen.codes(np.array([0.0, -0.0, 0.5, 0.3, 0.1 + 0.2])).tolist() == [1, 0, 3, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("feature", "ranges", "words"),
+    [
+        (LowestBit(), [(BELOW_ALL, -54)], "that are no multiple of 2^-53"),
+        (LowestBit(), [(-50, ABOVE_ALL)], "that are multiples of 2^-50"),
+        (LowestBit(), [(-52, -51), (ZERO, ZERO)], "that are multiples of 2^-52 but not of 2^-50 or that are 0"),
+        (DecimalPlaces(), [(BELOW_ALL, 2)], "with at most 2 decimal places"),
+        (DecimalPlaces(), [(3, ABOVE_ALL)], "with more than 2 decimal places"),
+        (DecimalPlaces(), [(2, 2)], "with 2 decimal places"),
+        (LastBits(), [(5, 5)], "whose last 8 bits are 00000101"),
+        (Remainder(0.01, "10^-2"), [(16, 16)], "whose remainder modulo 10^-2 is about 0.25 of it"),
+        (SeenBefore(bits_of(np.zeros(0)), bits_of(np.zeros(0)), "a", "b"), [(2, 2)],
+         "with a value that earlier draws showed on b only"),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_a_set_of_codes_is_said_in_words(feature, ranges, words):
+    assert feature.words(ranges) == words
+
+
+def test_a_long_list_of_codes_is_cut():
+    words = LastBits().words([(k, k) for k in range(10)])
+    assert words.endswith("(and 7 more kinds)") and words.count("last 8 bits") == features.KINDS_SHOWN
+
+
+@pytest.mark.parametrize(("location", "scale"), [(0.0, 1.0), (10.0, 10.0), (-3.7, 0.3), (0.1, 1 / 3)])
+def test_every_draw_of_a_sampler_by_inversion_is_attainable(location, scale):
+    # numpy's formula for Generator.laplace, and scale * log(u). Vectorised logarithms may differ from those of the C
+    # library in the last bit, for about 0.3% of the draws here.
+    rng = np.random.default_rng(20_261_121)
+    values = location + rng.laplace(scale=scale, size=4_000)
+    own = Attainable(location, location + 1.0, scale, "numpy").codes(values)
+    assert np.mean(own & 1 == 1) > 0.97
+    u = rng.random(4_000) - 0.5
+    values = location - scale * np.sign(u) * np.log(1.0 - 2.0 * np.abs(u))
+    own = Attainable(location, location + 1.0, scale, "logarithm").codes(values)
+    assert np.mean(own & 1 == 1) > 0.97
+    # the control: of doubles drawn by other means most are not attainable near 0
+    other = np.random.default_rng(1).normal(size=4_000)
+    assert np.mean(Attainable(0.0, 1.0, 1.0, "numpy").codes(other) == 3) < 0.5
+
+
+def test_attainability_is_tried_only_where_location_and_scale_make_sense():
+    assert [rule.scale for rule in attainable(0.0, 2.0, 0.5)] == [2.0, 2.0, 4.0, 4.0]
+    assert len(attainable(0.0, 1.0, 0.5)) == 2
+    for x, x_prime, epsilon in [(math.nan, 1.0, 1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, 1.0, math.inf)]:
+        assert attainable(x, x_prime, epsilon) == []

@@ -1,0 +1,86 @@
+"""What reports say of the floating-point finding: in a section of its own, apart from the verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+
+from dpaudit.reports import doubles, html, markdown, scope
+from dpaudit.reports.terminal import floating_point_text
+from dpaudit.results import FloatingPointFinding
+
+NOT_APPLICABLE = FloatingPointFinding("not_applicable", "No real number.", 1e-3)
+
+
+def plain(result):
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    console.print(floating_point_text(result))
+    return " ".join(console.file.getvalue().split())
+
+
+def floating_row(result):
+    return next(row for row in scope.rows(result) if row.item == "Floating point")
+
+
+def test_a_leak_is_told_with_its_witness_its_bound_and_what_to_do(synthetic):
+    result = synthetic.make("doubles")
+    texts = (" ".join(doubles.paragraphs(result)), plain(result), html.render(result), markdown.render(result))
+    for text in texts:
+        flat = text.replace("\\", "")
+        assert "Outputs that are no multiple of 2^-53: 185 of 6,839 on x = a, 0 of 6,905 on x′ = b." in flat
+        assert "3.269" in flat and "99.9% confidence" in flat and "snapping" in flat
+        assert "the low bits break the promise for 1 of 2 examined pairs" in flat or text is texts[0]
+
+
+def test_every_report_says_that_it_is_apart_from_the_verdict(any_result):
+    for text in (html.render(any_result), markdown.render(any_result)):
+        flat = text.replace("\\", "")
+        assert "Floating point: " in flat
+        assert doubles.APART in flat
+    assert html.render(any_result).index('id="pairs"') < html.render(any_result).index('id="floating-point"')
+
+
+def test_the_headline_of_the_result_does_not_depend_on_it(synthetic):
+    result = synthetic.make("doubles")
+    without = dataclasses.replace(result, floating_point=None)
+    assert (result.verdict, result.exit_status) == (without.verdict, without.exit_status) == ("not_refuted", 0)
+    assert markdown.render(result).splitlines()[0] == markdown.render(without).splitlines()[0]
+
+
+def test_where_the_claim_is_violated_too_the_leak_may_be_the_same(synthetic):
+    finding = synthetic.make("doubles").floating_point
+    result = dataclasses.replace(synthetic.make("single"), floating_point=finding)
+    assert "may be the same leak" in " ".join(doubles.paragraphs(result))
+    assert "may be the same leak" not in " ".join(doubles.paragraphs(synthetic.make("doubles")))
+
+
+def test_nothing_found_says_what_would_have_been_found(synthetic):
+    result = synthetic.make("doubles nothing")
+    text = " ".join(doubles.paragraphs(result))
+    assert "at least 0.26% of what that input gives" in text and "error rate of its own" in text
+    assert "nothing found in the low bits of 1 examined pair" in plain(result)
+
+
+@pytest.mark.parametrize(
+    ("finding", "headline", "status"),
+    [
+        (None, "Floating point: not examined", "not assessed"),
+        (NOT_APPLICABLE, "Floating point: not applicable", "not assessed"),
+    ],
+    ids=["turned off", "not applicable"],
+)
+def test_what_was_not_examined_is_said(synthetic, finding, headline, status):
+    result = dataclasses.replace(synthetic.make("fixed"), floating_point=finding)
+    assert doubles.headline(result) == headline and doubles.rows(result) == []
+    assert floating_row(result).status == status
+    assert (floating_point_text(result) is None) == (finding is None)
+
+
+def test_what_was_examined_is_in_the_scope_and_in_the_method(synthetic):
+    row = floating_row(synthetic.make("doubles"))
+    assert row.status == "tested in part" and "1 pair with a leak" in row.facts and "0.1%" in row.facts
+    assert "Floating point" in dict(html.method(synthetic.make("doubles")))
+    assert "Floating point" not in dict(html.method(synthetic.make("fixed")))
