@@ -6,6 +6,7 @@ of draws beforehand; P(lower > truth) <= level for the one record at the end (se
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
