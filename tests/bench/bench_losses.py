@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -101,7 +102,7 @@ def maximum(y, x, x_prime, noise, scale, value):
                 return law.pdf(v - answers[i]) * cdfs.prod()
 
             ends = [-60.0 * scale, *np.unique(answers).tolist(), 60.0 * scale]
-            return sum(integrate.quad(integrand, a, b, limit=200)[0] for a, b in zip(ends[:-1], ends[1:], strict=True))
+            return sum(integrate.quad(integrand, a, b, limit=200)[0] for a, b in itertools.pairwise(ends))
 
         return np.array([mass(i) for i in range(len(answers))])[y]
 
