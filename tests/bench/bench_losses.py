@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy import integrate, special, stats
 
-from dpaudit.bench import classics, numbers, objects, sparse_vector
+from dpaudit.bench import classics, numbers, objects, sparse_vector, vectors
 from dpaudit.bench.problem import Problem
 
 
@@ -77,7 +77,7 @@ def response(y, x, x_prime, epsilon, categories=2):
 
 
 def coupled(y, x, x_prime):
-    pair = y[:, list(numbers.COUPLED)]
+    pair = y[:, list(vectors.COUPLED)]
     laws = [stats.multivariate_normal(np.zeros(2), [[1.0, r], [r, 1.0]]) for r in (x, x_prime)]
     return laws[0].logpdf(pair) - laws[1].logpdf(pair)
 
@@ -249,14 +249,14 @@ LOSSES = {
     numbers.geometric: geometric,
     numbers.bounded_integer: bounded,
     numbers.response: response,
-    numbers.needle: lambda y, x, x_prime, scale: laplace(y[:, numbers.NEEDLE], x, x_prime, scale),
-    numbers.many_weak: lambda y, x, x_prime, coordinates: gaussian(y, x, x_prime),
-    numbers.along: gaussian,
-    numbers.coupled: coupled,
-    numbers.cornered: lambda y, x, x_prime: two((y[:, :2] < 0.2).all(axis=1), x, x_prime),
-    numbers.laplace_vector: laplace_sum,
-    numbers.noisy_bits: bits,
-    numbers.coupled_bits: lambda y, x, x_prime: two(np.ptp(y[:, list(numbers.COUPLED)], axis=1) == 0, x, x_prime),
+    vectors.needle: lambda y, x, x_prime, scale: laplace(y[:, vectors.NEEDLE], x, x_prime, scale),
+    vectors.many_weak: lambda y, x, x_prime, coordinates: gaussian(y, x, x_prime),
+    vectors.along: gaussian,
+    vectors.coupled: coupled,
+    vectors.cornered: lambda y, x, x_prime: two((y[:, :2] < 0.2).all(axis=1), x, x_prime),
+    vectors.laplace_vector: laplace_sum,
+    vectors.noisy_bits: bits,
+    vectors.coupled_bits: lambda y, x, x_prime: two(np.ptp(y[:, list(vectors.COUPLED)], axis=1) == 0, x, x_prime),
     classics.largest: maximum,
     classics.prefix_sums: prefix_sums,
     classics.truncated_geometric: truncated_geometric,

@@ -15,7 +15,8 @@ from dpaudit.bench import extras, measuring
 from dpaudit.bench.benching import load_bench, run_bench
 from dpaudit.bench.design import PARTS, QUICK, Design, make_design
 from dpaudit.bench.figure import write_figure
-from dpaudit.bench.numbers import response, response_law
+from dpaudit.bench.laws import response_law
+from dpaudit.bench.numbers import response
 from dpaudit.bench.objects import raises
 from dpaudit.bench.problem import Peer, Problem
 from dpaudit.bench.summary import overall_lines, summary, tables

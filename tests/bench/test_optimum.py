@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.bench import optimum, problem
-from dpaudit.bench.numbers import (
+from dpaudit.bench.laws import (
     bits_law,
     exact_or_laplace_law,
     gaussian_law,
