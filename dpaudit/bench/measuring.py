@@ -172,7 +172,7 @@ def classics(problem: Problem, design: Design, _: int) -> Record:
     reason = ""
     if lower < peer.bound:
         most = bound(problem.law, 0.0, allowed // 2, CONFIDENCE)
-        reason = f"the optimum's bound with all {allowed:,} runs is {most.median:.4f} +- {most.standard_error:.4f}"
+        reason = f"the optimum's bound with all {allowed:,} runs is {most.median:.3f} ± {most.standard_error:.3f}"
     return {
         "lower": lower,
         "runs": result.samples,
