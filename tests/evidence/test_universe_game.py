@@ -50,18 +50,24 @@ def revealing(data, size, rng):
     return np.where(rng.random(size) < 0.02, data + 100, response(data, size, rng))
 
 
+def binary(data, size, rng):
+    """Binary randomised response at epsilon = 1: the one rule there is sits exactly on the budget."""
+    return np.where(rng.random(size) < np.e / (np.e + 1.0), data, 1 - data)
+
+
 POINTS = np.linspace(0.0, 2.0, INPUTS).tolist()
 DISTANCES = np.subtract.outer(POINTS, POINTS)[np.triu_indices(INPUTS, 1)] * -1.0
 ON_BUDGET = {
     "laplace": (laplace, POINTS, DISTANCES, 0.0),
     "response": (response, list(range(INPUTS)), 1.0, 0.0),
     "revealing": (revealing, list(range(INPUTS)), 1.0, 0.02),
+    "binary": (binary, [0, 1], 1.0, 0.0),
 }
 AUDITS = 600
 
 
-# Under the claim each count is at most binomial(AUDITS, rate), so each of the 3 x 3 assertions fails with probability
-# at most 1e-9: false-positive rate of this test below 1e-8. What it can see at 600 audits: a familywise rate of 13%, or
+# Under the claim each count is at most binomial(AUDITS, rate), so each of the 4 x 3 assertions fails with probability
+# at most 1e-9: false-positive rate of this test below 2e-8. What it can see at 600 audits: a familywise rate of 13%, or
 # a pair's rate of 13% at nominal 5%, is missed with probability below 0.02 (binomial sums).
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ON_BUDGET))
