@@ -192,7 +192,9 @@ class UniverseTable:
             "draws": self.draws,
             "budget": _listed(budget),
             "epsilon_lower": _listed(lower),
-            "log10_p_value": _listed(np.minimum(np.round(np.ceil(self.log10_p_value * 1e3) / 1e3, 3), 0.0) + 0.0),
+            "log10_p_value": _listed(
+                np.minimum(np.round(np.ceil(self.log10_p_value * 1e3 - 1e-6) / 1e3, 3), 0.0) + 0.0
+            ),
             "verdict": "".join(letters[code] for code in self.verdict.tolist()),
             "detectable": _listed(-_down(-self.detectable)),
             "partition": self.partition,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.bench.numbers import gaussian_law, geometric_law, laplace_law
+from dpaudit.bench.laws import gaussian_law, geometric_law, laplace_law
 from dpaudit.bench.problem import Kind, Law, Problem, finite_law, product_law
 from dpaudit.privacy.claims import ApproxDP, GaussianDP
 from mechanisms.dx_laplace import DxLaplace

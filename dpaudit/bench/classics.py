@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from dpaudit.bench import sparse_vector
-from dpaudit.bench.numbers import bits_law, laplace, laplace_law, laplace_vector
+from dpaudit.bench.laws import bits_law, laplace_law
+from dpaudit.bench.numbers import laplace
 from dpaudit.bench.problem import CELLS, FloatArray, Kind, Law, Peer, Problem, finite_law, grid_law, product_law
+from dpaudit.bench.vectors import laplace_vector
 from dpaudit.privacy.claims import PureDP
 
 EPSILON = 0.1

@@ -13,7 +13,7 @@ from dpaudit.results import write_whole
 
 ROW = 0.19  # inches a problem
 # Colour-blind safe (Okabe and Ito); shapes differ as well.
-POINT, FAR, LIMIT, SPREAD = "#0072b2", "#d55e00", "#555555", "#9ecae1"
+POINT, FAR, LIMIT, SPREAD = "#0072b2", "#d55e00", "#555555", "#56b4e9"
 
 
 def write_figure(content: Mapping[str, Any], folder: Path) -> list[Path]:
@@ -71,7 +71,7 @@ def _draw_ratios(axes: Any, rows: Sequence[tuple[str, Mapping[str, Any]]], least
     low = 0.8 * min([0.6, *finite])
     for y, (_, record) in enumerate(rows):
         found = [min(value / record["optimum"], edge) for value in record["found"]]
-        axes.plot(found, [y] * len(found), ".", color=SPREAD, markersize=4, zorder=2)
+        axes.plot(found, [y] * len(found), ".", color=SPREAD, markersize=5, zorder=2)
         is_counted, median = record["optimum"] >= least, record["ratio"]
         if math.isinf(median):
             axes.plot([edge], [y], ">", color=FAR, markersize=6, zorder=4, clip_on=False)

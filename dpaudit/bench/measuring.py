@@ -23,6 +23,7 @@ from dpaudit.results import AuditResult
 from dpaudit.subjects.callables import as_subject
 
 Record = dict[str, Any]
+MARGIN, LEAST_CLASSIC = 10, 20_000  # of the audit of a classic subject: times the optimum's draws, and draws a side
 HALVINGS = 40  # of the search for the draws that a bound needs: to 1e-12 of them
 
 
@@ -159,8 +160,9 @@ def alarms(problem: Problem, design: Design, tight_problems: int) -> Record:
 def classics(problem: Problem, design: Design, _: int) -> Record:
     """One fixed audit of a classic subject, with at most a share of the other tool's runs.
 
-    How many runs it takes is decided before, from the optimum's bound: four times what the optimum needs to be above
-    the other tool's bound with 97.5% probability, or all that are allowed where that is less. There is no second try.
+    How many runs it takes is decided before, from the optimum's bound: ten times what the optimum needs to be above the
+    other tool's bound with 97.5% probability (a rule has to be learned as well) and at least 20,000 a side, or all that
+    are allowed where that is less. There is no second try.
     """
     peer = next(peer for peer in problem.peers if peer.runs is not None)
     assert peer.runs is not None and problem.law is not None
@@ -172,7 +174,7 @@ def classics(problem: Problem, design: Design, _: int) -> Record:
     reason = ""
     if lower < peer.bound:
         most = bound(problem.law, 0.0, allowed // 2, CONFIDENCE)
-        reason = f"the optimum's bound with all {allowed:,} runs is {most.median:.4f} +- {most.standard_error:.4f}"
+        reason = f"the optimum's bound with all {allowed:,} runs is {most.median:.3f} ± {most.standard_error:.3f}"
     return {
         "lower": lower,
         "runs": result.samples,
@@ -209,15 +211,15 @@ def _planned(law: Law, peer: Peer, most: int) -> int:
         best = bound(law, 0.0, side, CONFIDENCE)
         return best.median - 2.0 * best.standard_error >= peer.bound
 
-    if not is_enough(max(10, most // 4)):
+    low, high = 10, max(10, most // MARGIN)
+    if not is_enough(high):
         return most
-    low, high = 10, max(10, most // 4)
     for _ in range(HALVINGS):
         if high - low <= max(1, high // 50):
             break
         middle = int(math.sqrt(low * high))
         low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return min(most, max(2_000, 4 * high))
+    return min(most, max(LEAST_CLASSIC, MARGIN * high))
 
 
 def _finding(result: AuditResult) -> Any:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.bench.numbers import bits_law, geometric, geometric_law, laplace_law, response, response_law
+from dpaudit.bench.laws import bits_law, geometric_law, laplace_law, response_law
+from dpaudit.bench.numbers import geometric, response
 from dpaudit.bench.problem import SAME, Kind, Law, Problem, finite_law, union_law
 from dpaudit.bench.sparse_vector import first_above_law
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP

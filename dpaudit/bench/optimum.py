@@ -106,7 +106,7 @@ def draws_to_detection(law: Law, claim: Claim, confidence: float = 0.95, power: 
     >>> from dpaudit.privacy.claims import PureDP
     >>> truth = 1.0 / (1.0 + math.exp(-2.0))
     >>> draws_to_detection(finite_law([truth, 1 - truth], [1 - truth, truth]), PureDP(1.0)).draws
-    44.0
+    30.0
     """
     if claim.family != "hockey-stick":
         return None
@@ -211,10 +211,10 @@ def parameter_bound(
 
 def rejection(guess: Guess, epsilon: float, delta: float, draws: int, alpha: float, at: tuple[float, float]) -> float:
     """Probability that the optimum's test of a line, with `draws` a side, rejects where (correct, wrong) is `at`."""
-    return _Test(guess, epsilon, delta, 2 * draws, alpha).rejection(*at)
+    return LineTest(guess, epsilon, delta, 2 * draws, alpha).rejection(*at)
 
 
-class _Test:
+class LineTest:
     """The optimum's test of one line for a number of labelled draws; see the module's docstring."""
 
     def __init__(self, guess: Guess, epsilon: float, delta: float, labelled: int, alpha: float) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dpaudit.bench import classics, numbers, objects
+from dpaudit.bench import classics, numbers, objects, vectors
 from dpaudit.bench.problem import Problem
 
 
 def problems() -> list[Problem]:
     """All problems of this set, in the order in which tables list them."""
-    return [*classics.problems(), *numbers.problems(), *objects.problems()]
+    return [*classics.problems(), *numbers.problems(), *vectors.problems(), *objects.problems()]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
-from dpaudit.bench.numbers import laplace_law
+from dpaudit.bench.laws import laplace_law
 from dpaudit.bench.problem import SAME, FloatArray, Law, finite_law, product_law, union_law
 
 BELOW, STOPPED = -1000.0, -2000.0  # of the variants that release values

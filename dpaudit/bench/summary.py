@@ -112,7 +112,7 @@ def _problem_table(content: Record) -> Table | None:
         return None
     # "best" is the optimum's; ratios of draws are over it, at the median and the worst seed.
     table = _table("problem", "best\ndraws", "ratio", "worst", "bound", "best\nbound", "short\n(s.e.)", "false\nalarms",
-                   "time\n(s)", "in\nsubject")  # fmt: skip
+                   "time\n(s)", "in the\nmech.")  # fmt: skip
     for name, entry in shown.items():
         draws, bounds, alarms = (entry["parts"].get(part, {}) for part in ("draws", "bounds", "alarms"))
         measured = [record for record in (draws, bounds) if record.get("inside") is not None]
@@ -125,8 +125,8 @@ def _problem_table(content: Record) -> Table | None:
             "none" if has_none else _count(optimum),
             _short(draws.get("ratio"), 2),
             _short(draws["worst"] / optimum if optimum else None, 2),
-            _short(bounds.get("median")),
-            _short(bounds.get("optimum")),
+            _fixed(bounds.get("median")),
+            _fixed(bounds.get("optimum")),
             _short(bounds.get("shortfall"), 2),
             f"{alarms['violated']}/{alarms['audits']}" if "audits" in alarms else MISSING,
             f"{sum(record.get('seconds', 0.0) for record in entry['parts'].values()):.0f}",
@@ -139,20 +139,20 @@ def _classic_table(content: Record) -> Table | None:
     rows = _parts(content, "classics")
     if not rows:
         return None
-    table = _table("classic subject", "truth", "bound\n(95%)", "runs", "best bound\nat these runs", "DP-Sniper\n(90%)",
-                   "its\nruns", "StatDP\n(no level)")  # fmt: skip
+    table = _table("classic\nsubject", "truth", "bound\n(95%)", "runs", "best bound at\nthese runs", "DP-Sn.\n(90%)",
+                   "its\nruns", "StatDP\n(none)")  # fmt: skip
     for name, record in rows.items():
         peers = {peer["tool"]: peer for peer in record["peers"]}
         sniper, statdp = peers.get("DP-Sniper", {}), peers.get("StatDP", {})
         table.add_row(
             Text(name.removeprefix("classic ")),
-            _short(record["truth"], 4),
-            Text(_short(record["lower"], 4), "" if record["reached"] else "yellow"),
+            _fixed(record["truth"]),
+            Text(_fixed(record["lower"]), "" if record["reached"] else "yellow"),
             short_count(record["runs"]),
-            f"{_short(record['optimum'], 4)} ± {_short(record['standard_error'], 2)}",
-            _short(sniper.get("bound"), 4),
+            f"{_fixed(record['optimum'])} ± {_fixed(record['standard_error'])}",
+            _fixed(sniper.get("bound")),
             short_count(int(sniper["runs"])) if sniper else MISSING,
-            _short(statdp.get("bound"), 4),
+            _fixed(statdp.get("bound")),
         )
     return table
 
@@ -161,14 +161,14 @@ def _reasons(content: Record) -> Group | None:
     """Why a classic subject's bound is lower than the other tool's, where it is."""
     lower = {name: record for name, record in _parts(content, "classics").items() if not record["reached"]}
     lines = [
-        f"{name}: {_short(record['lower'], 4)} is below {_short(record['peers'][0]['bound'], 4)}: {record['reason']}"
+        f"{name}: {_fixed(record['lower'])} is below {_fixed(record['peers'][0]['bound'])}; {record['reason']}"
         for name, record in lower.items()
     ]
     return Group(*(Text(line) for line in lines)) if lines else None
 
 
 def _table(first: str, *others: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
     table.add_column(first, overflow="fold", min_width=16)
     for name in others:
         table.add_column(name, justify="right", no_wrap=True)
@@ -215,6 +215,11 @@ def _short(value: float | None, digits: int = 3) -> str:
     if value is None or math.isnan(value):
         return MISSING
     return "∞" if math.isinf(value) else f"{value:.{digits}g}"
+
+
+def _fixed(value: float | None) -> str:
+    """Three decimals, of a bound."""
+    return _short(value) if value is None or not math.isfinite(value) else f"{value:.3f}"
 
 
 def _count(value: float | None) -> str:

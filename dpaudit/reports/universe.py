@@ -179,7 +179,7 @@ def budget_image(table: UniverseTable) -> Image:
             f"Density of the lower bounds of {np.count_nonzero(shown):,} pairs against their budgets, both axes "
             f"logarithmic, with the line where they are equal; {table.count('violated'):,} violated pairs are marked."
         ),
-        note=f"{plural(nothing, 'pair')} with a lower bound or budget of 0, or next to it, cannot be shown on these axes.",
+        note=f"{plural(nothing, 'pair')} with a lower bound or budget of 0, or next to it, cannot be shown here.",
         uri=_uri(figure),
     )
 
@@ -200,9 +200,7 @@ def _colours() -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
     steps = [(0.0, "#6894c4"), (0.5, "#e8f0f7"), (0.5001, "#fcdac8"), (1.0, "#a00c1c")]
-    map_ = LinearSegmentedColormap.from_list("ratio", steps, N=COLOURS)
-    map_.set_bad("#c4c8cd")
-    return map_
+    return LinearSegmentedColormap.from_list("ratio", steps, N=COLOURS)  # masked cells are clear: grey shows behind
 
 
 def _uri(figure: Any) -> Markup:

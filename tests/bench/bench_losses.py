@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import numpy as np
 from scipy import integrate, special, stats
 
-from dpaudit.bench import classics, numbers, objects, sparse_vector
+from dpaudit.bench import classics, numbers, objects, sparse_vector, vectors
 from dpaudit.bench.problem import Problem
 
 
@@ -76,7 +77,7 @@ def response(y, x, x_prime, epsilon, categories=2):
 
 
 def coupled(y, x, x_prime):
-    pair = y[:, list(numbers.COUPLED)]
+    pair = y[:, list(vectors.COUPLED)]
     laws = [stats.multivariate_normal(np.zeros(2), [[1.0, r], [r, 1.0]]) for r in (x, x_prime)]
     return laws[0].logpdf(pair) - laws[1].logpdf(pair)
 
@@ -101,7 +102,7 @@ def maximum(y, x, x_prime, noise, scale, value):
                 return law.pdf(v - answers[i]) * cdfs.prod()
 
             ends = [-60.0 * scale, *np.unique(answers).tolist(), 60.0 * scale]
-            return sum(integrate.quad(integrand, a, b, limit=200)[0] for a, b in zip(ends[:-1], ends[1:], strict=True))
+            return sum(integrate.quad(integrand, a, b, limit=200)[0] for a, b in itertools.pairwise(ends))
 
         return np.array([mass(i) for i in range(len(answers))])[y]
 
@@ -248,14 +249,14 @@ LOSSES = {
     numbers.geometric: geometric,
     numbers.bounded_integer: bounded,
     numbers.response: response,
-    numbers.needle: lambda y, x, x_prime, scale: laplace(y[:, numbers.NEEDLE], x, x_prime, scale),
-    numbers.many_weak: lambda y, x, x_prime, coordinates: gaussian(y, x, x_prime),
-    numbers.along: gaussian,
-    numbers.coupled: coupled,
-    numbers.cornered: lambda y, x, x_prime: two((y[:, :2] < 0.2).all(axis=1), x, x_prime),
-    numbers.laplace_vector: laplace_sum,
-    numbers.noisy_bits: bits,
-    numbers.coupled_bits: lambda y, x, x_prime: two(np.ptp(y[:, list(numbers.COUPLED)], axis=1) == 0, x, x_prime),
+    vectors.needle: lambda y, x, x_prime, scale: laplace(y[:, vectors.NEEDLE], x, x_prime, scale),
+    vectors.many_weak: lambda y, x, x_prime, coordinates: gaussian(y, x, x_prime),
+    vectors.along: gaussian,
+    vectors.coupled: coupled,
+    vectors.cornered: lambda y, x, x_prime: two((y[:, :2] < 0.2).all(axis=1), x, x_prime),
+    vectors.laplace_vector: laplace_sum,
+    vectors.noisy_bits: bits,
+    vectors.coupled_bits: lambda y, x, x_prime: two(np.ptp(y[:, list(vectors.COUPLED)], axis=1) == 0, x, x_prime),
     classics.largest: maximum,
     classics.prefix_sums: prefix_sums,
     classics.truncated_geometric: truncated_geometric,

@@ -23,7 +23,7 @@ def outcomes_of(values):
 
 def plane_parts(seed, inputs=20, draws=500):
     rng = np.random.default_rng(seed)
-    return [outcomes_of(rng.normal(size=(draws, 2)) + [k, 0.0]) for k in range(inputs)]
+    return [outcomes_of(rng.normal(size=(draws, 2)) + np.array([k, 0.0])) for k in range(inputs)]
 
 
 def test_every_output_has_one_cell_and_cells_of_the_tree_hold_about_equally_many_pooled_draws():
@@ -34,7 +34,7 @@ def test_every_output_has_one_cell_and_cells_of_the_tree_hold_about_equally_many
     assert partition.size == LEAVES + 1  # no atoms; one cell is for NaN
     leaves = counts[1:]
     # A cut at the median leaves halves that differ by one draw; 10,000 draws over 512 leaves: 16 to 32 each.
-    assert 16 <= leaves.min()
+    assert leaves.min() >= 16
     assert leaves.max() <= 32
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
+from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs, as_pairs, short_form
 
 
 class Opaque:
@@ -92,3 +92,18 @@ def test_all_pairs_refuses_ids_that_do_not_name_the_inputs():
         all_pairs([0, 1], ids=["a", "a"])
     with pytest.raises(UsageError, match=r"inputs must be at least two, got 1\."):
         all_pairs([0])
+
+
+def test_many_pairs_are_made_when_they_are_looked_at():
+    pairs = all_pairs(list(range(100)))
+    assert isinstance(pairs, AllPairs)
+    assert len(pairs) == 4_950
+    listed = list(pairs)
+    assert [pairs[k].id for k in (0, 98, 99, -1)] == ["0|1", "0|99", "1|2", "98|99"]
+    assert [pair.id for pair in pairs[97:100]] == [pair.id for pair in listed[97:100]] == ["0|98", "0|99", "1|2"]
+    with pytest.raises(IndexError):
+        pairs[4_950]
+
+
+def test_inputs_that_look_alike_are_numbered():
+    assert AllPairs([np.zeros(9), np.zeros(9)]).ids[1].endswith("#2")

@@ -1,0 +1,106 @@
+"""`dpaudit bench` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from dpaudit.bench.benching import load_bench
+from dpaudit.bench.problem_set import problems
+from dpaudit.cli import main
+
+CHOSEN = ("classic laplace", "laplace 1", "laplace 1, true 2", "word 1")
+
+
+class Entry:
+    name = "test"
+
+    def load(self):
+        return lambda: [problem for problem in problems() if problem.id in CHOSEN]
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [Entry()] if group == "dpaudit.problems" else []
+    )
+
+
+def bench(*arguments):
+    return CliRunner().invoke(main, ["bench", *arguments])
+
+
+def test_a_quick_run_writes_results_and_a_plot(installed, tmp_path):
+    out = tmp_path / "out"
+    done = bench("--quick", "--only", "draws,bounds,alarms,classics", "--out", str(out))
+    assert done.exit_code == 0, done.output
+    assert "Draws to detection over the optimum's" not in done.stdout  # none of them needs 100 draws
+    for words in ("laplace 1, true 2", "classic", "False alarms", "Written:"):
+        assert words in done.stdout
+    assert "[1/9] draws: laplace 1, true 2" in done.stderr
+    text = (out / "bench.json").read_text(encoding="utf-8")
+    record = json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no strict JSON"))
+    assert record["schema"] == "dpaudit.bench/1" and list(record["problems"]) == list(CHOSEN)
+    assert (out / "bench.svg").read_text(encoding="utf-8").lstrip().startswith("<?xml")
+    assert (out / "bench.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_resume_measures_only_what_is_missing(installed, tmp_path):
+    options = ("--quick", "--only", "draws,bounds", "--out", str(tmp_path))
+    assert bench(*options).exit_code == 0
+    path = tmp_path / "bench.json"
+    before = load_bench(path)["problems"]["word 1"]["parts"]["bounds"]["lower"]
+    record = json.loads(path.read_text())
+    del record["problems"]["word 1"]["parts"]["bounds"]
+    path.write_text(json.dumps(record))
+    done = bench(*options, "--resume")
+    assert done.exit_code == 0 and "[1/1] bounds: word 1" in done.stderr
+    assert load_bench(path)["problems"]["word 1"]["parts"]["bounds"]["lower"] == before
+    done = bench(*options, "--resume", "--seeds", "3")
+    assert done.exit_code == 2 and "design must be that of the run to resume" in done.stderr
+
+
+def test_named_problems_alone(installed, tmp_path):
+    done = bench("word 1", "--quick", "--quiet", "--out", str(tmp_path))
+    assert done.exit_code == 0 and done.stderr == ""
+    assert list(load_bench(tmp_path / "bench.json")["problems"]) == ["word 1"]
+    assert load_bench(tmp_path / "bench.json")["extras"] == {}
+
+
+def test_the_list(installed):
+    done = bench("--list")
+    assert done.exit_code == 0
+    for name in CHOSEN:
+        assert name in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("laplace 2",), "problem must be one of the 4 that are installed, got 'laplace 2'. Close to it: laplace 1"),
+        (("--only", "draw"), "among draws, bounds, alarms, classics, overhead, memory, got 'draw'. Did you mean"),
+        (("--only", ","), "only must name parts among"),
+        (("--seeds", "0"), "seeds must be at least 1, got 0."),
+        (("--jobs", "0"), "jobs must be a positive integer, or -1 for all processors, got 0."),
+        (("word 1", "--only", "classics"), "--only must leave something to measure"),
+    ],
+    ids=["problem", "part", "no part", "seeds", "jobs", "nothing"],
+)
+def test_one_clear_error(installed, tmp_path, arguments, message):
+    done = bench(*arguments, "--quick", "--out", str(tmp_path))
+    assert done.exit_code == 2
+    assert message in done.stderr and done.stderr.count("Error:") == 1
+
+
+def test_no_problems_installed(monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    done = bench("--quick", "--out", str(tmp_path))
+    assert done.exit_code == 2 and "entry-point group 'dpaudit.problems', got none" in done.stderr
+
+
+def test_a_place_that_cannot_be_written(installed, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = bench("word 1", "--quick", "--out", str(tmp_path / "file"))
+    assert done.exit_code == 2 and "output must be a writable place" in done.stderr

@@ -1,0 +1,312 @@
+"""What is measured of a problem, on problems small enough to know the answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import time
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.bench import extras, measuring
+from dpaudit.bench.benching import load_bench, run_bench
+from dpaudit.bench.design import PARTS, QUICK, Design, make_design
+from dpaudit.bench.figure import write_figure
+from dpaudit.bench.laws import response_law
+from dpaudit.bench.numbers import response
+from dpaudit.bench.objects import raises
+from dpaudit.bench.problem import Peer, Problem
+from dpaudit.bench.summary import overall_lines, summary, tables
+from dpaudit.errors import DpauditError, UsageError
+from dpaudit.subjects.callables import as_subject
+
+DESIGN = dataclasses.replace(
+    QUICK, seeds=3, bound_draws=2_000, alarm_samples=50, alarm_audits=5, tight_audits=10, overhead_draws=2_000
+)
+
+
+def answers(name: str, epsilon: float, **options) -> Problem:
+    values = {"sound": epsilon <= 1.0, "tight": epsilon == 1.0, "make_law": functools.partial(response_law, epsilon)}
+    mechanism = options.pop("mechanism", functools.partial(response, epsilon=epsilon))
+    values |= options
+    return Problem(name, "test", "category", mechanism, dpaudit.PureDP(1.0), (0, 1), 1, source="a test", **values)
+
+
+def breaks(data, size, rng):
+    raise OSError("no disk")
+
+
+def test_draws_to_detection_are_a_side_and_counted_in_full():
+    record = measuring.measure(answers("answers", 4.0), "draws", DESIGN, 1)
+    assert len(record["found"]) == 3 and record["cap"] == DESIGN.least_cap
+    assert record["missed"] == 0 and record["median"] == sorted(record["found"])[1] and record["worst"] >= 1.0
+    assert record["ratio"] == record["median"] / record["optimum"]
+    seed = DESIGN.audit_seed("answers", "draws", 0)
+    result = dpaudit.audit(functools.partial(response, epsilon=4.0), "eps=1", [(0, 1)], samples=2_000, seed=seed)
+    assert record["found"][0] == 0.5 * result.findings[0].samples
+
+
+def test_a_seed_that_finds_nothing_counts_as_infinite():
+    record = measuring.measure(answers("weak", 1.001), "draws", dataclasses.replace(DESIGN, most_cap=100), 1)
+    assert record["found"] == [math.inf] * 3 and record["missed"] == 3 and math.isinf(record["ratio"])
+
+
+def test_bounds_against_the_optimum():
+    record = measuring.measure(answers("answers", 2.0), "bounds", DESIGN, 1)
+    assert 0.0 < record["median"] < 2.1 and record["lower"] == [record["median"]]
+    assert record["shortfall"] == (record["optimum"] - record["median"]) / record["standard_error"]
+
+
+def test_false_alarms_are_spread_over_the_tight_problems():
+    record = measuring.measure(answers("tight", 1.0), "alarms", DESIGN, 4)
+    assert record["audits"] == 3 and record["tight"] and record["errors"] == 0  # 10 audits over 4 problems
+    loose = measuring.measure(answers("loose", 0.5), "alarms", DESIGN, 4)
+    assert loose["audits"] == 5 and not loose["tight"]
+
+
+def test_alarms_are_counted_and_tested():
+    # A problem that calls itself sound and is not: the count must see it.
+    record = measuring.measure(answers("lies", 6.0, sound=True, tight=True), "alarms", DESIGN, 1)
+    assert record["violated"] == 10
+    assert measuring.alarm_p_value(10, 10) == pytest.approx(0.05**10)
+    assert measuring.alarm_p_value(0, 10) == 1.0
+    assert measuring.alarm_p_value(1, 10) == pytest.approx(1.0 - 0.95**10)
+
+
+def test_a_classic_subject_takes_no_more_runs_than_it_may():
+    peer = Peer("other tool", 0.9, 0.9, 400_000.0)
+    design = dataclasses.replace(DESIGN, most_runs=1e9)
+    record = measuring.measure(answers("classic", 1.0, peers=(peer,)), "classics", design, 1)
+    assert record["allowed"] == 20_000 and 0 < record["runs"] <= 20_000
+    assert record["reached"] == (record["lower"] >= 0.9) and bool(record["reason"]) != record["reached"]
+    assert record["truth"] == pytest.approx(1.0)
+    # Where the optimum needs few draws, the audit takes ten times those and 20,000 a side, decided beforehand.
+    easy = Peer("other tool", 0.2, 0.9, 4e7)
+    planned = measuring.measure(answers("classic", 1.0, peers=(easy,)), "classics", design, 1)
+    assert planned["allowed"] == 2_000_000 and planned["runs"] <= 40_000 and planned["reached"]
+    hopeless = Peer("other tool", 1.5, 0.9, 400_000.0)
+    record = measuring.measure(answers("classic", 1.0, peers=(hopeless,)), "classics", design, 1)
+    assert not record["reached"] and "the optimum's bound with all 20,000 runs is 0.9" in record["reason"]
+
+
+def test_which_parts_concern_a_problem():
+    def parts(problem):
+        return [part for part in PARTS if measuring.concerns(problem, part)]
+
+    assert parts(answers("sound", 1.0)) == ["bounds", "alarms"]
+    assert parts(answers("faulty", 2.0)) == ["draws", "bounds"]
+    assert parts(answers("no law", 2.0, make_law=None)) == ["draws"]
+    assert parts(answers("classic", 1.0, peers=(Peer("a", 0.1, None, 1.0),))) == ["bounds", "alarms", "classics"]
+
+
+def test_a_problem_that_breaks_is_a_record():
+    record = measuring.measure(answers("broken", 2.0, mechanism=breaks), "draws", DESIGN, 1)
+    assert "OSError" in record["error"] and record["seconds"] >= 0.0
+
+
+def test_time_in_the_mechanism_is_counted_and_nothing_else_of_it_changes():
+    def slow(data, size, rng):
+        time.sleep(0.01)
+        return rng.random(size)
+
+    timed = measuring.Timed(slow)
+    assert len(timed.sample(0, 5, np.random.default_rng(1))) == 5
+    assert timed.seconds >= 0.01
+    assert as_subject(timed).is_vectorised and not as_subject(timed).has_log_density
+
+    class Stated:
+        claim = dpaudit.PureDP(2.0)
+
+        def sample(self, data, size, rng):
+            return rng.random(size)
+
+        def log_density(self, data, outputs):
+            return np.zeros(len(outputs))
+
+    subject = as_subject(measuring.Timed(Stated()))
+    assert subject.has_log_density and subject.claim == dpaudit.PureDP(2.0)
+
+
+def test_an_exception_stays_the_outcome_of_one_draw():
+    problem = answers("raises", 1.0, mechanism=functools.partial(raises, scale=1.0))
+    problem = dataclasses.replace(problem, pair=((0.5, 0.0), (0.0001, 0.0)), sound=False, tight=False)
+    result, inside = measuring.audited(problem, samples=500, seed=1)
+    assert result.verdict == "violated" and 0.0 < inside < result.seconds
+
+
+def test_designs():
+    assert Design().audit_seed("a", "draws", 0) == Design().audit_seed("a", "draws", 0)
+    seeds = {make_design(seed=s).audit_seed(p, q, k) for s in (0, 1) for p in "ab" for q in PARTS for k in range(5)}
+    assert len(seeds) == 80
+    assert [Design().cap(draws) for draws in (None, 10.0, 1_000.0, 1e9)] == [100_000, 2_000, 8_000, 3_000_000]
+    assert make_design(quick=True, seeds=7).seeds == 7 and make_design().tight_audits == 10_000
+    with pytest.raises(UsageError, match="seeds must be at least 1, got 0"):
+        make_design(seeds=0)
+    with pytest.raises(UsageError, match="seed must be at least 0, got -1"):
+        make_design(seed=-1)
+
+
+def test_overhead_is_the_worse_of_the_two_modes():
+    record = extras.overhead(DESIGN)
+    for mode in extras.MODES:
+        assert record[mode]["ratio"] == pytest.approx(
+            record[mode]["audit_seconds"] / record[mode]["drawing_seconds"]
+        )  # one repeat
+    assert record["ratio"] == max(record[mode]["ratio"] for mode in extras.MODES)
+
+
+def test_memory_is_measured_in_processes_of_their_own(monkeypatch):
+    programs = []
+
+    def run(command, **options):
+        programs.append(command)
+        peak = 1000 + len(programs)
+        return type("Done", (), {"returncode": 0, "stdout": f"{peak}\n", "stderr": ""})()
+
+    monkeypatch.setattr(extras.subprocess, "run", run)
+    record = extras.memory(DESIGN)
+    assert record["sequential"]["peaks"] == [1001, 1002] and record["fixed"]["peaks"] == [1003, 1004]
+    assert record["ratio"] == 1002 / 1001
+    assert [command[-2:] for command in programs[:2]] == [["20000", "sequential"], ["200000", "sequential"]]
+    failed = type("Done", (), {"returncode": 1, "stdout": "", "stderr": "MemoryError"})()
+    monkeypatch.setattr(extras.subprocess, "run", lambda command, **options: failed)
+    with pytest.raises(DpauditError, match="MemoryError"):
+        extras.memory(DESIGN)
+
+
+@pytest.mark.slow
+def test_the_program_that_measures_memory_runs():
+    record = extras.memory(dataclasses.replace(DESIGN, memory_draws=(2_000, 4_000)))
+    assert all(peak > 10_000 for mode in extras.MODES for peak in record[mode]["peaks"])  # kilobytes
+
+
+def test_named_measurements_of_other_packages(monkeypatch):
+    own = extras.Extra("cities", "a universe", lambda design: {"ratio": 1.0})
+    entry = type("Entry", (), {"name": "cities", "load": lambda self: own})()
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == extras.GROUP else [])
+    assert list(extras.load_extras()) == ["overhead", "memory", "cities"]
+    again = type("Entry", (), {"name": "z", "load": lambda self: dataclasses.replace(own, name="overhead")})()
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [again])
+    with pytest.raises(UsageError, match="measurements must have different names, got 'overhead' twice"):
+        extras.load_extras()
+
+
+def without_times(content):
+    for entry in content["problems"].values():
+        for record in entry["parts"].values():
+            for name in ("seconds", "audit_seconds", "inside"):
+                record.pop(name, None)
+    return content["problems"]
+
+
+def test_a_run_writes_complete_files_and_goes_on(tmp_path, monkeypatch):
+    problems = [answers("sound", 1.0), answers("faulty", 4.0), answers("broken", 2.0, mechanism=breaks)]
+    seen = []
+    measure = measuring.measure
+
+    stop_at = [4]
+
+    def interrupted(problem, part, design, tight):
+        if len(seen) in stop_at:
+            raise KeyboardInterrupt
+        seen.append((problem.id, part))
+        return measure(problem, part, design, tight)
+
+    monkeypatch.setattr("dpaudit.bench.benching.measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_bench(problems, DESIGN, tmp_path)
+    saved = load_bench(tmp_path / "bench.json")
+    assert [(i, p) for i, e in saved["problems"].items() for p in e["parts"]] == [
+        ("sound", "bounds"), ("faulty", "draws"), ("faulty", "bounds"), ("broken", "draws"),
+    ]  # fmt: skip
+    assert saved["summary"]["errors"] == ["broken, draws"]
+    seen.clear()
+    stop_at.clear()
+    content = run_bench(problems, DESIGN, tmp_path, resume=True)
+    assert seen == [("broken", "draws"), ("broken", "bounds"), ("sound", "alarms")]
+    assert content == load_bench(tmp_path / "bench.json")
+    assert content["summary"]["errors"] == ["broken, draws", "broken, bounds"]
+    whole = run_bench(problems, DESIGN, tmp_path / "whole")
+    assert without_times(whole) == without_times(load_bench(tmp_path / "bench.json"))
+    with pytest.raises(UsageError, match="design must be that of the run to resume"):
+        run_bench(problems, dataclasses.replace(DESIGN, seeds=2), tmp_path, resume=True)
+
+
+@pytest.mark.slow
+def test_records_do_not_depend_on_the_number_of_jobs(tmp_path):
+    problems = [answers("sound", 1.0), answers("faulty", 4.0)]
+    one, two = (run_bench(problems, DESIGN, tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2))
+    assert without_times(one) == without_times(two)
+
+
+def test_a_measurement_that_breaks_is_a_record(tmp_path):
+    def fails(design):
+        raise RuntimeError("no cities")
+
+    content = run_bench([], DESIGN, tmp_path, extras=[extras.Extra("cities", "a universe", fails)])
+    assert content["extras"] == {"cities": {"error": "RuntimeError: no cities"}}
+    assert content["summary"]["errors"] == ["cities"]
+
+
+def test_there_must_be_something_to_measure(tmp_path):
+    with pytest.raises(UsageError, match="--only must leave something to measure, got alarms of 1 problems"):
+        run_bench([answers("faulty", 2.0)], DESIGN, tmp_path, parts=["alarms"])
+
+
+def draws_record(optimum, ratio):
+    return {"optimum": optimum, "ratio": ratio, "worst": ratio, "found": [], "audit_seconds": 2.0, "inside": 0.5}
+
+
+def content_of(parts):
+    problems = {name: {"parts": records} for name, records in parts.items()}
+    return {"design": {"counted_from": 100, "bound_draws": 1_000}, "problems": problems, "extras": {}}
+
+
+def test_overall_figures():
+    alarm = {"audits": 100, "violated": 3, "above_truth": 1, "tight": True}
+    content = content_of(
+        {
+            "a": {"draws": draws_record(1_000.0, 1.2)},
+            "b": {"draws": draws_record(150.0, math.inf)},
+            "c": {"draws": draws_record(150.0, 2.0)},
+            "few": {"draws": draws_record(99.0, 50.0)},
+            "no optimum": {"draws": draws_record(None, None)},
+            "d": {"alarms": alarm},
+            "e": {"alarms": alarm | {"violated": 9}},
+            "f": {"alarms": alarm | {"violated": 50, "tight": False}},
+            "g": {"draws": {"error": "broke"}},
+        }
+    )
+    content["extras"]["overhead"] = {"ratio": 1.4}
+    figures = summary(content)
+    assert figures["draws ratio"] == {"problems": 3, "median": 2.0, "worst": math.inf, "worst_problem": "b"}
+    assert figures["false alarms"]["violated"] == 12 and figures["false alarms"]["audits"] == 200
+    assert figures["false alarms"]["p_value"] == measuring.alarm_p_value(12, 200)
+    assert figures["false alarms, not tight"]["rate"] == 0.5
+    assert figures["overhead"] == 1.4 and figures["errors"] == ["g, draws"]
+    assert figures["inside"] == 0.5 and figures["seconds"] == 10.0
+    content["summary"] = figures
+    lines = [line.plain for line in overall_lines(content)]
+    assert lines[0].endswith("median 2 (at most 1.5)  not met") and lines[1].endswith("b  not met")
+    assert any("12 of 200 audits of 2 problems exactly on their claim (6.00%" in line for line in lines)
+    assert "Overhead: 1.4 (at most 1.5)  met" in lines
+    assert lines[-1] == "Broke: g, draws: broke"
+    assert len(tables(content).renderables) == 1
+
+
+def test_a_figure_needs_something_to_draw(tmp_path):
+    assert write_figure(content_of({"a": {"draws": {"error": "broke"}}}), tmp_path) == []
+
+
+def test_files_that_are_no_bench(tmp_path):
+    with pytest.raises(UsageError, match="bench must be a readable file"):
+        load_bench(tmp_path / "none.json")
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(UsageError, match="bench must be JSON"):
+        load_bench(tmp_path / "bad.json")
+    (tmp_path / "other.json").write_text('{"schema": "dpaudit.audit/1"}')
+    with pytest.raises(UsageError, match=r"schema must be 'dpaudit\.bench/1', got 'dpaudit\.audit/1'"):
+        load_bench(tmp_path / "other.json")

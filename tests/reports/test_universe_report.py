@@ -1,0 +1,88 @@
+"""A universe in the reports: counts, images and worst pairs, all of the table and not of the findings alone."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from dpaudit import reports
+from dpaudit.reports import terminal, universe, wording
+from dpaudit.results import AuditResult
+from dpaudit.universe_table import NOT_ASKED, UniverseTable
+
+
+@pytest.fixture
+def result(synthetic):
+    first, second = np.triu_indices(30, 1)
+    budget = 0.1 + 0.1 * (second - first)
+    lower = 0.8 * budget
+    lower[7], budget[3], budget[5] = 2.0 * budget[7], 0.0, np.inf
+    verdict = np.where(budget < 0.5, 2, 3).astype(np.int8)
+    verdict[7], verdict[5] = 0, NOT_ASKED
+    lower[3] = lower[5] = 0.0
+    table = UniverseTable(
+        ids=tuple(f"<b>city{k}|" if k == 1 else f"city {k}" for k in range(30)),
+        first=first,
+        second=second,
+        budget=budget,
+        epsilon_lower=lower,
+        log10_p_value=np.where(verdict == 0, -30.0, -0.1),
+        verdict=verdict,
+        detectable=budget + 0.1,
+        delta=0.0,
+        labelled=1_000,
+        draws=900,
+    )
+    base = synthetic.make("single")
+    values = {name: getattr(base, name) for name in base.__dataclass_fields__}
+    return AuditResult(**{**values, "universe": table})
+
+
+def test_the_headline_and_the_counts_are_those_of_all_pairs(result):
+    assert wording.headline(result) == "Violated: the promise is broken for 1 of 434 pairs"
+    counted = {word: count for _, word, count, _ in universe.counts(result.universe)}
+    assert counted["violated"] == "1"
+    assert counted["not asked (infinite budget)"] == "1"
+
+
+def test_the_page_shows_two_images_the_worst_pairs_and_no_markup_of_the_subject(result):
+    page = reports.render(result, "html")
+    images = re.findall(r'<img src="data:image/png;base64,([^"]+)" alt="([^"]+)"', page)
+    assert len(images) == 2
+    assert all(base64.b64decode(data).startswith(b"\x89PNG") for data, _ in images)
+    assert "1 pair violated" in images[0][1]
+    assert "img-src data:" in page
+    assert "<b>city1" not in page
+    row = result.universe.worst(1)[0]
+    assert page.index(row.id.replace("|", "|<wbr>")) > 0
+    assert reports.render(result, "html") == page  # the same bytes
+
+
+def test_a_page_without_a_universe_allows_no_images(synthetic):
+    page = reports.render(synthetic.make("single"), "html")
+    assert "img-src" not in page
+    assert "<img" not in page
+
+
+def test_markdown_and_terminal_count_all_pairs(result):
+    text = reports.render(result, "md")
+    assert "### The universe" in text
+    assert "434 (1 violated, 1 not asked)" in text
+    console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(terminal.universe_text(result.universe))
+    console.print(terminal.summary_table([result]))
+    shown = console.export_text()
+    assert "435 pairs of 30 inputs: 1 violated" in " ".join(shown.split())
+    assert "1/434" in shown
+
+
+def test_the_worst_pairs_are_ranked_by_verdict_then_ratio(result):
+    worst = result.universe.worst(434)
+    assert worst[0].verdict == "violated"
+    inconclusive = [row.ratio_lower or 0.0 for row in worst if row.verdict == "inconclusive"]
+    assert inconclusive == sorted(inconclusive, reverse=True)
+    assert all(row.verdict is not None for row in worst)
