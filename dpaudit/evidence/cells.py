@@ -17,10 +17,13 @@ from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.scores import LogDensity, Score, score_from_dict
 from dpaudit.privacy.claims import FloatArray
 
-TAIL_MASSES = (0.5, 0.37, 0.26, 0.17, 0.1, 0.05, 0.02, 0.007, 0.0025)  # of the cuts, in each tail
-COARSE_MASSES = (0.5, 0.25, 0.1, 0.03, 0.005)  # where millions of draws are counted
-SMALLEST_CELL = 6.0  # training draws below a cut in a tail
-ATOM_SHARE = 0.04  # of the draws: a value that holds more has a cell of its own
+TAIL_MASSES = (0.035, 0.015, 0.006, 0.0025, 0.001)  # of rare cells, in each tail
+RARE_MASSES = (0.03, 0.01, 0.003)
+MOST_CELLS, FEWEST_CELLS = 12, 3  # of equal mass
+MOST_FINE_CELLS = 48
+DRAWS_A_CELL = 12  # training draws in a cell of equal mass
+SMALLEST_CELL = 6.0  # training draws beyond a cut in a tail
+SEPARATE_VALUES = 12  # so few different values have a cell each
 LARGEST_ATOMS = 8  # cells of single values
 BLOCK = 1 << 15  # draws compared with the edges at a time: they stay in the processor's cache
 
@@ -112,18 +115,18 @@ class CellSet:
         return np.concatenate(counts)
 
 
-def tail_edges(scores: FloatArray, masses: tuple[float, ...] = TAIL_MASSES) -> FloatArray:
-    """Edges that cut a sample of scores at these masses in both tails, as far as it has draws for them.
+def quantile_edges(scores: FloatArray, most: int = MOST_CELLS) -> FloatArray:
+    """Edges that cut a sample of scores into cells of equal mass, with a few rare ones in both tails.
 
-    A frequent value (an atom) has a cell of its own: what leaks by an exact value is seen as such. Where few different
-    values occur, each has its own cell.
+    A value that occurs far more often than the others (an atom) has a cell of its own: what leaks by an exact value is
+    seen as such. Where few different values occur, each has its own cell.
 
     Parameters
     ----------
     scores : ndarray of float, shape (draws,)
         NaN is left out.
-    masses : tuple of float
-        In (0, 1/2], decreasing.
+    most : int
+        Cells of equal mass, at most.
 
     Returns
     -------
@@ -135,17 +138,41 @@ def tail_edges(scores: FloatArray, masses: tuple[float, ...] = TAIL_MASSES) -> F
     if size < 2 or known[0] == known[-1]:
         return np.empty(0)
     starts = np.concatenate([[0], np.flatnonzero(known[1:] != known[:-1]) + 1])  # where each value begins
-    frequent = np.diff(np.append(starts, size)) >= max(ATOM_SHARE * size, SMALLEST_CELL)
-    if len(starts) <= 2 * len(masses):
+    if len(starts) <= SEPARATE_VALUES:
         return _between(known, starts[1:])
-    below = np.array([mass for mass in masses if mass * size >= SMALLEST_CELL] or [0.5])
+    cells = int(np.clip(size / DRAWS_A_CELL, FEWEST_CELLS, most))
+    masses = np.concatenate([np.arange(1, cells) / cells, [m for m in TAIL_MASSES if m < 0.7 / cells]])
+    return np.unique(np.concatenate([_at_masses(known, masses), _around_atoms(known, starts)]))
+
+
+def rare_edges(scores: FloatArray) -> FloatArray:
+    """Edges around what is rare in a sample of scores, with all the rest in a few cells: tails, and atoms."""
+    known = np.sort(scores[~np.isnan(scores)])
+    size = len(known)
+    if size < 2 or known[0] == known[-1]:
+        return np.empty(0)
+    starts = np.concatenate([[0], np.flatnonzero(known[1:] != known[:-1]) + 1])
+    if len(starts) <= SEPARATE_VALUES:
+        return np.empty(0)
+    return np.unique(np.concatenate([_at_masses(known, np.array(RARE_MASSES)), _around_atoms(known, starts)]))
+
+
+def _at_masses(known: FloatArray, masses: FloatArray) -> FloatArray:
+    """Edges that cut a sorted sample at these masses in both tails, as far as it has draws for them."""
+    size = len(known)
+    below = masses[masses * size >= SMALLEST_CELL]
     positions = np.unique((np.concatenate([below, 1.0 - below]) * size).astype(int))
-    edges = _between(known, positions[(positions > 0) & (positions < size)])
-    if np.any(frequent):
-        atoms = known[starts[frequent]]
-        atoms = atoms[np.isfinite(atoms)][:LARGEST_ATOMS]
-        edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
-    return np.unique(edges)
+    return _between(known, positions[(positions > 0) & (positions < size)])
+
+
+def _around_atoms(known: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+    """Edges that give the most frequent atoms of a sorted sample cells of their own; `starts`: where a value begins."""
+    counts = np.diff(np.append(starts, len(known)))
+    frequent = np.flatnonzero(counts >= max(3.0, 3.0 * float(np.median(counts))))
+    frequent = frequent[np.argsort(-counts[frequent], kind="stable")[:LARGEST_ATOMS]]
+    atoms = known[starts[frequent]]
+    edges = np.concatenate([atoms, np.nextafter(atoms, math.inf)])
+    return np.asarray(edges[(edges > known[0]) & (edges <= known[-1])])
 
 
 def _between(ordered: FloatArray, positions: NDArray[np.intp]) -> FloatArray:

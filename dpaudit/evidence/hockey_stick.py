@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,12 +12,19 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence import binomial
-from dpaudit.evidence.betting import Line
 from dpaudit.privacy.claims import Claim, FloatArray
 
 ANCHORS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # epsilons of lines a free family may bet at
 LARGEST_PARAMETER = 1e6  # beyond which no bound is searched
 GUESSES_QUANTILE = 0.005  # power is computed at this quantile of the number of guesses, and pays for it
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """Hockey-stick lines at several parameter values: epsilon and delta, shape (values,)."""
+
+    epsilon: FloatArray
+    delta: FloatArray
 
 
 class HockeyStickGame(ABC):

@@ -22,7 +22,18 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence import wealth
-from dpaudit.evidence.betting import Bets, Book, Line, fit_bets, stack
+from dpaudit.evidence.betting import (
+    LARGEST_SWITCH,
+    SWITCHES,
+    TEMPER,
+    Bets,
+    Book,
+    Components,
+    components_for,
+    fit_bets,
+    stacked,
+    stacked_bets,
+)
 from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, just_above, largest_rejected
 from dpaudit.evidence.partitions import Partition
@@ -30,36 +41,37 @@ from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
 from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
-LOWER_TARGETS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # epsilons, those well below the budget
-NEAR_BUDGET = 0.8  # times the budget: the highest of the lower targets
-ANCHORED_TARGETS = (0.4, 0.8)  # times the budget, for claims whose parameter is no epsilon
-IGNORED_WEIGHT = 1e-3  # a partition with less of the weights is not counted once training is long
-LONG_TRAINING = 2_000  # draws
-POINTS, PRECISION = 6, 1e-3  # of the search for the bound: parts of an interval, and relative precision
+LOWER_TARGETS = (0.35, 0.8)  # times the budget: where the other bets are meant
+FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
+KEPT = 48  # components of a free family, which has one set for each of `ANCHORS`
+POINTS, PRECISION = 4, 1e-3  # of the search for the bound: parts of an interval, and relative precision
 
 
 @dataclasses.dataclass
 class Epoch:
-    """What one fit bets on: partitions, bets for each target, the line's anchor; and the counts."""
+    """What one fit bets on: partitions and bets meant for the budget, and the counts."""
 
     cells: tuple[Cells, ...]
     book: Book
     bets: Bets
-    anchor: float
     statistic: CellSet
+    kinds: tuple[str, ...]
+    kept: NDArray[np.intp]  # positions of the bets' components among all
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
         start = 0
         for k, cells in enumerate(self.cells):
             part = slice(start, start + cells.size)
-            self.book.live[k, 0, : cells.size] += counts_x_prime[part]
-            self.book.live[k, 1, : cells.size] += counts_x[part]
+            self.book.live[0, : cells.size, k] += counts_x_prime[part]
+            self.book.live[1, : cells.size, k] += counts_x[part]
             start += cells.size
 
-    def log_wealth(self, line: Line) -> FloatArray:
-        """Log wealth of the epoch's draws against each line, shape (values, targets)."""
-        return np.asarray(special.logsumexp(self.bets.log_wealth(self.book, line), axis=-1))
+    @property
+    def anchor(self) -> float:
+        """The line of a free family that holds most of the weights."""
+        best = np.argmax(special.logsumexp(self.bets.log_weights, axis=0))
+        return float(self.bets.components.anchor[0, best])
 
 
 class SequentialGame(HockeyStickGame):
@@ -82,16 +94,14 @@ class SequentialGame(HockeyStickGame):
         super().__init__(claim, draws)
         self._epochs: list[Epoch] = []
         self._fraction = np.empty(0)
-        self.targets = _targets(claim)
-        shares = np.full(len(self.targets), (1.0 - BUDGET_SHARE) / max(len(self.targets) - 1, 1))
-        shares[-1] = BUDGET_SHARE if len(self.targets) > 1 else 1.0
-        self._log_shares = np.log(shares)
-        # The verdict and the e-value: wealth against a value just above the budget, and against the budget.
-        self._watched = np.array([just_above(claim.value), claim.value])
-        self._closed = np.zeros((2, len(self.targets)))  # log wealth there of all epochs but the last
-        self._now = np.zeros(2)
+        self._watched = just_above(claim.value)
+        self._closed = 0.0  # log wealth against `_watched`, of bets meant for the budget, of all epochs but the last
+        self._now = 0.0
         self._lower = 0.0
         self._bound_is_current = True
+        self._rejected_at_look = False
+        self._history: dict[str, FloatArray] = {}  # log wealth of each kind of partition, by component
+        self._past = 0.0  # log wealth of all of them together
 
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend."""
@@ -107,44 +117,60 @@ class SequentialGame(HockeyStickGame):
         else:
             self._fraction = wealth.fractions(self.draws, -math.log(level))
         book = _book(partitions)
-        counted_on = book.train.sum(axis=(1, 2))
-        anchor = self._best_anchor(book, counted_on) if self.claim.anchored else 0.0
-        bets = fit_bets(book, self._line(self.targets, anchor), self._fraction, counted_on, self._has_delta)
-        keep = self._worth_counting(bets, float(counted_on.min()))
-        if len(keep) < len(partitions):
-            partitions = [partitions[k] for k in keep]
-            book = _book(partitions)
-            bets = fit_bets(book, self._line(self.targets, anchor), self._fraction, counted_on[keep], self._has_delta)
+        anchors = ANCHORS if self.claim.anchored else (0.0,)
+        components = Components.concatenated([self._components(self.claim.value, a) for a in anchors], axis=1)
+        kinds = tuple(partition.kind for partition in partitions)
+        self._components_count = components.up.shape[1]
+        bets = fit_bets(book, components, self._prior(kinds, components.up.shape[1]), (len(partitions),))
+        kept = np.arange(components.up.shape[1])
+        if components.up.shape[1] > KEPT and self.claim.anchored:
+            heaviest = np.argsort(-special.logsumexp(bets.log_weights, axis=0), kind="stable")[:KEPT]
+            kept = np.sort(heaviest)
+            bets = bets.only(kept)
         cells = tuple(partition.cells for partition in partitions)
-        self._epochs.append(Epoch(cells, book, bets, anchor, CellSet(cells)))
+        self._epochs.append(Epoch(cells, book, bets, CellSet(cells), kinds, kept))
+
+    def _prior(self, kinds: Sequence[str], components: int) -> FloatArray:
+        """Log prior weights of partitions and components: what their kind has won, or the average where it is new."""
+        rows = []
+        for k, kind in enumerate(kinds):
+            own = self._history.get(kind)
+            rows.append(np.full(components, self._past) if own is None else own)
+            rows[-1] = TEMPER * rows[-1] + (math.log(FIRST_SHARE) if k == 0 else math.log((1.0 - FIRST_SHARE) / len(kinds)))
+        return np.array(rows)
+
+    def _remember(self, epoch: Epoch) -> None:
+        """Add what an epoch won to the history of its kinds of partitions and of its components."""
+        logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
+        average = float(special.logsumexp(logs + epoch.bets.log_weights))
+        total = self._components_count
+        for kind, row in zip(epoch.kinds, logs, strict=True):
+            own = self._history.setdefault(kind, np.full(total, self._past))
+            won = np.full(total, average)
+            won[epoch.kept] = row
+            self._history[kind] = own + won
+        for kind in self._history.keys() - set(epoch.kinds):
+            self._history[kind] = self._history[kind] + average
+        self._past += average
+
+
+    def _components(self, value: float, anchor: float) -> Components:
+        epsilon, delta = (float(part[0]) for part in self.claim.lines(np.array([value]), anchor))
+        return components_for(epsilon, delta, self._fraction, anchor, self._has_delta)
+
+    def _lines(self, value: float, components: Components) -> tuple[FloatArray, FloatArray]:
+        """Epsilon and delta, at a parameter value, of the line of each component."""
+        epsilon, delta = np.empty_like(components.anchor), np.empty_like(components.anchor)
+        for anchor in np.unique(components.anchor).tolist():
+            of_anchor = components.anchor == anchor
+            line = self.claim.lines(np.array([value]), anchor)
+            epsilon[of_anchor], delta[of_anchor] = line[0][0], line[1][0]
+        return epsilon, delta
 
     @property
     def merit(self) -> tuple[int, float]:
         """How good the current epoch's best rule looks on its training draws, in the order of `Objective.merits`."""
         return max(self._rule_of(self._epochs[-1], k)[0] for k in range(len(self._epochs[-1].cells)))
-
-    @staticmethod
-    def _worth_counting(bets: Bets, draws: float) -> list[int]:
-        """Positions of the partitions that hold some of the weights for some target, once training is long."""
-        weights = special.logsumexp(bets.log_weights, axis=-1).max(axis=0)  # (partitions,)
-        if draws < LONG_TRAINING:
-            return list(range(len(weights)))
-        return [int(k) for k in np.flatnonzero(weights >= math.log(IGNORED_WEIGHT))]
-
-    def _best_anchor(self, book: Book, counted_on: FloatArray) -> float:
-        """The line of a free family that bets are expected to gain most against, at the budget."""
-        budget = self.targets[-1:]
-
-        def expected(anchor: float) -> float:
-            bets = fit_bets(book, self._line(budget, anchor), self._fraction, counted_on, self._has_delta)
-            remaining = max(self.draws - self._bet_on, 1)
-            return float(special.logsumexp(bets.log_weights + bets.growth * min(remaining, 4.0 * counted_on.max())))
-
-        return max(ANCHORS, key=expected)
-
-    @property
-    def _bet_on(self) -> int:
-        return int(sum(epoch.book.live[0].sum() for epoch in self._epochs))
 
     @property
     def statistic(self) -> CellSet:
@@ -158,14 +184,18 @@ class SequentialGame(HockeyStickGame):
 
     def update(self) -> None:
         """Look at the wealth. (The bound is computed when it is asked for.)"""
-        current = self._epochs[-1]
-        logs = self._closed + current.log_wealth(self._line(self._watched, current.anchor))
-        self._now = np.asarray(special.logsumexp(logs + self._log_shares, axis=-1))
+        self._now = self._closed + self._of_epoch(self._epochs[-1])
+        if self._now + math.log(BUDGET_SHARE) >= -math.log(self.level):
+            self._rejected_at_look = True
+
+    def _of_epoch(self, epoch: Epoch) -> float:
+        logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
+        return float(special.logsumexp(logs + epoch.bets.log_weights))
 
     @property
     def is_rejected(self) -> bool:
         """Whether the budget is rejected, which is the verdict: exactly when the bound exceeds it."""
-        return self._lower > self.claim.value or float(self._now[0]) >= -math.log(self.level)
+        return self._rejected_at_look or self._lower > self.claim.value
 
     @property
     def known_lower(self) -> float:
@@ -183,8 +213,8 @@ class SequentialGame(HockeyStickGame):
 
     @property
     def log_wealth(self) -> float | None:
-        """Log e-value against the budget."""
-        return float(self._now[1])
+        """Log e-value against the budget: of the bets that are meant for it, with their share."""
+        return self._now + math.log(BUDGET_SHARE)
 
     @property
     def p_value(self) -> float | None:
@@ -192,29 +222,36 @@ class SequentialGame(HockeyStickGame):
 
     def _rejection(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
         """Whether each of several parameter values is rejected by all draws so far."""
-        bet_on = [epoch for epoch in self._epochs if epoch.book.live.any()]
-        book, bets = stack([epoch.book for epoch in bet_on], [epoch.bets for epoch in bet_on])
-        counts = [len(epoch.cells) for epoch in bet_on]
-        first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        anchors = np.repeat([epoch.anchor for epoch in bet_on], counts)
+        epochs = [epoch for epoch in self._epochs if epoch.book.live.any()]
+        book = stacked([epoch.book for epoch in epochs])
+        sizes = [len(epoch.cells) for epoch in epochs]
+        first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        parts = [(math.log(BUDGET_SHARE), stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1]))]
+        for target in LOWER_TARGETS:
+            value = target * self.claim.value
+            of_epochs = [self._components(value, epoch.anchor).repeated(len(epoch.cells)) for epoch in epochs]
+            components = Components.concatenated(of_epochs, axis=0)
+            prior = np.zeros((len(book.switch), components.up.shape[1]))
+            bets = fit_bets(book, components, prior, sizes)
+            parts.append((math.log((1.0 - BUDGET_SHARE) / len(LOWER_TARGETS)), bets))
         threshold = -math.log(self.level)
 
-        def rejected(values: FloatArray) -> NDArray[np.bool_]:
-            lines = {anchor: self._line(values, anchor) for anchor in set(anchors.tolist())}
-            epsilon = np.stack([lines[anchor].epsilon for anchor in anchors.tolist()], axis=1)
-            delta = np.stack([lines[anchor].delta for anchor in anchors.tolist()], axis=1)
-            logs = bets.log_wealth(book, Line(epsilon, delta))  # (values, targets, partitions)
-            of_epochs = np.logaddexp.reduceat(logs, first, axis=-1)
-            total = of_epochs.sum(axis=-1) + self._log_shares
-            return np.asarray(special.logsumexp(total, axis=-1) >= threshold)
+        def log_wealth(value: float) -> float:
+            total = -math.inf
+            for share, bets in parts:
+                logs = bets.log_wealth(book.live, *self._lines(value, bets.components)) + bets.log_weights
+                of_epochs = np.logaddexp.reduceat(special.logsumexp(logs, axis=1), first)
+                total = float(np.logaddexp(total, share + of_epochs.sum()))
+            return total
 
-        return rejected
+        return lambda values: np.array([log_wealth(value) >= threshold for value in values.tolist()])
 
     def _close(self) -> None:
         """End the last epoch; one without draws is dropped."""
         last = self._epochs[-1]
         if last.book.live.any():
-            self._closed += last.log_wealth(self._line(self._watched, last.anchor))
+            self._closed += self._of_epoch(last)
+            self._remember(last)
         else:
             self._epochs.pop()
 
@@ -249,10 +286,10 @@ class SequentialGame(HockeyStickGame):
             line = self._line_at_budget(epoch.anchor)
             for k in range(len(epoch.cells)):
                 _, rule, guesses = self._rule_of(epoch, k)
-                label0, label1 = (epoch.book.live[k, label, : epoch.cells[k].size] for label in (0, 1))
+                label0, label1 = (epoch.book.live[label, : epoch.cells[k].size, k] for label in (0, 1))
                 correct = int(label1[guesses == 1].sum() + label0[guesses == 0].sum())
                 wrong = int(label0[guesses == 1].sum() + label1[guesses == 0].sum())
-                abstained = int(epoch.book.live[k].sum()) - correct - wrong
+                abstained = int(epoch.book.live[..., k].sum()) - correct - wrong
                 scale = math.exp(-line["epsilon"])  # everything over e^epsilon, which may overflow
                 cost = scale * line["delta"] * max(rule.sides, 1) / 2.0
                 excess = scale * correct - wrong - cost * (correct + wrong + abstained)
@@ -267,7 +304,7 @@ class SequentialGame(HockeyStickGame):
         cells = epoch.cells[k]
         line = self._line_at_budget(epoch.anchor)
         objective = Objective(line["epsilon"], line["delta"], max(self.draws, 1), self._level_of_fit, True)
-        train = epoch.book.train[k, :, : cells.size]
+        train = epoch.book.train[:, : cells.size, k]
         merit, low, high, sign, nan_guess = best_thresholds(train[1], train[0], objective)
         guesses = np.full(cells.size, ABSTAIN, dtype=np.int8)
         guesses[:low] = 0 if sign > 0 else 1  # below the edge `low`
@@ -287,20 +324,11 @@ class SequentialGame(HockeyStickGame):
         return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, -math.log(self.level))
 
 
-def _targets(claim: Claim) -> FloatArray:
-    """Parameter values that bets are meant for: some below the budget, and the budget, which comes last."""
-    budget = claim.value
-    if claim.anchored:
-        return np.array([share * budget for share in ANCHORED_TARGETS] + [budget])
-    near = NEAR_BUDGET * budget
-    lower = [value for value in LOWER_TARGETS if value < 0.75 * near]
-    return np.unique([*lower, near, budget])
-
-
 def _book(partitions: Sequence[Partition]) -> Book:
     """The training counts of partitions, padded to the largest, and no live draws yet."""
     sizes = np.array([partition.cells.size for partition in partitions])
-    train = np.zeros((len(partitions), 2, int(sizes.max())))
-    for row, partition in zip(train, partitions, strict=True):
-        row[:, : partition.cells.size] = partition.counts
-    return Book(train, np.zeros_like(train), sizes)
+    train = np.zeros((2, int(sizes.max()), len(partitions)))
+    for k, partition in enumerate(partitions):
+        train[:, : partition.cells.size, k] = partition.counts
+    switch = np.where([partition.is_rough for partition in partitions], LARGEST_SWITCH, SWITCHES / sizes)
+    return Book(train, np.zeros_like(train), np.minimum(switch, LARGEST_SWITCH))
