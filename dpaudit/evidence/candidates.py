@@ -42,14 +42,17 @@ Halves = tuple[Outcomes, Outcomes]
 
 
 def candidates(
-    first: Outcomes, second: Outcomes, objects: bool, log_ratio: LogRatio | None
+    first: Outcomes, second: Outcomes, objects: bool, log_ratio: LogRatio | None, whole: bool = False
 ) -> Iterator[Candidate]:
     """Scores that suit the outcomes, each with the draws that its thresholds may be fitted on."""
     draws, columns = len(first) + len(second), first.numbers.shape[1]
     if objects:
         first, second = (part.rows(slice(0, 2 * LEAF_DRAWS)) for part in (first, second))
-    fit = first.rows(slice(0, None, 2)), second.rows(slice(0, None, 2))
-    rest = first.rows(slice(1, None, 2)), second.rows(slice(1, None, 2))
+    if whole:
+        fit = rest = (first, second)
+    else:
+        fit = first.rows(slice(0, None, 2)), second.rows(slice(0, None, 2))
+        rest = first.rows(slice(1, None, 2)), second.rows(slice(1, None, 2))
     if log_ratio is not None and not objects:
         yield log_ratio, first, second
     if columns == 1 and not objects:

@@ -20,7 +20,7 @@ from dpaudit.privacy.claims import FloatArray
 TAIL_MASSES = (0.035, 0.015, 0.006, 0.0025, 0.001)  # of rare cells, in each tail
 RARE_MASSES = (0.03, 0.01, 0.003)
 MOST_CELLS, FEWEST_CELLS = 12, 3  # of equal mass
-MOST_FINE_CELLS = 48
+MOST_FINE_CELLS, MOST_WHOLE = 48, 128
 DRAWS_A_CELL = 12  # training draws in a cell of equal mass
 SMALLEST_CELL = 6.0  # training draws beyond a cut in a tail
 SEPARATE_VALUES = 12  # so few different values have a cell each
@@ -155,6 +155,17 @@ def rare_edges(scores: FloatArray) -> FloatArray:
     if len(starts) <= SEPARATE_VALUES:
         return np.empty(0)
     return np.unique(np.concatenate([_at_masses(known, np.array(RARE_MASSES)), _around_atoms(known, starts)]))
+
+
+def whole_edges(scores: FloatArray) -> FloatArray:
+    """Edges at the integers within a sample of scores that are no integers; none where they are too many or too few."""
+    finite = scores[np.isfinite(scores)]
+    if len(finite) == 0 or np.all(finite == np.floor(finite)):
+        return np.empty(0)
+    low, high = math.floor(float(finite.min())), math.ceil(float(finite.max()))
+    if not FEWEST_CELLS <= high - low <= MOST_WHOLE:
+        return np.empty(0)
+    return np.arange(low + 1.0, high)
 
 
 def _at_masses(known: FloatArray, masses: FloatArray) -> FloatArray:

@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.candidates import candidates
-from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, quantile_edges, rare_edges
-from dpaudit.evidence.histograms import Coordinate, Histogram
+from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, quantile_edges, rare_edges, whole_edges
+from dpaudit.evidence.histograms import Coordinate, Histogram, fit_table
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.scores import LogRatio, Score, Viewed
 from dpaudit.privacy.claims import FloatArray
 
 
-RARE,ONE=1,1
+FINE_ROUGH = False
+WHOLES=(True,)
+TEMPERED=1.0
 @dataclasses.dataclass(frozen=True)
 class Partition:
     """Cells, and how many training draws fall into each: `counts` of shape (2, cells), row 0 for x_prime.
@@ -50,20 +52,32 @@ def fit_partitions(
         log_ratio = log_ratio.fitting(first, second)
     reading = Reading(0 if objects else first.numbers.shape[1])
     partitions = []
-    for score, a, b in candidates(first, second, objects, log_ratio):
+    several = [(w, c) for w in WHOLES for c in candidates(first, second, objects, log_ratio, w)] if reading.columns != 1 else [(False, c) for c in candidates(first, second, objects, log_ratio)]
+    for w, (score, a, b) in several:
         scores = score(a), score(b)
-        if isinstance(score, Histogram) and reading.columns == 1:
+        if reading.columns == 1 and isinstance(score, Histogram):
             continue
         both = np.concatenate(scores)
-        partitions.append(_partition(score, scores, quantile_edges(both), reading))
-        if ONE and reading.columns == 1 and isinstance(score, Coordinate):
-            coarse = partitions[-1].cells.edges
-            fine = quantile_edges(both, MOST_FINE_CELLS)
-            rare = rare_edges(both)
-            if RARE and 0 < len(rare) < len(coarse):
-                partitions.append(dataclasses.replace(_partition(score, scores, rare, reading), is_rough=True, name='rare'))
-            if len(fine) > len(coarse):
-                partitions.append(dataclasses.replace(_partition(score, scores, fine, reading), is_rough=True, name='fine'))
+        coarse = _partition(score, scores, quantile_edges(both), reading)
+        coarse = dataclasses.replace(coarse, name=str(w), counts=coarse.counts * (TEMPERED if w else 1.0))
+        partitions.append(coarse)
+        if reading.columns == 1 and isinstance(score, Coordinate):
+            for name, edges, rough in (
+                ("rare", rare_edges(both), True),
+                ("fine", quantile_edges(both, MOST_FINE_CELLS), FINE_ROUGH),
+                ("whole", whole_edges(both), True),
+            ):
+                if len(edges) and not np.array_equal(edges, coarse.cells.edges):
+                    part = _partition(score, scores, edges, reading)
+                    partitions.append(dataclasses.replace(part, is_rough=rough, name=name))
+    if reading.columns != 1:
+        table = fit_table(first, second, largest=MOST_FINE_CELLS)
+        if table is not None:
+            values = {key: float(k) for k, key in enumerate(sorted(table.values, key=table.values.__getitem__))}
+            codes = dataclasses.replace(table, values=values, shared=-1.0)
+            scores = codes(first), codes(second)
+            part = _partition(codes, scores, np.arange(len(values)) - 0.5, reading)
+            partitions.append(dataclasses.replace(part, is_rough=False, name="codes"))
     names: dict[str, int] = {}
     for k, partition in enumerate(partitions):
         score = partition.cells.score

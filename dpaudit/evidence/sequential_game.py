@@ -42,6 +42,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
 LOWER_TARGETS = (0.35, 0.8)  # times the budget: where the other bets are meant
+BY_KIND = 0
 FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
 KEPT = 48  # components of a free family, which has one set for each of `ANCHORS`
 POINTS, PRECISION = 4, 1e-3  # of the search for the bound: parts of an interval, and relative precision
@@ -148,6 +149,9 @@ class SequentialGame(HockeyStickGame):
             own = self._history.setdefault(kind, np.full(total, self._past))
             won = np.full(total, average)
             won[epoch.kept] = row
+            if BY_KIND:
+                w = epoch.bets.log_weights[epoch.kinds.index(kind)]
+                won = (1-BY_KIND)*won + BY_KIND*np.full(total, special.logsumexp(w - special.logsumexp(w) + row))
             self._history[kind] = own + won
         for kind in self._history.keys() - set(epoch.kinds):
             self._history[kind] = self._history[kind] + average
