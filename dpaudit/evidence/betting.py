@@ -46,9 +46,7 @@ END_SHARE = 0.35  # prior probability of each of the two extreme levels in a cel
 SWITCHES = 8.0  # expected number of cells that do not follow their neighbour
 LARGEST_SWITCH = 0.8
 MULTIPLES = (1.0, 0.3)  # of the stake that is best for the level, where the line has a delta
-FLOOR = 0.1  # share of the weights that is spread evenly, whatever the training draws say
-TEMPER = 1.0  # power of earlier wealth as a weight
-MODEL_TEMPER = 1.0
+FLOOR = 0.1  # share of the weights that is spread evenly, whatever was learned
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,6 +158,17 @@ class Bets:
         model, evidence = self.model[..., positions], self.evidence[:, positions]
         return Bets(self.components.only(positions), model, evidence, self.switch, weights)
 
+    def for_partitions(self, positions: NDArray[np.intp], cells: int) -> Bets:
+        """Bets on some of the partitions, of so many cells at most, with weights that sum to 1 again."""
+        weights = self.log_weights[positions]
+        return Bets(
+            self.components,
+            self.model[:cells, :, positions],
+            self.evidence[positions],
+            self.switch[positions],
+            weights - special.logsumexp(weights),
+        )
+
 
 def fit_bets(book: Book, components: Components, history: FloatArray, epochs: Sequence[int]) -> Bets:
     """Bets meant to beat a line, from the training draws of a book (its live draws are not looked at).
@@ -180,7 +189,7 @@ def fit_bets(book: Book, components: Components, history: FloatArray, epochs: Se
     switch = book.switch[:, None]
     evidence = path_log_sum(model, switch)
     weights = np.concatenate(
-        [_floored(part) for part in np.split(history + MODEL_TEMPER * _normalised(evidence), np.cumsum(epochs)[:-1])]
+        [_floored(part) for part in np.split(history + _normalised(evidence), np.cumsum(epochs)[:-1])]
     )
     return Bets(components, model, evidence, switch, weights)
 
@@ -236,7 +245,8 @@ def stacked(books: Sequence[Book]) -> Book:
     def padded(part: FloatArray) -> FloatArray:
         return np.pad(part, ((0, 0), (0, cells - part.shape[1]), (0, 0)))
 
-    train, live = (np.concatenate([padded(getattr(book, name)) for book in books], axis=2) for name in ("train", "live"))
+    train = np.concatenate([padded(book.train) for book in books], axis=2)
+    live = np.concatenate([padded(book.live) for book in books], axis=2)
     return Book(train, live, np.concatenate([book.switch for book in books]))
 
 

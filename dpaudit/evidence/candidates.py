@@ -42,15 +42,17 @@ Halves = tuple[Outcomes, Outcomes]
 
 
 def candidates(
-    first: Outcomes, second: Outcomes, objects: bool, log_ratio: LogRatio | None, whole: bool = False
+    first: Outcomes, second: Outcomes, objects: bool, log_ratio: LogRatio | None, halves: bool = True
 ) -> Iterator[Candidate]:
-    """Scores that suit the outcomes, each with the draws that its thresholds may be fitted on."""
+    """Scores that suit the outcomes, each with the draws that its thresholds may be fitted on.
+
+    With `halves` a fitted score sees one half of the draws, and comes with the other; else all draws serve for both.
+    """
     draws, columns = len(first) + len(second), first.numbers.shape[1]
     if objects:
         first, second = (part.rows(slice(0, 2 * LEAF_DRAWS)) for part in (first, second))
-    if whole:
-        fit = rest = (first, second)
-    else:
+    fit = rest = first, second
+    if halves:
         fit = first.rows(slice(0, None, 2)), second.rows(slice(0, None, 2))
         rest = first.rows(slice(1, None, 2)), second.rows(slice(1, None, 2))
     if log_ratio is not None and not objects:

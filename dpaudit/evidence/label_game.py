@@ -51,8 +51,6 @@ TRAINING_DRAWS = 20_000  # draws of one input kept for fitting: a bound on memor
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 REFIT_GROWTH = 1.3  # fit again when a pair has this many times the training draws of its last fit
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
-MANY_DRAWS = 400_000  # labelled draws of a sequential game from which counting is made cheap,
-LONG_TRAINING = 20_000  # once it has so many training draws: the bets are near their best with few cells
 
 
 class Statistic(Protocol):
@@ -157,8 +155,7 @@ class PairGame:
         for share, game in self.uses:
             if isinstance(game, SequentialGame):
                 if partitions is None:
-                    coarse = game.draws > MANY_DRAWS and len(first) + len(second) > LONG_TRAINING
-                    partitions = fit_partitions(first, second, self.log_ratio, coarse)
+                    partitions = fit_partitions(first, second, self.log_ratio)
                 game.fit(partitions, level * share)
             else:
                 game.fit(first, second, level * share, self.log_ratio)

@@ -25,7 +25,6 @@ from dpaudit.evidence import wealth
 from dpaudit.evidence.betting import (
     LARGEST_SWITCH,
     SWITCHES,
-    TEMPER,
     Bets,
     Book,
     Components,
@@ -42,9 +41,10 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
 LOWER_TARGETS = (0.35, 0.8)  # times the budget: where the other bets are meant
-BY_KIND = 0
 FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
 KEPT = 48  # components of a free family, which has one set for each of `ANCHORS`
+IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
+LONG_TRAINING = 2_000  # draws
 POINTS, PRECISION = 4, 1e-3  # of the search for the bound: parts of an interval, and relative precision
 
 
@@ -124,21 +124,25 @@ class SequentialGame(HockeyStickGame):
         self._components_count = components.up.shape[1]
         bets = fit_bets(book, components, self._prior(kinds, components.up.shape[1]), (len(partitions),))
         kept = np.arange(components.up.shape[1])
-        if components.up.shape[1] > KEPT and self.claim.anchored:
+        if self.claim.anchored:
             heaviest = np.argsort(-special.logsumexp(bets.log_weights, axis=0), kind="stable")[:KEPT]
             kept = np.sort(heaviest)
             bets = bets.only(kept)
+        if book.train[..., 0].sum() >= LONG_TRAINING:
+            shares = special.logsumexp(bets.log_weights, axis=1)
+            worth = np.flatnonzero(shares >= min(math.log(IGNORED_WEIGHT), float(shares.max())))
+            partitions, kinds = [partitions[int(k)] for k in worth], tuple(kinds[int(k)] for k in worth)
+            book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
         cells = tuple(partition.cells for partition in partitions)
         self._epochs.append(Epoch(cells, book, bets, CellSet(cells), kinds, kept))
 
     def _prior(self, kinds: Sequence[str], components: int) -> FloatArray:
         """Log prior weights of partitions and components: what their kind has won, or the average where it is new."""
-        rows = []
-        for k, kind in enumerate(kinds):
-            own = self._history.get(kind)
-            rows.append(np.full(components, self._past) if own is None else own)
-            rows[-1] = TEMPER * rows[-1] + (math.log(FIRST_SHARE) if k == 0 else math.log((1.0 - FIRST_SHARE) / len(kinds)))
-        return np.array(rows)
+        new = np.full(components, self._past)
+        won = np.array([self._history.get(kind, new) for kind in kinds])
+        shares = np.full((len(kinds), 1), (1.0 - FIRST_SHARE) / len(kinds))
+        shares[0] = FIRST_SHARE
+        return np.asarray(won + np.log(shares))
 
     def _remember(self, epoch: Epoch) -> None:
         """Add what an epoch won to the history of its kinds of partitions and of its components."""
@@ -149,14 +153,10 @@ class SequentialGame(HockeyStickGame):
             own = self._history.setdefault(kind, np.full(total, self._past))
             won = np.full(total, average)
             won[epoch.kept] = row
-            if BY_KIND:
-                w = epoch.bets.log_weights[epoch.kinds.index(kind)]
-                won = (1-BY_KIND)*won + BY_KIND*np.full(total, special.logsumexp(w - special.logsumexp(w) + row))
             self._history[kind] = own + won
         for kind in self._history.keys() - set(epoch.kinds):
             self._history[kind] = self._history[kind] + average
         self._past += average
-
 
     def _components(self, value: float, anchor: float) -> Components:
         epsilon, delta = (float(part[0]) for part in self.claim.lines(np.array([value]), anchor))
