@@ -28,9 +28,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.evidence.fitted_partitions import fit_partitions
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.outcomes import Outcomes, join
-from dpaudit.evidence.partitions import fit_partitions
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.evidence.sequential_game import SequentialGame

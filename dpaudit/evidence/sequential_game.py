@@ -34,8 +34,8 @@ from dpaudit.evidence.betting import (
     stacked_bets,
 )
 from dpaudit.evidence.cells import Cells, CellSet
+from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, just_above, largest_rejected
-from dpaudit.evidence.partitions import Partition
 from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
 from dpaudit.privacy.claims import Claim, FloatArray
 
