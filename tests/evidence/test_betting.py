@@ -119,7 +119,7 @@ def test_the_components_of_a_line_are_legal_there_and_increase_in_level(epsilon,
     components = components_for(epsilon, delta, FRACTIONS, 0.0, may_have_delta)
     charge = 0.5 * delta * (components.up + components.down)
     assert np.all(np.maximum(components.up, components.down) * math.exp(epsilon) + charge < 1.0)
-    assert np.all((0.0 < components.middle) & (components.middle < components.highest))
+    assert np.all((components.middle > 0.0) & (components.middle < components.highest))
     assert np.all(components.highest > epsilon)  # the level at which its stake pays
     assert np.all(components.up + components.down > 0.0)
     assert may_have_delta == bool(np.any(components.up * components.down == 0.0))  # one direction alone
@@ -208,7 +208,9 @@ def fitted(book, epsilon, delta, may_have_delta=None, fraction=FRACTIONS):
 
 
 def log_total(bets, counts, epsilon, delta):
-    return float(special.logsumexp(bets.log_wealth(counts, np.full((1, 1), epsilon), np.full((1, 1), delta)) + bets.log_weights))
+    return float(
+        special.logsumexp(bets.log_wealth(counts, np.full((1, 1), epsilon), np.full((1, 1), delta)) + bets.log_weights)
+    )
 
 
 def expected(bets, p, q, epsilon, delta, draws):
@@ -266,7 +268,9 @@ def test_wealth_decreases_in_epsilon_and_in_delta(draws, line, seed):
 
 
 @FIXED
-@given(draws_of, st.sampled_from([GaussianDP(1.0), ProfileClaim(PureDP(1.0).profile)]), st.sampled_from([0.0, 0.5, 2.0]))
+@given(
+    draws_of, st.sampled_from([GaussianDP(1.0), ProfileClaim(PureDP(1.0).profile)]), st.sampled_from([0.0, 0.5, 2.0])
+)
 def test_wealth_decreases_along_a_family_at_one_anchor(draws, claim, anchor):
     epsilon, delta = (float(part[0]) for part in claim.lines(np.array([claim.value]), anchor))
     bets = fitted(book_of(np.random.default_rng(3)), epsilon, delta, may_have_delta=True)
@@ -321,7 +325,9 @@ def test_bets_on_some_partitions_have_their_wealth():
 def test_epochs_that_are_stacked_have_the_wealth_they_have_alone():
     line = np.full((1, 1), 0.5), np.full((1, 1), 0.02)
     rng = np.random.default_rng(4)
-    small = Book(rng.integers(0, 9, (2, 3, 2)).astype(float), rng.integers(0, 9, (2, 3, 2)).astype(float), np.full(2, 0.4))
+    small = Book(
+        rng.integers(0, 9, (2, 3, 2)).astype(float), rng.integers(0, 9, (2, 3, 2)).astype(float), np.full(2, 0.4)
+    )
     large = book_of(rng)
     large = dataclasses.replace(large, live=live([(1, 0), (1, 2), (0, 3), (0, 1)]))
     components = components_for(0.5, 0.02, FRACTIONS, 0.0, True)

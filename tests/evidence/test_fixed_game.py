@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 import pytest
+from dpaudit.evidence.guess_game import ANCHORS, GuessGame, epsilon_grid, largest_rejected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from dpaudit.evidence.guess_game import ANCHORS, GuessGame, epsilon_grid, largest_rejected
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.rules import ABSTAIN, Rule
 from dpaudit.evidence.scores import Coordinate

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpaudit.evidence import renyi_game, wealth
-from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.cells import Cells, cells_from_dict
+from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.renyi_game import Epoch, RenyiGame
 from dpaudit.evidence.scores import Coordinate
 from dpaudit.privacy.claims import RenyiDP, RenyiInequality, ZeroConcentratedDP
