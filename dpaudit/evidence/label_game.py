@@ -122,7 +122,7 @@ class PairGame:
     inputs : (int, int)
         Positions of x and x_prime among the inputs of the label game.
     sequential, draws
-        As for `GuessGame`.
+        As for `HockeyStickGame`; `sequential` bets round by round.
     log_ratio : LogRatio, optional
         The mechanism's own log density ratio for this pair.
     """
@@ -272,11 +272,13 @@ class LabelGame:
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> None:
         """Play, after `start`, until every pair is decided or its draws are used up."""
-        while self.play_round():
-            if on_progress is not None:
-                on_progress(self.progress())
-        for pair in self.pairs:
-            pair.finish()
+        try:
+            while self.play_round():
+                if on_progress is not None:
+                    on_progress(self.progress())
+        finally:  # bounds stand for what was counted, also where a call raises later on
+            for pair in self.pairs:
+                pair.finish()
         if on_progress is not None:
             on_progress(self.progress())
 
