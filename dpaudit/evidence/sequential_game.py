@@ -100,7 +100,6 @@ class SequentialGame(HockeyStickGame):
         self._now = 0.0
         self._lower = 0.0
         self._bound_is_current = True
-        self._rejected_at_look = False
         self._history: dict[str, FloatArray] = {}  # log wealth of each kind of partition, by component
         self._past = 0.0  # log wealth of all of them together
 
@@ -190,7 +189,8 @@ class SequentialGame(HockeyStickGame):
         """Look at the wealth. (The bound is computed when it is asked for.)"""
         self._now = self._closed + self._of_epoch(self._epochs[-1])
         if self._now + math.log(BUDGET_SHARE) >= -math.log(self.level):
-            self._rejected_at_look = True
+            # Validity: the wealth of every smaller parameter was as large at this look. The bound keeps what it saw.
+            self._lower = max(self._lower, self._watched)
 
     def _of_epoch(self, epoch: Epoch) -> float:
         logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
@@ -199,7 +199,7 @@ class SequentialGame(HockeyStickGame):
     @property
     def is_rejected(self) -> bool:
         """Whether the budget is rejected, which is the verdict: exactly when the bound exceeds it."""
-        return self._rejected_at_look or self._lower > self.claim.value
+        return self._lower > self.claim.value
 
     @property
     def known_lower(self) -> float:
@@ -316,7 +316,7 @@ class SequentialGame(HockeyStickGame):
         guesses[-1] = nan_guess
         # A cell holds its lower edge, a rule guesses strictly above `high` and strictly below `low`.
         edges = np.concatenate([[-math.inf], cells.edges, [math.inf]])
-        above = math.inf if high > len(cells.edges) else float(np.nextafter(edges[high], -math.inf))
+        above = math.inf if high > len(cells.edges) else math.nextafter(float(edges[high]), -math.inf)
         rule = Rule(cells.score, float(edges[low]), above, sign, cells.reading, nan_guess)
         return merit, rule, guesses
 
@@ -325,7 +325,8 @@ class SequentialGame(HockeyStickGame):
         return self.level if not math.isnan(self.level) else 0.05
 
     def _critical(self, guesses: int, epsilon: float, delta: float) -> int:
-        return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, -math.log(self.level))
+        threshold = -math.log(self.level * BUDGET_SHARE)
+        return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, threshold)
 
 
 def _book(partitions: Sequence[Partition]) -> Book:
