@@ -21,7 +21,7 @@ def integers(rng, size, shift):
 
 
 def vectors(rng, size, shift):
-    return rng.normal(size=(size, 5)) + [0.0, 0.0, shift, 0.0, 0.0]
+    return rng.normal(size=(size, 5)) + shift * np.eye(5)[2]
 
 
 def texts(rng, size, shift):
