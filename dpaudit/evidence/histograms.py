@@ -170,7 +170,8 @@ def histogram_edges(column: FloatArray, bins: int) -> FloatArray:
     counts = np.diff(np.concatenate([starts, [len(finite)]]))
     atoms = finite[starts[counts > max(2.0, 0.5 * len(finite) / bins)]]
     # A value cannot start a bin at -inf: nothing lies below it, and the bin up to the next double holds it already.
-    edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
+    with np.errstate(over="ignore"):  # infinity follows the largest double
+        edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
     return np.unique(edges[edges > -math.inf])
 
 
