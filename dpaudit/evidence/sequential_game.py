@@ -121,7 +121,9 @@ class SequentialGame(HockeyStickGame):
         components = Components.concatenated([self._components(self.claim.value, a) for a in anchors], axis=1)
         kinds = tuple(partition.kind for partition in partitions)
         self._components_count = components.up.shape[1]
-        bets = fit_bets(book, components, self._prior(kinds, components.up.shape[1]), (len(partitions),))
+        prior = self._prior(kinds, components.up.shape[1])
+        lines = self._lines(self.claim.value, components) if self.claim.anchored else None
+        bets = fit_bets(book, components, prior, (len(partitions),), lines)
         kept = np.arange(components.up.shape[1])
         if self.claim.anchored:
             heaviest = np.argsort(-special.logsumexp(bets.log_weights, axis=0), kind="stable")[:KEPT]
