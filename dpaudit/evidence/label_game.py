@@ -137,10 +137,8 @@ class PairGame:
         if claim.anchored or claim.family == "renyi":
             budget = claim.budget
             epsilon = ApproxDP(min(budget.epsilon, 700.0), budget.delta)
-            self.uses = [
-                (SHARE_OF_PARAMETER, self.main),
-                (1.0 - SHARE_OF_PARAMETER, guesses(epsilon, draws)),
-            ]
+            second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
+            self.uses = [(SHARE_OF_PARAMETER, self.main), (1.0 - SHARE_OF_PARAMETER, second)]
         self.labelled = 0  # draws counted
         self.level = math.nan
         self.failure = ""  # the outcome of every call of the pilot, if all raised, on both inputs

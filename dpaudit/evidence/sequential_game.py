@@ -41,6 +41,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
 LOWER_TARGETS = (0.35, 0.8)  # times the budget: where the other bets are meant
+SMALLEST_TARGET = 0.25  # nats, where only the bound is wanted: targets go down to this or less
 FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
 KEPT = 48  # components of a free family, which has one set for each of `ANCHORS`
 IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
@@ -84,6 +85,9 @@ class SequentialGame(HockeyStickGame):
         Of this pair; family "hockey-stick", value finite.
     draws : int
         Labelled draws that may be bet on.
+    decides : bool
+        Whether the budget is the verdict's. If not, wealth is spread evenly over the budget and values further and
+        further below it: the bound is all that is wanted.
 
     Notes
     -----
@@ -91,8 +95,10 @@ class SequentialGame(HockeyStickGame):
     the line's anchor of a draw are fixed from earlier draws, labels are fair coins, and the level is fixed before.
     """
 
-    def __init__(self, claim: Claim, draws: int) -> None:
+    def __init__(self, claim: Claim, draws: int, decides: bool = True) -> None:
         super().__init__(claim, draws)
+        self._targets = LOWER_TARGETS if decides else _targets_far_below(claim.value)
+        self._share = BUDGET_SHARE if decides else 1.0 / (1.0 + len(self._targets))  # of the bets for the budget
         self._epochs: list[Epoch] = []
         self._fraction = np.empty(0)
         self._watched = just_above(claim.value)
@@ -190,7 +196,7 @@ class SequentialGame(HockeyStickGame):
     def update(self) -> None:
         """Look at the wealth. (The bound is computed when it is asked for.)"""
         self._now = self._closed + self._of_epoch(self._epochs[-1])
-        if self._now + math.log(BUDGET_SHARE) >= -math.log(self.level):
+        if self._now + math.log(self._share) >= -math.log(self.level):
             # Validity: the wealth of every smaller parameter was as large at this look. The bound keeps what it saw.
             self._lower = max(self._lower, self._watched)
 
@@ -220,7 +226,7 @@ class SequentialGame(HockeyStickGame):
     @property
     def log_wealth(self) -> float | None:
         """Log e-value against the budget: of the bets that are meant for it, with their share."""
-        return self._now + math.log(BUDGET_SHARE)
+        return self._now + math.log(self._share)
 
     @property
     def p_value(self) -> float | None:
@@ -232,14 +238,14 @@ class SequentialGame(HockeyStickGame):
         book = stacked([epoch.book for epoch in epochs])
         sizes = [len(epoch.cells) for epoch in epochs]
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        parts = [(math.log(BUDGET_SHARE), stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1]))]
-        for target in LOWER_TARGETS:
+        parts = [(math.log(self._share), stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1]))]
+        for target in self._targets:
             value = target * self.claim.value
             of_epochs = [self._components(value, epoch.anchor).repeated(len(epoch.cells)) for epoch in epochs]
             components = Components.concatenated(of_epochs, axis=0)
             prior = np.zeros((len(book.switch), components.up.shape[1]))
             bets = fit_bets(book, components, prior, sizes)
-            parts.append((math.log((1.0 - BUDGET_SHARE) / len(LOWER_TARGETS)), bets))
+            parts.append((math.log((1.0 - self._share) / len(self._targets)), bets))
         threshold = -math.log(self.level)
 
         def log_wealth(value: float) -> float:
@@ -327,8 +333,16 @@ class SequentialGame(HockeyStickGame):
         return self.level if not math.isnan(self.level) else 0.05
 
     def _critical(self, guesses: int, epsilon: float, delta: float) -> int:
-        threshold = -math.log(self.level * BUDGET_SHARE)
+        threshold = -math.log(self.level * self._share)
         return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, threshold)
+
+
+def _targets_far_below(value: float) -> tuple[float, ...]:
+    """Targets, as multiples of a value, of which the smallest are small in nats, however large the value is."""
+    targets = list(LOWER_TARGETS)
+    while targets[0] * value > SMALLEST_TARGET:
+        targets.insert(0, targets[0] * LOWER_TARGETS[0])
+    return tuple(targets)
 
 
 def _book(partitions: Sequence[Partition]) -> Book:
