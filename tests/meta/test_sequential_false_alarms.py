@@ -1,12 +1,12 @@
 """How often sequential games alarm, and overstate, on mechanisms exactly on their budget: many small games.
 
-Beyond `rates.py`: the wealth is held to Ville's inequality at small thresholds as well, where few games are enough to see
-a bet that is too good. At confidence 0.95 a sound game may alarm in 5% of runs; its wealth may ever reach 2 in 50% and 5
-in 20%.
+Beyond `rates.py`: the wealth is held to Ville's inequality at small thresholds as well, where few games are enough to
+see a bet that is too good. At confidence 0.95 a sound game may alarm in 5% of runs; its wealth may ever reach 2 in 50%
+and 5 in 20%.
 
-False positives of this file: a test fails where a count has a p-value below `LEVEL` under the promised rate; 4 mechanisms
-with 4 counts each: at most 16 * 1e-6. Power: of 400 games, a true alarm rate of 14% is missed with probability 0.05, one of
-17% with 5e-4; a wealth that reaches 2 in 68% of games, with 5e-3 (binomial sums).
+False positives of this file: a test fails where a count has a p-value below `LEVEL` under the promised rate; 4
+mechanisms with 4 counts each: at most 16 * 1e-6. Power: of 400 games, a true alarm rate of 14% is missed with
+probability 0.05, one of 17% with 5e-4; a wealth that reaches 2 in 68% of games, with 5e-3 (binomial sums).
 """
 
 from __future__ import annotations
