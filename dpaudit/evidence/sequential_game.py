@@ -13,6 +13,7 @@ does, and the rejected parameters are an interval from 0: "violated" *is* "bound
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,11 +70,20 @@ class Epoch:
             self.book.live[1, : cells.size, k] += counts_x[part]
             start += cells.size
 
-    @property
+    @functools.cached_property
     def anchor(self) -> float:
         """The line of a free family that holds most of the weights."""
         best = np.argmax(special.logsumexp(self.bets.log_weights, axis=0))
         return float(self.bets.components.anchor[0, best])
+
+
+@dataclasses.dataclass(frozen=True)
+class Witness:
+    """A rule with its correct and wrong guesses and abstentions on live draws, and the line it bets against."""
+
+    rule: Rule
+    counts: tuple[int, int, int]
+    anchor: float
 
 
 class SequentialGame(HockeyStickGame):
@@ -108,6 +118,7 @@ class SequentialGame(HockeyStickGame):
         self._bound_is_current = True
         self._history: dict[str, FloatArray] = {}  # log wealth of each kind of partition, by component
         self._past = 0.0  # log wealth of all of them together
+        self._best: Witness | None = None  # of the draws so far, once it was asked for
 
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend."""
@@ -142,6 +153,7 @@ class SequentialGame(HockeyStickGame):
             book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
         cells = tuple(partition.cells for partition in partitions)
         self._epochs.append(Epoch(cells, book, bets, CellSet(cells), kinds, kept))
+        self._best = None
 
     def _prior(self, kinds: Sequence[str], components: int) -> FloatArray:
         """Log prior weights of partitions and components: what their kind has won, or the average where it is new."""
@@ -192,6 +204,7 @@ class SequentialGame(HockeyStickGame):
         """Add counts of the statistic on new draws of x and of x_prime."""
         self._epochs[-1].add(counts_x, counts_x_prime)
         self._bound_is_current = False
+        self._best = None
 
     def update(self) -> None:
         """Look at the wealth. (The bound is computed when it is asked for.)"""
@@ -272,28 +285,33 @@ class SequentialGame(HockeyStickGame):
     @property
     def line(self) -> dict[str, float]:
         """The line that the witness bets against, at the budget."""
-        return self._line_at_budget(self._witness()[3])
+        return self._line_at_budget(self._witness().anchor)
 
     @property
     def counts(self) -> tuple[int, int, int]:
         """Correct and wrong guesses and abstentions of the witness, on draws it was not fitted on."""
-        return self._witness()[2]
+        return self._witness().counts
 
     def describe(self, x: str, x_prime: str) -> str:
         """The witness in words."""
-        return self._witness()[1].describe(x, x_prime)
+        return self._witness().rule.describe(x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
         """The witness as data, for `dpaudit.evidence.rules.rule_from_dict`."""
-        _, rule, _, anchor = self._witness()
-        return {"game": "guess", "anchor": anchor, **rule.to_dict()}
+        witness = self._witness()
+        return {"game": "guess", "anchor": witness.anchor, **witness.rule.to_dict()}
 
-    def _witness(self) -> tuple[float, Rule, tuple[int, int, int], float]:
+    def _witness(self) -> Witness:
+        if self._best is None:
+            self._best = self._strongest()
+        return self._best
+
+    def _strongest(self) -> Witness:
         """Of all epochs' rules (chosen on training draws) the one with the strongest record on live draws.
 
         Its evidence serves to pick the rule and is not reported; a replay tests the rule on fresh draws.
         """
-        best: tuple[float, Rule, tuple[int, int, int], float] | None = None
+        best: tuple[float, Witness] | None = None
         for epoch in self._epochs:
             line = self._line_at_budget(epoch.anchor)
             for k in range(len(epoch.cells)):
@@ -307,9 +325,9 @@ class SequentialGame(HockeyStickGame):
                 excess = scale * correct - wrong - cost * (correct + wrong + abstained)
                 deviation = math.sqrt(scale**2 * (correct + 1.0) + wrong) or 1.0
                 if best is None or excess / deviation >= best[0]:
-                    best = (excess / deviation, rule, (correct, wrong, abstained), epoch.anchor)
+                    best = (excess / deviation, Witness(rule, (correct, wrong, abstained), epoch.anchor))
         assert best is not None, "fit comes before the witness"
-        return best
+        return best[1]
 
     def _rule_of(self, epoch: Epoch, k: int) -> tuple[tuple[int, float], Rule, NDArray[np.int8]]:
         """Merit, thresholds and guesses (one a cell) of the rule that one partition's training counts suggest."""
