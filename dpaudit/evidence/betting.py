@@ -171,7 +171,13 @@ class Bets:
         )
 
 
-def fit_bets(book: Book, components: Components, history: FloatArray, epochs: Sequence[int]) -> Bets:
+def fit_bets(
+    book: Book,
+    components: Components,
+    history: FloatArray,
+    epochs: Sequence[int],
+    lines: tuple[FloatArray, FloatArray] | None = None,
+) -> Bets:
     """Bets meant to beat a line, from the training draws of a book (its live draws are not looked at).
 
     Parameters
@@ -182,6 +188,11 @@ def fit_bets(book: Book, components: Components, history: FloatArray, epochs: Se
         Log prior weights: of what each partition's kind and each component won earlier.
     epochs : sequence of int
         How many of the partitions belong to each epoch, in their order.
+    lines : (ndarray, ndarray), optional
+        Epsilon and delta of each component's line, shape (1, components), where components bet against several lines
+        of a family. The labels cannot tell which line is the best to bet against (the less likely the labels are by
+        chance, the better they speak for a high level, whatever the stake there): between lines, weights go by what
+        the bets would have won on the training draws.
     """
     highest, middle = components.highest, components.middle
     levels = np.stack([-highest, -middle, np.zeros_like(highest), middle, highest])
@@ -189,9 +200,14 @@ def fit_bets(book: Book, components: Components, history: FloatArray, epochs: Se
     model = label1 * special.log_expit(levels) + label0 * special.log_expit(-levels)
     switch = book.switch[:, None]
     evidence = path_log_sum(model, switch)
-    weights = np.concatenate(
-        [_floored(part) for part in np.split(history + _normalised(evidence), np.cumsum(epochs)[:-1])]
-    )
+    shares = _normalised(evidence)
+    if lines is not None:
+        won = Bets(components, model, evidence, switch, shares).log_wealth(book.train, *lines)
+        for anchor in np.unique(components.anchor).tolist():
+            of_anchor = components.anchor[0] == anchor
+            shares[:, of_anchor] = _normalised(evidence[:, of_anchor]) + won[:, of_anchor]
+        shares = _normalised(shares)
+    weights = np.concatenate([_floored(part) for part in np.split(history + shares, np.cumsum(epochs)[:-1])])
     return Bets(components, model, evidence, switch, weights)
 
 

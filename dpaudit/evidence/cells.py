@@ -182,7 +182,8 @@ def _around_atoms(known: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
     frequent = np.flatnonzero(counts >= max(3.0, 3.0 * float(np.median(counts))))
     frequent = frequent[np.argsort(-counts[frequent], kind="stable")[:LARGEST_ATOMS]]
     atoms = known[starts[frequent]]
-    edges = np.concatenate([atoms, np.nextafter(atoms, math.inf)])
+    with np.errstate(over="ignore"):  # infinity follows the largest double
+        edges = np.concatenate([atoms, np.nextafter(atoms, math.inf)])
     return np.asarray(edges[(edges > known[0]) & (edges <= known[-1])])
 
 

@@ -122,7 +122,7 @@ class PairGame:
     inputs : (int, int)
         Positions of x and x_prime among the inputs of the label game.
     sequential, draws
-        As for `GuessGame`.
+        As for `HockeyStickGame`; `sequential` bets round by round.
     log_ratio : LogRatio, optional
         The mechanism's own log density ratio for this pair.
     """
@@ -137,10 +137,8 @@ class PairGame:
         if claim.anchored or claim.family == "renyi":
             budget = claim.budget
             epsilon = ApproxDP(min(budget.epsilon, 700.0), budget.delta)
-            self.uses = [
-                (SHARE_OF_PARAMETER, self.main),
-                (1.0 - SHARE_OF_PARAMETER, guesses(epsilon, draws)),
-            ]
+            second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
+            self.uses = [(SHARE_OF_PARAMETER, self.main), (1.0 - SHARE_OF_PARAMETER, second)]
         self.labelled = 0  # draws counted
         self.level = math.nan
         self.failure = ""  # the outcome of every call of the pilot, if all raised, on both inputs
@@ -272,11 +270,13 @@ class LabelGame:
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> None:
         """Play, after `start`, until every pair is decided or its draws are used up."""
-        while self.play_round():
-            if on_progress is not None:
-                on_progress(self.progress())
-        for pair in self.pairs:
-            pair.finish()
+        try:
+            while self.play_round():
+                if on_progress is not None:
+                    on_progress(self.progress())
+        finally:  # bounds stand for what was counted, also where a call raises later on
+            for pair in self.pairs:
+                pair.finish()
         if on_progress is not None:
             on_progress(self.progress())
 

@@ -73,8 +73,8 @@ class Epoch:
 class RenyiGame:
     """One use of the error rate on one pair, against a claim that is a family of Renyi inequalities.
 
-    The same methods as `GuessGame`; there is no exact test for these claims, so both modes bet, and a fixed audit looks
-    once, at the end.
+    The same methods as `FixedGame` has; there is no exact test for these claims, so both modes bet, and a fixed audit
+    looks once, at the end.
     """
 
     def __init__(self, claim: Claim, sequential: bool, draws: int) -> None:

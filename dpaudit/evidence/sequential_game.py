@@ -13,6 +13,7 @@ does, and the rejected parameters are an interval from 0: "violated" *is* "bound
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,6 +42,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
 LOWER_TARGETS = (0.35, 0.8)  # times the budget: where the other bets are meant
+SMALLEST_TARGET = 0.25  # nats, where only the bound is wanted: targets go down to this or less
 FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
 KEPT = 48  # components of a free family, which has one set for each of `ANCHORS`
 IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
@@ -68,11 +70,20 @@ class Epoch:
             self.book.live[1, : cells.size, k] += counts_x[part]
             start += cells.size
 
-    @property
+    @functools.cached_property
     def anchor(self) -> float:
         """The line of a free family that holds most of the weights."""
         best = np.argmax(special.logsumexp(self.bets.log_weights, axis=0))
         return float(self.bets.components.anchor[0, best])
+
+
+@dataclasses.dataclass(frozen=True)
+class Witness:
+    """A rule with its correct and wrong guesses and abstentions on live draws, and the line it bets against."""
+
+    rule: Rule
+    counts: tuple[int, int, int]
+    anchor: float
 
 
 class SequentialGame(HockeyStickGame):
@@ -84,6 +95,9 @@ class SequentialGame(HockeyStickGame):
         Of this pair; family "hockey-stick", value finite.
     draws : int
         Labelled draws that may be bet on.
+    decides : bool
+        Whether the budget is the verdict's. If not, wealth is spread evenly over the budget and values further and
+        further below it: the bound is all that is wanted.
 
     Notes
     -----
@@ -91,8 +105,10 @@ class SequentialGame(HockeyStickGame):
     the line's anchor of a draw are fixed from earlier draws, labels are fair coins, and the level is fixed before.
     """
 
-    def __init__(self, claim: Claim, draws: int) -> None:
+    def __init__(self, claim: Claim, draws: int, decides: bool = True) -> None:
         super().__init__(claim, draws)
+        self._targets = LOWER_TARGETS if decides else _targets_far_below(claim.value)
+        self._share = BUDGET_SHARE if decides else 1.0 / (1.0 + len(self._targets))  # of the bets for the budget
         self._epochs: list[Epoch] = []
         self._fraction = np.empty(0)
         self._watched = just_above(claim.value)
@@ -100,9 +116,9 @@ class SequentialGame(HockeyStickGame):
         self._now = 0.0
         self._lower = 0.0
         self._bound_is_current = True
-        self._rejected_at_look = False
         self._history: dict[str, FloatArray] = {}  # log wealth of each kind of partition, by component
         self._past = 0.0  # log wealth of all of them together
+        self._best: Witness | None = None  # of the draws so far, once it was asked for
 
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend."""
@@ -122,7 +138,9 @@ class SequentialGame(HockeyStickGame):
         components = Components.concatenated([self._components(self.claim.value, a) for a in anchors], axis=1)
         kinds = tuple(partition.kind for partition in partitions)
         self._components_count = components.up.shape[1]
-        bets = fit_bets(book, components, self._prior(kinds, components.up.shape[1]), (len(partitions),))
+        prior = self._prior(kinds, components.up.shape[1])
+        lines = self._lines(self.claim.value, components) if self.claim.anchored else None
+        bets = fit_bets(book, components, prior, (len(partitions),), lines)
         kept = np.arange(components.up.shape[1])
         if self.claim.anchored:
             heaviest = np.argsort(-special.logsumexp(bets.log_weights, axis=0), kind="stable")[:KEPT]
@@ -135,6 +153,7 @@ class SequentialGame(HockeyStickGame):
             book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
         cells = tuple(partition.cells for partition in partitions)
         self._epochs.append(Epoch(cells, book, bets, CellSet(cells), kinds, kept))
+        self._best = None
 
     def _prior(self, kinds: Sequence[str], components: int) -> FloatArray:
         """Log prior weights of partitions and components: what their kind has won, or the average where it is new."""
@@ -185,12 +204,14 @@ class SequentialGame(HockeyStickGame):
         """Add counts of the statistic on new draws of x and of x_prime."""
         self._epochs[-1].add(counts_x, counts_x_prime)
         self._bound_is_current = False
+        self._best = None
 
     def update(self) -> None:
         """Look at the wealth. (The bound is computed when it is asked for.)"""
         self._now = self._closed + self._of_epoch(self._epochs[-1])
-        if self._now + math.log(BUDGET_SHARE) >= -math.log(self.level):
-            self._rejected_at_look = True
+        if self._now + math.log(self._share) >= -math.log(self.level):
+            # Validity: the wealth of every smaller parameter was as large at this look. The bound keeps what it saw.
+            self._lower = max(self._lower, self._watched)
 
     def _of_epoch(self, epoch: Epoch) -> float:
         logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
@@ -199,7 +220,7 @@ class SequentialGame(HockeyStickGame):
     @property
     def is_rejected(self) -> bool:
         """Whether the budget is rejected, which is the verdict: exactly when the bound exceeds it."""
-        return self._rejected_at_look or self._lower > self.claim.value
+        return self._lower > self.claim.value
 
     @property
     def known_lower(self) -> float:
@@ -218,7 +239,7 @@ class SequentialGame(HockeyStickGame):
     @property
     def log_wealth(self) -> float | None:
         """Log e-value against the budget: of the bets that are meant for it, with their share."""
-        return self._now + math.log(BUDGET_SHARE)
+        return self._now + math.log(self._share)
 
     @property
     def p_value(self) -> float | None:
@@ -230,14 +251,14 @@ class SequentialGame(HockeyStickGame):
         book = stacked([epoch.book for epoch in epochs])
         sizes = [len(epoch.cells) for epoch in epochs]
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        parts = [(math.log(BUDGET_SHARE), stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1]))]
-        for target in LOWER_TARGETS:
+        parts = [(math.log(self._share), stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1]))]
+        for target in self._targets:
             value = target * self.claim.value
             of_epochs = [self._components(value, epoch.anchor).repeated(len(epoch.cells)) for epoch in epochs]
             components = Components.concatenated(of_epochs, axis=0)
             prior = np.zeros((len(book.switch), components.up.shape[1]))
             bets = fit_bets(book, components, prior, sizes)
-            parts.append((math.log((1.0 - BUDGET_SHARE) / len(LOWER_TARGETS)), bets))
+            parts.append((math.log((1.0 - self._share) / len(self._targets)), bets))
         threshold = -math.log(self.level)
 
         def log_wealth(value: float) -> float:
@@ -264,28 +285,33 @@ class SequentialGame(HockeyStickGame):
     @property
     def line(self) -> dict[str, float]:
         """The line that the witness bets against, at the budget."""
-        return self._line_at_budget(self._witness()[3])
+        return self._line_at_budget(self._witness().anchor)
 
     @property
     def counts(self) -> tuple[int, int, int]:
         """Correct and wrong guesses and abstentions of the witness, on draws it was not fitted on."""
-        return self._witness()[2]
+        return self._witness().counts
 
     def describe(self, x: str, x_prime: str) -> str:
         """The witness in words."""
-        return self._witness()[1].describe(x, x_prime)
+        return self._witness().rule.describe(x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
         """The witness as data, for `dpaudit.evidence.rules.rule_from_dict`."""
-        _, rule, _, anchor = self._witness()
-        return {"game": "guess", "anchor": anchor, **rule.to_dict()}
+        witness = self._witness()
+        return {"game": "guess", "anchor": witness.anchor, **witness.rule.to_dict()}
 
-    def _witness(self) -> tuple[float, Rule, tuple[int, int, int], float]:
+    def _witness(self) -> Witness:
+        if self._best is None:
+            self._best = self._strongest()
+        return self._best
+
+    def _strongest(self) -> Witness:
         """Of all epochs' rules (chosen on training draws) the one with the strongest record on live draws.
 
         Its evidence serves to pick the rule and is not reported; a replay tests the rule on fresh draws.
         """
-        best: tuple[float, Rule, tuple[int, int, int], float] | None = None
+        best: tuple[float, Witness] | None = None
         for epoch in self._epochs:
             line = self._line_at_budget(epoch.anchor)
             for k in range(len(epoch.cells)):
@@ -299,9 +325,9 @@ class SequentialGame(HockeyStickGame):
                 excess = scale * correct - wrong - cost * (correct + wrong + abstained)
                 deviation = math.sqrt(scale**2 * (correct + 1.0) + wrong) or 1.0
                 if best is None or excess / deviation >= best[0]:
-                    best = (excess / deviation, rule, (correct, wrong, abstained), epoch.anchor)
+                    best = (excess / deviation, Witness(rule, (correct, wrong, abstained), epoch.anchor))
         assert best is not None, "fit comes before the witness"
-        return best
+        return best[1]
 
     def _rule_of(self, epoch: Epoch, k: int) -> tuple[tuple[int, float], Rule, NDArray[np.int8]]:
         """Merit, thresholds and guesses (one a cell) of the rule that one partition's training counts suggest."""
@@ -316,7 +342,7 @@ class SequentialGame(HockeyStickGame):
         guesses[-1] = nan_guess
         # A cell holds its lower edge, a rule guesses strictly above `high` and strictly below `low`.
         edges = np.concatenate([[-math.inf], cells.edges, [math.inf]])
-        above = math.inf if high > len(cells.edges) else float(np.nextafter(edges[high], -math.inf))
+        above = math.inf if high > len(cells.edges) else math.nextafter(float(edges[high]), -math.inf)
         rule = Rule(cells.score, float(edges[low]), above, sign, cells.reading, nan_guess)
         return merit, rule, guesses
 
@@ -325,7 +351,16 @@ class SequentialGame(HockeyStickGame):
         return self.level if not math.isnan(self.level) else 0.05
 
     def _critical(self, guesses: int, epsilon: float, delta: float) -> int:
-        return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, -math.log(self.level))
+        threshold = -math.log(self.level * self._share)
+        return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, threshold)
+
+
+def _targets_far_below(value: float) -> tuple[float, ...]:
+    """Targets, as multiples of a value, of which the smallest are small in nats, however large the value is."""
+    targets = list(LOWER_TARGETS)
+    while targets[0] * value > SMALLEST_TARGET:
+        targets.insert(0, targets[0] * LOWER_TARGETS[0])
+    return tuple(targets)
 
 
 def _book(partitions: Sequence[Partition]) -> Book:

@@ -19,7 +19,7 @@ therefore add up over rules, rounds, chunks and workers.
 Monotone in the parameter. A wrong guess costs the factor 1 - fraction whatever the line; the factors of a correct guess
 and of an abstention decrease in delta_cost, and that of a correct guess decreases in epsilon. With delta_cost = 0, or
 along a family of lines at one epsilon, wealth therefore decreases in the claim's parameter and the rejected parameters
-are an interval from 0: bisection finds its end. (Approximate DP is the exception: see `rejected_prefix`.)
+are an interval from 0: bisection finds its end. (Approximate DP is the exception: its stakes follow the line.)
 """
 
 from __future__ import annotations

@@ -152,18 +152,22 @@ def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatc
     monkeypatch.setattr(label_game, "CHUNK_NUMBERS", chunk_numbers)
     game, deck, coins = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, samples=600, mode=mode)
     game.start()
-    rules = [pair.main.rule for pair in game.pairs]
+    counted = []
+    for k, pair in enumerate(game.pairs):
+        statistic, add = pair.main.statistic, pair.main.add
+
+        def watched(first, second, k=k, statistic=statistic, add=add):
+            counted.append((k, statistic, first.tolist(), second.tolist()))
+            add(first, second)
+
+        monkeypatch.setattr(pair.main, "add", watched)
     game.play_round()
     round_ = max(deck.rounds)
-    for k, (pair, rule) in enumerate(zip(game.pairs, rules, strict=True)):
-        correct = wrong = abstained = 0
-        for label, i, quota in zip((1, 0), pair.inputs, coins.quotas[round_, k], strict=True):
-            read = deck.handed[i, round_][:quota]
-            guesses = rule.guess(read_outputs(read, quota)).tolist() if quota else []
-            correct += guesses.count(label)
-            wrong += guesses.count(1 - label)
-            abstained += guesses.count(-1)
-        assert pair.main.records.sum(axis=(0, 1)).tolist() == [correct, wrong, abstained]
+    assert [k for k, *_ in counted] == [0, 1, 2]
+    for k, statistic, *sides in counted:
+        for i, quota, counts in zip(game.pairs[k].inputs, coins.quotas[round_, k], sides, strict=True):
+            read = read_outputs(deck.handed[i, round_], deck.drawn(i, round_)).rows(slice(0, quota))
+            assert counts == statistic.count(read).tolist()
 
 
 def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
@@ -304,6 +308,36 @@ def test_a_pair_that_raises_on_one_side_only_is_a_leak():
 
     game, _, _ = played(raising, [PureDP(1.0)], [(0, 1)])
     assert not game.pairs[0].is_broken and game.pairs[0].is_violated
+
+
+def test_bounds_stand_for_what_was_counted_where_a_call_raises_later_on():
+    game, deck, _ = game_of(revealing, [GaussianDP(1.0), PureDP(8.0)], [(0, 1), (0, 1)], samples=2_000)
+    game.start()
+    for _ in range(12):
+        game.play_round()
+    assert any(pair.main.known_lower == 0.0 for pair in game.pairs)  # not computed at every look
+    deck.outputs = None  # every further call raises
+    with pytest.raises(TypeError):
+        game.play()
+    for pair in game.pairs:
+        assert pair.main.known_lower == pair.main.lower > 0.0 and pair.epsilon_lower > 0.0
+        assert pair.looks[-1].parameter_lower == pair.main.lower
+        assert pair.is_violated == (pair.main.lower > pair.claim.value)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), ZeroConcentratedDP(0.5)])
+@pytest.mark.parametrize("outputs", [noise, leaking_third])
+@MODES
+def test_the_verdict_is_the_bound_above_the_budget_in_every_use(claim, outputs, mode):
+    game, _, _ = played(outputs, [claim] * 3, TRIANGLE, samples=300, mode=mode)
+    for pair in game.pairs:
+        assert pair.is_violated == (pair.main.lower > claim.value)
+        assert pair.ratio_lower == pair.main.lower / claim.value
+        for _, use in pair.uses:
+            assert use.is_rejected == (use.lower > use.claim.value)
+        if pair.looks:
+            assert pair.looks[-1].parameter_lower == pair.main.lower
+            assert [look.parameter_lower for look in pair.looks] == sorted(look.parameter_lower for look in pair.looks)
 
 
 # --- ratios ---

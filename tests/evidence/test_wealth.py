@@ -226,14 +226,3 @@ def test_critical_correct_is_the_first_count_that_a_linear_search_finds(epsilon,
     first = next((correct for correct in range(guesses + 1) if reaches(correct)), guesses + 1)
     found = wealth.critical_correct(guesses, draws, epsilon, delta, FRACTIONS, threshold)
     assert found == first
-
-
-@FIXED
-@given(st.lists(st.booleans(), max_size=30), st.integers(0, 30), st.integers(1, 7))
-def test_rejected_prefix_counts_the_leading_rejections_whatever_the_block(rejections, known, block):
-    known = min(known, len(rejections))
-    values = np.arange(float(len(rejections)))
-    flags = np.array(rejections, dtype=bool)
-    leading = known + next((k for k, flag in enumerate(rejections[known:]) if not flag), len(rejections) - known)
-    found = wealth.rejected_prefix(lambda part: flags[part.astype(int)], values, known, block)
-    assert found == leading
