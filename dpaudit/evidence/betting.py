@@ -46,6 +46,7 @@ END_SHARE = 0.35  # prior probability of each of the two extreme levels in a cel
 SWITCHES = 8.0  # expected number of cells that do not follow their neighbour
 LARGEST_SWITCH = 0.8
 MULTIPLES = (1.0, 0.3)  # of the stake that is best for the level, where the line has a delta
+RESCALED = 8  # cells after which the sum over paths is scaled
 FLOOR = 0.1  # share of the weights that is spread evenly, whatever was learned
 
 
@@ -295,20 +296,19 @@ def path_log_sum(emission: FloatArray, switch: FloatArray) -> FloatArray:
     """
     start, jump = _prior(emission.shape[1])
     top = emission.max(axis=1, keepdims=True)
-    weights = np.exp(emission - top)
+    # Levels last: (cells, ..., components, levels), for products with one matrix a partition.
+    weights = np.exp(np.moveaxis(emission - top, 1, -1))
     total = top[:, 0].sum(axis=0)
-    stay = 1.0 - switch
-    state = start.reshape(-1, *[1] * (emission.ndim - 2)) * weights[0]
-    shape, flat = state.shape, (len(state), -1)
-    jumped = jump.T
-    masses = np.empty_like(emission[:, 0])
-    for cell in range(len(emission)):
-        if cell:
-            moved = (jumped @ state.reshape(flat)).reshape(shape)
-            state = (stay * state + switch * moved) * weights[cell]
-        masses[cell] = mass = state.sum(axis=0)
-        state /= mass
-    return np.asarray(total + np.log(masses).sum(axis=0))
+    switch = np.broadcast_to(switch, (*emission.shape[2:-1], 1))[..., None]
+    matrix = (1.0 - switch) * np.eye(len(start)) + switch * jump
+    state = start * weights[0]
+    for cell in range(1, len(weights)):
+        state = (state @ matrix) * weights[cell]
+        if cell % RESCALED == 0:  # in between it cannot vanish: every level is reached with some probability
+            mass = state.sum(axis=-1)
+            total += np.log(mass)
+            state /= mass[..., None]
+    return np.asarray(total + np.log(state.sum(axis=-1)))
 
 
 def _prior(levels: int) -> tuple[FloatArray, FloatArray]:

@@ -19,6 +19,7 @@ from dpaudit.evidence.rules import FittedRule, Objective, Rule, best_rule, fit_r
 from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import Claim, FloatArray
 
+MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
 
 
@@ -41,19 +42,36 @@ class FixedGame(HockeyStickGame):
         self.level = level
 
     def fit(self, first: Outcomes, second: Outcomes, level: float, log_ratio: LogRatio | None) -> None:
-        """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`)."""
-        best: tuple[tuple[int, float], FittedRule, float] | None = None
+        """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`).
+
+        For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
+        highest bound on the parameter.
+        """
+        best: tuple[float, tuple[int, float], Rule, float] | None = None
         for anchor in ANCHORS if self.claim.anchored else (0.0,):
             line = self._line_at_budget(anchor)
             objective = Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, chase_wealth=False)
-            rules = fit_rules(first, second, objective, log_ratio)
-            position, merit = best_rule(rules, objective)
-            if self.claim.anchored:  # lines compare by how far the bound exceeds the line
-                merit = (merit[0], merit[1] - objective.epsilon)
-            if best is None or merit > best[0]:
-                best = (merit, rules[position], anchor)
+            for fitted in fit_rules(first, second, objective, log_ratio):
+                bound = self._expected_bound(fitted, anchor, objective)
+                if best is None or bound > best[0]:
+                    best = bound, best_rule([fitted], objective)[1], fitted.rule, anchor
         assert best is not None
-        self.merit, self._rule, self._anchor = best[0], best[1].rule, best[2]
+        _, self.merit, self._rule, self._anchor = best
+
+    def _expected_bound(self, fitted: FittedRule, anchor: float, objective: Objective) -> float:
+        """The bound on the parameter that a rule is expected to give; negative, and higher for better, where none."""
+        rates = (np.array(part) for part in (fitted.correct, fitted.wrong, fitted.trained_on))
+        lowest, mass = (float(part) for part in objective.lowest_accuracy(*rates))
+        deviation = math.sqrt(mass * max(1.0 - mass, 0.0) / objective.draws)
+        least = max(mass - MASS_DEVIATIONS * deviation, 0.0)
+        cost = max(fitted.rule.sides, 1) / 2.0
+
+        def rejected(values: FloatArray) -> NDArray[np.bool_]:
+            line = self._line(values, anchor)
+            return np.asarray(binomial.largest_accuracy(line.epsilon, line.delta * cost, least) < lowest)
+
+        found = largest_rejected(rejected, 0.0, self.claim.value, precision=1e-4)
+        return found if found > 0.0 else lowest - 1.0
 
     def set_rule(self, rule: Rule, anchor: float) -> None:
         """Test this rule at this line, which were fixed elsewhere before any draw of this game."""

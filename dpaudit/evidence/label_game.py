@@ -41,7 +41,7 @@ from dpaudit.subjects.callables import Failed
 Mode = Literal["sequential", "fixed"]
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
-PILOT_SHARE = {"sequential": 0.05, "fixed": 0.1}  # of all labelled draws: before many pairs' bets, before a fixed test
+PILOT_SHARE = {"sequential": 0.05, "fixed": 0.15}  # of all labelled draws: before many pairs' bets, before a fixed test
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
 ROUND_GROWTH = 0.08  # a round's labelled draws over all those before it

@@ -24,7 +24,7 @@ from dpaudit.evidence.scores import LogDensity, LogRatio, Score, score_from_dict
 from dpaudit.privacy.claims import FloatArray
 
 ABSTAIN = -1
-LEVELS = 16  # thresholds tried in each tail, at geometrically spaced masses
+LEVELS = 24  # thresholds tried in each tail, at geometrically spaced masses
 # Standard deviations by which the log-odds of a record are lowered where the best of many records is taken: for the
 # growth of wealth (a hopeful and a cautious rule enter the contest), and for the bound.
 HOPEFUL, CAUTIOUS, BOUND_DEVIATIONS = 0.5, 2.0, 4.0
@@ -168,8 +168,7 @@ class Objective:
         positive = np.maximum(c, 1e-150)
         odds = np.where(c > 0.0, np.log(positive / w), -math.inf)
         variance = np.maximum(correct, 1e-150) / positive**2 + 1.0 / w  # of the log-odds, times the draws
-        spread = variance * (self._quantile**2 / self.draws + BOUND_DEVIATIONS**2 / trained_on)
-        bound = np.where(c > 0.0, odds - np.sqrt(spread), -math.inf)
+        bound = self._bound(correct, wrong, sides, trained_on)
         if not self.chase_wealth:
             nothing = np.zeros_like(bound)
             return bound, nothing, nothing
@@ -177,6 +176,29 @@ class Objective:
         guesses = np.maximum(c, 0.0) + w
         hopeful, cautious = (self._growth(odds - k * deviation, guesses) for k in (HOPEFUL, CAUTIOUS))
         return bound, hopeful, cautious
+
+    def _bound(
+        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
+    ) -> FloatArray:
+        """The expected bound on epsilon, from the lower end of Wilson's interval for the accuracy of a guess.
+
+        Its deviations are those of the test to come, and `BOUND_DEVIATIONS` of the training draws. (Lowering the
+        log-odds instead would be far too much where hardly a guess was wrong.)
+        """
+        lowest, mass = self.lowest_accuracy(correct, wrong, trained_on)
+        right = lowest - self.delta * sides / (2.0 * mass)
+        return np.where(right > 0.0, np.log(np.maximum(right, 1e-150) / (1.0 - lowest)), -math.inf)
+
+    def lowest_accuracy(
+        self, correct: FloatArray, wrong: FloatArray, trained_on: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The accuracy of a guess that the test is expected to show, and the rate of guesses."""
+        mass = np.maximum(correct + wrong, 1e-150)
+        guesses = mass * trained_on
+        square = self._quantile**2 * trained_on / self.draws + BOUND_DEVIATIONS**2
+        accuracy = correct / mass
+        spread = np.sqrt(square * (accuracy * (1.0 - accuracy) / guesses + square / (4.0 * guesses**2)))
+        return np.maximum(accuracy + square / (2.0 * guesses) - spread, 0.0) / (1.0 + square / guesses), mass
 
     def _growth(self, odds: FloatArray, guesses: FloatArray) -> FloatArray:
         """Expected log wealth of guesses at this rate, right with these log-odds, at the best stake."""
@@ -328,9 +350,7 @@ def best_thresholds(
     choices = _choices(left1, left0, right1, right0, counts1[-1] / n1, counts0[-1] / n0, n1 + n0, objective)
     correct, wrong = (np.array([getattr(choice, name) for choice in choices]) for name in ("correct", "wrong"))
     cuts = len(left1)
-    sides = np.array(
-        [max(int(c.low > 0) + int(c.high < cuts - 1), int(c.nan_guess != ABSTAIN)) for c in choices]
-    )
+    sides = np.array([max(int(c.low > 0) + int(c.high < cuts - 1), int(c.nan_guess != ABSTAIN)) for c in choices])
     merits = objective.merits(correct, wrong, sides, np.full(len(choices), n1 + n0))
     best = max(range(len(choices)), key=lambda k: merits[k])
     choice = choices[best]

@@ -47,7 +47,7 @@ FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
 KEPT = 48  # components of a free family, which has one set for each of `ANCHORS`
 IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
 LONG_TRAINING = 2_000  # draws
-POINTS, PRECISION = 4, 1e-3  # of the search for the bound: parts of an interval, and relative precision
+POINTS, PRECISION = 2, 2e-3  # of the search for the bound: parts of an interval, and relative precision
 
 
 @dataclasses.dataclass
