@@ -27,16 +27,16 @@ TWO_POINTS = [[0.0, 0.5], [0.5, 0.0]]
 
 # (mechanism, labelled draws a pair within which every seed finds it)
 FAULTS = [
-    (LaplaceTooLittleNoise(1.0), 31_000),
-    (LaplaceForgetsACoordinate(1.0, (1.0, 1.0)), 2_200),
+    (LaplaceTooLittleNoise(1.0), 11_000),
+    (LaplaceForgetsACoordinate(1.0, (1.0, 1.0)), 1_700),
     (GaussianTooLittleNoise(dpaudit.ApproxDP(1.0, 0.01)), 150_000),
-    (GaussianTooLittleNoise(dpaudit.GaussianDP(1.0)), 48_000),
+    (GaussianTooLittleNoise(dpaudit.GaussianDP(1.0)), 22_000),
     (GaussianTooLittleNoise(dpaudit.ZeroConcentratedDP(0.5)), 25_000),
-    (GeometricTooLittleNoise(1.0), 13_000),
-    (GeometricCountsZeroTwice(1.0), 2_200),
-    (RandomisedResponseWrongNormaliser(1.0, 4), 1_100),
+    (GeometricTooLittleNoise(1.0), 9_300),
+    (GeometricCountsZeroTwice(1.0), 2_100),
+    (RandomisedResponseWrongNormaliser(1.0, 4), 660),
     (ExponentialWithoutTheTwo(ONE_GOOD_OUTCOME, metric=1.0), 8_000),
-    (DxLaplaceTooLittleNoise([0.0, 1.0], TWO_POINTS, rule="single"), 60_000),
+    (DxLaplaceTooLittleNoise([0.0, 1.0], TWO_POINTS, rule="single"), 34_000),
 ]
 
 
