@@ -36,7 +36,7 @@ from dpaudit.evidence.betting import (
 )
 from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.fitted_partitions import Partition
-from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, just_above, largest_rejected
+from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_rejected
 from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
 from dpaudit.privacy.claims import Claim, FloatArray
 
