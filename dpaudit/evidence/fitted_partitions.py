@@ -17,7 +17,7 @@ from dpaudit.evidence.candidates import candidates
 from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, quantile_edges, rare_edges, whole_edges
 from dpaudit.evidence.histograms import Coordinate, Histogram
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.scores import LogRatio, Score, Viewed
+from dpaudit.evidence.scores import LogRatio, Viewed
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -59,22 +59,23 @@ def fit_partitions(first: Outcomes, second: Outcomes, log_ratio: LogRatio | None
         name = type(score).__name__ + (f" of {type(score.score).__name__}" if isinstance(score, Viewed) else "")
         seen[name] += 1
         scores = score(a), score(b)
-        for what, edges, is_rough in _edges(score, np.concatenate(scores), reading):
+        looks_closely = reading.columns == 1 and isinstance(score, Coordinate) and log_ratio is None
+        for what, edges, is_rough in _edges(np.concatenate(scores), looks_closely):
             cells = Cells(score, edges, reading)
             counts = np.stack([cells.count_scores(scores[1]), cells.count_scores(scores[0])])
             partitions.append(Partition(cells, counts, f"{name} {seen[name]} {what}", is_rough))
     return partitions
 
 
-def _edges(score: Score, scores: FloatArray, reading: Reading) -> Iterator[tuple[str, FloatArray, bool]]:
+def _edges(scores: FloatArray, looks_closely: bool) -> Iterator[tuple[str, FloatArray, bool]]:
     """The ways to cut a score into cells: their names, edges, and whether they are rough.
 
-    A number is looked at in several ways; what is hidden in it may be a tail, an exact value, a narrow range or the
-    integer part.
+    A number whose density is not known is looked at in several ways; what is hidden in it may be a tail, an exact
+    value, a narrow range or the integer part.
     """
     edges = quantile_edges(scores)
     yield "coarse", edges, False
-    if reading.columns != 1 or not isinstance(score, Coordinate):
+    if not looks_closely:
         return
     for what, others, is_rough in (
         ("rare", rare_edges(scores), True),

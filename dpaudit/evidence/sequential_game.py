@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.evidence import wealth
 from dpaudit.evidence.betting import (
@@ -31,19 +30,21 @@ from dpaudit.evidence.betting import (
     Components,
     components_for,
     fit_bets,
+    log_sum,
     stacked,
     stacked_bets,
 )
 from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.fitted_partitions import Partition
-from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, just_above, largest_rejected
+from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_rejected
 from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
 from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
-LOWER_TARGETS = (0.35, 0.8)  # times the budget: where the other bets are meant
+LOWER_TARGETS = (0.6,)  # times the budget: where the other bets are meant
 SMALLEST_TARGET = 0.25  # nats, where only the bound is wanted: targets go down to this or less
 FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
+BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
 KEPT = 48  # components of a free family, which has one set for each of `ANCHORS`
 IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
 LONG_TRAINING = 2_000  # draws
@@ -73,7 +74,7 @@ class Epoch:
     @functools.cached_property
     def anchor(self) -> float:
         """The line of a free family that holds most of the weights."""
-        best = np.argmax(special.logsumexp(self.bets.log_weights, axis=0))
+        best = np.argmax(log_sum(self.bets.log_weights, axis=0))
         return float(self.bets.components.anchor[0, best])
 
 
@@ -134,7 +135,7 @@ class SequentialGame(HockeyStickGame):
         else:
             self._fraction = wealth.fractions(self.draws, -math.log(level))
         book = _book(partitions)
-        anchors = ANCHORS if self.claim.anchored else (0.0,)
+        anchors = BET_ANCHORS if self.claim.anchored else (0.0,)
         components = Components.concatenated([self._components(self.claim.value, a) for a in anchors], axis=1)
         kinds = tuple(partition.kind for partition in partitions)
         self._components_count = components.up.shape[1]
@@ -143,11 +144,11 @@ class SequentialGame(HockeyStickGame):
         bets = fit_bets(book, components, prior, (len(partitions),), lines)
         kept = np.arange(components.up.shape[1])
         if self.claim.anchored:
-            heaviest = np.argsort(-special.logsumexp(bets.log_weights, axis=0), kind="stable")[:KEPT]
+            heaviest = np.argsort(-log_sum(bets.log_weights, axis=0), kind="stable")[:KEPT]
             kept = np.sort(heaviest)
             bets = bets.only(kept)
         if book.train[..., 0].sum() >= LONG_TRAINING:
-            shares = special.logsumexp(bets.log_weights, axis=1)
+            shares = log_sum(bets.log_weights, axis=1)
             worth = np.flatnonzero(shares >= min(math.log(IGNORED_WEIGHT), float(shares.max())))
             partitions, kinds = [partitions[int(k)] for k in worth], tuple(kinds[int(k)] for k in worth)
             book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
@@ -166,7 +167,7 @@ class SequentialGame(HockeyStickGame):
     def _remember(self, epoch: Epoch) -> None:
         """Add what an epoch won to the history of its kinds of partitions and of its components."""
         logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
-        average = float(special.logsumexp(logs + epoch.bets.log_weights))
+        average = float(log_sum(logs + epoch.bets.log_weights))
         total = self._components_count
         for kind, row in zip(epoch.kinds, logs, strict=True):
             own = self._history.setdefault(kind, np.full(total, self._past))
@@ -215,7 +216,7 @@ class SequentialGame(HockeyStickGame):
 
     def _of_epoch(self, epoch: Epoch) -> float:
         logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
-        return float(special.logsumexp(logs + epoch.bets.log_weights))
+        return float(log_sum(logs + epoch.bets.log_weights))
 
     @property
     def is_rejected(self) -> bool:
@@ -265,7 +266,7 @@ class SequentialGame(HockeyStickGame):
             total = -math.inf
             for share, bets in parts:
                 logs = bets.log_wealth(book.live, *self._lines(value, bets.components)) + bets.log_weights
-                of_epochs = np.logaddexp.reduceat(special.logsumexp(logs, axis=1), first)
+                of_epochs = np.logaddexp.reduceat(log_sum(logs, axis=1), first)
                 total = float(np.logaddexp(total, share + of_epochs.sum()))
             return total
 
