@@ -42,7 +42,9 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
 LOWER_TARGETS = (0.6,)  # times the budget: where the other bets are meant
-SMALLEST_TARGET = 0.25  # nats, where only the bound is wanted: targets go down to this or less
+LARGE_TARGET = 1.0  # of a large parameter, targets go down to this or less
+SMALLEST_TARGET = 0.25  # the same where only the bound is wanted
+TARGET_STEP = 0.35  # from one such target to the next
 FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
 BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
 KEPT = 48  # components of a free family, which has one set for each of `ANCHORS`
@@ -108,7 +110,7 @@ class SequentialGame(HockeyStickGame):
 
     def __init__(self, claim: Claim, draws: int, decides: bool = True) -> None:
         super().__init__(claim, draws)
-        self._targets = LOWER_TARGETS if decides else _targets_far_below(claim.value)
+        self._targets = _targets(claim.value, LARGE_TARGET if decides else SMALLEST_TARGET)
         self._share = BUDGET_SHARE if decides else 1.0 / (1.0 + len(self._targets))  # of the bets for the budget
         self._epochs: list[Epoch] = []
         self._fraction = np.empty(0)
@@ -356,11 +358,11 @@ class SequentialGame(HockeyStickGame):
         return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, threshold)
 
 
-def _targets_far_below(value: float) -> tuple[float, ...]:
-    """Targets, as multiples of a value, of which the smallest are small in nats, however large the value is."""
+def _targets(value: float, smallest: float) -> tuple[float, ...]:
+    """Targets as multiples of a value: `LOWER_TARGETS`, and below them as far as one that is at most `smallest`."""
     targets = list(LOWER_TARGETS)
-    while targets[0] * value > SMALLEST_TARGET:
-        targets.insert(0, targets[0] * LOWER_TARGETS[0])
+    while targets[0] * value > smallest:
+        targets.insert(0, targets[0] * TARGET_STEP)
     return tuple(targets)
 
 
