@@ -2,8 +2,8 @@
 
 The stated numbers are twice the most that any of the 20 seeds took when they were measured (labelled draws of the pair
 that took longest, all pairs of a twin to be found), rounded up, or less where an earlier engine needed less: an engine
-that needs twice the draws fails here. They are a property of these seeds, which are fixed, so there is no false-positive rate to state; `rates.py` holds the
-auditor to its error rate.
+that needs twice the draws fails here. They are a property of these seeds, which are fixed, so there is no
+false-positive rate to state; `rates.py` holds the auditor to its error rate.
 """
 
 from __future__ import annotations
