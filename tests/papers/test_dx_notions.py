@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.exact import laplace_privacy_loss
@@ -196,6 +196,40 @@ def test_groups_lose_half_of_the_printed_exponent_in_the_bounded_model(instance)
         largest = max(kept[i][j] for i in differs for j in differs)
         assert distance % 2 == 0
         assert ratio(law[a], law[b]) ** 2 <= largest**distance
+
+
+@pytest.mark.claim("DX-F1.3")
+@settings(derandomize=True, deadline=None, max_examples=20)
+@given(SEEDS, st.integers(1, 3))
+def test_no_event_of_any_mechanism_breaks_the_halved_exponent_of_groups(seed, records):
+    """A linear program over all laws of one event: the largest P(S | x) where P(S | x') = p, for all x, x'.
+
+    Its constraints are the budgets of all neighbours, for S and for its complement; the optimum is compared with
+    p e^((k / 2) max d), so that this is a search over all mechanisms and not over random ones.
+    """
+    rng = np.random.default_rng(seed)
+    elements = 3 if records < 3 else 2
+    inputs = all_histograms(elements, records).tolist()
+    metric = rng.uniform(0.5, 1.0, size=(elements, elements))
+    metric = np.triu(metric, 1) + np.triu(metric, 1).T
+    rows, limits = [], []
+    for a, x in enumerate(inputs):
+        for x_prime, i, j in neighbours(x):
+            b, factor = inputs.index(x_prime.tolist()), math.exp(metric[i, j])
+            line = np.zeros(len(inputs))
+            line[a], line[b] = 1.0, -factor  # P(S | x) <= e^d P(S | x')
+            rows += [line, -line]  # 1 - P(S | x) <= e^d (1 - P(S | x')) reads -P(S | x) + e^d P(S | x') <= e^d - 1
+            limits += [0.0, factor - 1.0]
+    for a, b in itertools.permutations(range(len(inputs)), 2):
+        fixed = np.zeros((1, len(inputs)))
+        fixed[0, b] = 1.0
+        p = 0.01
+        goal = -np.eye(len(inputs))[a]
+        solution = optimize.linprog(goal, A_ub=rows, b_ub=limits, A_eq=fixed, b_eq=[p], bounds=(0.0, 1.0))
+        differs = [i for i in range(elements) if inputs[a][i] != inputs[b][i]]
+        distance = sum(abs(u - v) for u, v in zip(inputs[a], inputs[b], strict=True))
+        largest = max(metric[i, j] for i in differs for j in differs)
+        assert -solution.fun <= p * math.exp(distance / 2.0 * largest) * (1.0 + 1e-7)  # the solver's tolerance
 
 
 @pytest.mark.claim("DX-F1.3")
