@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import number
 from mechanisms.index_metric import budget_matrix
 from mechanisms.inputs import FloatArray, table
 
@@ -80,6 +81,41 @@ def best_distortion(queries: ArrayLike, metric: ArrayLike, cost: Callable[[float
     (0.4, 0.4)
     """
     rows, budgets = _checked(queries, metric)
+    return _best_of(rows, budgets, _corners(_lines(rows, budgets)), cost)
+
+
+def best_squared_distortion(queries: ArrayLike, metric: ArrayLike, price: float = 2.0) -> Distortion:
+    """The scale c in [0, inf) of least g(c)^2 + price c^2: DX-O6 for one query and the squared loss, at price 2.
+
+    On each piece g(c) = (G - s c) / 2 the cost is a parabola with its minimum at c = s G / (s^2 + 4 price): the optimum
+    is there, or at a corner.
+
+    Examples
+    --------
+    >>> best = best_squared_distortion([[-1.0, 1.0]], [[0.0, 2.0], [2.0, 0.0]])
+    >>> round(best.c, 6), round(best.cost, 6)  # s / (s^2 / 2 + 4) at s = 2
+    (0.333333, 0.666667)
+    """
+    rows, budgets = _checked(queries, metric)
+    weight = number("price", price, "in (0, inf)", lambda v: 0.0 < v < np.inf)
+    lines = _lines(rows, budgets)
+    minima = (lines[:, 1] * lines[:, 0] / (lines[:, 1] ** 2 + 4.0 * weight)).tolist()
+    return _best_of(rows, budgets, [*_corners(lines), *minima], lambda distortion, c: distortion**2 + weight * c**2)
+
+
+def _best_of(
+    rows: FloatArray, budgets: FloatArray, candidates: list[float], cost: Callable[[float, float], float]
+) -> Distortion:
+    """The candidate of least cost; the smallest of several."""
+    scales = sorted({c for c in candidates if c >= 0.0})
+    costs = [cost(least_distortion(rows, budgets, c)[0], c) for c in scales]
+    c = scales[int(np.argmin(costs))]
+    distortion, distorted = least_distortion(rows, budgets, c)
+    return Distortion(c, distorted, distortion, min(costs))
+
+
+def _lines(rows: FloatArray, budgets: FloatArray) -> FloatArray:
+    """The lines (G - s c) / 2 whose maximum, with 0, is g: G and s in the columns, shape (lines, 2)."""
     first, second = np.triu_indices(rows.shape[1], 1)
     gaps = np.abs(rows[:, first] - rows[:, second]).ravel()
     slopes = np.tile(budgets[first, second], len(rows))
@@ -87,16 +123,17 @@ def best_distortion(queries: ArrayLike, metric: ArrayLike, cost: Callable[[float
     lines = np.unique(np.stack([gaps[is_asked], slopes[is_asked]], axis=1), axis=0)
     if lines.size and (lines[:, 1] == 0.0).any():
         raise UsageError("metric must be positive where a query differs, got 0.0.")
+    return lines.reshape(-1, 2)
+
+
+def _corners(lines: FloatArray) -> list[float]:
+    """Every c at which two of the lines cross, or one falls to 0, and 0 itself."""
     corners = [0.0, *(lines[:, 0] / lines[:, 1]).tolist()]
     for n, (gap, slope) in enumerate(lines.tolist()):
         others = lines[:n]
         crossing = others[others[:, 1] != slope]
         corners += ((gap - crossing[:, 0]) / (slope - crossing[:, 1])).tolist()
-    candidates = sorted({c for c in corners if c >= 0.0})
-    costs = [cost(least_distortion(rows, budgets, c)[0], c) for c in candidates]
-    c = candidates[int(np.argmin(costs))]
-    distortion, distorted = least_distortion(rows, budgets, c)
-    return Distortion(c, distorted, distortion, min(costs))
+    return corners
 
 
 def _checked(queries: ArrayLike, metric: ArrayLike) -> tuple[FloatArray, FloatArray]:

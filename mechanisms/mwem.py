@@ -231,7 +231,10 @@ class MWEM:
     def _transcripts(self, transcripts: ArrayLike) -> FloatArray:
         values = output_batch(transcripts, (2 * self.rounds,))
         if not (np.isfinite(values).all() and np.isin(values[:, 0::2], np.arange(len(self.queries))).all()):
-            raise UsageError("transcripts must hold positions of queries and finite measurements in turn.")
+            raise UsageError(
+                f"transcripts must hold positions below {len(self.queries)} and finite measurements in turn, "
+                f"got {values[0].tolist()} first."
+            )
         return values
 
     def _input(self, data: Any) -> NDArray[np.int64]:

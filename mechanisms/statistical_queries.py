@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
-from mechanisms.distortion import Distortion, best_distortion
+from mechanisms.distortion import Distortion, best_distortion, best_squared_distortion
 from mechanisms.dx_exponential import ROUNDING, smallest_scale
 from mechanisms.index_metric import IndexMetric, budget_matrix
 from mechanisms.inputs import FloatArray, output_batch, position, table, whole_number
@@ -183,3 +183,17 @@ def best_marginal(values: ArrayLike, metric: ArrayLike, records: int) -> Distort
     """
     budgets = budget_matrix(metric) * whole_number("records", records, 1)
     return best_distortion(table("values", values, (None,))[None], budgets, lambda distortion, c: distortion + c)
+
+
+def best_squared_query(values: ArrayLike, metric: ArrayLike, records: int) -> Distortion:
+    """The exact optimum of DX-O6 for one query: min of max |c q(u') - q(u)|^2 + 2 c^2, |q(u') - q(v')| <= n d(u, v).
+
+    Parameters as in `best_marginal`, with q(u) for u.
+
+    Examples
+    --------
+    >>> round(best_squared_query([-1.0, 1.0], [[0.0, 0.5], [0.5, 0.0]], records=10).c, 6)  # 5 / (25 / 2 + 4)
+    0.30303
+    """
+    budgets = budget_matrix(metric) * whole_number("records", records, 1)
+    return best_squared_distortion(table("values", values, (None,))[None], budgets)

@@ -1,4 +1,4 @@
-"""Exponential mechanisms on histograms with a planted fault: the factor 2 of the exponent is missing."""
+"""Exponential mechanisms on histograms with a planted fault: two break their privacy, one its accuracy."""
 
 from __future__ import annotations
 
@@ -42,6 +42,20 @@ class SmallDBWithoutTheTwo(SmallDB):
     def fault(self) -> str:
         """What is wrong, and the true exact loss of the worst pair."""
         return _without_the_two(self)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DxExponentialTooFlat(DxExponential):
+    """Weights exp(u'(x, r) / (2.4 c)): private, and not as accurate as DX-T4 says; parameters as in `DxExponential`."""
+
+    @property
+    def divisor(self) -> float:
+        return 1.2 * super().divisor
+
+    @property
+    def fault(self) -> str:
+        """What is wrong."""
+        return "the exponent is divided by 1.2: poor outcomes are more likely than the bound on the score allows"
 
 
 def _without_the_two(mechanism: Any) -> str:

@@ -1,4 +1,4 @@
-"""A statistical-query mechanism with a planted fault."""
+"""Statistical-query mechanisms with a planted fault: one breaks its privacy, one its accuracy."""
 
 from __future__ import annotations
 
@@ -30,3 +30,17 @@ class StatisticalHalfTheNoise(StatisticalLaplace):
         exact = self.privacy_loss(pair.x, pair.x_prime)
         promised = self.claim.for_pair(pair.x, pair.x_prime).value
         return f"the noise has half its scale: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StatisticalTooMuchNoise(StatisticalLaplace):
+    """Laplace noise of 1.2 times the scales: private, and not as accurate as DX-T11 says; parameters as above."""
+
+    @property
+    def noise_scales(self) -> FloatArray:
+        return 1.2 * self.c
+
+    @property
+    def fault(self) -> str:
+        """What is wrong."""
+        return "the noise has 1.2 times its scale: the bound on the largest error fails where there is no bias"

@@ -16,7 +16,7 @@ import dpaudit
 from dpaudit.errors import UsageError
 from mechanisms.dx_exponential import DxExponential, score_sensitivities, score_threshold
 from mechanisms.exponential import Exponential
-from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo
+from mechanisms.faulty.dx_exponential import DxExponentialTooFlat, DxExponentialWithoutTheTwo
 from mechanisms.histograms import all_histograms, neighbours
 from mechanisms.ledger import entry
 
@@ -132,6 +132,23 @@ def test_the_corrected_score_threshold_is_exceeded_with_its_probability(outcomes
             reached = law[counted <= threshold].sum()
             # At t = 0 the statement is that a probability is at most 1, and scores may sit on the threshold exactly.
             assert reached <= math.exp(-t) + 1e-12
+
+
+@pytest.mark.claim("DX-T4.1")
+def test_a_flatter_law_breaks_the_corrected_threshold():
+    """One good outcome, 100 poor ones just at the threshold of t = 3: the bound e^-3 is nearly reached."""
+    t = 3.0
+    below = 2.0 * (math.log(101.0) + t)  # at c = 1
+
+    def utility(x):
+        return np.concatenate([np.zeros((len(x), 1)), np.full((len(x), 100), -below)], axis=1)
+
+    for kind, is_kept in ((DxExponential, True), (DxExponentialTooFlat, False)):
+        mechanism = kind(utility, METRIC, 2, c=1.0)
+        law, scores = mechanism.distribution([2, 0, 0]), mechanism.scores([[2, 0, 0]])[0]
+        reached = law[scores <= score_threshold(scores, 1.0, t)].sum()
+        assert (reached <= math.exp(-t)) == is_kept
+        assert is_kept == (reached < 1.0 * math.exp(-t)) and reached > 0.9 * math.exp(-t)
 
 
 @pytest.mark.claim("DX-T4.1")

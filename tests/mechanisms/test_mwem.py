@@ -227,7 +227,7 @@ def test_the_corrected_accuracy_holds_with_its_probability(elements, rounds, c):
     """
     rng = np.random.default_rng(20_261_127)
     n = max(10**4, math.ceil(300.0 * rounds * c * math.log(20 * rounds)))
-    queries = rng.choice([0.0, 1.0, 0.5], size=(20 * rounds, elements))
+    queries = rng.choice([-1.0, 0.0, 0.5, 1.0], size=(20 * rounds, elements))
     for x in ([n] + [0] * (elements - 1), [n // elements] * (elements - 1) + [n - (n // elements) * (elements - 1)]):
         data = {"queries": queries, "x": x, "c": c, "rounds": rounds}
         rate, bound, errors = failure_rate(data, "corrected", seed=20_261_128)
@@ -317,7 +317,10 @@ def test_a_good_audit_refutes_the_twins_and_not_the_mechanism(kind, rounds, loss
         (lambda: mechanism_of(update="best"), r"update must be one of corrected, printed, got 'best'\."),
         (lambda: mechanism_of(release="all"), r"release must be one of histogram, transcript, got 'all'\."),
         (lambda: mechanism_of(release="histogram").log_density(X, [[1.0] * 3]), r"release must be 'transcript' for a"),
-        (lambda: mechanism_of().averages([[7.0, 1.0]]), r"transcripts must hold positions of queries"),
+        (
+            lambda: mechanism_of().averages([[7.0, 1.0]]),
+            r"transcripts must hold positions below 5 and .*, got \[7\.0, 1\.0\]",
+        ),
         (lambda: balanced_rounds(2, 1, 1.0, 5), r"queries must be at least 2, got 1\."),
     ],
 )

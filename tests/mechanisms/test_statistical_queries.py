@@ -13,9 +13,15 @@ from scipy import optimize, stats
 import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.exact import laplace_privacy_loss, privacy_losses
-from mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
+from mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise, StatisticalTooMuchNoise
 from mechanisms.ledger import entry
-from mechanisms.statistical_queries import StatisticalLaplace, best_marginal, sensitivities, undistorted
+from mechanisms.statistical_queries import (
+    StatisticalLaplace,
+    best_marginal,
+    best_squared_query,
+    sensitivities,
+    undistorted,
+)
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 ROUNDING = 1e-9
@@ -122,6 +128,22 @@ def test_the_errors_keep_their_bounds(instance, delta):
         t = mechanism.error_bound(values, delta)  # part 3
         inside = stats.laplace.cdf(t, b, c) - stats.laplace.cdf(-t, b, c)
         assert np.prod(inside) >= 1.0 - delta - 1e-12
+
+
+@pytest.mark.claim("DX-T11")
+@pytest.mark.parametrize("delta", [0.5, 0.01])
+def test_a_little_more_noise_breaks_the_bound_with_its_probability(delta):
+    """Without bias and for one query the third bound is reached: P(|Y| > c log(1 / delta)) = delta, exactly."""
+    sound = undistorted([[0.0], [1.0]], 1.0 - np.eye(2), records=2)
+    twin = StatisticalTooMuchNoise(sound.transformed, sound.c, sound.metric, 2)
+    for mechanism, is_kept in ((sound, True), (twin, False)):
+        t = mechanism.error_bound([[0.0], [1.0]], delta)
+        exceeded = 2.0 * stats.laplace(scale=mechanism.noise_scales[0]).sf(t)
+        assert (exceeded <= delta * (1.0 + 1e-12)) == is_kept
+        outputs = mechanism.sample((0, 1), DRAWS, np.random.default_rng(20_261_131))[:, 0] - 0.5
+        # An exact binomial test of P(error > t) <= delta: it rejects the sound mechanism with probability 1e-9.
+        failures = int((np.abs(outputs) > t).sum())
+        assert (stats.binom.sf(failures - 1, DRAWS, delta) > 1e-9) == is_kept
 
 
 @pytest.mark.claim("DX-T11")
@@ -302,6 +324,26 @@ def test_the_printed_objective_is_half_of_the_squared_bound(instance):
     plain = undistorted(values, mechanism.metric, mechanism.records)  # feasible, without bias: 2 k c^2
     assert np.abs(plain.c * plain.transformed - values).max() < 1e-12
     assert plain.squared_error_bound(values) == pytest.approx(4.0 * (plain.c**2).sum())
+
+
+@pytest.mark.claim("DX-O6")
+@FIXED
+@given(st.integers(2, 4), st.integers(0, 2**32), st.integers(1, 5))
+def test_the_optimum_for_one_query_is_that_of_a_search_over_scales(count, seed, records):
+    """max |w - q|^2 + 2 c^2 in w = c q' is convex, and so is its minimum over w for a fixed c: a search finds it."""
+    rng = np.random.default_rng(seed)
+    values, positions = rng.uniform(-1.0, 1.0, size=count), np.cumsum(rng.uniform(0.1, 1.0, size=count))
+    metric = np.abs(positions[:, None] - positions)
+    best = best_squared_query(values, metric, records)
+
+    def cost(c):
+        gaps = (np.abs(values[:, None] - values) - c * records * metric).max() / 2.0
+        return max(gaps, 0.0) ** 2 + 2.0 * c**2
+
+    found = optimize.minimize_scalar(cost, bounds=(0.0, 50.0), method="bounded", options={"xatol": 1e-10})
+    assert best.cost == pytest.approx(found.fun, rel=1e-6, abs=1e-12) and best.cost <= found.fun + 1e-12
+    mechanism = StatisticalLaplace((best.distorted / best.c).T, [best.c], metric, records)  # feasible, or refused
+    assert mechanism.squared_error_bound(values[:, None]) == pytest.approx(2.0 * best.cost)
 
 
 @pytest.mark.claim("DX-O6")

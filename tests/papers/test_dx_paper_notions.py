@@ -313,6 +313,8 @@ def test_ordinary_laplace_noise_is_dx_private_up_to_a_larger_epsilon_than_printe
     off = ~np.eye(elements, dtype=bool) & (gaps > 0.0)
     largest = (metric[off] * gaps.max() / gaps[off]).min()
     assert largest >= metric[~np.eye(elements, dtype=bool)].min() * (1.0 - 1e-12)
+    if elements == 2:  # "only if" is right there: a counterexample needs a third element
+        assert largest == pytest.approx(metric[0, 1], rel=1e-12)
     for level in (epsilon, largest * (1.0 - 1e-12), largest * (1.0 + 1e-9)):
         scale = gaps.max() / level
         pairs = list(itertools.permutations(range(elements), 2))
