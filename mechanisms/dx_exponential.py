@@ -94,6 +94,13 @@ class DxExponential:
         return MetricDP(HistogramMetric(self.metric))
 
     @property
+    def outcomes(self) -> NDArray[np.int64]:
+        """All outputs in increasing order, shape (outcomes,)."""
+        one = np.zeros((1, len(self.metric)))
+        one[0, 0] = self.records
+        return np.arange(self.scores(one).shape[1])
+
+    @property
     def divisor(self) -> float:
         """What the scores are divided by in the exponent, as it is drawn: 2 c."""
         return 2.0 * float(self.c or 0.0)

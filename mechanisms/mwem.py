@@ -126,9 +126,10 @@ class MWEM:
             total += y
             answers = y @ self.queries.T  # (size, K)
             chances = np.cumsum(special.softmax(self._choice_exponents(answers, truth), axis=1), axis=1)
-            # The first query whose cumulative chance exceeds a uniform number; the last sum may be 1 - 2**-53.
+            # The first query whose cumulative chance exceeds a uniform number; the last sum may be 1 - 2**-53, and the
+            # product may be rounded up to it.
             uniform = rng.random((size, 1)) * chances[:, -1:]
-            chosen = (chances <= uniform).sum(axis=1)
+            chosen = np.minimum((chances <= uniform).sum(axis=1), len(truth) - 1)
             measured = self.c * truth[chosen] + rng.laplace(scale=self.noise_scale, size=size)
             transcripts[:, 2 * t], transcripts[:, 2 * t + 1] = chosen, measured
             logs = self._updated(logs, answers, chosen, measured)

@@ -279,7 +279,9 @@ def check_queries(queries: FloatArray, metric: FloatArray) -> None:
     """Refuse queries with |q'_i - q'_j| > d(i, j) somewhere (the condition of DX-T5 and DX-T7)."""
     if not np.isfinite(queries).all():
         raise UsageError(f"queries must be finite, got {queries[~np.isfinite(queries)][0]}.")
-    gaps = np.abs(queries[:, :, None] - queries[:, None, :]).max(axis=0)
+    gaps = np.zeros(metric.shape)
+    for row in queries:  # one query at a time: (N, N) memory
+        np.maximum(gaps, np.abs(row[:, None] - row), out=gaps)
     if smallest_scale(gaps, metric) > 1.0 + ROUNDING:
         i, j = np.argwhere(gaps > metric * (1.0 + ROUNDING))[0].tolist()
         raise UsageError(

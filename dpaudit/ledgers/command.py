@@ -55,7 +55,7 @@ def claims(
     marks = collect_marks(tests)
     written: list[Path] = []
     if not only_check:
-        content = (json_text(ledgers, marks), html_text(ledgers, marks, os.path.relpath(tests, out)))
+        content = (json_text(ledgers, marks, tests), html_text(ledgers, marks, os.path.relpath(tests, out)))
         written = [_written(Path(out) / name, text) for name, text in zip(FILES, content, strict=True)]
     shown = [ledger for ledger in ledgers if paper in (None, ledger.paper)]
     problems = coverage_problems(ledgers, marks)
@@ -74,9 +74,9 @@ def coverage_problems(ledgers: Sequence[Ledger], marks: Sequence[Mark]) -> list[
     ]
 
 
-def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark]) -> str:
-    """claims.json: a list of objects, one an entry, in the order of the papers."""
-    nodes = _nodes(marks)
+def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark], tests: str) -> str:
+    """claims.json: a list of objects, one an entry, in the order of the papers; tests as pytest takes them."""
+    nodes, root = _nodes(marks), Path(tests).as_posix()
     rows = [
         {
             "id": entry.id,
@@ -84,7 +84,7 @@ def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark]) -> str:
             "kind": entry.kind,
             "verdict": entry.verdict,
             "evidence": evidence_text(entry),
-            "tests": [mark.node for mark in nodes.get(entry.id, [])],
+            "tests": [f"{root}/{mark.node}" for mark in nodes.get(entry.id, [])],
             "counterexample": dict(entry.counterexample) or None,
             "corrected": entry.corrected or None,
         }

@@ -67,7 +67,7 @@ def test_the_json_file_has_the_published_fields(run, tmp_path):
         "kind": "law",
         "verdict": "refuted as printed",
         "evidence": "exact: Looked at.",
-        "tests": ["test_it.py::test_two", "test_it.py::test_more"],
+        "tests": ["tests/test_it.py::test_two", "tests/test_it.py::test_more"],
         "counterexample": {"n": 1},
         "corrected": "Two is two.",
     }

@@ -16,7 +16,6 @@ AWAITED = {
     "DX-O5",
     "DX-A3",
     "DX-C13",
-    "DX-C14",
     "DX-C18",
     "DX-L4",
     "DX-L6",
