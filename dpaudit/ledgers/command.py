@@ -108,7 +108,9 @@ def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark], tests: str) -> s
                     "slug": entry.verdict.split()[0],
                     "evidence": evidence_text(entry),
                     "counterexample": _data_text(entry.counterexample),
-                    "tests": [(mark.node, f"{root}/{quote(mark.path)}") for mark in nodes.get(entry.id, [])],
+                    "tests": [
+                        (mark.node, f"{root}/{quote(mark.path)}#L{mark.line}") for mark in nodes.get(entry.id, [])
+                    ],
                 }
                 for entry in ledger.entries
             ],

@@ -196,6 +196,19 @@ def test_a_good_audit_refutes_the_twin_and_not_the_mechanism():
     assert twin.privacy_loss((1, 0), (0, 1)) > 1.5 > 1.0 >= sound.privacy_loss((1, 0), (0, 1))
 
 
+@pytest.mark.claim("DX-T3")
+def test_infinite_budgets_ask_nothing_and_budgets_of_zero_ask_for_equal_scores():
+    inf = math.inf
+    metric = [[0.0, 0.5, inf], [0.5, 0.0, inf], [inf, inf, 0.0]]
+    mechanism = DxExponential(lambda x: x @ np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 100.0]]), metric, records=2)
+    assert mechanism.c == 2.0  # 1 / 0.5; the change of 100 towards element 2 has no limit
+    assert all(mechanism.claim.for_pair(pair.x, pair.x_prime).value == 0.5 for pair in mechanism.pairs())
+    same = DxExponential(
+        lambda x: x @ np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), [[0, 0, 1], [0, 0, 1], [1, 1, 0]], 2
+    )
+    assert same.privacy_loss((2, 0, 0), (1, 1, 0)) == 0.0
+
+
 def test_pairs_are_the_tightest_neighbours():
     mechanism = DxExponential(random_utility(1, 3, "linear"), METRIC, records=2)
     first = mechanism.pairs()[0]
