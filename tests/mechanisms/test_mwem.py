@@ -224,10 +224,10 @@ def test_the_printed_cube_root_is_missed():
 @pytest.mark.parametrize("c", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize(("elements", "rounds"), [(2, 5), (5, 20), (16, 20)])
 def test_the_corrected_accuracy_holds_with_its_probability(elements, rounds, c):
-    """A one-sided exact binomial test of P(error > bound) <= 2 T / K, K = 20 T: it never rejects wrongly above 1e-9.
+    """A one-sided exact binomial test of P(error > bound) <= 2 T / K, K = 20 T: wrong with probability below 1e-9.
 
-    A truth of 2 T / K would show 200 failures in 2,000 runs; the test rejects from 288 on: P(Bin(2000, 0.1) >= 288) =
-    4e-10. The inputs are the worst of the vertices and the uniform histogram; n makes the bound less than n.
+    A truth of 2 T / K would show 200 failures in 2,000 runs; the test rejects from 286 on: P(Bin(2000, 0.1) >= 286) =
+    8e-10. The inputs are the worst of the vertices and the uniform histogram; n makes the bound less than n.
     """
     rng = np.random.default_rng(20_261_127)
     n = max(10**4, math.ceil(300.0 * rounds * c * math.log(20 * rounds)))
