@@ -1,8 +1,9 @@
-"""The command line: `dpaudit audit`, `dpaudit replay`, `dpaudit report`, `dpaudit bench` and `dpaudit claims`.
+"""The command line: `dpaudit audit`, `dpaudit replay`, `dpaudit report` and `dpaudit bench`.
 
 Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
 shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit
 or its subject broke, 5 inconclusive, 130 interrupted. Only click is imported until a command runs.
+`dpaudit claims` runs no mechanism: it shows what papers claim, and which tests check it.
 """
 
 from __future__ import annotations
