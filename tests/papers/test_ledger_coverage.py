@@ -1,5 +1,6 @@
 """Every claim of a ledger has a test, every mark names a claim, and every refuted claim keeps its counterexample."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from dpaudit.errors import UsageError
 from dpaudit.ledgers import collect_marks
-from dpaudit.ledgers.command import coverage_problems
+from dpaudit.ledgers.command import coverage_problems, json_text
 from mechanisms.ledger import PAPERS, entry, ledger, ledgers, paper_ids
 
 TESTS = Path(__file__).parents[1]
@@ -50,6 +51,13 @@ def test_a_refuted_claim_has_a_test_that_reads_its_counterexample():
                 files = [mark.path for mark in marks if mark.id == item.id]
                 named = [texts[path].count(f'"{item.id}"') - texts[path].count(f'claim("{item.id}")') for path in files]
                 assert max(named) > 0 and any("entry(" in texts[path] for path in files), item.id
+
+
+def test_the_published_table_has_the_verdicts_of_the_ledgers():
+    """All of reports/claims.json but the names of tests: `dpaudit claims` writes it anew."""
+    published = json.loads((TESTS.parent / "reports" / "claims.json").read_text(encoding="utf-8"))
+    expected = json.loads(json_text(ledgers(), [], "tests"))
+    assert [{**row, "tests": []} for row in published] == expected
 
 
 def test_ids_and_prefixes_that_do_not_exist_are_refused():
