@@ -56,8 +56,6 @@ def test_no_neighbours_lose_more_than_their_budget(instance):
         for x_prime, i, j in neighbours(x):
             loss = np.abs(logs[n] - logs[places[tuple(x_prime.tolist())]]).max()
             assert loss <= mechanism.metric[i, j] * (1.0 + ROUNDING)
-    twin = SmallDBWithoutTheTwo(*(getattr(mechanism, name) for name in ("queries", "metric", "c", "alpha", "records")))
-    assert np.isfinite(twin.log_probabilities(inputs)).all()
 
 
 @pytest.mark.claim("DX-A1")

@@ -165,7 +165,7 @@ def test_post_processing_never_increases_a_loss(instance, is_deterministic):
 @given(mechanisms(columns=3), st.integers(2, 3))
 def test_budgets_of_independent_mechanisms_add_up(instance, count):
     law, inputs, elements, rng = instance
-    laws = [law, *(stochastic(rng, len(inputs), 3) for _ in range(count - 1))]
+    laws = [law, *(stochastic(rng, len(inputs), 2) for _ in range(count - 1))]
     joint = [
         [math.prod(values) for values in itertools.product(*(table[n] for table in laws))] for n in range(len(inputs))
     ]
