@@ -6,6 +6,7 @@ definitions print is taken word by word (histograms of any total, DX-D2 with i !
 model, where n is public. Counterexamples come from the ledger.
 """
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -49,14 +50,22 @@ def ratio(p, q):
 
 def budgets_kept(law, inputs, elements, bounded=True):
     """The least e^d(i, j) that a mechanism keeps over all neighbours among its inputs, a table of fractions."""
-    places = {tuple(x): n for n, x in enumerate(inputs)}
     kept = [[Fraction(1)] * elements for _ in range(elements)]
-    for x, n in places.items():
-        for x_prime, i, j in neighbours(x, bounded):
-            other = places.get(tuple(x_prime.tolist()))
-            if other is not None:
-                kept[i][j] = kept[j][i] = max(kept[i][j], ratio(law[n], law[other]))
+    for n, other, i, j in neighbours_among(tuple(map(tuple, inputs)), bounded):
+        kept[i][j] = kept[j][i] = max(kept[i][j], ratio(law[n], law[other]))
     return kept
+
+
+@functools.cache
+def neighbours_among(inputs, bounded):
+    """Every two inputs that are neighbours, once, as their positions, with the i and j at which they differ."""
+    places = {x: n for n, x in enumerate(inputs)}
+    found = [
+        (n, places.get(tuple(x_prime.tolist()), -1), i, j)
+        for x, n in places.items()
+        for x_prime, i, j in neighbours(x, bounded)
+    ]
+    return [pair for pair in found if pair[0] < pair[1]]
 
 
 @st.composite
