@@ -3,6 +3,7 @@
 Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
 shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit
 or its subject broke, 5 inconclusive, 130 interrupted. Only click is imported until a command runs.
+`dpaudit claims` runs no mechanism: it shows what papers claim, and which tests check it.
 """
 
 from __future__ import annotations
@@ -235,6 +236,32 @@ def report_command(results: tuple[str, ...], report: str | None, out: str | None
     for result, place in zip(loaded, _places(folder, names), strict=True):
         for path in _write(result, place, chosen):
             click.echo(path)
+
+
+@main.command("claims")
+@click.option("--paper", help="Show the claims of this paper only.")
+@click.option(
+    "--verdict", type=click.Choice(["verified", "refuted as printed", "not checkable"]), help="Show these only."
+)
+@click.option("--tests", default="tests", show_default=True, help="Folder of the tests whose marks count.")
+@click.option("--out", default="reports", show_default=True, help="Folder of claims.json and claims.html.")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit status 1 if a claim has no test.")
+@_with_debug
+@click.pass_context
+def claims_command(ctx: click.Context, /, only_check: bool, **options: Any) -> None:
+    """Show the papers' claims with their verdicts and tests.
+
+    The ledgers come from installed packages. Exit status 0; with --check 1 if a claim of a ledger has no test, or a
+    test's mark names no claim.
+    """
+    from dpaudit.ledgers.command import claims
+
+    shown, written, covered = claims(only_check=only_check, **options)
+    console = _console()
+    console.print(shown)
+    for path in written:
+        click.echo(f"Written: {path}")
+    ctx.exit(1 if only_check and not covered else 0)
 
 
 @main.command("bench")
