@@ -86,7 +86,7 @@ def optimal_scales(queries: ArrayLike, metric: ArrayLike, loss: ScaleLoss = "squ
 
 def optimum_of_ratios(pairs: PairRatios, loss: ScaleLoss) -> OptimalScales:
     """`optimal_scales` on ratios that are known already."""
-    varying = pairs.ratios.any(axis=1)
+    varying = np.asarray(pairs.ratios.any(axis=1))
     scales = np.zeros(len(varying))
     if not varying.any():
         return OptimalScales(scales, 0.0, 0.0)
