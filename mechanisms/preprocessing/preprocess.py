@@ -30,6 +30,7 @@ import dataclasses
 import math
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import DpauditError, UsageError
