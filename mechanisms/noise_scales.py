@@ -78,6 +78,31 @@ def noise_scales(queries: ArrayLike, metric: ArrayLike, rule: Rule) -> FloatArra
     return np.array([share * _largest_ratio(np.abs(row[:, None] - row), budgets) for row in rows])
 
 
+def single_scales(queries: ArrayLike, metric: ArrayLike) -> FloatArray:
+    """The rule "single" for each of many queries alone, shape (queries,); O(N^2) each, without a matrix a query.
+
+    Raises
+    ------
+    UsageError
+        As `noise_scales`.
+
+    Examples
+    --------
+    >>> single_scales([[0.0, 1.0], [0.0, 3.0]], [[0.0, 0.5], [0.5, 0.0]]).tolist()
+    [2.0, 6.0]
+    """
+    rows = table("queries", queries, (None, None))
+    budgets = budget_matrix(metric, rows.shape[1])
+    first, second = np.triu_indices(len(budgets), 1)
+    limits = budgets[first, second]
+    kept = np.isfinite(limits)
+    first, second, limits = first[kept], second[kept], limits[kept]
+    if not (limits > 0.0).all():  # what happens there depends on the query
+        return np.array([noise_scales(row[None], budgets, "single")[0] for row in rows])
+    inverse = 1.0 / limits
+    return np.array([(np.abs(row[first] - row[second]) * inverse).max(initial=0.0) for row in rows])
+
+
 def improvement_factor(queries: ArrayLike, metric: ArrayLike, c: ArrayLike) -> float:
     """How many times less noise than the ordinary Laplace mechanism: DX-D-IF1 for one query, DX-D-IFK for several.
 

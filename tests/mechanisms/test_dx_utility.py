@@ -157,7 +157,7 @@ def test_runs_keep_the_tail_bound_and_too_much_noise_does_not(case):
 @pytest.mark.parametrize("case", [0, 1], ids=["asked", "flatter"])
 def test_the_mean_of_runs_keeps_the_l1_bound_and_too_much_noise_does_not(case):
     # |b + Y|_1 <= |b|_1 + |Y|_1 pointwise, and with one scale c for both queries the sum of |Y|_1 over the runs is c
-    # times a Gamma(2 runs). The limit is its 1 - 1e-9 quantile: false alarm rate at most 1e-9 a case, just that at b = 0.
+    # times a Gamma(2 runs). The limit is its 1 - 1e-9 quantile: false alarm rate at most 1e-9 a case, and it at b = 0.
     draws = 5_000
     queries = QUERIES if case == 0 else 0.5 * QUERIES + 0.25
     c = DxLaplace(queries, METRIC, "S2").c
@@ -184,8 +184,8 @@ def test_the_mean_of_runs_keeps_the_l1_bound_and_too_much_noise_does_not(case):
 @pytest.mark.claim("DX-T2.1")
 def test_the_mean_square_of_runs_is_within_half_of_the_printed_bound_and_too_much_noise_is_not():
     # Without bias |Y|^2 = sum c^2 E^2 with E ~ Exp(1): mean 2 |c|^2, half of the printed 4 |c|^2. E is cut off at 12,
-    # which only lowers the mean (by less than 1e-3), so that Bernstein's inequality applies: range 144, variance at most
-    # 20; false alarm rate 2e-9 for two queries.
+    # which only lowers the mean (by less than 1e-3), so that Bernstein's inequality applies: range 144, variance at
+    # most 20; false alarm rate 2e-9 for two queries.
     draws = 40_000
     slack = math.sqrt(2.0 * 20.0 * math.log(1e9) / draws) + 144.0 * math.log(1e9) / (3.0 * draws)
     assert slack < 0.2
