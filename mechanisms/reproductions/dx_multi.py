@@ -22,7 +22,7 @@ from mechanisms.reproductions.dx_places import ELEMENTS, SIDE, distances, places
 DRAWS, MATRICES, MOST_QUERIES, OPTIMA = 5, 100, 10, 10
 STRATEGIES = (("Strategy 1", "S1"), ("Strategy 2", "S2"), ("Strategy 3 (PSA)", "PSA"))
 KINDS = ("real", "binary")
-TIMED = (975, 10)  # elements and queries
+TIMED, TIMED_QUICKLY = (975, 10), (100, 10)  # elements and queries
 
 
 def run(options: Options) -> Outcome:
@@ -48,10 +48,11 @@ def run(options: Options) -> Outcome:
                         best[kind][count - 1, n, m] = improvement_factor(queries, metric, c)
             worse = factors[kind]["PSA"][count - 1] < factors[kind]["S2"][count - 1] * (1.0 - 1e-9)
             above[kind][count - 1] = worse.mean()
-    seconds = _seconds(rng)
+    timed = TIMED_QUICKLY if options.quick else TIMED
+    seconds = _seconds(rng, timed)
     means = {kind: {rule: values.mean(axis=(1, 2)) for rule, values in factors[kind].items()} for kind in KINDS}
     return Outcome(
-        tables=[*(_table(kind, factors[kind], best[kind], above[kind]) for kind in KINDS), _times(seconds)],
+        tables=[*(_table(kind, factors[kind], best[kind], above[kind]) for kind in KINDS), _times(seconds, timed)],
         statements=_statements(factors, means, above),
         numbers={
             "elements": ELEMENTS, "draws": draws, "matrices": matrices,
@@ -64,7 +65,7 @@ def run(options: Options) -> Outcome:
             },
             "best_possible": {kind: best[kind].mean(axis=(1, 2)) for kind in KINDS},
             "share_of_matrices_where_PSA_improves_less_than_S2": above,
-            "seconds": seconds,
+            "seconds": {"elements": timed[0], "queries": timed[1], **seconds},
         },
         draw=lambda figure: _draw(figure, factors, best),
     )  # fmt: skip
@@ -80,9 +81,9 @@ def _matrix(rng: np.random.Generator, kind: str, count: int) -> FloatArray:
             return queries
 
 
-def _seconds(rng: np.random.Generator) -> dict[str, dict[str, float]]:
-    """Seconds of each rule on 975 random places and 10 queries of either kind."""
-    elements, count = TIMED
+def _seconds(rng: np.random.Generator, timed: tuple[int, int]) -> dict[str, dict[str, float]]:
+    """Seconds of each rule on random places, for queries of either kind."""
+    elements, count = timed
     metric = distances(rng.uniform(0.0, SIDE, size=(elements, 2)))
     found: dict[str, dict[str, float]] = {}
     for kind in KINDS:
@@ -115,10 +116,10 @@ def _table(kind: str, factors: dict[str, FloatArray], best: FloatArray, above: F
     )
 
 
-def _times(seconds: dict[str, dict[str, float]]) -> Table:
+def _times(seconds: dict[str, dict[str, float]], timed: tuple[int, int]) -> Table:
     rules = [*(rule for _, rule in STRATEGIES), "optimal"]
     return Table(
-        f"Seconds for N = {TIMED[0]} elements and K = {TIMED[1]} queries", ["entries", *rules],
+        f"Seconds for N = {timed[0]} elements and K = {timed[1]} queries", ["entries", *rules],
         [[kind, *(seconds[kind][rule] for rule in rules)] for kind in KINDS],
     )  # fmt: skip
 
