@@ -95,9 +95,13 @@ def optimum_of_ratios(pairs: PairRatios, loss: ScaleLoss) -> OptimalScales:
     u = np.ascontiguousarray((ratios / alone[:, None]).T)  # (pairs, K)
     weights = _weights(alone, loss)
     binding = np.unique(np.concatenate([u.argmax(axis=0), [u.sum(axis=1).argmax()]]))
-    y, dual = np.full(len(alone), 1.0 / len(alone)), 0.0
+    y, dual = np.zeros(len(alone)), 0.0
+    # Balanced unknowns y / size: with one pair that binds, the optimum is y in proportion to size.
+    power = {"squared": 1.0 / 3.0, "l1": 0.5, "improvement": 0.0}[loss]
+    size = weights**power / (weights**power).sum()
     for _ in range(ROUNDS):
-        y, dual = _least(u[binding], weights, loss)
+        z, dual = _least(u[binding] * size, _rescaled(weights, size, loss), loss)
+        y = z * size
         used = u @ y
         if used.max() <= 1.0 + GAP / 10.0:
             break
@@ -107,7 +111,7 @@ def optimum_of_ratios(pairs: PairRatios, loss: ScaleLoss) -> OptimalScales:
     scales[varying] = alone / y
     lower = dual * float((alone**2).max()) if loss == "squared" else dual * float(alone.max())
     if loss == "improvement":
-        lower = dual + float(np.log(alone).sum())
+        lower = dual + float(np.log(alone / size).sum())
     return OptimalScales(scales, scale_loss(scales[varying], loss), lower)
 
 
@@ -125,10 +129,17 @@ def _weights(alone: FloatArray, loss: ScaleLoss) -> FloatArray:
     return np.asarray(alone / alone.max()) if loss == "l1" else np.ones_like(alone)
 
 
+def _rescaled(weights: FloatArray, size: FloatArray, loss: ScaleLoss) -> FloatArray:
+    """The weights of the loss in y / size; for "improvement" it is the constant of the loss that changes."""
+    if loss == "improvement":
+        return weights
+    return np.asarray(weights / size**2 if loss == "squared" else weights / size)
+
+
 def _least(u: FloatArray, weights: FloatArray, loss: ScaleLoss) -> tuple[FloatArray, float]:
     """Minimiser of the loss over u y <= 1 and a lower bound of it: barrier method on t loss(y) - sum log(1 - u y)."""
     pairs, count = u.shape
-    y, t = np.full(count, 0.9 / count), 1.0
+    y, t = np.full(count, 0.9 / max(1.0, float(u.sum(axis=1).max()))), 1.0
 
     def derivatives(y: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         if loss == "squared":
@@ -148,7 +159,7 @@ def _least(u: FloatArray, weights: FloatArray, loss: ScaleLoss) -> tuple[FloatAr
             slope = t * gradient + u.T @ inverse
             scaled = u * inverse[:, None]
             hessian = scaled.T @ scaled + np.diag(t * curvature)
-            step = np.linalg.solve(hessian, -slope)
+            step = np.linalg.lstsq(hessian, -slope)[0]  # weights may be so uneven that it is singular in rounding
             decrement = float(-slope @ step)
             if decrement <= 1e-10:
                 break

@@ -22,6 +22,7 @@ import itertools
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dpaudit.errors import DpauditError
@@ -31,6 +32,7 @@ from mechanisms.preprocessing.program import Program
 
 TIGHT = 0.3  # pairs that use at least this share of their budget may have a price
 MOST_PRICED = 600
+FOR_GIVEN_UP = 30  # pairs with a price for a query that the point answers by a constant
 MOST_STEPS = 300
 GOOD = 1e-6  # relative gap at which no further box is split
 _counter = itertools.count()  # so that a heap never compares arrays
@@ -127,19 +129,27 @@ def _relaxed(problem: Problem, low: FloatArray, high: FloatArray) -> _Box:
 
 
 def priced_bound(problem: Problem, point: Point) -> float:
-    """The bound by prices of the pairs, improved from prices that fit the point."""
+    """The bound by prices of the pairs, improved from equal prices of the pairs whose budget the point uses up."""
     answered, c = point
-    if (c <= 0.0).any() or problem.loss == "tail":
+    if problem.loss == "tail" or not problem.limits.any():
         return 0.0
+    noisy = c > 0.0
     differences = answered[:, problem.first] - answered[:, problem.second]
-    used = (np.abs(differences) / c[:, None]).sum(axis=0)
-    ratio = np.divide(used, problem.limits, out=np.zeros_like(used), where=problem.limits > 0.0)
-    chosen = np.argsort(-ratio)[:MOST_PRICED]
+    asked = problem.queries[:, problem.first] - problem.queries[:, problem.second]
+    differences[~noisy] = asked[~noisy]  # given up at the point: the signs and pairs that it would have
+    positive = problem.limits > 0.0
+    used = (np.abs(differences[noisy]) / c[noisy, None]).sum(axis=0)
+    ratio = np.divide(used, problem.limits, out=np.zeros_like(used), where=positive)
+    chosen: NDArray[np.int64] = np.argsort(-ratio)[:MOST_PRICED]
     chosen = chosen[ratio[chosen] >= TIGHT]
+    for k in np.flatnonzero(~noisy):
+        alone = np.divide(np.abs(asked[k]), problem.limits, out=np.zeros_like(used), where=positive)
+        chosen = np.union1d(chosen, np.argsort(-alone)[:FOR_GIVEN_UP])
+    chosen = chosen[problem.limits[chosen] > 0.0]
     if not chosen.size:
         return 0.0
     prices = _Prices.of(problem, chosen, differences[:, chosen], c)
-    # m = weight * exp would lose the zeros; bounds of L-BFGS-B keep m >= 0. In units of value / d the optimum is O(1).
+    # In units of value / d the best prices are of order one.
     unit = problem.value(*point) / problem.limits[chosen]
 
     def negative(x: FloatArray) -> tuple[float, FloatArray]:
@@ -147,7 +157,8 @@ def priced_bound(problem: Problem, point: Point) -> float:
         return -bound / unit_value, -gradient * unit / unit_value
 
     unit_value = problem.value(*point)
-    start = np.where(ratio[chosen] > 1.0 - 1e-6, 1.0 / max(1, int((ratio[chosen] > 1.0 - 1e-6).sum())), 0.0)
+    tight = ratio[chosen] > 1.0 - 1e-6
+    start = tight / tight.sum() if tight.any() else np.full(len(chosen), 1.0 / len(chosen))
     options = {"maxiter": MOST_STEPS, "maxfun": 4 * MOST_STEPS}
     found = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(start), options=options)
     # Validity: the bound holds for whatever prices L-BFGS ended at; it is computed anew here.
@@ -165,7 +176,7 @@ class _Prices:
     weights: FloatArray  # (K,): a linear lower bound of the noise's cost in c; unused for "squared"
 
     @classmethod
-    def of(cls, problem: Problem, chosen: FloatArray, differences: FloatArray, c: FloatArray) -> _Prices:
+    def of(cls, problem: Problem, chosen: NDArray[np.int64], differences: FloatArray, c: FloatArray) -> _Prices:
         first, second = problem.first[chosen], problem.second[chosen]
         signs = np.sign(differences)  # any signs are valid; these are right at the point
         directions = np.zeros((*signs.shape, problem.queries.shape[1]))
@@ -173,7 +184,9 @@ class _Prices:
         directions[:, pairs, first] = signs
         directions[:, pairs, second] = -signs
         gaps = problem.queries[:, first] - problem.queries[:, second]
-        weights = mean_largest_noise(c)[1] if problem.loss == "linf" else np.ones(len(c))
+        weights = np.ones(len(c))
+        if problem.loss == "linf":  # any gradient is a lower bound; where c is 0, that of a little noise
+            weights = mean_largest_noise(np.maximum(c, 1e-3 * max(float(c.max()), problem.unit)))[1]
         return cls(problem, problem.limits[chosen], signs * gaps, directions, weights)
 
     def bound(self, m: FloatArray) -> tuple[float, FloatArray]:

@@ -68,7 +68,11 @@ def mean_largest_noise(c: FloatArray) -> tuple[float, FloatArray]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Problem:
-    """The data of the optimisation, with the pairs of finite budget; lengths in units of `unit`, losses of `unit`^p."""
+    """The data of the optimisation, with the pairs of finite budget.
+
+    `cuts` are gradients of E max |Y_k| that were met so far: gradient * c is below it for every c, so each program
+    starts with those of the programs before it.
+    """
 
     queries: FloatArray
     metric: FloatArray
@@ -78,6 +82,7 @@ class Problem:
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     limits: FloatArray
+    cuts: list[FloatArray] = dataclasses.field(default_factory=list, repr=False)
 
     @classmethod
     def of(cls, queries: ArrayLike, metric: ArrayLike, records: int, loss: Loss, delta: float) -> Problem:
@@ -120,8 +125,16 @@ def _components(problem: Problem, links: Any) -> NDArray[np.int64]:
 
 
 def flattened(problem: Problem, row: FloatArray) -> FloatArray:
-    """The row made constant on every set of elements that finite budgets join."""
-    return _means(_components(problem, np.ones(len(problem.limits), dtype=bool)), row)
+    """The row made constant on every set of elements that finite budgets join: the constants nearest in the loss."""
+    labels = _components(problem, np.ones(len(problem.limits), dtype=bool))
+    if problem.loss == "squared":
+        return _means(labels, row)
+    result = np.empty_like(row)
+    for label in range(int(labels.max()) + 1):
+        values = row[labels == label]
+        nearest = np.median(values) if problem.loss == "l1" else 0.5 * (values.min() + values.max())
+        result[labels == label] = nearest
+    return result
 
 
 def merged(problem: Problem, answered: FloatArray) -> FloatArray:

@@ -45,6 +45,8 @@ class Program:
                 self.noise = self.more(1, 0.0, weight)
                 # E max |Y_k| >= max E |Y_k|; cuts add the rest
                 self.at_most.add([(self.c, 1.0), (np.broadcast_to(self.noise, queries), -1.0)], 0.0)
+                for gradient in problem.cuts if problem.loss == "linf" else ():
+                    self._cut(gradient)
 
     def more(self, count: int, quadratic: float, linear: float) -> NDArray[np.int64]:
         """New variables."""
@@ -52,6 +54,11 @@ class Program:
         self.quadratic.append(np.full(count, quadratic))
         self.linear.append(np.full(count, linear))
         return start + np.arange(count)
+
+    def _cut(self, gradient: FloatArray) -> None:
+        """E max |Y_k| is convex and homogeneous: it is at least gradient * c everywhere."""
+        terms = [(self.c[k : k + 1], gradient[k]) for k in range(len(gradient))]
+        self.at_most.add([*terms, (self.noise, -1.0)], 0.0)
 
     def _bound_bias(self, size: Any) -> None:
         flat = self.bias.ravel()
@@ -87,9 +94,8 @@ class Program:
             mean, gradient = mean_largest_noise(c)
             if mean - found.x[self.noise][0] * self.unit <= CUT_GAP * abs(found.value) * weight:
                 break
-            # E max |Y_k| is convex and homogeneous: it is at least gradient * c everywhere
-            terms = [(self.c[k : k + 1], gradient[k]) for k in range(len(c))]
-            self.at_most.add([*terms, (self.noise, -1.0)], 0.0)
+            self.problem.cuts.append(gradient)
+            self._cut(gradient)
         return (self.answered(found.x), np.asarray(c, dtype=float)), lower
 
 

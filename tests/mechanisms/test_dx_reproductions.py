@@ -49,8 +49,8 @@ def test_every_experiment_is_an_entry_point_of_this_package():
 
 @pytest.mark.claim("DX-E4.1")
 def test_the_runs_of_a_single_query_have_the_error_of_their_noise():
-    # RMSE over 100 runs against sqrt(2) c. The mean square of 100 equal scales has a relative standard error of 0.22; the
-    # limits are 3.8 of them below, and the seed is fixed: this tells an error of units, not of a few percent.
+    # RMSE over 100 runs against sqrt(2) c. The mean square of 100 equal scales has a relative standard error of 0.22;
+    # the limits are 3.8 of them below, and the seed is fixed: this tells an error of units, not of a few percent.
     numbers = dx_single.reproduction.run(QUICK).numbers
     for record in numbers["draws"]:
         for kind in ("rmse", "rmse_ordinary"):

@@ -15,9 +15,9 @@ Losses (bounds of DX-T2 on the error, with norms over all entries):
 In (Q', c) this is not convex (DX-C8). In (B, c) it is for one query, and for "tail" (only the largest scale costs, so
 one scale for all is enough): those are solved as they are. For several queries it is convex as soon as it is fixed how
 they share the budget of each pair: |B[k, i] - B[k, j]| <= c[k] share[k, i, j]. Three blocks take turns, each a convex
-program: (B, c) at the shares that the last point left, c alone, and B alone. The start is the best closed form, B = Q
-with the scales of PSA, S2 or the optimal ones, and a turn that does not gain is taken back; so the result is never
-worse.
+program: (B, c) at the shares that the last point left, c alone, and B alone. The starts are the best closed form (B = Q
+with the scales of PSA, S2 or the optimal ones), the same with some queries answered by constants, and for "linf" the
+best point with one scale. A turn that does not gain is taken back; so the result is never worse than the closed form.
 
 How far above the optimum it can be is proved by a lower bound: `mechanisms.preprocessing.bounds`.
 
@@ -39,9 +39,10 @@ from mechanisms.inputs import FloatArray, whole_number
 from mechanisms.noise_scales import noise_scales
 from mechanisms.optimal_scales import optimal_scales
 from mechanisms.preprocessing.bounds import lower_bound
-from mechanisms.preprocessing.problem import Loss, Point, Problem, better, merged
+from mechanisms.preprocessing.problem import Loss, Point, Problem, better, flattened, merged
 from mechanisms.preprocessing.program import answers_alone, joint, one_scale
 
+SMALL = 100  # K N: up to here a descent from every start
 TURNS = 12  # of the blocks, at most
 SLOW = 0.01  # relative gain of a turn below which the expensive block is tried too
 ENOUGH = 1e-5  # relative: a turn that gains less is the last one
@@ -130,16 +131,54 @@ def preprocess(
     """
     problem = Problem.of(queries, metric, records, loss, delta)
     boxes = whole_number("nodes", nodes, 1)
-    best, closed_form = _closed_form(problem)
+    closed, closed_form = _closed_form(problem)
     if loss == "tail":
         found, lower = _attempt(one_scale, problem)
-        best = better(problem, best, found)
+        best = better(problem, closed, found)
         lower = min(problem.value(*best), max(lower, 0.0))
     else:
-        best = _descended(problem, best)
+        starts = sorted(_starts(problem, closed), key=lambda point: problem.value(*point))
+        if problem.queries.size > SMALL:
+            starts = starts[:1]
+        best = min((_descended(problem, start) for start in starts), key=lambda point: problem.value(*point))
         lower = lower_bound(problem, best, boxes)
     stated = problem.delta if loss == "tail" else None
     return Preprocessed(best[0], best[1], loss, problem.records, stated, problem.value(*best), closed_form, lower)
+
+
+def _starts(problem: Problem, closed: Point) -> list[Point]:
+    """Feasible points to descend from: the closed form, and what a descent does not find from there."""
+    found = [closed]
+    if len(problem.queries) == 1:
+        return found  # convex
+    found.append(_thinned(problem, closed))
+    if problem.loss == "linf":
+        # With one scale c for all, E max |Y_k| is c times a harmonic number: the "tail" problem of a suitable delta.
+        count = len(problem.queries)
+        harmonic = sum(1.0 / k for k in range(1, count + 1))
+        alike = dataclasses.replace(problem, loss="tail", delta=count * math.exp(-harmonic))
+        found.append(better(problem, closed, _attempt(one_scale, alike)[0]))
+    return found
+
+
+def _thinned(problem: Problem, start: Point) -> Point:
+    """The point with some queries answered by a constant, which needs no noise: one at a time while that gains.
+
+    A descent does not get there: on the way the loss has a barrier, since noise and bias trade off concavely.
+    """
+    best, given_up = start, np.zeros(len(start[1]), dtype=bool)
+    while not given_up.all():
+        tried = []
+        for k in np.flatnonzero(~given_up):
+            answered = best[0].copy()
+            answered[k] = flattened(problem, problem.queries[k])
+            if (point := _scales_alone(problem, (answered, best[1]))) is not None:
+                tried.append((problem.value(*point), int(k), point))
+        if not tried or min(tried, key=lambda t: t[0])[0] >= problem.value(*best):
+            break
+        _, gone, best = min(tried, key=lambda t: t[0])
+        given_up[gone] = True
+    return better(problem, start, best)
 
 
 def _descended(problem: Problem, best: Point) -> Point:
