@@ -16,7 +16,7 @@ from mechanisms.preprocessing.conic import Rows, solve
 from mechanisms.preprocessing.problem import Point, Problem, mean_largest_noise
 
 CUTS = 30  # cutting planes of E max |Y_k|, at most
-CUT_GAP = 1e-7  # relative: where they are good enough
+CUT_GAP = 1e-5  # relative: where they are good enough
 
 
 class Program:

@@ -18,7 +18,7 @@ from mechanisms.noise_scales import RULES, noise_scales
 from mechanisms.optimal_scales import SCALE_LOSSES, optimal_scales, scale_loss
 from mechanisms.psa import psa, psa_exact
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=150)
+FIXED = settings(derandomize=True, deadline=None, max_examples=80)
 ROUNDING = 1e-11  # relative: at most 4 passes of sums of 4 ratios each
 
 
@@ -197,9 +197,8 @@ def test_the_closure_of_a_metric_asks_for_the_same_scales(instance):
     queries, metric = instance
     closed = shortest_paths(np.array(metric, dtype=float))
     for rule in ("S1", "S2"):
-        if not np.isinf(closed).any() or np.array_equal(np.isinf(closed), np.isinf(metric)):
-            first, second = noise_scales(queries, metric, rule), noise_scales(queries, closed, rule)
-            assert second == pytest.approx(first, rel=1e-12)
+        first, second = noise_scales(queries, metric, rule), noise_scales(queries, closed, rule)
+        assert second == pytest.approx(first, rel=1e-12)
 
 
 @pytest.mark.claim("DX-L1")

@@ -10,7 +10,12 @@ from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.protocol import HasClaim, HasLogDensity, HasPairs, Mechanism
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
-from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from mechanisms.faulty.dx_laplace import (
+    DxLaplaceEuclidean,
+    DxLaplaceForgetsAQuery,
+    DxLaplaceTooLittleNoise,
+    DxLaplaceUnsharedBudget,
+)
 from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 from mechanisms.faulty.gaussian import GaussianTooLittleNoise
 from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
@@ -35,6 +40,9 @@ TWINS = [
     (Exponential(SCORES, 1.0), ExponentialWithoutTheTwo(SCORES, 1.0)),
     (DxLaplace(QUERIES[0], METRIC, "single"), DxLaplaceTooLittleNoise(QUERIES[0], METRIC, "single")),
     (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceTooLittleNoise(QUERIES, METRIC, "S2")),
+    (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceForgetsAQuery(QUERIES, METRIC, "S2")),
+    (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceEuclidean(QUERIES, METRIC, "S2")),
+    (DxLaplace(QUERIES, METRIC, "PSA"), DxLaplaceUnsharedBudget(QUERIES, METRIC, "PSA")),
 ]
 EVERY = [mechanism for pair in TWINS for mechanism in pair]
 
