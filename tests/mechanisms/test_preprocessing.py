@@ -123,6 +123,37 @@ def test_one_query_in_the_largest_norm_is_a_problem_of_lipschitz_functions(insta
     assert found.value == pytest.approx(best, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.claim("DX-O2")
+@FIXED
+@given(st.integers(0, 2**32), st.sampled_from(["squared", "l1"]))
+def test_two_queries_on_two_elements_have_an_optimum_that_a_search_over_their_gaps_finds(seed, loss):
+    # Validity of the lower bound where the problem is not convex: with gaps g_k instead of q_k, bias (q_k - g_k) / 2 on
+    # both sides, the best scales are closed: the least 2 |c|^2 subject to sum g_k / c_k = d is 2 (sum g^(2/3))^3 / d^2,
+    # of |c|_1 it is (sum g^(1/2))^2 / d. What is left is a search over two numbers.
+    rng = np.random.default_rng(seed)
+    q, budget, records = rng.uniform(0.1, 1.0, 2), rng.uniform(0.05, 2.0), int(rng.integers(1, 40))
+
+    def at(g, h):
+        if loss == "squared":
+            noise = 2.0 * (np.cbrt(g) ** 2 + np.cbrt(h) ** 2) ** 3 / budget**2
+            return records**2 * ((q[0] - g) ** 2 + (q[1] - h) ** 2) / 2.0 + noise
+        return records * (q[0] - g + q[1] - h) + (np.sqrt(g) + np.sqrt(h)) ** 2 / budget
+
+    low, high = np.zeros(2), q.copy()
+    for _ in range(6):  # a grid of 201 x 201, then finer around its best point
+        g, h = np.meshgrid(np.linspace(low[0], high[0], 201), np.linspace(low[1], high[1], 201))
+        values = at(g, h)
+        best = np.array([g.flat[values.argmin()], h.flat[values.argmin()]])
+        step = (high - low) / 200.0
+        low, high = np.maximum(best - 3.0 * step, 0.0), np.minimum(best + 3.0 * step, q)
+    optimum = float(values.min())
+    metric = [[0.0, budget], [budget, 0.0]]
+    found = preprocess([[0.0, q[0]], [0.0, q[1]]], metric, records, loss, nodes=41)
+    assert found.lower_bound <= optimum * (1.0 + 1e-7)
+    assert found.value >= optimum * (1.0 - 1e-7)  # the search over gaps is the whole problem
+    assert found.value <= optimum * 1.001  # and the descent gets there
+
+
 @pytest.mark.claim("DX-C10")
 def test_the_closed_form_is_nearly_optimal_for_many_records_only():
     # "approximately optimal (n large)": on one metric and query of 6 elements the closed form is 0.1% above the optimum

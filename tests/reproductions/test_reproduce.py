@@ -3,10 +3,13 @@
 import importlib.metadata
 import json
 import struct
+from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
+import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.reproductions import command
@@ -85,6 +88,10 @@ def test_a_run_prints_its_tables_and_writes_a_picture_and_strict_json(installed,
     assert (content["schema"], content["name"], content["seed"], content["quick"]) == (
         "dpaudit.reproduction/1", "coin", 4, False,
     )  # fmt: skip
+    schema = json.loads((Path(dpaudit.__file__).parent / "schemas" / "reproduction-1.json").read_text())
+    jsonschema.validate(content, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**content, "more": 1}, schema)
     assert content["numbers"] == {"heads": 34, "limit": "inf"}
     assert content["tables"][0]["rows"] == [["fair", 34, 0.5], ["loaded", None, "inf"]]
     assert content["statements"] == [
