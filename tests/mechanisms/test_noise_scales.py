@@ -181,6 +181,27 @@ def test_a_larger_metric_never_needs_a_larger_scale(instance, seed):
     assert optimal_scales(queries, larger).lower_bound <= optimal_scales(queries, metric).loss * (1.0 + 1e-12)
 
 
+@pytest.mark.claim("DX-A3")
+def test_a_scale_of_a_pass_looks_only_at_the_pairs_that_its_query_tells_apart():
+    # Step 3 takes the largest Delta_k / d^k, over pairs with Delta_k > 0. To take the largest total of the pass for
+    # every query instead agrees on most small instances; on this one (of the smallest) it gives (2, 4/3, 4/5, 2).
+    queries = [[1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0], [1, 0, 0, 0]]
+    metric = [[0, 2, 3, 1], [2, 0, 3, 1], [3, 3, 0, 2], [1, 1, 2, 0]]
+    assert psa_exact(queries, metric).scales == (2, Fraction(10, 7), Fraction(10, 13), 2)
+    assert psa(queries, metric) == pytest.approx([2.0, 10.0 / 7.0, 10.0 / 13.0, 2.0], rel=ROUNDING)
+
+
+def test_psa_sees_more_than_the_closure_of_a_metric():
+    # DX-L3 is about one query (and holds for S1, S2 and the optimum): PSA shares what is left on every pair, also
+    # on those whose budget the closure lowers. Here d(1, 2) = d(1, 3) = 4 become 3, and c changes by 5%.
+    queries = [[1, 0, 1, 1], [0, 0, 0, 1], [1, 0, 1, 1], [0, 0, 1, 1]]
+    metric = [[0, 1, 2, 2], [1, 0, 4, 4], [2, 4, 0, 1], [2, 4, 1, 0]]
+    closed = shortest_paths(np.array(metric, dtype=float)).astype(int).tolist()
+    assert closed == [[0, 1, 2, 2], [1, 0, 3, 3], [2, 3, 0, 1], [2, 3, 1, 0]]
+    assert psa_exact(queries, metric).scales == (2, Fraction(3, 2), 2, Fraction(3, 4))
+    assert psa_exact(queries, closed).scales == (2, Fraction(10, 7), 2, Fraction(10, 13))
+
+
 def test_psa_is_not_monotone_in_the_metric_for_every_query():
     # DX-L5 is about one query. With more budget on every pair, the first of these two queries gets more noise.
     queries = [[1, 2, 1], [3, 1, 2]]
