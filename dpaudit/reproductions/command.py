@@ -39,6 +39,7 @@ from dpaudit.version import __version__
 SCHEMA = "dpaudit.reproduction/1"
 DIGITS = 4  # of numbers in a printed table
 LONGEST_WORD = 20  # characters
+TERMINAL = 80  # columns, of output that is not a terminal
 DOTS_PER_INCH = 110
 
 
@@ -158,12 +159,16 @@ def shown(name: str, reproduction: HasRun, outcome: Outcome, seconds: float, qui
 def _table(table: Table) -> list[RenderableType]:
     result = RichTable(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     cells = [[_cell(cell) for cell in row] for row in table.rows]
+    labels = [all(isinstance(row[i], str | None) for row in table.rows) for i in range(len(table.columns))]
+    widths = []
     for i, column in enumerate(table.columns):
-        is_label = all(isinstance(row[i], str | None) for row in table.rows)
         # A number is never broken over two lines, and a word only where it is very long.
-        words = [word for row in cells for word in (row[i].split() if is_label else [row[i]])]
-        width = min(max([len(word) for word in [*words, *column.split()]], default=1), LONGEST_WORD)
-        result.add_column(column, justify="left" if is_label else "right", overflow="fold", min_width=width)
+        words = [word for row in cells for word in (row[i].split() if labels[i] else [row[i]])]
+        widths.append(min(max([len(word) for word in [*words, *column.split()]], default=1), LONGEST_WORD))
+    fits = sum(widths) + 3 * len(widths) <= TERMINAL  # else a table cut off at the right would be worse
+    for column, is_label, width in zip(table.columns, labels, widths, strict=True):
+        side = "left" if is_label else "right"
+        result.add_column(column, justify=side, overflow="fold", min_width=width if fits else None)  # type: ignore[arg-type]
     for row_of_cells in cells:
         result.add_row(*map(Text, row_of_cells))
     return [result, Text(table.note)] if table.note else [result]

@@ -7,6 +7,7 @@ mean squared error of noise of scale s is sqrt(2) s exactly; the runs check it.
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,13 @@ def run(options: Options) -> Outcome:
         for n, r in enumerate(records)
     ]  # fmt: skip
     correlation = float(np.corrcoef(np.log([r["smallest_distance"] for r in records]), np.log(means))[0, 1])
-    least, worst = float(every.min()), max(closed_over_best)
+    least = float(every.min())
+    if closed_over_best:
+        worst = max(closed_over_best)
+        compared = f"its loss is at most {worst:.6f} times the optimum ({len(closed_over_best)} queries)"
+        near = "yes" if worst < 1.05 else "no"
+    else:
+        compared, near = "not compared: clarabel is not installed", "not checked"
     statements = [
         Statement(
             "DX-E4.1",
@@ -79,8 +86,8 @@ def run(options: Options) -> Outcome:
         Statement(
             "DX-C10",
             "c = max |q_i - q_j| / d is approximately optimal for large n",
-            f"n = {RECORDS:,}: its loss is at most {worst:.6f} times the optimum ({len(closed_over_best)} queries)",
-            "yes" if worst < 1.05 else "no",
+            f"n = {RECORDS:,}: {compared}",
+            near,
         ),
     ]
     columns = ["draw", "min d (nats)", "mean IF", "median IF", "max IF", "RMSE eps-DP", "RMSE d_X", "eps-DP, runs",
@@ -102,9 +109,11 @@ def run(options: Options) -> Outcome:
 
 
 def _preprocessing(rng: np.random.Generator, count: int) -> list[float]:
-    """The loss of the closed form over the proved optimum, for some queries."""
+    """The loss of the closed form over the proved optimum, for some queries; empty without the convex solver."""
     from mechanisms.preprocessing import preprocess
 
+    if importlib.util.find_spec("clarabel") is None:
+        return []
     metric = distances(places(rng))
     found = [preprocess(rng.uniform(size=ELEMENTS), metric, RECORDS) for _ in range(count)]
     return [one.closed_form / one.lower_bound for one in found]

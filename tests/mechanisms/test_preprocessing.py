@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import math
+import sys
 import time
 
 import numpy as np
@@ -126,7 +127,7 @@ def test_one_query_in_the_largest_norm_is_a_problem_of_lipschitz_functions(insta
 
 
 @pytest.mark.claim("DX-O2")
-@settings(FIXED, max_examples=20)
+@settings(FIXED, max_examples=12)
 @given(st.integers(0, 2**32), st.sampled_from(["squared", "l1"]))
 def test_two_queries_on_two_elements_have_an_optimum_that_a_search_over_their_gaps_finds(seed, loss):
     # Validity of the lower bound where the problem is not convex: with gaps g_k instead of q_k, bias (q_k - g_k) / 2 on
@@ -269,6 +270,12 @@ def test_more_boxes_prove_more():
     queries, metric = rng.uniform(size=(2, 4)), on_a_plane(rng, 4)
     bounds = [preprocess(queries, metric, 10, "linf", nodes=nodes).lower_bound for nodes in (1, 15, 101)]
     assert bounds == sorted(bounds) and bounds[0] < bounds[-1]
+
+
+def test_without_the_solver_one_is_told_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "clarabel", None)  # importing it raises
+    with pytest.raises(UsageError, match=r"clarabel must be installed\. Use: pip install 'dpaudit\[preprocessing\]'"):
+        preprocess([0.0, 1.0], [[0.0, 1.0], [1.0, 0.0]], 3)
 
 
 @pytest.mark.parametrize(

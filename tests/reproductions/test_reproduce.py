@@ -1,6 +1,7 @@
 """`dpaudit reproduce`: found through entry points, printed, saved as strict JSON and as a picture."""
 
 import importlib.metadata
+import io
 import json
 import struct
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import dpaudit
 from dpaudit.cli import main
@@ -148,6 +150,19 @@ def test_two_of_one_name_a_bad_seed_and_a_file_in_the_way_are_refused(installed,
 def test_a_row_that_does_not_fit_its_table_is_refused():
     with pytest.raises(UsageError, match="rows of the table 'T' must have 2 cells"):
         Table("T", ["a", "b"], [["only one"]])
+
+
+def test_a_table_breaks_no_number_while_it_fits_and_loses_none_where_it_does_not():
+    def printed(columns):
+        table = Table("T", [f"name {k}" for k in range(columns)], [[1000.25 + k for k in range(columns)]])
+        console = Console(file=io.StringIO(), width=80, markup=False)
+        outcome = Outcome([table], [], {}, lambda figure: None)
+        console.print(command.shown("x", coin, outcome, 1.0, False))
+        return console.file.getvalue()
+
+    assert all(f"{1000 + k}" in printed(8) for k in range(8))
+    wide = "".join(printed(20).split())  # too wide: folded, but every digit is there
+    assert wide.count("1") >= 20 and "…" not in wide
 
 
 def test_the_saved_form_turns_numpy_into_plain_values():
