@@ -1,4 +1,4 @@
-"""The command line: `dpaudit audit`, `dpaudit replay`, `dpaudit report` and `dpaudit bench`.
+"""The command line: `dpaudit audit`, `dpaudit replay`, `dpaudit report`, `dpaudit bench` and `dpaudit reproduce`.
 
 Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
 shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit
@@ -296,6 +296,31 @@ def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: boo
     for path in written:
         click.echo(f"Written: {path}")
     ctx.exit(SubjectError.exit_status if broke else 0)
+
+
+@main.command("reproduce")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option("--out", default="reproductions", show_default=True, help="Folder of the JSON files and the plots.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
+@click.option("--quick", is_flag=True, help="Few repetitions: a smoke test.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@_with_debug
+def reproduce_command(names: tuple[str, ...], out: str, seed: int, quick: bool, quiet: bool) -> None:
+    """Run published experiments again, with the printed numbers beside ours.
+
+    Without a NAME, list what can be reproduced. Each writes NAME.json and NAME.png.
+    """
+    from dpaudit.reproductions.command import chosen, listing, reproduce
+
+    console = _console()
+    if not names:
+        console.print(listing())
+    tell = (lambda text: None) if quiet else (lambda text: click.echo(_plain(text), err=True))
+    for name, reproduction in chosen(names).items():
+        shown, written = reproduce(name, reproduction, seed=seed, quick=quick, out=out, tell=tell)
+        console.print(shown)
+        for path in written:
+            click.echo(f"Written: {path}")
 
 
 def _run(

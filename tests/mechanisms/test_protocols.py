@@ -12,7 +12,12 @@ from mechanisms.dx_exponential import DxExponential
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
-from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from mechanisms.faulty.dx_laplace import (
+    DxLaplaceEuclidean,
+    DxLaplaceForgetsAQuery,
+    DxLaplaceTooLittleNoise,
+    DxLaplaceUnsharedBudget,
+)
 from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 from mechanisms.faulty.gaussian import GaussianTooLittleNoise
 from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
@@ -59,6 +64,9 @@ TWINS = [
         MWEMHalfTheNoise(ONE_AGAINST_FOUR, NEARLY_EQUAL, 1.0, 1, 6, release="transcript"),
     ),
     (StatisticalLaplace([[0.0], [1.0]], [1.0], EQUAL, 1), StatisticalHalfTheNoise([[0.0], [1.0]], [1.0], EQUAL, 1)),
+    (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceForgetsAQuery(QUERIES, METRIC, "S2")),
+    (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceEuclidean(QUERIES, METRIC, "S2")),
+    (DxLaplace(QUERIES, METRIC, "PSA"), DxLaplaceUnsharedBudget(QUERIES, METRIC, "PSA")),
 ]
 EVERY = [mechanism for pair in TWINS for mechanism in pair]
 

@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 
 import dpaudit
-from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from mechanisms.faulty.dx_laplace import (
+    DxLaplaceEuclidean,
+    DxLaplaceForgetsAQuery,
+    DxLaplaceTooLittleNoise,
+    DxLaplaceUnsharedBudget,
+)
 from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 from mechanisms.faulty.gaussian import GaussianTooLittleNoise
 from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
@@ -37,6 +42,9 @@ FAULTS = [
     (RandomisedResponseWrongNormaliser(1.0, 4), 1_100),
     (ExponentialWithoutTheTwo(ONE_GOOD_OUTCOME, metric=1.0), 8_000),
     (DxLaplaceTooLittleNoise([0.0, 1.0], TWO_POINTS, rule="single"), 60_000),
+    (DxLaplaceForgetsAQuery([[0.0, 1.0], [0.0, 1.0]], TWO_POINTS), 6_400),
+    (DxLaplaceEuclidean([[0.0, 3.0], [0.0, 4.0]], TWO_POINTS), 48_000),
+    (DxLaplaceUnsharedBudget([[0.0, 1.0], [0.0, 2.0]], TWO_POINTS, rule="PSA"), 6_400),
 ]
 
 
