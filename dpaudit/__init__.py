@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         SubjectError,
         UsageError,
     )
+    from dpaudit.plan_result import Plan
+    from dpaudit.planning import plan
     from dpaudit.privacy.claims import (
         ApproxDP,
         Claim,
@@ -60,6 +62,7 @@ _HOMES = {
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
     "Pair": "dpaudit.privacy.pairs",
+    "Plan": "dpaudit.plan_result",
     "ProfileClaim": "dpaudit.privacy.claims",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
@@ -72,6 +75,7 @@ _HOMES = {
     "audit": "dpaudit.auditing",
     "load": "dpaudit.results",
     "parse_claim": "dpaudit.privacy.parsing",
+    "plan": "dpaudit.planning",
     "replay": "dpaudit.replaying",
     "write_report": "dpaudit.reports",
 }
@@ -90,6 +94,7 @@ __all__ = [
     "Mechanism",
     "MetricDP",
     "Pair",
+    "Plan",
     "ProfileClaim",
     "PureDP",
     "RenyiDP",
@@ -103,6 +108,7 @@ __all__ = [
     "audit",
     "load",
     "parse_claim",
+    "plan",
     "replay",
     "write_report",
 ]

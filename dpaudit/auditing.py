@@ -122,9 +122,9 @@ def audit(
     """
     started = time.perf_counter()
     subject = as_subject(mechanism, target, name)
-    promise = _claim(subject, claim)
+    promise = stated_claim(subject, claim)
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
-    chosen = _pairs(subject, pairs)
+    chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
     if is_universe(promise, chosen):
         universe = UniverseAudit(
@@ -141,7 +141,7 @@ def audit(
             inconclusive_factor,
             ZERO_BUDGET_LOSS,
             FOUND_WITH,
-            _identity,
+            identity_of,
             lambda subject, pair, game, samples, failure: _finding(
                 pair, game, samples, subject.name, failure, event_mass, inconclusive_factor
             ),
@@ -175,7 +175,7 @@ def audit(
         )
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
     asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
-    data, positions = _inputs([chosen[k] for k in asked])
+    data, positions = distinct_inputs([chosen[k] for k in asked])
 
     def new_game(subject: Subject, restart: int) -> LabelGame:
         return LabelGame(
@@ -250,7 +250,8 @@ def environment() -> dict[str, str]:
     }
 
 
-def _claim(subject: Subject, claim: Claim | str | None) -> Claim:
+def stated_claim(subject: Subject, claim: Claim | str | None) -> Claim:
+    """The claim of a call: what it states, or the subject's own; `UsageError` if there is none."""
     if claim is None:
         claim = subject.claim
         if claim is None:
@@ -262,7 +263,8 @@ def _claim(subject: Subject, claim: Claim | str | None) -> Claim:
     return claim
 
 
-def _pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair]:
+def stated_pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair]:
+    """The pairs of a call: what it states, or the subject's own; `UsageError` if there are none."""
     if pairs is None:
         pairs = subject.pairs()
         if pairs is None:
@@ -296,7 +298,7 @@ def _check_options(
         raise UsageError(f"floating_point must be True or False, got {floating_point!r}.")
 
 
-def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
+def distinct_inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
     """The different inputs of the pairs, and for each pair the positions of its two.
 
     Equal inputs are drawn once and shared by their pairs. A pair of an input with itself gets two positions, hence two
@@ -306,7 +308,7 @@ def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
     known: dict[tuple[Any, int], int] = {}
 
     def position(value: Any, copy: int) -> int:
-        key = (_identity(value), copy)
+        key = (identity_of(value), copy)
         if key not in known:
             known[key] = len(data)
             data.append(value)
@@ -319,16 +321,16 @@ def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
     return data, positions
 
 
-def _identity(value: Any) -> Any:
+def identity_of(value: Any) -> Any:
     """A hashable key that two inputs share only if no mechanism can tell them apart: types, shapes and bits.
 
     An object of any other kind is equal to itself alone.
     """
     kind = type(value)
     if kind in (list, tuple):
-        return (kind, tuple(_identity(item) for item in value))
+        return (kind, tuple(identity_of(item) for item in value))
     if kind is dict:
-        return (kind, tuple((_identity(key), _identity(item)) for key, item in value.items()))
+        return (kind, tuple((identity_of(key), identity_of(item)) for key, item in value.items()))
     if kind is np.ndarray and value.dtype.kind in "biufcUSmM":
         return (kind, value.dtype.str, value.shape, value.strides, value.tobytes())
     if kind is float or isinstance(value, np.generic):
