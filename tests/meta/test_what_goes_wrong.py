@@ -5,7 +5,7 @@ way fails it; where that is cheap the faulty way stands beside ours and the same
 
 Error rates. Rates are compared with 5% by an exact binomial test that fails at a p-value below LEVEL: an auditor that
 keeps its promise fails such a check with probability at most LEVEL; there are nine of them. A faulty way has a rate of
-0.0975 over 4,000 runs at least, or of 0.3 over 300: one that goes unseen has a probability below 1e-6, and the seeds are
+0.0975 over 4,000 runs at least, or of 0.3 over 300: one goes unseen with a probability below 1e-8, and the seeds are
 fixed. All other assertions are of leaks so plain that a miss has a probability below 1e-9, stated with each.
 """
 
