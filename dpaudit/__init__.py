@@ -21,6 +21,7 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from dpaudit.auditing import audit
+    from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
         DpauditError,
         DpauditFloatingPointWarning,
@@ -77,6 +78,7 @@ _HOMES = {
     "parse_claim": "dpaudit.privacy.parsing",
     "plan": "dpaudit.planning",
     "replay": "dpaudit.replaying",
+    "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
 }
 
@@ -110,6 +112,7 @@ __all__ = [
     "parse_claim",
     "plan",
     "replay",
+    "replay_floating_point",
     "write_report",
 ]
 

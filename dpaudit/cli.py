@@ -240,6 +240,7 @@ def plan_command(
 @click.option("--target", help="The mechanism; the one that the result names by default.")
 @click.option("--claim", help="The promise; the one of the result by default.")
 @click.option("--pairs", help="Where the pair's inputs are, if the result does not hold them: module:function.")
+@click.option("--floating-point", is_flag=True, help="Run the witness on low bits, of a pair whose low bits leak.")
 @click.option("--samples", type=click.IntRange(min=1), help="Runs on each input; as many as the audit by default.")
 @click.option("--seed", type=click.IntRange(min=0), help="A fresh one by default.")
 @_with_debug
@@ -252,6 +253,7 @@ def replay_command(
     target: str | None,
     claim: str | None,
     pairs: str | None,
+    floating_point: bool,
     samples: int | None,
     seed: int | None,
 ) -> None:
@@ -270,14 +272,29 @@ def replay_command(
     if not target:
         raise UsageError(f"target must be given with --target: {result!r} names none.")
     subject = resolve_target(target)
-    promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
     before = saved.subject.get("fingerprint")
     if before and before != subject.fingerprint:
         click.echo(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).", err=True)
+    console = _console()
+    if floating_point:
+        from dpaudit.doubles_replaying import replay_floating_point
+        from dpaudit.reports.doubles import replay_lines
+
+        if claim is not None:
+            raise UsageError(
+                f"claim must not be given with --floating-point, got {claim!r}: the budget is the saved one."
+            )
+        leaks = saved.floating_point.pairs if saved.floating_point is not None else ()
+        pair = pair if pair is not None or not leaks else leaks[0].id
+        inputs = _inputs(subject, pairs, pair) if pair is not None else None
+        again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, samples=samples, seed=seed)
+        for line in replay_lines(again):
+            console.print(line)
+        ctx.exit(1 if again.confirmed else 0)
+    promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
     pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
     inputs = _inputs(subject, pairs, pair)
     outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
-    console = _console()
     for line in _replay_lines(outcome):
         console.print(line)
     ctx.exit(1 if outcome.confirmed else 0)
@@ -397,6 +414,9 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     doubles = terminal.floating_point_text(result)
     if doubles is not None:
         console.print(doubles)
+    again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
+    if again is not None:
+        console.print(again.append(replay_options, "bold"), soft_wrap=True)
     for path in written:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     broken = [finding for finding in result.findings if finding.verdict == "error"]

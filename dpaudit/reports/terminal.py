@@ -123,10 +123,7 @@ def violation_text(result: AuditResult, path: str = "audit.json", replay: str | 
         text.append(f"\n  {name:<7}  ", "dim")
         text.append(_hanging(value))
     text.append("\n  replay   ", "dim")
-    command = replay if replay is not None else wording.replay_line(finding, path)
-    if len(command) > 68:
-        command = command.replace(" --pair ", " \\\n             --pair ", 1)
-    text.append(command, "bold")
+    text.append(_broken(replay if replay is not None else wording.replay_line(finding, path)), "bold")
     if len(result.violated) > 1:
         others = ", ".join(clean(other.id, 40) for other in result.violated[1:4])
         more = len(result.violated) - 4
@@ -150,6 +147,14 @@ def floating_point_text(result: AuditResult) -> Text | None:
             text.append(f"\n  {name:<7}  ", "dim")
             text.append(_hanging(value))
     return text
+
+
+def floating_point_replay(result: AuditResult, path: str) -> Text | None:
+    """The line that replays the worst leak of a result saved at `path`; None if nothing leaks. Not to be wrapped."""
+    finding = result.floating_point
+    if finding is None or finding.verdict != "leaks" or finding.pairs[0].rule is None:
+        return None
+    return Text.assemble(("  replay   ", "dim"), (_broken(doubles.replay_line(finding.pairs[0], path)), "bold"))
 
 
 def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
@@ -183,6 +188,11 @@ def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, s
         ("draws", draws),
         ("seed", seed),
     ]
+
+
+def _broken(command: str) -> str:
+    """A command on two lines where it is long, so that it can be copied."""
+    return command.replace(" --pair ", " \\\n             --pair ", 1) if len(command) > 68 else command
 
 
 def _hanging(value: str, width: int = 68) -> str:
