@@ -88,8 +88,9 @@ def audit(
         At least 1: a pair is inconclusive if the loss it could have found is more than this many times the budget.
     floating_point : bool
         Whether to ask too what the low bits of real-valued outputs give away, on fresh draws (at most 20,000 of an
-        input, of the at most 8 pairs with the smallest budgets) and at an error rate of its own: `AuditResult.floating_point`. The verdict and the
-        bounds do not depend on it. Audits of fewer than 1,000 samples are too small for it.
+        input, of at most 8 pairs, those with the smallest budgets) and at an error rate of its own:
+        `AuditResult.floating_point`. The verdict and the bounds do not depend on it. Audits of fewer than 1,000
+        samples are too small for it.
     target, name : str, optional
         How the subject is named in the result.
     on_progress : callable, optional

@@ -288,8 +288,8 @@ def replay_command(
         pair = pair if pair is not None or not leaks else leaks[0].id
         inputs = _inputs(subject, pairs, pair) if pair is not None else None
         again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, samples=samples, seed=seed)
-        for line in replay_lines(again):
-            console.print(line)
+        for sentence in replay_lines(again):
+            console.print(sentence)
         ctx.exit(1 if again.confirmed else 0)
     promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
     pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
@@ -323,7 +323,7 @@ def report_command(results: tuple[str, ...], report: str | None, out: str | None
 @click.option("--quick", is_flag=True, help="A few small audits of each: a smoke test, no measurement.")
 @click.option("--seeds", type=int, help="Sequential audits of each faulty problem.  [default: 20]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the whole run.")
-@click.option("--only", help="Parts to measure: draws,bounds,alarms,classics,overhead,memory or other names.")
+@click.option("--only", help="Parts to measure: draws,bounds,alarms,classics,overhead,floating_point,memory or others.")
 @click.option("--memory", is_flag=True, help="Measure peak memory too (minutes).")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes; -1 takes all processors.")
 @click.option("--out", default="dpaudit-bench", show_default=True, help="Folder of bench.json and the plot.")
