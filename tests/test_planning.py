@@ -86,7 +86,7 @@ def test_the_error_share_of_a_universe_is_the_least_of_its_table():
     from dpaudit.evidence.universe import UniverseGame
 
     pairs = dpaudit.all_pairs([0.01 * k for k in range(65)])
-    planned = dpaudit.plan(laplace, METRIC, pairs, samples=2_000, event_masses=[0.5], seed=1)
+    planned = dpaudit.plan(laplace, "eps=1", pairs, samples=2_000, event_masses=[0.5], seed=1)
     assert planned.is_universe and planned.pairs == 2_080 and planned.inputs == 65
     game = UniverseGame(*np.triu_indices(65, 1), np.ones(2_080), 0.0, inputs=65, samples=100, error_rate=0.025,
                         draw=_drawn(65), coin=lambda: np.random.default_rng(1))  # fmt: skip
@@ -102,7 +102,7 @@ def _drawn(inputs):
 
 def test_the_known_figure_of_a_universe_is_that_of_its_table_for_the_least_ranked_pair():
     inputs = [0.02 * k for k in range(65)]
-    options = {"samples": 2_000, "seed": 1}
+    options = {"samples": 500, "seed": 1}
     table = dpaudit.audit(
         laplace, METRIC, dpaudit.all_pairs(inputs), event_mass=0.5, floating_point=False, **options
     ).universe

@@ -117,7 +117,7 @@ def test_one_error_rate_holds_over_all_looks():
     looks = np.arange(10, draws + 1, 10)
     p_values = stats.binom.sf(correct[:, looks - 1] - 1, looks, special.expit(1.0))
     assert exceeds_nominal(int(np.sum(np.any(p_values <= NOMINAL, axis=1))), runs)
-    alarms = [audit(response(1.0), seed=seed).verdict == "violated" for seed in range(150)]
+    alarms = [audit(response(1.0), seed=seed).verdict == "violated" for seed in range(100)]
     assert not exceeds_nominal(sum(alarms), len(alarms))
 
 
@@ -139,7 +139,7 @@ def test_what_chooses_a_rule_does_not_test_it():
     def two_pairs(data, size, rng):
         return response(1.0)(data, size, rng) + 2 * rng.integers(2, size=size)
 
-    for mode, audits in (("fixed", 1_000), ("sequential", 100)):
+    for mode, audits in (("fixed", 800), ("sequential", 60)):
         alarms = [audit(two_pairs, mode=mode, seed=seed).verdict == "violated" for seed in range(audits)]
         assert not exceeds_nominal(sum(alarms), audits)
 
