@@ -190,6 +190,7 @@ class _Engine:
         self.level = (1.0 - confidence) * least_share(pairs) * (TABLE_SHARE if universe else 1.0)
         self._sizes: dict[tuple[int, Mode], tuple[int, int]] = {}
         self._known: dict[Any, float] = {}
+        self._no_outputs = read_outputs(np.arange(16.0) % 2.0, 16)
 
     def size(self, samples: int, mode: Mode) -> tuple[int, int]:
         """Labelled draws that a pair's rules are fitted on before its first bet, and those that it is tested on."""
@@ -220,9 +221,8 @@ class _Engine:
             return float(losses_found(game, event_mass, self.power)[0])
         draws = self.size(samples, mode)[1]
         pair = PairGame(claim, (0, 1), mode == "sequential", max(draws, 1), None)
-        if claim.family == "renyi":  # its power is asked of a game that has seen outputs, whatever they were
-            outputs = read_outputs(np.arange(16.0) % 2.0, 16)
-            pair.fit(outputs, outputs, self.level)
+        # A game has its grid of bets from its first fit: here on outputs of no meaning, which the power does not see.
+        pair.fit(self._no_outputs, self._no_outputs, self.level)
         pair.start(self.level)
         return pair.main.power(event_mass, self.power)[0]
 
