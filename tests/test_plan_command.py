@@ -70,6 +70,12 @@ def test_the_pilot_is_labelled_an_estimate(run):
     assert " e " in text
 
 
+def test_what_is_not_promised_is_explained(run):
+    words = "None: not found in any number of samples up to 10^9, or not promised"
+    assert words in " ".join(run("m.py:release", "--claim", "mu=1", "--pairs", "0,1").stdout.split())
+    assert words not in " ".join(ask(run).stdout.split())
+
+
 def test_json_is_strict_and_alone_on_stdout(run):
     result = ask(run, "--format", "json", "--event-mass", "0.5")
     record = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))

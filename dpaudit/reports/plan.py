@@ -111,6 +111,12 @@ def _sentences(plan: Plan) -> list[str]:
         f"{short_count(int(min(plan.runs_per_second, 1e15)))} runs a second in a pilot of {plan.pilot_runs:,} runs, on "
         f"streams of its own (seed {plan.seed}).",
     ]
+    powers = [power for planned in plan.budgets for power in planned.powers]
+    if any(math.isinf(needed.learned) for power in powers for needed in power.needed):
+        sentences.append(
+            "None: not found in any number of samples up to 10^9, or not promised, because the audit fixes its rule (or "
+            "the line of a claim that leaves it free) on first draws that show the event too rarely."
+        )
     if plan.is_universe:
         sentences.append(
             f"These figures hold for every pair: the {SELECTED} most suspicious ones are examined in depth as well."
