@@ -114,8 +114,8 @@ def _sentences(plan: Plan) -> list[str]:
     powers = [power for planned in plan.budgets for power in planned.powers]
     if any(math.isinf(needed.learned) for power in powers for needed in power.needed):
         sentences.append(
-            "None: not found in any number of samples up to 10^9, or not promised, because the audit fixes its rule (or "
-            "the line of a claim that leaves it free) on first draws that show the event too rarely."
+            "None: not found in any number of samples up to 10^9, or not promised, because the audit fixes its rule "
+            "(or the line of a claim that leaves it free) on first draws that show the event too rarely."
         )
     if plan.is_universe:
         sentences.append(
