@@ -132,6 +132,15 @@ def test_a_file_without_rules_is_still_read(leaking, tmp_path):
     assert dpaudit.load(tmp_path / "audit.json").floating_point.pairs[0].rule is None
 
 
+@pytest.mark.parametrize("suffix", ["html", "md"])
+def test_reports_show_the_command_where_there_is_something_to_replay(leaking, suffix):
+    from dpaudit.reports import render
+
+    command = "dpaudit replay audit.json --pair"
+    assert command in render(leaking, suffix) and "--floating-point" in render(leaking, suffix)
+    assert "--floating-point" not in render(audited(on_grid), suffix)
+
+
 # --- the command line ---
 
 

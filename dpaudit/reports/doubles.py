@@ -88,9 +88,12 @@ def detectable_sentence(pair: FloatingPointPair) -> str:
     )
 
 
-def replay_line(pair: FloatingPointPair, path: str = "audit.json") -> str:
-    """The command that runs the rule of one pair on fresh draws, quoted for a shell."""
-    return f"{command(pair.id, path)} --floating-point"
+def replay_command(result: AuditResult, path: str = "audit.json") -> str:
+    """The command that runs the rule of the worst leak on fresh draws, quoted for a shell; empty if there is none."""
+    finding = result.floating_point
+    if finding is None or finding.verdict != "leaks" or finding.pairs[0].rule is None:
+        return ""
+    return f"{command(finding.pairs[0].id, path)} --floating-point"
 
 
 def replay_lines(outcome: FloatingPointReplay) -> list[str]:

@@ -151,10 +151,8 @@ def floating_point_text(result: AuditResult) -> Text | None:
 
 def floating_point_replay(result: AuditResult, path: str) -> Text | None:
     """The line that replays the worst leak of a result saved at `path`; None if nothing leaks. Not to be wrapped."""
-    finding = result.floating_point
-    if finding is None or finding.verdict != "leaks" or finding.pairs[0].rule is None:
-        return None
-    return Text.assemble(("  replay   ", "dim"), (_broken(doubles.replay_line(finding.pairs[0], path)), "bold"))
+    command = doubles.replay_command(result, path)
+    return Text.assemble(("  replay   ", "dim"), (_broken(command), "bold")) if command else None
 
 
 def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
