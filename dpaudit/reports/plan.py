@@ -17,7 +17,8 @@ from dpaudit.reports.terminal import short_count
 from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
 from dpaudit.universe_auditing import SELECTED
 
-NAME_WIDTH = 22
+NAME_WIDTH, SHORT_NAME = 22, 14
+DIGITS = 3
 NONE = "none"  # no loss is found, or no number of samples is enough
 
 
@@ -68,18 +69,24 @@ def shares(text: str) -> list[float]:
 
 
 def _found(plan: Plan) -> Table:
-    """Losses, and the claim's own parameter over its budget where that is another number."""
+    """Losses, the claim's own parameter where that is another number, and its ratio to the budget."""
     parameter = symbol(plan.budgets[0].parameter)
-    table = _table("pair", f"budget\nfor {parameter}", "event\nmass", "loss\nallowed", "known\nevent", "ratio",
-                   "learned\nevent", "ratio")  # fmt: skip
+    powers = [power for planned in plan.budgets for power in planned.powers]
+    has_own = not all(math.isclose(power.known_value, power.known, rel_tol=1e-6) for power in powers)
+    own = [f"as {parameter}"] if has_own else []
+    table = _table("pair", f"budget\nfor {parameter}", "event\nmass", "loss\nallowed",
+                   "known\nevent", *own, "ratio", "learned\nevent", *own, "ratio")  # fmt: skip
     for planned in plan.budgets:
         for row, power in enumerate(planned.powers):
+            known = [power.known, power.known_value, power.known_ratio]
+            learned = [power.learned, power.learned_value, power.learned_ratio]
+            figures = [_figure(value) for k, value in enumerate([*known, *learned]) if has_own or k % 3 != 1]
             table.add_row(
-                _name(planned, row),
-                number_text(planned.budget) if row == 0 else "",
+                _name(planned, row, SHORT_NAME if has_own else NAME_WIDTH),
+                number_text(planned.budget, DIGITS) if row == 0 else "",
                 _mass(power.event_mass, power.is_estimate),
-                "any" if math.isinf(power.allowed) else number_text(power.allowed),
-                *(_figure(value) for value in (power.known, power.known_ratio, power.learned, power.learned_ratio)),
+                "any" if math.isinf(power.allowed) else number_text(power.allowed, DIGITS),
+                *figures,
             )
     return table
 
@@ -140,15 +147,15 @@ def _sentences(plan: Plan) -> list[str]:
 
 def _table(first: str, *others: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(first, no_wrap=True)
+    table.add_column(first, overflow="fold")  # the one column that gives way
     for name in others:
         table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
-def _name(planned: PlannedBudget, row: int) -> Text:
+def _name(planned: PlannedBudget, row: int, width: int = NAME_WIDTH) -> Text:
     others = f" +{planned.pairs - 1:,}" if planned.pairs > 1 else ""
-    return Text(clean(planned.id, NAME_WIDTH - len(others)) + others if row == 0 else "")
+    return Text(clean(planned.id, width - len(others)) + others if row == 0 else "")
 
 
 def _mass(mass: float, is_estimate: bool) -> str:
@@ -161,7 +168,7 @@ def _samples(needed: Needed) -> Sequence[str]:
 
 
 def _figure(value: float | None) -> str:
-    return NONE if value is not None and math.isinf(value) else number_text(value)
+    return NONE if value is not None and math.isinf(value) else number_text(value, DIGITS)
 
 
 def _seconds(seconds: float) -> str:
