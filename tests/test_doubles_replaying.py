@@ -193,7 +193,9 @@ METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
 
 
 def universe(mechanism, **options):
-    return dpaudit.audit(mechanism, METRIC, dpaudit.all_pairs(INPUTS), **{"samples": 2_000, "seed": 3, **options})
+    # "fixed": the check is the same in both modes, and the depth of the universe takes less time
+    stated = {"samples": 2_000, "seed": 3, "mode": "fixed", **options}
+    return dpaudit.audit(mechanism, METRIC, dpaudit.all_pairs(INPUTS), **stated)
 
 
 def test_a_universe_is_examined_on_its_pairs_with_the_least_budgets(tmp_path):
