@@ -14,7 +14,8 @@ from scipy import optimize
 from dpaudit.errors import UsageError
 from dpaudit.privacy import check_metric, shortest_paths
 from mechanisms.dx_laplace import DxLaplace
-from mechanisms.noise_scales import RULES, noise_scales
+from mechanisms.ledger import entry
+from mechanisms.noise_scales import RULES, improvement_factor, noise_scales
 from mechanisms.optimal_scales import SCALE_LOSSES, optimal_scales, scale_loss
 from mechanisms.psa import psa, psa_exact
 
@@ -235,24 +236,28 @@ def test_one_query_and_strategy_2_never_lose_against_the_ordinary_mechanism(inst
 
 @pytest.mark.claim("DX-C13")
 @pytest.mark.claim("DX-O5")
-def test_strategy_3_may_have_a_larger_error_than_strategy_2():
-    # The smallest counterexample to "Strategy 3 outperforms the other two" for the loss of DX-O5, the sum of c_k^2: two
-    # elements at distance 1 and two queries. S2 gives (3, 3), PSA (2, 4): 18 < 20. The optimum is below both.
-    queries, metric = [[0, 1], [0, 2]], [[0, 1], [1, 0]]
-    assert psa_exact(queries, metric).scales == (2, 4)
-    assert noise_scales(queries, metric, "S2").tolist() == [3.0, 3.0]
-    assert optimal_scales(queries, metric).lower_bound < 18.0 - 0.1
+@pytest.mark.parametrize("position", [0, 1], ids=["loss", "improvement"])
+def test_strategy_3_may_be_worse_than_strategy_2_and_than_the_ordinary_mechanism(position):
+    """The smallest counterexamples to "Strategy 3 outperforms the other two".
 
-
-@pytest.mark.claim("DX-C13")
-def test_strategy_3_may_improve_less_than_strategy_2_and_than_the_ordinary_mechanism():
-    # For the improvement factor, on the ordinary metric d = 1 of three elements: S2 is the ordinary mechanism with
-    # scale 2 (IF 1), PSA has (3/2, 3): IF = 2 / sqrt(9/2) < 1. Two elements are not enough: there PSA's c_k = K |gap_k|
-    # have the product K^K prod gap <= (sum gap)^K, that of S2, by the inequality of the means.
-    queries, metric = [[0, 0, 1], [0, 2, 1]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    assert psa_exact(queries, metric).scales == (Fraction(3, 2), 3)
-    assert noise_scales(queries, metric, "S2").tolist() == [2.0, 2.0]
-    assert math.prod(psa(queries, metric)) > 2.0**2
+    For the loss of DX-O5, the sum of c_k^2, two elements are enough. For the improvement factor they are not: there
+    PSA's c_k = K |gap_k| have the product K^K prod gap <= (sum gap)^K, that of S2, by the inequality of the means. With
+    three elements at d = 1, S2 is the ordinary mechanism (IF 1), and PSA improves by less than 1.
+    """
+    data = entry("DX-C13").counterexample["instances"][position]
+    queries, metric = data["queries"], data["metric"]
+    check_metric(np.array(metric))
+    by_hand = psa_exact([[Fraction(q) for q in row] for row in queries], metric).scales
+    assert by_hand == tuple(Fraction(c) for c in data["psa"]) and psa(queries, metric).tolist() == data["psa"]
+    assert noise_scales(queries, metric, "S2").tolist() == data["s2"]
+    if data["measure"] == "loss":
+        values = [sum(c**2 for c in data[rule]) for rule in ("psa", "s2")]
+        assert values == [data["psa_value"], data["s2_value"]] and values[0] > values[1]
+        assert optimal_scales(queries, metric).lower_bound < values[1] - 0.1  # the optimum is below both
+    else:
+        values = [improvement_factor(queries, metric, data[rule]) for rule in ("psa", "s2")]
+        assert values == pytest.approx([data["psa_value"], data["s2_value"]], rel=1e-12)
+        assert values[0] < values[1] == 1.0
 
 
 @pytest.mark.claim("DX-C3")
