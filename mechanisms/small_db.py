@@ -180,7 +180,7 @@ class SmallDB:
     def best_score_bound(self, data: Any) -> float:
         """An upper bound of all scores on one histogram: the score of the best real y >= 0 with m records."""
         x = self._input(data)
-        queries, elements = self.queries, len(x)
+        queries, elements = self.queries, len(x)  # letters: w weights (K,), t the largest error, in units of q'
         answers, columns = queries @ x, np.full((len(queries), 1), -1.0)
         matrix = np.block([[self.multiplier * queries, columns], [-self.multiplier * queries, columns]])
         total = np.concatenate([np.ones(elements), [0.0]])[None]
@@ -193,9 +193,14 @@ class SmallDB:
         )
         if not solution.success:
             raise UsageError(f"queries must be solvable for a bound, got {solution.message}")
-        # Rounded up a little: a bound below the best score would cut the law off.
-        slack = 1e-7 * (1.0 + float(np.abs(answers).max()))
-        return min(0.0, -self.c * (float(solution.fun) - slack))
+        # Validity: a bound below the best score would cut the law off, and the solver's optimum is exact to its
+        # tolerances only. So the bound is the dual's: for any signed weights w of the queries with |w|_1 <= 1 the
+        # largest error is at least w (s q'(y) - q'(x)), whose minimum over y is at a vertex, whatever the weights.
+        prices = np.maximum(-solution.ineqlin.marginals, 0.0)  # of s q'(y) - q'(x) <= t, then of the other sign
+        weights = (prices[: len(queries)] - prices[len(queries) :]) / max(float(prices.sum()), 1e-300)
+        at_vertices = self.size * self.multiplier * (weights @ queries)
+        rounding = 1e-12 * (float(np.abs(at_vertices).max()) + float(np.abs(weights) @ np.abs(answers)))
+        return min(0.0, -self.c * (float(at_vertices.min()) - float(weights @ answers) - rounding))
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the probability of each y, shape (size,); -inf where it is impossible."""
