@@ -76,9 +76,13 @@ class DxExponential:
         object.__setattr__(self, "metric", metric)
         object.__setattr__(self, "records", whole_number("records", self.records, 1))
         given = self.sensitivities
-        gaps = score_sensitivities(self.utility, len(metric), self.records) if given is None else budget_matrix(given)
-        if gaps.shape != metric.shape:
-            raise UsageError(f"sensitivities must be of shape {metric.shape}, got shape {gaps.shape}.")
+        if given is None:
+            gaps = score_sensitivities(self.utility, len(metric), self.records)
+        else:
+            gaps = table("sensitivities", given, metric.shape)
+            if not (np.isfinite(gaps) & (gaps >= 0.0)).all():
+                raise UsageError(f"sensitivities must be in [0, inf), got smallest {gaps.min()}, largest {gaps.max()}.")
+            gaps = np.maximum(gaps, gaps.T) * ~np.eye(len(gaps), dtype=bool)  # d is symmetric: the larger one counts
         object.__setattr__(self, "sensitivities", gaps)
         smallest = smallest_scale(gaps, metric)
         c = smallest if self.c is None else number("c", self.c, "in (0, inf)", lambda v: 0.0 < v < math.inf)
@@ -159,6 +163,8 @@ def score_sensitivities(utility: Utility, elements: int, records: int) -> FloatA
     # x and x' share the records - 1 that stay: one row a rest, one column a choice of the last record.
     rests = all_histograms(elements, records - 1)
     scores = np.stack([np.asarray(utility((rests + row).astype(float))) for row in np.eye(elements, dtype=int)])
+    if not np.isfinite(scores).all():  # Validity: a NaN would compare as no change, and c would be too small
+        raise UsageError(f"utility must return finite scores, got {scores[~np.isfinite(scores)][0]}.")
     for i in range(elements):
         for j in range(i):
             gaps[i, j] = gaps[j, i] = np.abs(scores[i] - scores[j]).max()

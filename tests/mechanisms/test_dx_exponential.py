@@ -236,6 +236,14 @@ def test_pairs_are_the_tightest_neighbours():
             lambda: DxExponential(lambda x: x, METRIC, 2, sensitivities=[[0.0]]),
             r"sensitivities must be of shape \(3, 3\), got shape \(1, 1\)\.",
         ),
+        (
+            lambda: DxExponential(lambda x: x, METRIC, 2, sensitivities=-np.ones((3, 3))),
+            r"sensitivities must be in \[0, inf\), got smallest -1\.0, largest -1\.0\.",
+        ),
+        (
+            lambda: DxExponential(lambda x: np.where(x == 2.0, np.nan, x), METRIC, 2, c=9.0),
+            r"utility must return finite scores, got nan\.",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, message):
