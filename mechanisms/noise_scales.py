@@ -92,12 +92,14 @@ def single_scales(queries: ArrayLike, metric: ArrayLike) -> FloatArray:
     [2.0, 6.0]
     """
     rows = table("queries", queries, (None, None))
+    if not np.isfinite(rows).all():
+        raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
     budgets = budget_matrix(metric, rows.shape[1])
     first, second = np.triu_indices(len(budgets), 1)
     limits = budgets[first, second]
     kept = np.isfinite(limits)
     first, second, limits = first[kept], second[kept], limits[kept]
-    if not (limits > 0.0).all():  # what happens there depends on the query
+    if not (limits >= np.finfo(float).tiny).all():  # at 0 it depends on the query; below, 1 / limit may overflow
         return np.array([noise_scales(row[None], budgets, "single")[0] for row in rows])
     inverse = 1.0 / limits
     return np.array([(np.abs(row[first] - row[second]) * inverse).max(initial=0.0) for row in rows])

@@ -23,6 +23,7 @@ from mechanisms.inputs import FloatArray, table, whole_number
 Loss = Literal["squared", "l1", "linf", "tail"]
 LOSSES = ("squared", "l1", "linf", "tail")
 MOST_QUERIES = 16  # for "linf": its expectation sums over all sets of queries
+NO_NOISE = 1e-300  # of the largest scale: below, 1 / c overflows, and the scale adds nothing to the expectation
 Point = tuple[FloatArray, FloatArray]  # what is answered, B (K, N), and the scales c (K,)
 
 
@@ -54,7 +55,9 @@ def mean_largest_noise(c: FloatArray) -> tuple[float, FloatArray]:
     (1.5, [0.75, 0.75])
     """
     gradient = np.zeros_like(c)
-    noisy = np.flatnonzero(c > 0.0)
+    noisy = np.flatnonzero(c > NO_NOISE * c.max(initial=0.0))
+    if len(noisy) > MOST_QUERIES:
+        raise UsageError(f"c must have at most {MOST_QUERIES} scales above 0, got {len(noisy)}.")
     # With e = c / max c: the set's term is sign / sum (1 / e_k), its derivative in e_k is sign / (e_k sum)^2.
     e = c[noisy] / c.max() if noisy.size else c[noisy]
     for size in range(1, len(noisy) + 1):
