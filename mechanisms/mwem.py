@@ -189,9 +189,10 @@ class MWEM:
         return np.where(is_possible, density, -np.inf)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
-        """Privacy loss of two histograms in nats: exact for one round, the sum of the rounds' bounds for more.
+        """Privacy loss of the transcripts of two histograms in nats: exact for one round, an upper bound for more.
 
-        A round loses the log ratio of its choice, exactly known for the first round, where y is uniform, and at most
+        The averages that `release="histogram"` gives follow from the transcript, and lose at most as much. A round
+        loses the log ratio of its choice, exactly known for the first round, where y is uniform, and at most
         c max |q'(x) - q'(x')| / choice_scale later; and c |q'(x) - q'(x')| / noise_scale for its measurement, reached
         beyond both answers.
         """

@@ -227,7 +227,7 @@ def test_the_corrected_accuracy_holds_with_its_probability(elements, rounds, c):
     """A one-sided exact binomial test of P(error > bound) <= 2 T / K, K = 20 T: wrong with probability below 1e-9.
 
     A truth of 2 T / K would show 200 failures in 2,000 runs; the test rejects from 286 on: P(Bin(2000, 0.1) >= 286) =
-    8e-10. The inputs are the worst of the vertices and the uniform histogram; n makes the bound less than n.
+    8e-10. The inputs are a vertex and the uniform histogram; n makes the bound less than n.
     """
     rng = np.random.default_rng(20_261_127)
     n = max(10**4, math.ceil(300.0 * rounds * c * math.log(20 * rounds)))
@@ -236,7 +236,7 @@ def test_the_corrected_accuracy_holds_with_its_probability(elements, rounds, c):
         data = {"queries": queries, "x": x, "c": c, "rounds": rounds}
         rate, bound, errors = failure_rate(data, "corrected", seed=20_261_128)
         assert bound < n
-        assert stats.binom.sf(rate * 2_000 - 1, 2_000, 2.0 * rounds / len(queries)) > 1e-9
+        assert stats.binom.sf(round(rate * 2_000) - 1, 2_000, 2.0 * rounds / len(queries)) > 1e-9
         assert errors.mean() < 0.9 * bound  # how loose: about a half to a fifth
 
 
