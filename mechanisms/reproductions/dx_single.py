@@ -27,6 +27,7 @@ from mechanisms.reproductions.dx_places import (
 )
 
 DRAWS, QUERIES, PREPROCESSED = 20, 1000, 20
+SIGNIFICANT = 1.5  # mean IF of every draw, in our reading: that no factor is below 1 is a law (DX-L1)
 
 
 def run(options: Options) -> Outcome:
@@ -74,7 +75,7 @@ def run(options: Options) -> Outcome:
             "significant improvement (figure 2, no number in the text)",
             f"mean IF {every.mean():.2f} over all draws; the means of the draws lie from {means.min():.2f} to "
             f"{means.max():.2f}",
-            "yes" if means.min() > 1.0 else "no",
+            "yes" if means.min() > SIGNIFICANT else "no",
         ),
         Statement("DX-L1", "IF >= 1 (derived)", f"least {least:.4f}", "yes" if least >= 1.0 - 1e-12 else "no"),
         Statement(
