@@ -11,10 +11,13 @@ import dpaudit
 from dpaudit.privacy import (
     AttributeMetric,
     BlowfishMetric,
+    DateMetric,
     EuclideanMetric,
+    GeoMetric,
     GraphMetric,
     SmoothBlowfishMetric,
     SupNormMetric,
+    TreeMetric,
 )
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.faulty.dx_laplace import (
@@ -36,7 +39,10 @@ UNIVERSES = {
     "blowfish": (BlowfishMetric(1.0, 2.0), [(0.0, 0.0), (2.0, 0.0), (4.0, 0.0)]),
     "smoothed blowfish": (SmoothBlowfishMetric(1.0, 2.0), [(0.0, 0.0), (2.0, 0.0), (5.0, 0.0)]),
     "sup-norm of series": (SupNormMetric(1.0), [(0.0, 0.0, 0.0), (0.0, 1.0, 0.5), (2.0, 1.0, 0.0)]),
-    "tree": (GraphMetric([("a", "b"), ("b", "c", 0.5)]), ["a", "b", "c"]),
+    "graph": (GraphMetric([("a", "b"), ("b", "c", 0.5), ("a", "c", 1.2)]), ["a", "b", "c"]),
+    "tree": (TreeMetric([("a", "b"), ("b", "c", 0.5)]), ["a", "b", "c"]),
+    "dates": (DateMetric(0.5, days=30), ["2024-01-01", "2024-01-31", "2024-03-31"]),
+    "globe": (GeoMetric(0.002), [(48.86, 2.35), (52.52, 13.41), (51.51, -0.13)]),
 }
 
 

@@ -228,15 +228,12 @@ def test_preprocessing_takes_no_data():
 
 @pytest.mark.claim("DX-C6")
 def test_the_constraints_are_one_a_pair_of_elements_not_exponentially_many():
-    # Printed: about 2^N of them. For linear queries there is one for each pair i < j, 2^K linear ones each: a number
-    # that is quadratic in N. At N = 3 already 3 < 8, and at N = 10 45 < 1024.
+    # Printed: about 2^N of them. The program that is solved has one for each pair i < j of finite budget: a number
+    # quadratic in N. That is enough: in the bounded model Delta(i, j) is the distance of the columns i and j (DX-C2).
     for elements in range(3, 11):
-        queries = np.ones((2, elements))
-        distances = np.abs(queries[:, :, None] - queries[:, None, :]).sum(axis=0)
-        constraints = distances[np.triu_indices(elements, 1)].size
-        assert constraints == math.comb(elements, 2) < 2**elements
-    # One constraint a pair is enough: Delta(i, j) of DX-D3, over all neighbouring histograms, is the distance of the
-    # columns i and j (test_the_sensitivity_of_a_pair_is_the_distance_of_its_columns).
+        problem = Problem.of(np.ones((2, elements)), 1.0 - np.eye(elements), 5, "squared", 0.05)
+        assert len(problem.limits) == math.comb(elements, 2) < 2**elements
+        assert problem.gaps(problem.queries).shape == (2, math.comb(elements, 2))
 
 
 def test_infinite_and_zero_budgets_need_no_closed_form():
