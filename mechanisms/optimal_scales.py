@@ -27,9 +27,10 @@ from mechanisms.psa import PairRatios, pair_ratios
 
 ScaleLoss = Literal["squared", "l1", "improvement"]
 SCALE_LOSSES = ("squared", "l1", "improvement")
-GAP = 1e-9  # of the loss: where the barrier stops
+GAP = 1e-8  # of the loss: where the barrier stops; beyond, rounding of the multipliers costs more than is gained
 ROUNDS = 60  # of adding pairs that bind
 NEWTON_STEPS = 200
+NEAR = 1e-4  # squared Newton decrement from which on whole steps converge
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -112,7 +113,8 @@ def optimum_of_ratios(pairs: PairRatios, loss: ScaleLoss) -> OptimalScales:
     lower = dual * float((alone**2).max()) if loss == "squared" else dual * float(alone.max())
     if loss == "improvement":
         lower = dual + float(np.log(alone / size).sum())
-    return OptimalScales(scales, scale_loss(scales[varying], loss), lower)
+    value = scale_loss(scales[varying], loss)
+    return OptimalScales(scales, value, min(lower, value))
 
 
 def scale_loss(scales: FloatArray, loss: ScaleLoss) -> float:
@@ -153,6 +155,7 @@ def _least(u: FloatArray, weights: FloatArray, loss: ScaleLoss) -> tuple[FloatAr
         return np.inf if (y <= 0.0).any() or (slack <= 0.0).any() else t * derivatives(y)[0] - np.log(slack).sum()
 
     while True:
+        before = np.inf
         for _ in range(NEWTON_STEPS):
             _, gradient, curvature = derivatives(y)
             inverse = 1.0 / (1.0 - u @ y)
@@ -161,8 +164,15 @@ def _least(u: FloatArray, weights: FloatArray, loss: ScaleLoss) -> tuple[FloatAr
             hessian = scaled.T @ scaled + np.diag(t * curvature)
             step = np.linalg.lstsq(hessian, -slope)[0]  # weights may be so uneven that it is singular in rounding
             decrement = float(-slope @ step)
-            if decrement <= 1e-10:
-                break
+            if decrement < NEAR:
+                # The barrier is so large here that its rounding hides a descent, which a line search would wait for,
+                # and the multipliers, whose error enters the dual bound, need more steps than the point does. So whole
+                # steps, as long as they shrink.
+                whole = y + step
+                if decrement > before / 2.0 or decrement <= 1e-20 or (whole <= 0.0).any() or (u @ whole >= 1.0).any():
+                    break
+                y, before = whole, decrement
+                continue
             length, here = 1.0, barrier(y)
             while barrier(y + length * step) > here - 0.25 * length * decrement and length > 1e-12:
                 length /= 2.0

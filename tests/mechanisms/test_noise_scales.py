@@ -133,6 +133,20 @@ def test_the_optimal_scales_are_feasible_and_within_their_proved_gap(instance, l
         assert other >= best.lower_bound - 1e-9 * max(1.0, abs(best.lower_bound))
 
 
+@pytest.mark.claim("DX-L6")
+@FIXED
+@given(st.integers(0, 2**32), st.sampled_from(SCALE_LOSSES), st.booleans())
+def test_the_proved_gap_is_as_small_for_many_queries_of_very_different_size(seed, loss, is_binary):
+    rng = np.random.default_rng(seed)
+    rows, elements = int(rng.integers(8, 12)), int(rng.integers(2, 40))
+    queries = rng.normal(size=(rows, elements)) * 10.0 ** rng.uniform(-6.0, 6.0, size=(rows, 1))
+    queries = (queries > 0.0).astype(float) if is_binary else queries
+    places = rng.uniform(size=(elements, 2))
+    metric = np.linalg.norm(places[:, None] - places, axis=-1) * 10.0 ** rng.uniform(-4.0, 4.0)
+    best = optimal_scales(queries, metric, loss)
+    assert 0.0 <= best.loss - best.lower_bound <= 1e-7 * (1.0 if loss == "improvement" else best.loss)
+
+
 @pytest.mark.claim("DX-O5")
 @FIXED
 @given(st.integers(0, 2**32))
