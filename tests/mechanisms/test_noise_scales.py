@@ -106,6 +106,14 @@ def test_psa_keeps_its_input_and_names_what_it_cannot_answer():
         psa([[math.inf, 0.0]], [[0.0, 1.0], [1.0, 0.0]])
 
 
+@pytest.mark.parametrize("rule", ["S1", "S2", "PSA", "optimal"])
+@pytest.mark.parametrize(("gap", "budget"), [(1e-310, 1.0), (1e-200, 1e200)], ids=["subnormal", "underflow"])
+def test_a_difference_that_vanishes_beside_its_budget_is_not_answered_without_noise(rule, gap, budget):
+    mechanism = DxLaplace([[0.0, gap], [0.0, 1.0]], [[0.0, budget], [budget, 0.0]], rule)
+    assert (mechanism.c > 0.0).all()
+    assert mechanism.privacy_loss(0, 1) <= budget * (1.0 + 1e-13)
+
+
 def test_a_pass_may_leave_budget_for_a_second_one_at_a_quotient_without_a_finite_binary_form():
     # Rounding leaves 1e-16 of the pair (0, 2) after the first pass; a query that read it as budget would never end.
     queries, metric = [[0, 1, 3], [0, 1, 1], [0, 0, 7]], [[0, 3, 10], [3, 0, 7], [10, 7, 0]]
