@@ -15,9 +15,11 @@ class DxExponentialWithoutTheTwo(DxExponential):
 
     Examples
     --------
-    >>> twin = DxExponentialWithoutTheTwo(lambda x: x, metric=[[0.0, 1.0], [1.0, 0.0]], records=1)
+    >>> def one_good_and_three_poor(x):
+    ...     return x @ [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0]]
+    >>> twin = DxExponentialWithoutTheTwo(one_good_and_three_poor, metric=[[0.0, 1.0], [1.0, 0.0]], records=1)
     >>> twin.fault
-    'the factor 2 is missing: loss 1 nats on the pair (1, 0)|(0, 1), promised 1'
+    'the factor 2 is missing: loss 1.47061 nats on the pair (1, 0)|(0, 1), promised 1'
     """
 
     @property

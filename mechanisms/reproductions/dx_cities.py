@@ -142,15 +142,18 @@ def _statements(records: list[dict[str, Any]]) -> list[Statement]:
     inside = [name for name, mean in means.items() if 2.0 <= mean <= 3.0]
     listed = "; ".join(f"{name}: {mean:.2f}" for name, mean in means.items())
     every, nearest = records[0]["smallest_distance"], records[0]["nearest_pair"]
+    printed_universe, before, after = records[1]["universe"], means[records[0]["universe"]], means["merged"]
     return [
         Statement("DX-E4.3", "average IF of random queries between 2 and 3", listed,
                   f"on: {', '.join(inside)}" if inside else "no: it follows the one nearest pair"),
         Statement("DX-E4.3", "some queries above 7.5", f"largest {largest:.1f}", "yes" if largest > 7.5 else "no"),
         Statement("DX-E4.3", "IF = 202 for the elevation query",
                   "; ".join(f"{name}: {factor:.0f}" for name, factor in factors.items()),
-                  "order of magnitude" if any(20 <= factor <= 2020 for factor in factors.values()) else "no"),
+                  "order of magnitude" if 0.1 < factors[printed_universe] / PRINTED_ELEVATION_FACTOR < 10.0 else "no"),
         Statement("DX-C15", "IF is no reasonable measure when two elements nearly coincide",
-                  f"{' and '.join(nearest)} are {every:.4f} degrees apart and set epsilon for all", "yes"),
+                  f"{' and '.join(nearest)} are {every:.4f} degrees apart and set epsilon for all; without pairs "
+                  f"nearer than {MERGING_DEGREES:g} degrees the mean IF falls from {before:.2f} to {after:.2f}",
+                  "yes" if after < before / 2.0 else "no"),
     ]  # fmt: skip
 
 
