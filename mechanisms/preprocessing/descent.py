@@ -36,8 +36,8 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import DpauditError, UsageError
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.inputs import FloatArray, whole_number
-from mechanisms.noise_scales import noise_scales
-from mechanisms.optimal_scales import optimal_scales
+from mechanisms.noise_scales import Rule, noise_scales
+from mechanisms.optimal_scales import ScaleLoss, optimal_scales
 from mechanisms.preprocessing.bounds import lower_bound
 from mechanisms.preprocessing.problem import Loss, Point, Problem, better, flattened, merged
 from mechanisms.preprocessing.program import answers_alone, joint, one_scale
@@ -156,7 +156,7 @@ def _starts(problem: Problem, closed: Point) -> list[Point]:
     found = [closed]
     if len(problem.queries) == 1:
         return found  # convex
-    found.append(_thinned(problem, closed))
+    found += _thinned(problem, closed)
     if problem.loss == "linf":
         # With one scale c for all, E max |Y_k| is c times a harmonic number: the "tail" problem of a suitable delta.
         count = len(problem.queries)
@@ -166,12 +166,13 @@ def _starts(problem: Problem, closed: Point) -> list[Point]:
     return found
 
 
-def _thinned(problem: Problem, start: Point) -> Point:
-    """The point with some queries answered by a constant, which needs no noise: one at a time while that gains.
+def _thinned(problem: Problem, start: Point) -> list[Point]:
+    """The point with some queries answered by a constant, which needs no noise: one more at a time while that gains.
 
-    A descent does not get there: on the way the loss has a barrier, since noise and bias trade off concavely.
+    A descent does not get there: on the way the loss has a barrier, since noise and bias trade off concavely. Nor does
+    it come back, so that every number of them is a start.
     """
-    best, given_up = start, np.zeros(len(start[1]), dtype=bool)
+    path, best, given_up = [], start, np.zeros(len(start[1]), dtype=bool)
     while not given_up.all():
         tried = []
         for k in np.flatnonzero(~given_up):
@@ -183,7 +184,8 @@ def _thinned(problem: Problem, start: Point) -> Point:
             break
         _, gone, best = min(tried, key=lambda t: t[0])
         given_up[gone] = True
-    return better(problem, start, best)
+        path.append(better(problem, start, best))
+    return path
 
 
 def _descended(problem: Problem, best: Point) -> Point:
@@ -214,19 +216,26 @@ def _attempt(block: Any, *arguments: Any) -> tuple[Point | None, float]:
 def _closed_form(problem: Problem) -> tuple[Point, float]:
     """The best closed form as a start, and its loss; without one (different answers at distance 0) inf."""
     same = merged(problem, problem.queries)
-    rules = ["PSA", "S2"] + (["optimal"] if problem.loss == "squared" else [])
-    scales = [noise_scales(same, problem.metric, rule) for rule in rules]  # type: ignore[arg-type]
-    if problem.loss == "l1":
-        scales.append(optimal_scales(same, problem.metric, "l1").scales)
-    start = min(((same, c) for c in scales), key=lambda point: problem.value(*point))
+    start = min(((same, c) for c in _closed_scales(problem, same)), key=lambda point: problem.value(*point))
     return start, problem.value(*start) if (same == problem.queries).all() else math.inf
 
 
+def _closed_scales(problem: Problem, answered: FloatArray) -> list[FloatArray]:
+    """Scales c for these answers by every rule that may be best for the loss."""
+    losses: tuple[ScaleLoss, ...] = {"squared": ("squared",), "l1": ("l1",), "linf": ("squared", "l1"), "tail": ()}[
+        problem.loss
+    ]
+    rules: tuple[Rule, ...] = ("PSA", "S2")
+    found = [noise_scales(answered, problem.metric, rule) for rule in rules]
+    return found + [optimal_scales(answered, problem.metric, loss).scales for loss in losses]
+
+
 def _scales_alone(problem: Problem, point: Point) -> Point | None:
-    """c at fixed B: the optimal scales of DX-O5; PSA's for the mean of the largest noise."""
+    """c at fixed B: the optimal scales of DX-O5, or the best of several rules for the mean of the largest noise."""
     try:
         if problem.loss == "linf":
-            return point[0], noise_scales(point[0], problem.metric, "PSA")
+            candidates = [(point[0], c) for c in _closed_scales(problem, point[0])]
+            return min(candidates, key=lambda candidate: problem.value(*candidate))
         return point[0], optimal_scales(point[0], problem.metric, "l1" if problem.loss == "l1" else "squared").scales
     except UsageError:  # rounding left a difference at distance 0
         return None
