@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import integrate, stats
 
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.dx_utility import (
@@ -81,6 +81,18 @@ def test_the_mean_size_of_the_noise_is_what_sampling_says(c):
         assert abs(values.mean() - 1.1 * mean_noise(c, norm)) > slack  # 10% off would be seen
     if len(c) == 2 and c[1] == 0.5:  # E max = a + b - 1 / (1 / a + 1 / b)
         assert mean_noise(c, "linf") == pytest.approx(2.5 - 1.0 / (0.5 + 2.0), rel=1e-12)
+
+
+@pytest.mark.claim("DX-T2.2")
+def test_the_mean_euclidean_size_of_the_noise_is_that_of_polar_coordinates():
+    # E |Y|_2 of two exponentials with means a, b: over the angle t, the integral of r^2 exp(-r k) is 2 / k^3.
+    assert mean_noise([3.0], "l2") == pytest.approx(3.0, rel=1e-7)
+    for a, b in ((1.0, 1.0), (2.0, 0.5), (1.0, 0.01)):
+        exact = integrate.quad(
+            lambda t, a=a, b=b: 2.0 / (math.cos(t) / a + math.sin(t) / b) ** 3 / (a * b), 0.0, math.pi / 2.0,
+            points=[b / a], epsabs=1e-12,
+        )[0]  # fmt: skip
+        assert mean_noise([a, b], "l2") == pytest.approx(exact, rel=1e-7)
 
 
 @pytest.mark.claim("DX-T2.2")

@@ -16,7 +16,7 @@ from dpaudit.privacy import check_metric, shortest_paths
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.ledger import entry
 from mechanisms.noise_scales import RULES, improvement_factor, noise_scales
-from mechanisms.optimal_scales import SCALE_LOSSES, optimal_scales, scale_loss
+from mechanisms.optimal_scales import SCALE_LOSSES, _dual, optimal_scales, scale_loss
 from mechanisms.psa import psa, psa_exact
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=80)
@@ -139,6 +139,17 @@ def test_the_optimal_scales_are_feasible_and_within_their_proved_gap(instance, l
     for rule in ("S1", "S2", "PSA"):
         other = scale_loss(noise_scales(queries, metric, rule)[on], loss)
         assert other >= best.lower_bound - 1e-9 * max(1.0, abs(best.lower_bound))
+
+
+@pytest.mark.claim("DX-L6")
+@pytest.mark.parametrize(
+    ("loss", "price", "optimum"), [("squared", 2.0, 1.0), ("l1", 1.0, 1.0), ("improvement", 1.0, 0.0)]
+)
+def test_the_dual_bound_is_below_the_optimum_and_reached_at_the_right_price(loss, price, optimum):
+    # One query and one pair: the least w / y^2, w / y or -log y over y <= 1 is at y = 1, for w = 1.
+    duals = {p: _dual(np.ones(1), loss, np.array([p]), p) for p in (0.1, 0.9 * price, price, 1.1 * price, 5.0)}
+    assert duals[price] == pytest.approx(optimum, abs=1e-15)
+    assert all(dual < optimum for p, dual in duals.items() if p != price)
 
 
 @pytest.mark.claim("DX-L6")
