@@ -235,7 +235,8 @@ def test_the_corrected_accuracy_holds_with_its_probability(elements, rounds, c):
     for x in ([n] + [0] * (elements - 1), [n // elements] * (elements - 1) + [n - (n // elements) * (elements - 1)]):
         data = {"queries": queries, "x": x, "c": c, "rounds": rounds}
         rate, bound, errors = failure_rate(data, "corrected", seed=20_261_128)
-        assert bound < n
+        printed = 2 * n * math.sqrt(math.log(elements) / rounds) + 10 * rounds * c * math.log(len(queries))
+        assert bound == pytest.approx(printed, rel=1e-12) and bound < n  # no distortion here
         assert stats.binom.sf(round(rate * 2_000) - 1, 2_000, 2.0 * rounds / len(queries)) > 1e-9
         assert errors.mean() < 0.9 * bound  # how loose: about a half to a fifth
 
