@@ -19,6 +19,7 @@ from dpaudit.evidence.outlines import WHOLE, outlines
 from dpaudit.privacy.claims import FloatArray
 
 LARGEST_LOG_RATIO = 12.0
+MOST_RARE_ATOMS = 8  # values of less than half a bin's mass that get a bin all the same
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +169,11 @@ def histogram_edges(column: FloatArray, bins: int) -> FloatArray:
     # The first of each run of equal values (sorted already), and how long the run is.
     starts = np.flatnonzero(np.concatenate([[True], finite[1:] != finite[:-1]]))
     counts = np.diff(np.concatenate([starts, [len(finite)]]))
-    atoms = finite[starts[counts > max(2.0, 0.5 * len(finite) / bins)]]
+    is_atom = counts > max(2.0, 0.5 * len(finite) / bins)
+    # Rarer ones too, where a value hardly ever occurs twice.
+    often = np.flatnonzero(counts >= max(4.0, 4.0 * float(np.median(counts))))
+    is_atom[often[np.argsort(-counts[often], kind="stable")[:MOST_RARE_ATOMS]]] = True
+    atoms = finite[starts[is_atom]]
     # A value cannot start a bin at -inf: nothing lies below it, and the bin up to the next double holds it already.
     edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
     return np.unique(edges[edges > -math.inf])
@@ -187,19 +192,20 @@ def fit_histogram(first: Outcomes, second: Outcomes, columns: tuple[int, ...], b
 
 
 def weighed_histogram(
-    first: Outcomes, second: Outcomes, columns: tuple[int, ...], bins: int
+    first: Outcomes, second: Outcomes, columns: tuple[int, ...], bins: int, own_edges: FloatArray | None = None
 ) -> tuple[Histogram, FloatArray, FloatArray]:
     """`fit_histogram`, the information in each column, and by how many deviations it exceeds that of mere noise.
 
     The information is the difference of the fitted log ratio's means on the two sides, less what bins as many would
     show between two samples of one law: there it is about (1/n + 1/m) times a chi-square of (bins - 1) degrees.
+    Where `own_edges` are given, every column is cut there.
     """
     all_edges, all_values = [], []
     information, deviations = np.zeros(len(columns)), np.zeros(len(columns))
     scale = 1.0 / max(len(first), 1) + 1.0 / max(len(second), 1)
     for k, column in enumerate(columns):
         a, b = first.numbers[:, column], second.numbers[:, column]
-        edges = histogram_edges(np.concatenate([a, b]), bins)
+        edges = histogram_edges(np.concatenate([a, b]), bins) if own_edges is None else own_edges
         p, q = (np.bincount(bin_of(part, edges), minlength=len(edges) + 2).astype(float) for part in (a, b))
         values = shrunk_log_ratio(p, q)
         all_edges.append(edges)

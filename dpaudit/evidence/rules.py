@@ -162,15 +162,32 @@ class Objective:
         positive = np.maximum(c, 1e-150)
         odds = np.where(c > 0.0, np.log(positive / w), -math.inf)
         variance = np.maximum(correct, 1e-150) / positive**2 + 1.0 / w  # of the log-odds, times the draws
+        if not self.chase_wealth:
+            nothing = np.zeros_like(odds)
+            return self._bound(correct, wrong, sides, trained_on), nothing, nothing
         spread = variance * (self._quantile**2 / self.draws + BOUND_DEVIATIONS**2 / trained_on)
         bound = np.where(c > 0.0, odds - np.sqrt(spread), -math.inf)
-        if not self.chase_wealth:
-            nothing = np.zeros_like(bound)
-            return bound, nothing, nothing
         deviation = np.sqrt(variance / trained_on)
         guesses = np.maximum(c, 0.0) + w
         hopeful, cautious = (self._growth(odds - k * deviation, guesses) for k in (HOPEFUL, CAUTIOUS))
         return bound, hopeful, cautious
+
+    def _bound(
+        self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
+    ) -> FloatArray:
+        """The expected bound on epsilon, from the lower end of Wilson's interval for the accuracy of a guess.
+
+        Its deviations are those of the test to come, and `BOUND_DEVIATIONS` of the training draws. (Lowering the
+        log-odds instead takes far too much off where hardly a guess was wrong, and a gross leak looks like nothing.)
+        """
+        mass = np.maximum(correct + wrong, 1e-150)
+        guesses = mass * trained_on
+        square = self._quantile**2 * trained_on / self.draws + BOUND_DEVIATIONS**2
+        accuracy = correct / mass
+        spread = np.sqrt(square * (accuracy * (1.0 - accuracy) / guesses + square / (4.0 * guesses**2)))
+        lowest = np.maximum(accuracy + square / (2.0 * guesses) - spread, 0.0) / (1.0 + square / guesses)
+        right = lowest - self.delta * sides / (2.0 * mass)
+        return np.where(right > 0.0, np.log(np.maximum(right, 1e-150) / (1.0 - lowest)), -math.inf)
 
     def _growth(self, odds: FloatArray, guesses: FloatArray) -> FloatArray:
         """Expected log wealth of guesses at this rate, right with these log-odds, at the best stake."""
