@@ -6,13 +6,16 @@ OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
 
-.PHONY: audit universe test quick lint clean
+.PHONY: audit universe claims test quick lint clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
 
 universe: $(VENV)/.audit
 	$(BIN)/python -m reports.universe_audit --seed $(SEED)
+
+claims: $(VENV)/.audit
+	$(BIN)/python -m dpaudit claims
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal

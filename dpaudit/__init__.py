@@ -21,6 +21,7 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from dpaudit.auditing import audit
+    from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
         DpauditError,
         DpauditFloatingPointWarning,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
         SubjectError,
         UsageError,
     )
+    from dpaudit.plan_result import Plan
+    from dpaudit.planning import plan
     from dpaudit.privacy.claims import (
         ApproxDP,
         Claim,
@@ -60,6 +63,7 @@ _HOMES = {
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
     "Pair": "dpaudit.privacy.pairs",
+    "Plan": "dpaudit.plan_result",
     "ProfileClaim": "dpaudit.privacy.claims",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
@@ -72,7 +76,9 @@ _HOMES = {
     "audit": "dpaudit.auditing",
     "load": "dpaudit.results",
     "parse_claim": "dpaudit.privacy.parsing",
+    "plan": "dpaudit.planning",
     "replay": "dpaudit.replaying",
+    "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
 }
 
@@ -90,6 +96,7 @@ __all__ = [
     "Mechanism",
     "MetricDP",
     "Pair",
+    "Plan",
     "ProfileClaim",
     "PureDP",
     "RenyiDP",
@@ -103,7 +110,9 @@ __all__ = [
     "audit",
     "load",
     "parse_claim",
+    "plan",
     "replay",
+    "replay_floating_point",
     "write_report",
 ]
 

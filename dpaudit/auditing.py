@@ -26,11 +26,12 @@ from dpaudit.evidence.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.results import AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
+from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.universe_auditing import UniverseAudit, is_universe
+from dpaudit.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.version import __version__
 
 FOUND_WITH = 0.9  # the probability that defines the power
@@ -87,8 +88,9 @@ def audit(
         At least 1: a pair is inconclusive if the loss it could have found is more than this many times the budget.
     floating_point : bool
         Whether to ask too what the low bits of real-valued outputs give away, on fresh draws (at most 20,000 of an
-        input, of at most 8 pairs) and at an error rate of its own: `AuditResult.floating_point`. The verdict and the
-        bounds do not depend on it. Audits of fewer than 1,000 samples are too small for it.
+        input, of at most 8 pairs, those with the smallest budgets) and at an error rate of its own:
+        `AuditResult.floating_point`. The verdict and the bounds do not depend on it. Audits of fewer than 1,000
+        samples are too small for it.
     target, name : str, optional
         How the subject is named in the result.
     on_progress : callable, optional
@@ -122,9 +124,9 @@ def audit(
     """
     started = time.perf_counter()
     subject = as_subject(mechanism, target, name)
-    promise = _claim(subject, claim)
+    promise = stated_claim(subject, claim)
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
-    chosen = _pairs(subject, pairs)
+    chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
     if is_universe(promise, chosen):
         universe = UniverseAudit(
@@ -141,7 +143,7 @@ def audit(
             inconclusive_factor,
             ZERO_BUDGET_LOSS,
             FOUND_WITH,
-            _identity,
+            identity_of,
             lambda subject, pair, game, samples, failure: _finding(
                 pair, game, samples, subject.name, failure, event_mass, inconclusive_factor
             ),
@@ -152,6 +154,9 @@ def audit(
         except CallError:  # as for the label game below: no draw was counted yet
             universe.subject = subject = dataclasses.replace(subject, one_by_one=True)
             found, table = universe.run(RESTART)
+        about_doubles = None
+        if floating_point:
+            about_doubles = _floating_point(subject, *_least_budgets(promise, chosen, table), samples, root)
         return AuditResult(
             claim=str(promise),
             confidence=confidence,
@@ -171,11 +176,12 @@ def audit(
                 "inconclusive_factor": inconclusive_factor,
                 **universe.options,
             },
+            floating_point=about_doubles,
             universe=table,
         )
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
     asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
-    data, positions = _inputs([chosen[k] for k in asked])
+    data, positions = distinct_inputs([chosen[k] for k in asked])
 
     def new_game(subject: Subject, restart: int) -> LabelGame:
         return LabelGame(
@@ -219,7 +225,12 @@ def audit(
     )
     about_doubles = None
     if floating_point:
-        about_doubles = _floating_point(subject, [chosen[k] for k in asked], findings, positions, data, samples, root)
+        candidates = [
+            doubles.Candidate(chosen[asked[k]], positions[k], finding.budget, k)
+            for k, finding in enumerate(findings)
+            if finding.verdict != "error"
+        ]
+        about_doubles = _floating_point(subject, candidates, 0, samples, root)
     return AuditResult(
         claim=str(promise),
         confidence=confidence,
@@ -250,7 +261,8 @@ def environment() -> dict[str, str]:
     }
 
 
-def _claim(subject: Subject, claim: Claim | str | None) -> Claim:
+def stated_claim(subject: Subject, claim: Claim | str | None) -> Claim:
+    """The claim of a call: what it states, or the subject's own; `UsageError` if there is none."""
     if claim is None:
         claim = subject.claim
         if claim is None:
@@ -262,7 +274,8 @@ def _claim(subject: Subject, claim: Claim | str | None) -> Claim:
     return claim
 
 
-def _pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair]:
+def stated_pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair]:
+    """The pairs of a call: what it states, or the subject's own; `UsageError` if there are none."""
     if pairs is None:
         pairs = subject.pairs()
         if pairs is None:
@@ -296,7 +309,7 @@ def _check_options(
         raise UsageError(f"floating_point must be True or False, got {floating_point!r}.")
 
 
-def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
+def distinct_inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
     """The different inputs of the pairs, and for each pair the positions of its two.
 
     Equal inputs are drawn once and shared by their pairs. A pair of an input with itself gets two positions, hence two
@@ -306,7 +319,7 @@ def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
     known: dict[tuple[Any, int], int] = {}
 
     def position(value: Any, copy: int) -> int:
-        key = (_identity(value), copy)
+        key = (identity_of(value), copy)
         if key not in known:
             known[key] = len(data)
             data.append(value)
@@ -319,16 +332,16 @@ def _inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
     return data, positions
 
 
-def _identity(value: Any) -> Any:
+def identity_of(value: Any) -> Any:
     """A hashable key that two inputs share only if no mechanism can tell them apart: types, shapes and bits.
 
     An object of any other kind is equal to itself alone.
     """
     kind = type(value)
     if kind in (list, tuple):
-        return (kind, tuple(_identity(item) for item in value))
+        return (kind, tuple(identity_of(item) for item in value))
     if kind is dict:
-        return (kind, tuple((_identity(key), _identity(item)) for key, item in value.items()))
+        return (kind, tuple((identity_of(key), identity_of(item)) for key, item in value.items()))
     if kind is np.ndarray and value.dtype.kind in "biufcUSmM":
         return (kind, value.dtype.str, value.shape, value.strides, value.tobytes())
     if kind is float or isinstance(value, np.generic):
@@ -390,29 +403,35 @@ def _finding(
 
 
 def _floating_point(
-    subject: Subject,
-    pairs: Sequence[Pair],
-    findings: Sequence[Finding],
-    positions: Sequence[tuple[int, int]],
-    data: Sequence[Any],
-    samples: int,
-    root: int,
+    subject: Subject, candidates: Sequence[doubles.Candidate], omitted: int, samples: int, root: int
 ) -> FloatingPointFinding:
-    """The floating-point check of the pairs that the audit asked, on streams of its own."""
+    """The floating-point check of the pairs that the audit asked, on streams of its own.
+
+    `omitted` pairs were left out of the candidates, since their budgets are larger than those of enough others.
+    """
     draws = doubles.draws_of(samples, subject.is_vectorised)
     if draws == 0:
         few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {samples:,}."
-        return doubles.not_applicable(few, omitted=len(pairs))
-    candidates = [
-        doubles.Candidate(pair, inputs, finding.budget, k)
-        for k, (pair, inputs, finding) in enumerate(zip(pairs, positions, findings, strict=True))
-        if finding.verdict != "error"
-    ]
+        return doubles.not_applicable(few, omitted=len(candidates) + omitted)
+    data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
 
     def draw(phase: int, i: int, chunk: int, size: int) -> Outcomes:
         return read_outputs(subject.sample(data[i], size, stream(root, FLOAT_DRAWS, i, phase, chunk)), size)
 
-    return doubles.examine(candidates, draws, draw, lambda place: stream(root, FLOAT_COINS, place))
+    found = doubles.examine(candidates, draws, draw, lambda place: stream(root, FLOAT_COINS, place))
+    return dataclasses.replace(found, omitted=found.omitted + omitted)
+
+
+def _least_budgets(promise: Claim, chosen: Sequence[Pair], table: UniverseTable) -> tuple[list[doubles.Candidate], int]:
+    """The pairs of a universe with the smallest budgets, as many as the floating-point check takes; how many others."""
+    asked = np.flatnonzero((table.verdict != NOT_ASKED) & (table.verdict != VERDICTS.index("error")))
+    order = asked[np.lexsort((asked, table.budget[asked]))][: doubles.MOST_PAIRS]
+    candidates = []
+    for row in order.tolist():
+        pair = chosen[row]
+        budget = promise.for_pair(pair.x, pair.x_prime).budget
+        candidates.append(doubles.Candidate(pair, (int(table.first[row]), int(table.second[row])), budget, row))
+    return candidates, len(asked) - len(order)
 
 
 def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdict:

@@ -1,8 +1,9 @@
-"""The command line: `dpaudit audit`, `dpaudit replay`, `dpaudit report` and `dpaudit bench`.
+"""The command line: `dpaudit audit`, `plan`, `replay`, `report`, `claims`, `bench` and `reproduce`.
 
 Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
 shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit
 or its subject broke, 5 inconclusive, 130 interrupted. Only click is imported until a command runs.
+`dpaudit claims` runs no mechanism: it shows what papers claim, and which tests check it.
 """
 
 from __future__ import annotations
@@ -26,11 +27,9 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
-    from dpaudit.replaying import Replay
     from dpaudit.results import AuditResult, Finding, Verdict
     from dpaudit.subjects.callables import Subject
 
@@ -171,12 +170,76 @@ def audit_command(
     ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
 
 
+@main.command("plan")
+@click.argument("target", metavar="TARGET")
+@click.option("--claim", help="The promise, as for `dpaudit audit`.")
+@click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`.")
+@click.option("--samples", type=int, help="Of the audit that is planned.  [default: 100000]")
+@click.option("--mode", type=click.Choice(["sequential", "fixed"]), help="Of that audit.  [default: sequential]")
+@click.option("--confidence", type=float, help="Of that audit.  [default: 0.95]")
+@click.option("--over", default="10%", show_default=True, help="The excess over the claim that is to be found.")
+@click.option("--power", default="90%", show_default=True, help="The probability with which it is to be found.")
+@click.option(
+    "--event-mass",
+    default="0.5,0.1,0.01",
+    show_default=True,
+    help="Masses of the event that the excess may sit in, with commas.",
+)
+@click.option(
+    "--pilot", type=int, default=0, help="Runs on each input to estimate an event mass from.  [default: none]"
+)
+@click.option("--seed", type=int, help="Of the pilot; one is drawn and printed by default.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@_with_debug
+@click.pass_context
+def plan_command(
+    ctx: click.Context,
+    /,
+    target: str,
+    claim: str | None,
+    pairs: str | None,
+    over: str,
+    power: str,
+    event_mass: str,
+    pilot: int,
+    form: str,
+    **options: Any,
+) -> None:
+    """Say what an audit would cost and could find, before it runs.
+
+    For several masses of the event that an excess may sit in: the smallest loss that the audit finds, and how many
+    samples the excess needs. TARGET is run only to see how long a run takes. Exit status 0.
+    """
+    from dpaudit.planning import plan
+    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.reports.plan import plan_table, share, shares
+    from dpaudit.subjects.targets import resolve_pairs, resolve_target
+
+    config = read_config()
+    promise = parse_claim(claim) if claim is not None else None
+    listed = resolve_pairs(pairs) if pairs is not None else None
+    subject = resolve_target(target)
+    _check_complete(subject, promise, listed)
+    sought: dict[str, Any] = {"over": share("over", over), "power": share("power", power)}
+    known = config.audit_options(options)
+    stated = {name: known[name] for name in ("samples", "mode", "confidence", "seed") if name in known}
+    try:
+        planned = plan(subject, promise, listed, event_masses=shares(event_mass), pilot=pilot, **sought, **stated)
+    except UsageError as error:
+        raise config.located(error, [name for name, value in options.items() if value is not None]) from error
+    if form == "json":
+        click.echo(planned.to_text(), nl=False)
+    else:
+        _console().print(plan_table(planned))
+
+
 @main.command("replay")
 @click.argument("result", metavar="RESULT")
 @click.option("--pair", help="The id of the pair; the worst one by default.")
 @click.option("--target", help="The mechanism; the one that the result names by default.")
 @click.option("--claim", help="The promise; the one of the result by default.")
 @click.option("--pairs", help="Where the pair's inputs are, if the result does not hold them: module:function.")
+@click.option("--floating-point", is_flag=True, help="Run the witness on low bits, of a pair whose low bits leak.")
 @click.option("--samples", type=click.IntRange(min=1), help="Runs on each input; as many as the audit by default.")
 @click.option("--seed", type=click.IntRange(min=0), help="A fresh one by default.")
 @_with_debug
@@ -189,6 +252,7 @@ def replay_command(
     target: str | None,
     claim: str | None,
     pairs: str | None,
+    floating_point: bool,
     samples: int | None,
     seed: int | None,
 ) -> None:
@@ -199,6 +263,7 @@ def replay_command(
     """
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.replaying import replay
+    from dpaudit.reports.replay import replay_lines
     from dpaudit.results import load
     from dpaudit.subjects.targets import resolve_target
 
@@ -207,15 +272,30 @@ def replay_command(
     if not target:
         raise UsageError(f"target must be given with --target: {result!r} names none.")
     subject = resolve_target(target)
-    promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
     before = saved.subject.get("fingerprint")
     if before and before != subject.fingerprint:
         click.echo(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).", err=True)
+    console = _console()
+    if floating_point:
+        from dpaudit.doubles_replaying import replay_floating_point
+        from dpaudit.reports import doubles
+
+        if claim is not None:
+            raise UsageError(
+                f"claim must not be given with --floating-point, got {claim!r}: the budget is the saved one."
+            )
+        leaks = saved.floating_point.pairs if saved.floating_point is not None else ()
+        pair = pair if pair is not None or not leaks else leaks[0].id
+        inputs = _inputs(subject, pairs, pair) if pair is not None else None
+        again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, samples=samples, seed=seed)
+        for sentence in doubles.replay_lines(again):
+            console.print(sentence)
+        ctx.exit(1 if again.confirmed else 0)
+    promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
     pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
     inputs = _inputs(subject, pairs, pair)
     outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
-    console = _console()
-    for line in _replay_lines(outcome):
+    for line in replay_lines(outcome):
         console.print(line)
     ctx.exit(1 if outcome.confirmed else 0)
 
@@ -237,13 +317,39 @@ def report_command(results: tuple[str, ...], report: str | None, out: str | None
             click.echo(path)
 
 
+@main.command("claims")
+@click.option("--paper", help="Show the claims of this paper only.")
+@click.option(
+    "--verdict", type=click.Choice(["verified", "refuted as printed", "not checkable"]), help="Show these only."
+)
+@click.option("--tests", default="tests", show_default=True, help="Folder of the tests whose marks count.")
+@click.option("--out", default="reports", show_default=True, help="Folder of claims.json and claims.html.")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit status 1 if a claim has no test.")
+@_with_debug
+@click.pass_context
+def claims_command(ctx: click.Context, /, only_check: bool, **options: Any) -> None:
+    """Show the papers' claims with their verdicts and tests.
+
+    The ledgers come from installed packages. Exit status 0; with --check 1 if a claim of a ledger has no test, or a
+    test's mark names no claim.
+    """
+    from dpaudit.ledgers.command import claims
+
+    shown, written, covered = claims(only_check=only_check, **options)
+    console = _console()
+    console.print(shown)
+    for path in written:
+        click.echo(f"Written: {path}")
+    ctx.exit(1 if only_check and not covered else 0)
+
+
 @main.command("bench")
 @click.argument("problems", nargs=-1, metavar="[PROBLEM...]")
 @click.option("--list", "listing", is_flag=True, help="Print the problems and stop.")
 @click.option("--quick", is_flag=True, help="A few small audits of each: a smoke test, no measurement.")
 @click.option("--seeds", type=int, help="Sequential audits of each faulty problem.  [default: 20]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the whole run.")
-@click.option("--only", help="Parts to measure: draws,bounds,alarms,classics,overhead,memory or other names.")
+@click.option("--only", help="Parts to measure: draws,bounds,alarms,classics,overhead,floating_point,memory or others.")
 @click.option("--memory", is_flag=True, help="Measure peak memory too (minutes).")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes; -1 takes all processors.")
 @click.option("--out", default="dpaudit-bench", show_default=True, help="Folder of bench.json and the plot.")
@@ -269,6 +375,31 @@ def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: boo
     for path in written:
         click.echo(f"Written: {path}")
     ctx.exit(SubjectError.exit_status if broke else 0)
+
+
+@main.command("reproduce")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.option("--out", default="reproductions", show_default=True, help="Folder of the JSON files and the plots.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
+@click.option("--quick", is_flag=True, help="Few repetitions: a smoke test.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@_with_debug
+def reproduce_command(names: tuple[str, ...], out: str, seed: int, quick: bool, quiet: bool) -> None:
+    """Run published experiments again, with the printed numbers beside ours.
+
+    Without a NAME, list what can be reproduced. Each writes NAME.json and NAME.png.
+    """
+    from dpaudit.reproductions.command import chosen, listing, reproduce
+
+    console = _console()
+    if not names:
+        console.print(listing())
+    tell = (lambda text: None) if quiet else (lambda text: click.echo(_plain(text), err=True))
+    for name, reproduction in chosen(names).items():
+        shown, written = reproduce(name, reproduction, seed=seed, quick=quick, out=out, tell=tell)
+        console.print(shown)
+        for path in written:
+            click.echo(f"Written: {path}")
 
 
 def _run(
@@ -324,7 +455,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     console.print(Text(f"{confidence} confidence, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
     saved = next((path for path in written if path.suffix == ".json"), None)
     if result.violated:
-        console.print(_violation(result, saved, replay_options), soft_wrap=True)
+        console.print(terminal.saved_violation_text(result, saved, replay_options), soft_wrap=True)
     else:
         console.print(Text(f"{wording.headline(result)}.", terminal.STYLES[result.verdict]))
         if result.verdict != "error" and result.findings:
@@ -334,6 +465,9 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     doubles = terminal.floating_point_text(result)
     if doubles is not None:
         console.print(doubles)
+    again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
+    if again is not None:
+        console.print(again.append(replay_options, "bold"), soft_wrap=True)
     for path in written:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     broken = [finding for finding in result.findings if finding.verdict == "error"]
@@ -349,47 +483,6 @@ def _broken_text(broken: Sequence[Finding]) -> str:
     pairs = ", ".join(_plain(finding.id) for finding in broken[:BROKEN_SHOWN])
     pairs += f" and {len(broken) - BROKEN_SHOWN} more" if len(broken) > BROKEN_SHOWN else ""
     return f"{shown}{f' And {more} more messages.' if more > 0 else ''} (pairs: {pairs})"
-
-
-def _violation(result: AuditResult, saved: Path | None, replay_options: str) -> Text:
-    """What a violation says, with a line that can be run: only a saved witness can be replayed."""
-    from dpaudit.reports import terminal, wording
-
-    if saved is None:
-        text = terminal.violation_text(result, replay="audit again with --out DIR, which saves the witness")
-    else:
-        line = wording.replay_line(result.violated[0], str(saved)) + replay_options
-        text = terminal.violation_text(result, replay=line)
-    text.no_wrap, text.overflow = True, "ignore"
-    return text
-
-
-def _replay_lines(outcome: Replay) -> list[Text]:
-    """The outcome of a replay in words."""
-    from rich.text import Text
-
-    from dpaudit.reports import wording
-
-    guesses = outcome.correct + outcome.wrong
-    share = f" ({wording.percent_text(outcome.correct / guesses)})" if guesses else ""
-    lower, budget = wording.compared(outcome.parameter_lower, outcome.parameter_budget)
-    name, unit = wording.symbol(outcome.parameter), wording.unit(outcome.parameter)
-    confidence = wording.percent_text(outcome.confidence)
-    if outcome.confirmed:
-        headline, style = "Confirmed: the witness breaks the promise on fresh draws", "bold red"
-        reading = f"{name} is at least {lower}{unit} with {confidence} confidence, and {budget} was promised."
-    else:
-        headline, style = "Not confirmed: these draws alone do not break the promise", "blue"
-        reading = f"Their lower bound on {name} is {lower}{unit} at {confidence} confidence; {budget} was promised."
-    rows = [
-        f"Pair {wording.clean(outcome.pair)}, claim {wording.clean(outcome.claim)}, seed {outcome.seed}.",
-        f"Rule: {wording.clean(outcome.description, 400)}",
-        f"It was right in {outcome.correct:,} of {guesses:,} guesses{share}, wrong in {outcome.wrong:,}, and abstained "
-        f"on {wording.plural(outcome.abstained, 'draw')}. {reading}",
-    ]
-    if not guesses:
-        rows.append("So it says nothing. Are these the subject and the inputs of the audit? See --target and --pairs.")
-    return [Text(f"{headline}.", style), *(Text(row) for row in rows)]
 
 
 def _saved_claim(saved: AuditResult, subject: Subject) -> Claim:

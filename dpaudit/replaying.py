@@ -90,12 +90,7 @@ def replay(
     finding = _finding(result, pair)
     assert finding.witness is not None
     if inputs is None:
-        for name, value in (("x", finding.x), ("x_prime", finding.x_prime)):
-            if isinstance(value, dict) and set(value) == {"sha256", "characters", "short"}:
-                raise UsageError(f"{name} of {finding.id!r} must be given: the result keeps only its digest.")
-            if _holds_infinity(value):
-                raise UsageError(f"{name} of {finding.id!r} must be given: 'inf' there may be a text or a number.")
-        inputs = Pair(finding.x, finding.x_prime, finding.id, finding.x_id, finding.x_prime_id)
+        inputs = saved_inputs(finding)
     subject = as_subject(mechanism)
     if result.subject.get("interface", "").endswith("one call a draw"):
         subject = dataclasses.replace(subject, one_by_one=True)
@@ -129,6 +124,16 @@ def replay(
         seed=root,
         confirmed=game.lower > pair_claim.value,
     )
+
+
+def saved_inputs(finding: Finding) -> Pair:
+    """The pair of a finding of a saved result; `UsageError` if the file does not hold its inputs as they were."""
+    for name, value in (("x", finding.x), ("x_prime", finding.x_prime)):
+        if isinstance(value, dict) and set(value) == {"sha256", "characters", "short"}:
+            raise UsageError(f"{name} of {finding.id!r} must be given: the result keeps only its digest.")
+        if _holds_infinity(value):
+            raise UsageError(f"{name} of {finding.id!r} must be given: 'inf' there may be a text or a number.")
+    return Pair(finding.x, finding.x_prime, finding.id, finding.x_id, finding.x_prime_id)
 
 
 def _holds_infinity(value: Any) -> bool:

@@ -197,6 +197,8 @@ class FloatingPointPair:
         and the rule knew them, the test would have found that with 90% probability. inf: none would have been found.
     description : str
         What the rule looks at, with counts; empty if no rule was found.
+    rule : dict or None
+        The rule as data, of a pair that leaks, for a replay; None in files of older versions.
     """
 
     id: str
@@ -212,6 +214,7 @@ class FloatingPointPair:
     abstained: int
     detectable_share: float
     description: str
+    rule: dict[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

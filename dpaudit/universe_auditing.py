@@ -114,6 +114,16 @@ def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatAr
     return np.array([promise.for_pair(pair.x, pair.x_prime).value for pair in pairs])
 
 
+def table_draws(samples: int, inputs: int) -> int:
+    """Runs on each of so many inputs that the table takes in an audit of `samples`."""
+    return max(LEAST_DRAWS, min(int(TABLE_SHARE * samples), TABLE_RUNS // inputs))
+
+
+def losses_found(game: UniverseGame, event_mass: float, probability: float) -> FloatArray:
+    """The smallest loss of randomised-response type that the table finds of each pair, in nats; inf: none."""
+    return game.detectable(event_mass, probability, GUESSES_QUANTILE)
+
+
 @dataclasses.dataclass
 class UniverseAudit:
     """One audit of a universe; `run` returns what `AuditResult` needs.
@@ -157,7 +167,7 @@ class UniverseAudit:
             return (), table
         first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
-        draws = max(LEAST_DRAWS, min(int(TABLE_SHARE * self.samples), TABLE_RUNS // used))
+        draws = table_draws(self.samples, used)
         error_rate = 1.0 - self.confidence
         game = UniverseGame(
             first,
@@ -219,7 +229,7 @@ class UniverseAudit:
     ) -> UniverseTable:
         """The table with what the game found, in the rows of the asked pairs."""
         assert game.partition is not None
-        detectable = game.detectable(self.event_mass, self.probability, GUESSES_QUANTILE)
+        detectable = losses_found(game, self.event_mass, self.probability)
         table.detectable[asked] = detectable
         table.epsilon_lower[asked] = game.lower
         table.log10_p_value[asked] = game.log_p / math.log(10.0)

@@ -114,11 +114,15 @@ class UniverseTable:
         np.fill_diagonal(matrix, -np.inf)
         return np.where(np.isneginf(matrix), np.nan, matrix)
 
-    def count(self, verdict: Verdict | None) -> int:
-        """How many pairs have this verdict; None counts those of which the claim asks nothing."""
+    def having(self, verdict: Verdict | None) -> NDArray[np.bool_]:
+        """Which pairs have this verdict, shape (pairs,); None: those of which the claim asks nothing."""
         if verdict is not None and verdict not in VERDICTS:
             raise UsageError(f"verdict must be one of {', '.join(VERDICTS)} or None, got {verdict!r}.")
-        return int(np.count_nonzero(self.verdict == (NOT_ASKED if verdict is None else VERDICTS.index(verdict))))
+        return np.asarray(self.verdict == (NOT_ASKED if verdict is None else VERDICTS.index(verdict)))
+
+    def count(self, verdict: Verdict | None) -> int:
+        """How many pairs have this verdict; None counts those of which the claim asks nothing."""
+        return int(np.count_nonzero(self.having(verdict)))
 
     @property
     def asked(self) -> int:

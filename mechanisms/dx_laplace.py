@@ -7,7 +7,7 @@ sum over k of |Q[k, i] - Q[k, j]| / c[k], whatever the base histogram.
 
 Letters in this file: Q queries (K, N), d metric (N, N) in nats, c noise scales (K,) in query units per nat.
 
-Sources: DX-A-Lap and DX-T1 (mechanism and guarantee), DX-C10, DX-A-S1 and DX-A-S2 (rules for c); degenerate cases as in
+Sources: DX-A-Lap and DX-T1 (mechanism and guarantee), `mechanisms.noise_scales` (rules for c); degenerate cases as in
 "Open points" of DX-A-Lap:
 
 * a pair with equal answers enters no maximum, so 0/0 does not arise (a, b);
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,9 +31,9 @@ from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.privacy.pairs import Pair
 from mechanisms.index_metric import IndexMetric, budget_matrix
 from mechanisms.inputs import FloatArray, output_batch, position, table
+from mechanisms.noise_scales import Rule, noise_scales
 
-Rule = Literal["single", "S1", "S2"]
-RULES = ("single", "S1", "S2")
+FEASIBILITY = 1e-9  # relative: what given scales may lose above a budget, for rounding
 NEARLY_TIGHT = 0.9  # `pairs` lists the pairs whose ratio is at least this share of the largest one
 
 
@@ -47,20 +47,24 @@ class DxLaplace:
         Finite coefficients: query k of a histogram h is sum over i of queries[k, i] h[i].
     metric : array_like of float, shape (N, N)
         d(i, j) in nats, in [0, inf]; symmetric, 0 on the diagonal. The triangle inequality is not needed.
-    rule : {"single", "S1", "S2"}, optional
+    rule : {"single", "S1", "S2", "PSA", "optimal"}, optional
         "single": K = 1, c = max |q_i - q_j| / d(i, j), outputs of shape (size,). "S1": each query keeps d / K. "S2"
-        (default): one c for all queries, from the l1 distance of their columns. S1 and S2 have outputs (size, K).
+        (default): one c for all queries, from the l1 distance of their columns. "PSA": Algorithm 3. "optimal": least
+        sum of c_k^2. All but "single" have outputs (size, K). See `mechanisms.noise_scales`.
     base_histogram : array_like of float, shape (N,), optional
         The records that do not change; non-negative, finite; empty by default.
     ids : sequence of str, optional
         N names of the elements, for the ids of pairs.
     metric_name : str, optional
         How the claim prints the metric.
+    scales : array_like of float, shape (K,), optional
+        Scales c to use instead of a rule's, as a preprocessing finds them together with `queries`; in [0, inf).
 
     Raises
     ------
     UsageError
-        If a shape or value is out of range, the rule is unknown, or a budget of 0 meets different answers.
+        If a shape or value is out of range, the rule is unknown, a budget of 0 meets different answers, or given scales
+        break the condition of DX-T1.1 by more than 1e-9 of a budget.
 
     Examples
     --------
@@ -80,6 +84,7 @@ class DxLaplace:
     base_histogram: FloatArray | None = dataclasses.field(default=None, repr=False)
     ids: Sequence[str] | None = dataclasses.field(default=None, repr=False)
     metric_name: str = "matrix"
+    scales: FloatArray | None = dataclasses.field(default=None, repr=False)
     required_c: FloatArray = dataclasses.field(init=False, repr=False)
     base_answers: FloatArray = dataclasses.field(init=False, repr=False)
 
@@ -94,7 +99,11 @@ class DxLaplace:
         ids = tuple(str(i) for i in range(count)) if self.ids is None else tuple(self.ids)
         if len(ids) != count or len(set(ids)) != count:
             raise UsageError(f"ids must be {count} different names, got {len(ids)} of which {len(set(ids))} differ.")
-        required_c = noise_scales(queries, metric, self.rule)
+        if self.scales is None:
+            required_c = noise_scales(queries, metric, self.rule)
+        else:
+            required_c = table("scales", self.scales, (len(queries),))
+            _check_feasible(queries, metric, required_c)
         arrays = {"queries": queries, "base_histogram": histogram, "required_c": required_c}
         for name, array in {**arrays, "base_answers": queries @ histogram}.items():
             array.setflags(write=False)
@@ -138,11 +147,7 @@ class DxLaplace:
 
     def losses(self) -> FloatArray:
         """Exact privacy loss of every two inputs, in nats, shape (N, N); O(K N^2) time, O(N^2) memory."""
-        total = np.zeros_like(self.metric)
-        for row, scale in zip(self.queries, self.c, strict=True):
-            differences = np.abs(row[:, None] - row)
-            total += differences / scale if scale > 0.0 else np.where(differences > 0.0, np.inf, 0.0)
-        return total
+        return laplace_losses(self.queries, self.c)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two inputs in nats (attained beyond both answers in every coordinate)."""
@@ -174,46 +179,6 @@ class DxLaplace:
         return Pair(i, j, x_id=names[i], x_prime_id=names[j])
 
 
-def noise_scales(queries: ArrayLike, metric: ArrayLike, rule: Rule) -> FloatArray:
-    """The smallest noise scales c that one rule allows, shape (K,), in query units per nat; O(K N^2).
-
-    Parameters
-    ----------
-    queries : array_like of float, shape (K, N)
-    metric : array_like of float, shape (N, N)
-        d(i, j) in nats.
-    rule : {"single", "S1", "S2"}
-        See `DxLaplace`.
-
-    Raises
-    ------
-    UsageError
-        If the rule is unknown, "single" meets more than one query, or no finite scale exists (`metric` 0 or so small
-        that the ratio overflows where answers differ).
-
-    Examples
-    --------
-    >>> queries, metric = [[0.0, 1.0], [0.0, 2.0]], [[0.0, 0.5], [0.5, 0.0]]
-    >>> noise_scales(queries, metric, "S1").tolist(), noise_scales(queries, metric, "S2").tolist()
-    ([4.0, 8.0], [6.0, 6.0])
-    """
-    if rule not in RULES:
-        raise UsageError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
-    rows = table("queries", queries, (None, None))
-    if not np.isfinite(rows).all():
-        raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
-    budgets = budget_matrix(metric, rows.shape[1])
-    if rule == "single" and len(rows) != 1:
-        raise UsageError(f"queries must be one query for the rule 'single', got {len(rows)}. Use 'S1' or 'S2'.")
-    if rule == "S2":
-        distances = np.zeros_like(budgets)
-        for row in rows:
-            distances += np.abs(row[:, None] - row)
-        return np.full(len(rows), _largest_ratio(distances, budgets))
-    share = len(rows)  # DX-A-S1 divides the budget by K, constant queries counted; K = 1 is DX-C10
-    return np.array([share * _largest_ratio(np.abs(row[:, None] - row), budgets) for row in rows])
-
-
 def table_of_queries(queries: ArrayLike) -> FloatArray:
     """Queries of shape (N,) or (K, N) as an array of numbers."""
     try:
@@ -225,15 +190,26 @@ def table_of_queries(queries: ArrayLike) -> FloatArray:
     return array
 
 
-def _largest_ratio(distances: FloatArray, budgets: FloatArray) -> float:
-    """max of distance / budget over the pairs with different answers; 0 if there is none."""
-    differs = distances > 0.0
-    with np.errstate(divide="ignore", over="ignore"):
-        ratios = np.divide(distances, budgets, out=np.zeros_like(distances), where=differs)
-    if np.isinf(ratios).any():
-        i, j = np.argwhere(np.isinf(ratios))[0].tolist()
+def laplace_losses(queries: FloatArray, c: FloatArray) -> FloatArray:
+    """Exact loss of every two elements, sum over k of |Q[k, i] - Q[k, j]| / c[k] in nats, shape (N, N).
+
+    A query without noise (c = 0) loses inf where it tells two elements apart, and nothing elsewhere.
+    """
+    total = np.zeros((queries.shape[1],) * 2)
+    for row, scale in zip(queries, c, strict=True):
+        differences = np.abs(row[:, None] - row)
+        total += differences / scale if scale > 0.0 else np.where(differences > 0.0, np.inf, 0.0)
+    return total
+
+
+def _check_feasible(queries: FloatArray, metric: FloatArray, c: FloatArray) -> None:
+    """Validity: scales that were not made by a rule keep the metric only if they satisfy DX-T1.1."""
+    if not (np.isfinite(c).all() and (c >= 0.0).all()):
+        raise UsageError(f"scales must be in [0, inf), got {c.tolist()}.")
+    losses = laplace_losses(queries, c)
+    over = losses > metric * (1.0 + FEASIBILITY)
+    if over.any():
+        i, j = np.argwhere(over)[0].tolist()
         raise UsageError(
-            f"metric must be positive where answers differ, got {budgets[i, j]} at ({i}, {j}), "
-            f"where they differ by {distances[i, j]}: no finite noise keeps that budget."
+            f"scales must keep every budget, got a loss of {losses[i, j]} nats at ({i}, {j}), budget {metric[i, j]}."
         )
-    return float(ratios.max())

@@ -498,3 +498,15 @@ def test_progress_is_told_after_every_round():
     result = audit(hidden, on_progress=seen.append)
     assert seen[-1].runs == result.samples and seen[-1].draws == result.findings[0].samples == seen[-1].planned
     assert len(seen) >= len(result.findings[0].looks)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fixed_test_sees_an_output_that_only_one_input_has(seed):
+    """The pilot has no wrong guess there: a deviation of its log-odds would hide the leak behind weak evidence."""
+
+    def leaks(data, size, rng):
+        uniform = rng.random(size)
+        return np.where((uniform < 0.1) & (data == 0.0), 7.0, np.floor(3.0 * uniform))
+
+    found = dpaudit.audit(leaks, "eps=1", [(1.0, 0.0)], samples=4_000, mode="fixed", seed=seed).findings[0]
+    assert found.verdict == "violated" and found.epsilon_lower > 3.0

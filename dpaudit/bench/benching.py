@@ -16,7 +16,7 @@ import joblib
 
 from dpaudit.auditing import environment
 from dpaudit.bench.design import PARTS, Design
-from dpaudit.bench.extras import Extra
+from dpaudit.bench.extra import Extra
 from dpaudit.bench.measuring import Record, concerns, measure
 from dpaudit.bench.problem import Problem
 from dpaudit.bench.summary import summary

@@ -13,7 +13,8 @@ from rich.text import Text
 
 from dpaudit.bench.benching import FILE, run_bench
 from dpaudit.bench.design import PARTS, make_design
-from dpaudit.bench.extras import Extra, load_extras
+from dpaudit.bench.extra import Extra
+from dpaudit.bench.extras import load_extras
 from dpaudit.bench.figure import write_figure
 from dpaudit.bench.problem import load_problems
 from dpaudit.bench.summary import overall_lines, tables

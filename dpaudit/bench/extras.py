@@ -1,25 +1,24 @@
-"""Measurements that are not of one problem: overhead and peak memory. More are added by name.
+"""Measurements that are not of one problem: overhead, low bits and peak memory. More are added by name.
 
-An `Extra` has a function from the design to a record of plain numbers. Those of other packages are found through the
-entry-point group `dpaudit.measurements` (each entry point: an `Extra`); that is where a measurement goes that needs
-more than this package, as one over a universe of inputs does.
+Those of other packages are found through the entry-point group `dpaudit.measurements` (each entry point: an `Extra`);
+that is where a measurement goes that needs more than this package, as one over a universe of inputs does.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.metadata
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 import dpaudit
 from dpaudit.bench.design import Design
+from dpaudit.bench.doubles import floating_point
+from dpaudit.bench.extra import Extra
 from dpaudit.errors import DpauditError, UsageError
 
 GROUP = "dpaudit.measurements"
@@ -32,28 +31,6 @@ def laplace(data, size, rng):
 dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], samples=int(sys.argv[1]) // 2, mode=sys.argv[2], seed=1)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
-
-
-@dataclasses.dataclass(frozen=True)
-class Extra:
-    """A named measurement.
-
-    Attributes
-    ----------
-    name : str
-        As `--only` takes it.
-    title : str
-        What it measures, in words.
-    run : callable
-        `Design` to a dictionary of plain numbers; `ratio` in it is compared with the target of the name, if any.
-    by_default : bool
-        Whether it runs without being asked for.
-    """
-
-    name: str
-    title: str
-    run: Callable[[Design], dict[str, Any]]
-    by_default: bool = True
 
 
 def overhead(design: Design) -> dict[str, Any]:
@@ -107,6 +84,7 @@ def memory(design: Design) -> dict[str, Any]:
 
 EXTRAS: tuple[Extra, ...] = (
     Extra("overhead", "time of an audit over the time of drawing its outputs", overhead),
+    Extra("floating_point", "what the low bits of naive and of sound noise give away", floating_point),
     Extra("memory", "peak memory with many draws over that with few", memory, by_default=False),
 )
 

@@ -89,10 +89,12 @@ def overall_lines(content: Record) -> list[Text]:
     if rows := figures.get("classics"):
         words = f"Classic subjects: {rows['reached']} of {rows['rows']} bounds at least as high as DP-Sniper's"
         lines.append(_line(words, rows["reached"] == rows["rows"]))
-    for name in content["extras"]:
-        if name in figures:
+    for name, record in content["extras"].items():
+        if "says" in record:
+            lines.append(_line(f"{_title(name)}: {record['says']}", record["met"]))
+        elif name in figures:
             limit = TARGETS.get(name)
-            words = f"{name.capitalize()}: {_short(figures[name])}" + (f" (at most {limit:g})" if limit else "")
+            words = f"{_title(name)}: {_short(figures[name])}" + (f" (at most {limit:g})" if limit else "")
             lines.append(_line(words, figures[name] <= limit) if limit else Text(words))
     if "seconds" in figures:
         lines.append(Text(f"{figures['seconds']:.1f} s of audits, {100.0 * figures['inside']:.0f}% in the mechanisms"))
@@ -189,6 +191,10 @@ def _worst_and_median(values: Mapping[str, float]) -> dict[str, Any]:
         "worst": values[name],
         "worst_problem": name,
     }
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
 
 
 def _against(what: str, figures: Record, name: str) -> Sequence[Text]:

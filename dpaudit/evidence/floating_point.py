@@ -36,6 +36,7 @@ from scipy import special
 
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.binomial import p_value
+from dpaudit.evidence.low_bit_records import rule_to_dict
 from dpaudit.evidence.low_bits import Columns, LowBitRule, choose_columns, fit, union
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.real_columns import Path, number_under, paths_of, read_path
@@ -127,6 +128,36 @@ def examine(
     )
 
 
+def count_again(
+    pair: Candidate,
+    rule: LowBitRule,
+    labelled: int,
+    draw: DrawChunk,
+    coin: Callable[[int], np.random.Generator],
+    error_rate: float,
+) -> tuple[FloatingPointPair, int]:
+    """One test of a rule that was fixed before, on fresh draws of one pair; and how many runs it took.
+
+    P(verdict "leaks") <= error_rate if the doubles keep the claim: no other pair or rule shares it.
+
+    Raises
+    ------
+    SubjectError
+        If the subject breaks.
+    """
+    reader = _Reader(draw)
+    paths = [path for path, _ in rule.tables]
+    # Validity: coins are of a stream that nothing else reads; the rule was fixed before these draws.
+    ones = int(coin(pair.place).binomial(labelled, 0.5))
+    quota = (ones, labelled - ones)
+    width = reader.draw(PROBING, pair.inputs[0], 0, 1).numbers.shape[1]
+    counts = [
+        rule.count(reader.columns(COUNTING, i, size, paths, width), size)
+        for i, size in zip(pair.inputs, quota, strict=True)
+    ]
+    return _pair(pair, rule, counts, quota, error_rate), reader.runs
+
+
 def _examine(
     chosen: Sequence[Candidate],
     draws: int,
@@ -204,6 +235,7 @@ def _pair(
         abstained=labelled - correct - wrong,
         detectable_share=detectable_share(labelled, epsilon, delta, level),
         description=_describe(pair, rule, counts, quota) if rule is not None else "",
+        rule=rule_to_dict(rule) if rule is not None and lower > epsilon else None,
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural
+from dpaudit.doubles_replaying import FloatingPointReplay
+from dpaudit.reports.wording import clean, command, compared, number_text, percent_text, plural
 from dpaudit.results import AuditResult, FloatingPointPair, FloatingPointVerdict
 
 WORDS: Mapping[FloatingPointVerdict, str] = {
@@ -85,6 +86,34 @@ def detectable_sentence(pair: FloatingPointPair) -> str:
         f"been found with probability 90%, if they are at least {percent_text(pair.detectable_share)} of what that "
         "input gives. Other kinds of leak, and bits that no rule here looks at, can have been missed."
     )
+
+
+def replay_command(result: AuditResult, path: str = "audit.json") -> str:
+    """The command that runs the rule of the worst leak on fresh draws, quoted for a shell; empty if there is none."""
+    finding = result.floating_point
+    if finding is None or finding.verdict != "leaks" or finding.pairs[0].rule is None:
+        return ""
+    return f"{command(finding.pairs[0].id, path)} --floating-point"
+
+
+def replay_lines(outcome: FloatingPointReplay) -> list[str]:
+    """The outcome of a replay in words, the headline first."""
+    lower, budget = compared(outcome.epsilon_lower, outcome.budget.epsilon)
+    delta = f" at δ = {number_text(outcome.budget.delta)}" if outcome.budget.delta else ""
+    confidence = percent_text(outcome.confidence)
+    if outcome.confirmed:
+        headline_text = "Confirmed: the low bits break the promise on fresh draws."
+    else:
+        headline_text = "Not confirmed: the low bits of these draws alone do not break the promise."
+    guesses = outcome.correct + outcome.wrong
+    return [
+        headline_text,
+        f"Pair {clean(outcome.pair, 80)}, seed {outcome.seed}.",
+        clean(outcome.description, 900),
+        f"The rule was right in {outcome.correct:,} of {guesses:,} guesses and abstained on "
+        f"{plural(outcome.abstained, 'draw')}: ε ≥ {lower} nats{delta} with {confidence} confidence; promised: "
+        f"ε ≤ {budget}.",
+    ]
 
 
 def rows(result: AuditResult) -> list[list[str]]:

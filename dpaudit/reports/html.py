@@ -261,6 +261,7 @@ def _floating_point(result: AuditResult) -> dict[str, Any]:
         "headline": doubles.headline(result),
         "verdict": finding.verdict if finding is not None else "not_applicable",
         "paragraphs": doubles.paragraphs(result),
+        "replay": doubles.replay_command(result),
         "columns": doubles.COLUMNS,
         "rows": doubles.rows(result),
     }

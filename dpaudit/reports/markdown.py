@@ -131,6 +131,9 @@ def _pairs(result: AuditResult) -> str:
 def _floating_point(result: AuditResult) -> str:
     """The finding about the doubles: a section of its own."""
     parts = [f"### {escaped(doubles.headline(result))}", *(escaped(line) for line in doubles.paragraphs(result))]
+    command = doubles.replay_command(result)
+    if command:
+        parts.append(_code(clean(command, 2000)))
     rows = doubles.rows(result)
     if rows:
         parts.append(_table(list(doubles.COLUMNS), [[text(cell, 60) for cell in row] for row in rows[:ROWS]]))

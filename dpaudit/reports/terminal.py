@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console, Group
@@ -123,15 +124,25 @@ def violation_text(result: AuditResult, path: str = "audit.json", replay: str | 
         text.append(f"\n  {name:<7}  ", "dim")
         text.append(_hanging(value))
     text.append("\n  replay   ", "dim")
-    command = replay if replay is not None else wording.replay_line(finding, path)
-    if len(command) > 68:
-        command = command.replace(" --pair ", " \\\n             --pair ", 1)
-    text.append(command, "bold")
+    text.append(_broken(replay if replay is not None else wording.replay_line(finding, path)), "bold")
     if len(result.violated) > 1:
         others = ", ".join(clean(other.id, 40) for other in result.violated[1:4])
         more = len(result.violated) - 4
         text.append("\n  also     ", "dim")
         text.append(_hanging(others + (f" and {more:,} more" if more > 0 else "")))
+    return text
+
+
+def saved_violation_text(result: AuditResult, saved: Path | None, options: str = "") -> Text:
+    """`violation_text` whose replay line can be run: with the saved file and these options, if a file was saved.
+
+    Print it with `soft_wrap=True`.
+    """
+    if saved is None:  # only a saved witness can be replayed
+        text = violation_text(result, replay="audit again with --out DIR, which saves the witness")
+    else:
+        text = violation_text(result, replay=wording.replay_line(result.violated[0], str(saved)) + options)
+    text.no_wrap, text.overflow = True, "ignore"
     return text
 
 
@@ -150,6 +161,12 @@ def floating_point_text(result: AuditResult) -> Text | None:
             text.append(f"\n  {name:<7}  ", "dim")
             text.append(_hanging(value))
     return text
+
+
+def floating_point_replay(result: AuditResult, path: str) -> Text | None:
+    """The line that replays the worst leak of a result saved at `path`; None if nothing leaks. Not to be wrapped."""
+    command = doubles.replay_command(result, path)
+    return Text.assemble(("  replay   ", "dim"), (_broken(command), "bold")) if command else None
 
 
 def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
@@ -183,6 +200,11 @@ def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, s
         ("draws", draws),
         ("seed", seed),
     ]
+
+
+def _broken(command: str) -> str:
+    """A command on two lines where it is long, so that it can be copied."""
+    return command.replace(" --pair ", " \\\n             --pair ", 1) if len(command) > 68 else command
 
 
 def _hanging(value: str, width: int = 68) -> str:

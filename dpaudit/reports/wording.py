@@ -144,7 +144,12 @@ def threshold(finding: Finding) -> float:
 
 def replay_line(finding: Finding, path: str = "audit.json") -> str:
     """The command that runs the witness of one pair on fresh draws, quoted for a shell."""
-    return f"dpaudit replay {shlex.quote(path)} --pair {_quoted(finding.id)}"
+    return command(finding.id, path)
+
+
+def command(pair: str, path: str) -> str:
+    """The command that replays the pair of this id of a saved result."""
+    return f"dpaudit replay {shlex.quote(path)} --pair {_quoted(pair)}"
 
 
 def _quoted(text: str) -> str:

@@ -10,6 +10,8 @@ import numpy as np
 DRAWS, COINS, REPLAY_DRAWS, REPLAY_COINS = 0, 1, 2, 3
 FLOAT_DRAWS, FLOAT_COINS = 8, 9  # of the floating-point check; an audit that starts again adds 4 to its purposes
 UNIVERSE_DRAWS, UNIVERSE_COINS = 16, 17
+PLAN_DRAWS = 24  # of the pilot of `dpaudit.plan`, which no audit ever draws again
+FLOAT_REPLAY_DRAWS, FLOAT_REPLAY_COINS = 26, 27
 
 
 def stream(root: int, *key: int) -> np.random.Generator:

@@ -1,12 +1,15 @@
-"""A d_X-private Laplace mechanism with a planted fault."""
+"""d_X-private Laplace mechanisms with a planted fault each: those of privacy that DX-T1 names, and one of utility."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import ClassVar
 
+import numpy as np
+
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.inputs import FloatArray
+from mechanisms.noise_scales import noise_scales
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,9 +35,99 @@ class DxLaplaceTooLittleNoise(DxLaplace):
     @property
     def fault(self) -> str:
         """What is wrong, and the true exact loss of the tightest pair."""
-        head = f"the scales are {self.factor:g} times too small"
-        tight = self.pairs()
-        if not tight:
-            return head
-        exact, promised = self.privacy_loss(tight[0].x, tight[0].x_prime), self.metric[tight[0].x, tight[0].x_prime]
-        return head + f": loss {exact:.6g} nats on the pair {tight[0].id}, promised {promised:g}"
+        return _fault(self, f"the scales are {self.factor:g} times too small")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DxLaplaceForgetsAQuery(DxLaplace):
+    """Scales that are computed without the last query, which gets as much noise as the others; at least two queries.
+
+    Parameters as in `DxLaplace`; `rule` counts for the queries that are not forgotten.
+
+    Examples
+    --------
+    >>> mechanism = DxLaplaceForgetsAQuery([[0.0, 1.0], [0.0, 1.0]], [[0.0, 0.5], [0.5, 0.0]])
+    >>> mechanism.fault
+    'the scales ignore the last query: loss 1 nats on the pair 0|1, promised 0.5'
+    """
+
+    @property
+    def c(self) -> FloatArray:
+        known = noise_scales(self.queries[:-1], self.metric, self.rule)
+        return np.append(known, known.max())
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss of the tightest pair."""
+        return _fault(self, "the scales ignore the last query")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DxLaplaceEuclidean(DxLaplace):
+    """One scale for all queries from the Euclidean distance of their columns, where the l1 distance is needed.
+
+    Parameters as in `DxLaplace`.
+
+    Examples
+    --------
+    >>> mechanism = DxLaplaceEuclidean([[0.0, 3.0], [0.0, 4.0]], [[0.0, 0.5], [0.5, 0.0]])
+    >>> mechanism.fault
+    'the scale is from Euclidean distances: loss 0.7 nats on the pair 0|1, promised 0.5'
+    """
+
+    @property
+    def c(self) -> FloatArray:
+        distances = np.sqrt(((self.queries[:, :, None] - self.queries[:, None, :]) ** 2).sum(axis=0))
+        ratios = np.divide(distances, self.metric, out=np.zeros_like(distances), where=distances > 0.0)
+        return np.full(len(self.queries), ratios.max())
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss of the tightest pair."""
+        return _fault(self, "the scale is from Euclidean distances")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DxLaplaceUnsharedBudget(DxLaplace):
+    """PSA without its second step: every query gets the scale that it would need alone.
+
+    Parameters as in `DxLaplace`; `rule` only says what the sound mechanism does.
+
+    Examples
+    --------
+    >>> mechanism = DxLaplaceUnsharedBudget([[0.0, 1.0], [0.0, 2.0]], [[0.0, 0.5], [0.5, 0.0]], rule="PSA")
+    >>> mechanism.fault
+    'every query gets the whole budget: loss 1 nats on the pair 0|1, promised 0.5'
+    """
+
+    @property
+    def c(self) -> FloatArray:
+        return np.array([noise_scales(row[None], self.metric, "single")[0] for row in self.queries])
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss of the tightest pair."""
+        return _fault(self, "every query gets the whole budget")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DxLaplaceTooMuchNoise(DxLaplace):
+    """Noise whose scales are 1.5 times too large: private, and worse than its error bounds promise.
+
+    Parameters as in `DxLaplace`. `required_c` are the scales that the bounds are stated with.
+    """
+
+    factor: ClassVar[float] = 1.5
+
+    @property
+    def c(self) -> FloatArray:
+        return super().c * self.factor
+
+
+def _fault(mechanism: DxLaplace, head: str) -> str:
+    tight = mechanism.pairs()
+    if not tight:
+        return head
+    pair = tight[0]
+    exact, promised = mechanism.privacy_loss(pair.x, pair.x_prime), mechanism.metric[pair.x, pair.x_prime]
+    return head + f": loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"

@@ -80,7 +80,10 @@ def test_the_list(installed):
     ("arguments", "message"),
     [
         (("laplace 2",), "problem must be one of the 4 that are installed, got 'laplace 2'. Close to it: laplace 1"),
-        (("--only", "draw"), "among draws, bounds, alarms, classics, overhead, memory, got 'draw'. Did you mean"),
+        (
+            ("--only", "draw"),
+            "among draws, bounds, alarms, classics, overhead, floating_point, memory, got 'draw'. Did you mean",
+        ),
         (("--only", ","), "only must name parts among"),
         (("--seeds", "0"), "seeds must be at least 1, got 0."),
         (("--jobs", "0"), "jobs must be a positive integer, or -1 for all processors, got 0."),

@@ -14,6 +14,7 @@ import dpaudit
 from dpaudit.bench import extras, measuring
 from dpaudit.bench.benching import load_bench, run_bench
 from dpaudit.bench.design import PARTS, QUICK, Design, make_design
+from dpaudit.bench.extra import Extra
 from dpaudit.bench.figure import write_figure
 from dpaudit.bench.laws import response_law
 from dpaudit.bench.numbers import response
@@ -184,10 +185,10 @@ def test_the_program_that_measures_memory_runs():
 
 
 def test_named_measurements_of_other_packages(monkeypatch):
-    own = extras.Extra("cities", "a universe", lambda design: {"ratio": 1.0})
+    own = Extra("cities", "a universe", lambda design: {"ratio": 1.0})
     entry = type("Entry", (), {"name": "cities", "load": lambda self: own})()
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == extras.GROUP else [])
-    assert list(extras.load_extras()) == ["overhead", "memory", "cities"]
+    assert list(extras.load_extras()) == ["overhead", "floating_point", "memory", "cities"]
     again = type("Entry", (), {"name": "z", "load": lambda self: dataclasses.replace(own, name="overhead")})()
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [again])
     with pytest.raises(UsageError, match="measurements must have different names, got 'overhead' twice"):
@@ -246,7 +247,7 @@ def test_a_measurement_that_breaks_is_a_record(tmp_path):
     def fails(design):
         raise RuntimeError("no cities")
 
-    content = run_bench([], DESIGN, tmp_path, extras=[extras.Extra("cities", "a universe", fails)])
+    content = run_bench([], DESIGN, tmp_path, extras=[Extra("cities", "a universe", fails)])
     assert content["extras"] == {"cities": {"error": "RuntimeError: no cities"}}
     assert content["summary"]["errors"] == ["cities"]
 

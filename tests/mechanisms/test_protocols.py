@@ -8,22 +8,44 @@ import pytest
 from dpaudit.privacy.claims import ApproxDP, GaussianDP
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.protocol import HasClaim, HasLogDensity, HasPairs, Mechanism
+from mechanisms.dx_exponential import DxExponential
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
-from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
+from mechanisms.faulty.dx_laplace import (
+    DxLaplaceEuclidean,
+    DxLaplaceForgetsAQuery,
+    DxLaplaceTooLittleNoise,
+    DxLaplaceUnsharedBudget,
+)
 from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 from mechanisms.faulty.gaussian import GaussianTooLittleNoise
 from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
 from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
+from mechanisms.faulty.mwem import MWEMHalfTheNoise
 from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
 from mechanisms.gaussian import Gaussian
 from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
+from mechanisms.mwem import MWEM
 from mechanisms.randomised_response import RandomisedResponse
+from mechanisms.small_db import SmallDB
+from mechanisms.statistical_queries import StatisticalLaplace
 
 SCORES = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
 METRIC = [[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]]
 QUERIES = [[0.0, 1.0, 0.5], [1.0, 0.0, 0.0]]
+EQUAL = [[0.0, 1.0], [1.0, 0.0]]
+# One query whose error grows and several whose errors shrink where a record moves from 0 to 1 (see test_mwem.py).
+ONE_AGAINST_FOUR = [[0.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.9], [0.0, 1.0, 1.1], [0.0, 1.0, 1.05]]
+NEARLY_EQUAL = [[0.0, 1.0, 1.2], [1.0, 0.0, 1.1], [1.2, 1.1, 0.0]]
+
+
+def one_good_outcome(x):
+    return np.concatenate([x[:, :1], np.repeat(x[:, 1:], 8, axis=1)], axis=1)
+
+
 TWINS = [
     (Laplace(1.0), LaplaceTooLittleNoise(1.0)),
     (Laplace(1.0, (1.0, 2.0)), LaplaceForgetsACoordinate(1.0, (1.0, 2.0))),
@@ -35,6 +57,16 @@ TWINS = [
     (Exponential(SCORES, 1.0), ExponentialWithoutTheTwo(SCORES, 1.0)),
     (DxLaplace(QUERIES[0], METRIC, "single"), DxLaplaceTooLittleNoise(QUERIES[0], METRIC, "single")),
     (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceTooLittleNoise(QUERIES, METRIC, "S2")),
+    (DxExponential(one_good_outcome, EQUAL, 1), DxExponentialWithoutTheTwo(one_good_outcome, EQUAL, 1)),
+    (SmallDB(EQUAL, EQUAL, 1.0, 0.5, 3), SmallDBWithoutTheTwo(EQUAL, EQUAL, 1.0, 0.5, 3)),
+    (
+        MWEM(ONE_AGAINST_FOUR, NEARLY_EQUAL, 1.0, 1, 6, release="transcript"),
+        MWEMHalfTheNoise(ONE_AGAINST_FOUR, NEARLY_EQUAL, 1.0, 1, 6, release="transcript"),
+    ),
+    (StatisticalLaplace([[0.0], [1.0]], [1.0], EQUAL, 1), StatisticalHalfTheNoise([[0.0], [1.0]], [1.0], EQUAL, 1)),
+    (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceForgetsAQuery(QUERIES, METRIC, "S2")),
+    (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceEuclidean(QUERIES, METRIC, "S2")),
+    (DxLaplace(QUERIES, METRIC, "PSA"), DxLaplaceUnsharedBudget(QUERIES, METRIC, "PSA")),
 ]
 EVERY = [mechanism for pair in TWINS for mechanism in pair]
 

@@ -1,0 +1,96 @@
+"""The alternative by which power is stated: randomised response inside an event, and what a claim says of it.
+
+Its two laws have three outcomes. Under x the first has probability m e^L / (1 + e^L) and the second m / (1 + e^L),
+under x_prime the other way round, and the third has 1 - m under both: m in (0, 1] is the event mass, L >= 0 the loss,
+in nats. Whoever sees an outcome inside the event guesses x on the first and x_prime on the second, and is right with
+probability e^L / (1 + e^L).
+
+The exact value of a claim's own parameter for these laws, and back: the least value that the claim may have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import special
+
+from dpaudit.privacy.claims import Claim
+
+LINES = 100  # anchors at which a claim with free lines is asked; its privacy profile is convex between them
+LARGEST_LOSS = 40.0  # nats, beyond which 1 / (1 + e^L) is below the smallest probability that doubles tell from 0 at 1
+LARGEST_VALUE = 1e6
+PRECISION, SMALLEST = 1e-9, 1e-12  # of losses and values: relative, absolute
+
+
+def keeps(claim: Claim, event_mass: float, loss: float) -> bool:
+    """Whether randomised response of this event mass and loss keeps a claim of one pair, in both directions.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of one pair, with a finite value.
+    event_mass : float
+        In (0, 1].
+    loss : float
+        In [0, 40] nats.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.claims import ApproxDP
+    >>> keeps(ApproxDP(1.0, 0.01), event_mass=0.1, loss=1.1), keeps(ApproxDP(1.0, 0.01), event_mass=0.1, loss=1.2)
+    (True, False)
+    """
+    right, wrong = event_mass * special.expit(loss), event_mass * special.expit(-loss)
+    value = np.array([claim.value])
+    if claim.family == "renyi":
+        outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
+        for order in claim.orders:
+            logs = [order * math.log(a) + (1.0 - order) * math.log(b) for a, b in ((right, wrong), (wrong, right))]
+            divergence = float(np.logaddexp.reduce([*logs, outside])) / (order - 1.0)
+            if divergence > float(claim.renyi_epsilons(value, order)[0]) + 1e-12:  # rounding of the logarithms
+                return False
+        return True
+    for anchor in np.linspace(0.0, loss, LINES) if claim.anchored else (0.0,):
+        epsilon, delta = (float(side[0]) for side in claim.lines(value, float(anchor)))
+        if right - math.exp(min(epsilon, LARGEST_LOSS)) * wrong > delta + 1e-15:
+            return False
+    return True
+
+
+def loss_on_claim(claim: Claim, event_mass: float) -> float:
+    """The largest loss, in nats, that the claim allows at this event mass; inf if it allows any up to 40.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.claims import PureDP
+    >>> round(loss_on_claim(PureDP(1.0), 0.1), 6)
+    1.0
+    """
+    return _last(lambda loss: keeps(claim, event_mass, loss), 1.0, LARGEST_LOSS)
+
+
+def value_of_loss(claim: Claim, event_mass: float, loss: float) -> float:
+    """The least value of the claim's own parameter with which randomised response of this kind keeps it.
+
+    0 where any value does; inf for a loss of inf, or where no value up to a million does.
+    """
+    if math.isinf(loss):
+        return math.inf
+    if keeps(claim.with_value(0.0), event_mass, loss):
+        return 0.0
+    return _last(lambda value: not keeps(claim.with_value(value), event_mass, loss), 1.0, LARGEST_VALUE)
+
+
+def _last(holds: Callable[[float], bool], first: float, largest: float) -> float:
+    """The end of the interval from 0 on which `holds` is true; inf if that is beyond `largest`."""
+    low, high = 0.0, first
+    while holds(high):
+        if high >= largest:
+            return math.inf
+        low, high = high, min(2.0 * high, largest)
+    while high - low > max(PRECISION * high, SMALLEST):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return float(f"{0.5 * (low + high):.9g}")  # as far as it was searched

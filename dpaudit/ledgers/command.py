@@ -1,0 +1,215 @@
+"""What `dpaudit claims` does: bring ledgers and tests together, print the table, write claims.json and claims.html."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from dpaudit.errors import UsageError
+from dpaudit.ledgers.entries import VERDICTS, Entry, Ledger, load_ledgers
+from dpaudit.ledgers.marks import Mark, collect_marks
+from dpaudit.version import __version__
+
+FILES = ("claims.json", "claims.html")
+STYLES = {"verified": "", "refuted as printed": "bold red", "not checkable": "yellow"}
+
+
+def claims(
+    *, paper: str | None, verdict: str | None, tests: str, out: str, only_check: bool
+) -> tuple[Group, list[Path], bool]:
+    """The table of claims, the files that were written, and whether every id has a test and every mark names an id.
+
+    Parameters
+    ----------
+    paper, verdict : str or None
+        Show entries of this paper, or with this verdict, only. The files have all of them.
+    tests : str
+        The folder of the tests whose marks count.
+    out : str
+        The folder for the files.
+    only_check : bool
+        Write nothing.
+
+    Raises
+    ------
+    UsageError
+        If a name is not known, or a ledger, a test or a place cannot be read or written.
+    """
+    ledgers = load_ledgers()
+    names = [ledger.paper for ledger in ledgers]
+    if paper is not None and paper not in names:
+        raise UsageError(f"paper must be one of {', '.join(names)}, got {paper!r}.")
+    marks = collect_marks(tests)
+    written: list[Path] = []
+    if not only_check:
+        content = (json_text(ledgers, marks, tests), html_text(ledgers, marks, os.path.relpath(tests, out)))
+        written = [_written(Path(out) / name, text) for name, text in zip(FILES, content, strict=True)]
+    shown = [ledger for ledger in ledgers if paper in (None, ledger.paper)]
+    problems = coverage_problems(ledgers, marks)
+    return Group(*_tables(shown, marks, verdict), *_lines(shown, problems)), written, not problems
+
+
+def coverage_problems(ledgers: Sequence[Ledger], marks: Sequence[Mark]) -> list[str]:
+    """One sentence for every id of a written ledger without a test, and for every mark that names no id."""
+    marked = {mark.id for mark in marks}
+    known = {name for ledger in ledgers for name in ledger.ids}
+    bare = [entry.id for ledger in ledgers for entry in ledger.entries if entry.id not in marked]
+    return [f"{name} has no test." for name in bare] + [
+        f"{mark.node} (line {mark.line}) names {mark.id}, which is no claim of a paper."
+        for mark in marks
+        if mark.id not in known
+    ]
+
+
+def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark], tests: str) -> str:
+    """claims.json: a list of objects, one an entry, in the order of the papers; tests as pytest takes them."""
+    nodes, root = _nodes(marks), Path(tests).as_posix()
+    rows = [
+        {
+            "id": entry.id,
+            "paper": ledger.paper,
+            "kind": entry.kind,
+            "verdict": entry.verdict,
+            "evidence": evidence_text(entry),
+            "tests": [f"{root}/{mark.node}" for mark in nodes.get(entry.id, [])],
+            "counterexample": dict(entry.counterexample) or None,
+            "corrected": entry.corrected or None,
+        }
+        for ledger in ledgers
+        for entry in ledger.entries
+    ]
+    return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark], tests: str) -> str:
+    """claims.html: one self-contained page; `tests` is where its links find the tests."""
+    nodes = _nodes(marks)
+    root = quote(Path(tests).as_posix())
+    papers = [
+        {
+            "ledger": ledger,
+            "counts": _counts(ledger),
+            "rows": [
+                {
+                    "entry": entry,
+                    "slug": entry.verdict.split()[0],
+                    "evidence": evidence_text(entry),
+                    "counterexample": _data_text(entry.counterexample),
+                    "tests": [
+                        (mark.node, f"{root}/{quote(mark.path)}#L{mark.line}") for mark in nodes.get(entry.id, [])
+                    ],
+                }
+                for entry in ledger.entries
+            ],
+        }
+        for ledger in ledgers
+    ]
+    return _template().render(papers=papers, verdicts=VERDICTS, version=__version__)
+
+
+def evidence_text(entry: Entry) -> str:
+    """How an entry was checked, in one text: methods, evidence, reading, error rate, reason."""
+    parts = [f"{', '.join(entry.how)}: {entry.evidence}"]
+    for name, value in (("Reading", entry.reading), ("Error rate", entry.error_rate), ("Reason", entry.reason)):
+        if value:
+            parts.append(f"{name}: {value}")
+    return " ".join(parts)
+
+
+@cache
+def _template() -> Template:
+    loader = FileSystemLoader(Path(__file__).parent / "templates")
+    options: dict[str, Any] = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    return Environment(loader=loader, autoescape=True, **options).get_template("claims.html.j2")
+
+
+def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark], verdict: str | None) -> list[Table]:
+    nodes = _nodes(marks)
+    tables = []
+    for ledger in ledgers:
+        entries = [entry for entry in ledger.entries if verdict in (None, entry.verdict)]
+        if not entries:
+            continue
+        table = Table(title=ledger.paper, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        for name, justify in (
+            ("claim", "left"),
+            ("kind", "left"),
+            ("verdict", "left"),
+            ("how", "left"),
+            ("tests", "right"),
+        ):
+            table.add_column(
+                name, justify="right" if justify == "right" else "left", no_wrap=name in ("claim", "verdict")
+            )
+        for entry in entries:
+            count = len({mark.node for mark in nodes.get(entry.id, [])})
+            table.add_row(
+                Text(entry.id),
+                Text(entry.kind),
+                Text(entry.verdict, STYLES[entry.verdict]),
+                Text(", ".join(entry.how)),
+                Text(str(count) if count else "none", "" if count else "bold red"),
+            )
+        tables.append(table)
+    return tables
+
+
+def _lines(ledgers: Sequence[Ledger], problems: Sequence[str]) -> list[Text]:
+    lines = []
+    for ledger in ledgers:
+        if not ledger.is_written:
+            text = f"{ledger.paper}: {len(ledger.ids)} claims, no ledger yet: its mechanisms do not exist."
+        else:
+            counts = ", ".join(f"{count} {name}" for name, count in _counts(ledger).items())
+            text = f"{ledger.paper}: {len(ledger.ids)} claims: {counts}."
+        lines.append(Text(text))
+    if problems:
+        lines.append(Text(f"{len(problems)} gaps between ledgers and tests:", "bold red"))
+        lines += [Text(f"  {problem}") for problem in problems]
+    else:
+        lines.append(Text("Every claim of a ledger has a test, and every mark of a test names a claim."))
+    return lines
+
+
+def _counts(ledger: Ledger) -> dict[str, int]:
+    found = Counter(entry.verdict for entry in ledger.entries)
+    return {name: found[name] for name in VERDICTS if found[name]}
+
+
+def _nodes(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
+    """The marks of every id, one a test."""
+    nodes: dict[str, dict[str, Mark]] = {}
+    for mark in marks:
+        nodes.setdefault(mark.id, {}).setdefault(mark.node, mark)
+    return {name: list(found.values()) for name, found in nodes.items()}
+
+
+def _data_text(counterexample: Mapping[str, Any]) -> str:
+    return json.dumps(counterexample, ensure_ascii=False) if counterexample else ""
+
+
+def _written(path: Path, text: str) -> Path:
+    """Write a file complete or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise UsageError(f"out must be a folder that can be written, got {str(path.parent)!r} ({error}).") from error
+    return path

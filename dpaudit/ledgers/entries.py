@@ -1,0 +1,209 @@
+"""The ledger of a paper: its claims as entries of a TOML file, read and checked.
+
+A file has the keys `paper`, `title` and `source`, and a list `claim` of tables with the keys of `Entry`. Which ids a
+paper has is known from elsewhere (`Ledger.ids`), so that a claim cannot be forgotten with its entry.
+
+Verdicts
+--------
+* `verified`: the statement was checked, under the reading that the entry names, and no counterexample was found by the
+  search that its evidence describes. An exact check covers the instances that it enumerates or draws, not all of them.
+* `refuted as printed`: there is a counterexample, kept as data; `corrected` has what holds instead, where something
+  does, and the same tests check it.
+* `not checkable`: no run could decide it, for the `reason` that is given.
+
+Nothing here imports the auditor: packages of mechanisms read their ledgers with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpaudit.errors import UsageError
+
+GROUP = "dpaudit.ledger"
+VERDICTS = ("verified", "refuted as printed", "not checkable")
+METHODS = ("exact", "property-based", "statistical", "reading")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One claim of a paper.
+
+    Parameters
+    ----------
+    id : str
+        As the tests' marks name it.
+    kind : str
+        Definition, law, privacy guarantee, ...
+    locator : str
+        Where the paper has it.
+    statement : str
+        What is printed, in our own words; constants, conditions and directions as printed.
+    verdict : str
+        One of `VERDICTS`.
+    how : tuple of str
+        Among `METHODS`: the ways in which it was checked; "reading" alone where nothing was run.
+    evidence : str
+        What was run, over which instances, and with which result.
+    error_rate : str
+        Of the statistical part: needed with "statistical" among `how`, empty without it.
+    reading : str
+        Which reading of the statement was checked, where it is ambiguous.
+    counterexample : mapping
+        The smallest one found, as data that a test replays; needed where the statement is refuted, empty elsewhere.
+    corrected : str
+        What holds instead; needed where the statement is refuted.
+    reason : str
+        Why it cannot be checked; needed for "not checkable", empty elsewhere.
+    """
+
+    id: str
+    kind: str
+    locator: str
+    statement: str
+    verdict: str
+    how: tuple[str, ...]
+    evidence: str
+    error_rate: str = ""
+    reading: str = ""
+    counterexample: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    corrected: str = ""
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        where = f" in the entry {self.id!r}"
+        for name in ("id", "kind", "locator", "statement", "evidence"):
+            if not getattr(self, name).strip():
+                raise UsageError(f"{name} must be given, got an empty text{where}.")
+        if self.verdict not in VERDICTS:
+            raise UsageError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}{where}.")
+        if not self.how or not set(self.how) <= set(METHODS):
+            raise UsageError(f"how must name some of {', '.join(METHODS)}, got {list(self.how)!r}{where}.")
+        needed = {
+            "error_rate": "statistical" in self.how,
+            "counterexample": self.verdict == "refuted as printed",
+            "reason": self.verdict == "not checkable",
+        }
+        for name, is_needed in needed.items():
+            if bool(getattr(self, name)) != is_needed:
+                expected = "given" if is_needed else "empty"
+                raise UsageError(
+                    f"{name} must be {expected} for this verdict and method, got {getattr(self, name)!r}{where}."
+                )
+        if self.verdict == "refuted as printed" and not self.corrected:
+            raise UsageError(f"corrected must say what holds instead, got an empty text{where}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ledger:
+    """The claims of one paper: all ids that it has, and the entries that exist.
+
+    Parameters
+    ----------
+    paper : str
+        Short name, such as "dx-linear-queries".
+    title : str
+        Authors and title.
+    ids : tuple of str
+        Every claim id of the paper, in its order.
+    entries : tuple of Entry, optional
+        None where the paper's mechanisms do not exist yet; else one an id, in the order of `ids`.
+    """
+
+    paper: str
+    title: str
+    ids: tuple[str, ...]
+    entries: tuple[Entry, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(set(self.ids)) < len(self.ids):
+            raise UsageError(f"ids must differ, got {_first_repeated(self.ids)!r} twice in {self.paper!r}.")
+        found = [entry.id for entry in self.entries]
+        if len(set(found)) < len(found):
+            raise UsageError(
+                f"entries must have different ids, got {_first_repeated(found)!r} twice in {self.paper!r}."
+            )
+        unknown = [name for name in found if name not in self.ids]
+        if unknown:
+            raise UsageError(f"entries must have ids of {self.paper!r}, got {unknown[0]!r}.")
+        missing = [name for name in self.ids if name not in found]
+        if found and missing:
+            raise UsageError(f"entries must cover all ids of {self.paper!r}, got none for {', '.join(missing)}.")
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the paper has entries at all."""
+        return bool(self.entries)
+
+
+def read_ledger(path: str | Path, ids: Sequence[str]) -> Ledger:
+    """The ledger of a TOML file, for a paper with these ids.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, has a key that is not known, or an entry is not as `Entry` says.
+    """
+    place = Path(path)
+    try:
+        content = tomllib.loads(place.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"ledger must be a TOML file, got {str(place)!r} ({error}).") from error
+    unknown = sorted(set(content) - {"paper", "title", "source", "conventions", "claim"})
+    if unknown:
+        raise UsageError(f"ledger must have known keys, got {unknown[0]!r} in {str(place)!r}.")
+    try:
+        entries = tuple(_entry(table) for table in content.get("claim", []))
+        return Ledger(str(content["paper"]), str(content["title"]), tuple(ids), entries)
+    except KeyError as error:
+        raise UsageError(f"ledger must have the key {error.args[0]!r}, got none in {str(place)!r}.") from error
+
+
+def load_ledgers() -> list[Ledger]:
+    """The ledgers of all installed packages, those that are written first, else in the order of the packages.
+
+    Raises
+    ------
+    UsageError
+        If no package states any, two state the same paper or id, or a file is not as `read_ledger` says.
+    """
+    ledgers: list[Ledger] = []
+    for entry_point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda found: found.name):
+        ledgers += entry_point.load()()
+    if not ledgers:
+        raise UsageError(
+            f"ledgers must be given through the entry-point group {GROUP!r}, got none. Install the package that "
+            "states them again (pip install -e .)."
+        )
+    names = [ledger.paper for ledger in ledgers]
+    ids = [name for ledger in ledgers for name in ledger.ids]
+    for what, values in (("papers", names), ("ids", ids)):
+        if len(set(values)) < len(values):
+            raise UsageError(f"{what} of ledgers must differ, got {_first_repeated(values)!r} twice.")
+    return sorted(ledgers, key=lambda ledger: not ledger.is_written)
+
+
+def _entry(table: Mapping[str, Any]) -> Entry:
+    name = table.get("id", "without id")
+    known = {field.name for field in dataclasses.fields(Entry)}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise UsageError(f"an entry must have known keys, got {unknown[0]!r} in the entry {name!r}.")
+    required = ("id", "kind", "locator", "statement", "verdict", "how", "evidence")
+    missing = [key for key in required if key not in table]
+    if missing:
+        raise UsageError(f"an entry must have the key {missing[0]!r}, got none in the entry {name!r}.")
+    values: dict[str, Any] = {
+        key: " ".join(value.split()) if isinstance(value, str) else value for key, value in table.items()
+    }
+    values["how"] = tuple(table["how"])
+    return Entry(**values)
+
+
+def _first_repeated(values: Sequence[str]) -> str:
+    return next(value for n, value in enumerate(values) if value in values[:n])

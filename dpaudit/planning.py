@@ -1,0 +1,442 @@
+"""Before an audit: what it would cost, and what it could find.
+
+The answers are computed, not simulated (but for Renyi families, whose power is): from the tests that the audit would
+run, at the level that each pair is sure to have, for the alternative of `dpaudit.exact.response` (randomised response
+inside an event of a stated mass). Two figures stand side by side:
+
+* **known**: of a witness that knows the event. Exact, the same figure that a finding reports as its power.
+* **learned**: of the audit itself, which has to find the event in its own draws. It is the known figure of an audit
+  with `LEARNING` times fewer samples; inf (none) where its rule is fixed on a pilot that sees the event too rarely. A
+  measured allowance, held by `tests/test_planning_power.py`; an outcome that is harder to read can need more.
+
+The subject is run for one thing only, the time it takes (and, where asked for, an estimate of the event mass that suits
+it): a pilot on streams that no audit draws, so a plan spends nothing of the audit's evidence.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.auditing import ZERO_BUDGET_LOSS, distinct_inputs, environment, identity_of, stated_claim, stated_pairs
+from dpaudit.errors import SubjectError, UsageError
+from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode, PairGame, common_failure
+from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.evidence.universe import UniverseGame
+from dpaudit.exact.response import loss_on_claim, value_of_loss
+from dpaudit.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
+from dpaudit.privacy.claims import Claim, PureDP, number, whole_number
+from dpaudit.privacy.pairs import Pair
+from dpaudit.running.streams import PLAN_DRAWS, fresh_seed, stream
+from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.universe_auditing import (
+    SELECTED,
+    TABLE_SHARE,
+    budgets_of,
+    inputs_of,
+    is_universe,
+    losses_found,
+    table_draws,
+)
+
+EVENT_MASSES = (0.5, 0.1, 0.01)
+MODES: tuple[Mode, ...] = ("sequential", "fixed")
+# Measured, as `tests/test_planning_power.py` does: an audit finds what a witness that knows the event finds in so many
+# times fewer samples, if the pilot that its rule (or its line, where a claim leaves that free) is fixed on sees so many
+# outputs inside the event; more where the line has a delta, since then a rule has to be worth its cost.
+LEARNING = {"sequential": 3.0, "fixed": 2.0}
+EVENTS_SEEN, EVENTS_SEEN_AT_COST = 150, 500
+MOST_BUDGETS = 8  # that are planned for; of more, these are spread evenly from the least to the largest
+LARGEST_SAMPLES = 10**9  # beyond which no number of samples is looked for
+TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
+
+
+def plan(
+    mechanism: Any,
+    claim: Claim | str | None = None,
+    pairs: Iterable[Any] | None = None,
+    *,
+    samples: int = 100_000,
+    mode: Mode = "sequential",
+    confidence: float = 0.95,
+    over: float = 0.1,
+    power: float = 0.9,
+    event_masses: Sequence[float] = EVENT_MASSES,
+    pilot: int = 0,
+    seed: int | None = None,
+    target: str | None = None,
+    name: str | None = None,
+) -> Plan:
+    """What an audit of these arguments would find and cost, and how many samples a given excess needs.
+
+    Parameters
+    ----------
+    mechanism, claim, pairs, samples, mode, confidence, target, name
+        As for `dpaudit.audit`.
+    over : float
+        In (0, 100]: the excess to be found, as a share of the claim's own parameter (0.1: 10% over the claim).
+    power : float
+        In [0.5, 0.99]: the probability with which it is to be found. Claims of Renyi families are planned for 0.9 only.
+    event_masses : sequence of float
+        Each in (0, 1].
+    pilot : int
+        Runs on each input of a planned pair for an estimate of the event mass that suits the mechanism; 0 for none, at
+        least 100 otherwise.
+    seed : int, optional
+        Of the pilot; one is drawn and recorded by default.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense: the message names it, what was expected and what was given.
+    SubjectError
+        If every call of the subject raises, or it returns what cannot be read.
+
+    Examples
+    --------
+    >>> def release(data, size, rng):
+    ...     return data + rng.laplace(size=size)
+    >>> planned = plan(release, "eps=1", [(0.0, 1.0)], samples=10_000, mode="fixed", seed=7)
+    >>> [round(power.known, 3) for power in planned.budgets[0].powers]
+    [1.072, 1.167, 1.6]
+    """
+    subject = as_subject(mechanism, target, name)
+    promise = stated_claim(subject, claim)
+    masses = _checked(samples, mode, confidence, over, power, event_masses, pilot, seed, promise)
+    chosen = stated_pairs(subject, pairs)
+    root = fresh_seed() if seed is None else int(seed)
+    universe = is_universe(promise, chosen)
+    asked, values, inputs = _asked(promise, chosen, universe)
+    cost = _timed(subject, [chosen[k] for k in asked[:1]], root)
+    subject = cost.subject
+    engine = _Engine(len(asked), inputs, confidence, power, universe)
+    budgets = []
+    for place, (position, count) in enumerate(_represented(asked, values)):
+        pair = chosen[position]
+        pair_claim = promise.for_pair(pair.x, pair.x_prime)
+        estimate = _estimate(subject, pair, pair_claim, pilot, samples, engine.level, root, place) if pilot else None
+        rows = [(mass, False) for mass in masses]
+        if estimate is not None and estimate.event_mass > 0.0:
+            rows.append((estimate.event_mass, True))
+        powers = tuple(
+            _power(engine, pair_claim, mass, is_estimate, samples, mode, over, cost.per_run)
+            for mass, is_estimate in rows
+        )
+        planned = PlannedBudget(pair.id, count, pair_claim.parameter, pair_claim.value, powers, estimate)
+        budgets.append(planned)
+    runs = engine.runs(samples)
+    return Plan(
+        claim=str(promise),
+        confidence=confidence,
+        mode=mode,
+        samples=samples,
+        over=over,
+        power=power,
+        pairs=len(asked),
+        not_asked=len(chosen) - len(asked),
+        inputs=inputs,
+        is_universe=universe,
+        error_share=engine.level if asked else 0.0,
+        budgets=tuple(budgets),
+        runs=runs,
+        seconds=runs * cost.per_run,
+        pilot_runs=cost.runs + sum(2 * pilot for planned in budgets if planned.estimate is not None),
+        runs_per_second=1.0 / cost.per_run if cost.per_run > 0.0 else math.inf,
+        seed=root,
+        subject=subject.describe(),
+        environment=environment(),
+    )
+
+
+def events_seen(claim: Claim, fitted_first: bool) -> int:
+    """How many outputs inside the event the pilot must show for the allowance of `LEARNING` to hold."""
+    if claim.anchored or (fitted_first and claim.delta > 0.0):
+        return EVENTS_SEEN_AT_COST
+    return EVENTS_SEEN if fitted_first else 0
+
+
+def least_share(pairs: int) -> float:
+    """The share of the error rate that each of so many pairs has at least: half is even, half goes by the pilot's rank.
+
+    Examples
+    --------
+    >>> least_share(1), round(least_share(10), 4)
+    (1.0, 0.0671)
+    """
+    harmonic = math.fsum(1.0 / rank for rank in range(1, pairs + 1))
+    return (0.5 + 0.5 / harmonic) / pairs if pairs else 1.0
+
+
+# --- the power of an audit that has not run ------------------------------------------------------------------------
+
+
+class _Engine:
+    """What the audit's own tests find, at the level that every one of its pairs has at least."""
+
+    def __init__(self, pairs: int, inputs: int, confidence: float, power: float, universe: bool) -> None:
+        self.pairs, self.inputs, self.confidence, self.power = pairs, inputs, confidence, power
+        self.universe = universe
+        self.level = (1.0 - confidence) * least_share(pairs) * (TABLE_SHARE if universe else 1.0)
+        self._sizes: dict[tuple[int, Mode], tuple[int, int]] = {}
+        self._known: dict[Any, float] = {}
+        self._no_outputs = read_outputs(np.arange(16.0) % 2.0, 16)
+
+    def size(self, samples: int, mode: Mode) -> tuple[int, int]:
+        """Labelled draws that a pair's rules are fitted on before its first bet, and those that it is tested on."""
+        if (samples, mode) not in self._sizes:
+            # A label game that is never started knows how many draws it would keep for the pilot.
+            claims, ends = [PureDP(1.0)] * self.pairs, [(0, 1)] * self.pairs
+            options: dict[str, Any] = {"samples": samples, "confidence": self.confidence, "mode": mode}
+            game = LabelGame(claims, ends, **options, draw=_never, coin=_never)
+            self._sizes[samples, mode] = (game.pilot, game.planned - game.pilot)
+        return self._sizes[samples, mode]
+
+    def _table(self, claim: Claim, samples: int) -> UniverseGame:
+        """The test of one pair in the table of a universe, at the level that every pair has at least."""
+        one, budget, draws = np.zeros(1, dtype=np.int64), np.array([claim.value]), table_draws(samples, self.inputs)
+        options: dict[str, Any] = {"inputs": 2, "samples": draws, "error_rate": self.level}
+        return UniverseGame(one, one + 1, budget, claim.delta, **options, draw=_never, coin=_never)
+
+    def known(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
+        """The smallest loss that a witness which knows the event finds, in nats; inf: none."""
+        key = (str(claim), claim.value, event_mass, samples, mode)
+        if key not in self._known:
+            self._known[key] = self._detectable(claim, event_mass, samples, mode)
+        return self._known[key]
+
+    def _detectable(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
+        if self.universe:
+            game = self._table(claim, max(samples, 1))
+            return float(losses_found(game, event_mass, self.power)[0])
+        draws = self.size(samples, mode)[1]
+        pair = PairGame(claim, (0, 1), mode == "sequential", max(draws, 1), None)
+        # A game has its grid of bets from its first fit: here on outputs of no meaning, which the power does not see.
+        pair.fit(self._no_outputs, self._no_outputs, self.level)
+        pair.start(self.level)
+        return pair.main.power(event_mass, self.power)[0]
+
+    def learned(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
+        """The same for the audit itself, which learns the event; see the module's docstring."""
+        fitted_first = self.universe or mode == "fixed"
+        pilot = 2 * self._table(claim, samples).pilot if self.universe else self.size(samples, mode)[0]
+        if pilot * event_mass < events_seen(claim, fitted_first):
+            return math.inf
+        worth = int(samples / LEARNING["fixed" if fitted_first else mode])
+        return self.known(claim, event_mass, worth, mode) if worth >= 10 else math.inf
+
+    def needed(self, finds: Callable[[int], float], loss: float) -> float:
+        """The least round number of samples at which `finds` is at most `loss`; inf if there is none up to 10^9."""
+        sizes = _round_sizes()
+        low, high = -1, len(sizes)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if finds(sizes[middle]) <= loss else (middle, high)
+        return sizes[high] if high < len(sizes) else math.inf
+
+    def runs(self, samples: int) -> int:
+        """Runs of the mechanism that the audit takes, at most in sequential mode; without the floating-point check."""
+        if not self.universe:
+            return self.inputs * samples
+        table = table_draws(samples, self.inputs)
+        return self.inputs * table + min(2 * SELECTED, self.inputs) * max(samples - table, 0)
+
+
+def _power(
+    engine: _Engine,
+    claim: Claim,
+    event_mass: float,
+    is_estimate: bool,
+    samples: int,
+    mode: Mode,
+    over: float,
+    per_run: float,
+) -> PlannedPower:
+    """What the audit finds of one pair at one event mass, and what `over` needs."""
+    known = engine.known(claim, event_mass, samples, mode)
+    learned = engine.learned(claim, event_mass, samples, mode)
+    value = claim.value
+    known_value, learned_value = (value_of_loss(claim, event_mass, loss) for loss in (known, learned))
+    if value > 0.0:
+        sought = loss_on_claim(claim.with_value(value * (1.0 + over)), event_mass)
+    else:  # there is no share of 0: the loss at which an audit stops being inconclusive
+        sought = max(ZERO_BUDGET_LOSS, loss_on_claim(claim, event_mass))
+    needed = []
+    for one in MODES:
+        sizes = [math.inf, math.inf]
+        if math.isfinite(sought):
+            for place, finds in enumerate((engine.known, engine.learned)):
+                sizes[place] = engine.needed(functools.partial(finds, claim, event_mass, mode=one), sought)
+        seconds = engine.runs(int(sizes[1])) * per_run if math.isfinite(sizes[1]) else math.inf
+        needed.append(Needed(one, sizes[0], sizes[1], seconds))
+    return PlannedPower(
+        event_mass=event_mass,
+        is_estimate=is_estimate,
+        allowed=loss_on_claim(claim, event_mass) if value > 0.0 or claim.delta > 0.0 else 0.0,
+        known=known,
+        learned=learned,
+        known_value=known_value,
+        learned_value=learned_value,
+        known_ratio=known_value / value if value > 0.0 else None,
+        learned_ratio=learned_value / value if value > 0.0 else None,
+        sought=sought,
+        needed=tuple(needed),
+    )
+
+
+@functools.cache
+def _round_sizes() -> list[int]:
+    """10, 11, ..., 99, 100, ..., 998, 1,000, 1,010, ...: numbers of at most three significant digits, up to 10^9."""
+    sizes = set(range(10, 1_000))
+    for scale in itertools.takewhile(lambda s: 100 * s < LARGEST_SAMPLES, (10**k for k in range(1, 8))):
+        sizes.update(digits * scale for digits in range(100, 1_000))
+    return [*sorted(size for size in sizes if size < LARGEST_SAMPLES), LARGEST_SAMPLES]
+
+
+# --- the pairs -----------------------------------------------------------------------------------------------------
+
+
+def _asked(promise: Claim, chosen: Sequence[Pair], universe: bool) -> tuple[list[int], list[float], int]:
+    """Positions of the pairs that the claim asks anything of, their budgets, and how many inputs they have."""
+    if universe:
+        inputs = inputs_of(chosen, identity_of)
+        budgets = budgets_of(promise, chosen, inputs)
+        asked = np.flatnonzero(np.isfinite(budgets) & (promise.delta < 1.0))
+        used = np.unique(np.concatenate([inputs.first[asked], inputs.second[asked]]))
+        return asked.tolist(), budgets[asked].tolist(), len(used)
+    claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
+    positions = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
+    data, _ = distinct_inputs([chosen[k] for k in positions])
+    return positions, [claims[k].value for k in positions], len(data)
+
+
+def _represented(asked: Sequence[int], values: Sequence[float]) -> list[tuple[int, int]]:
+    """Positions of at most `MOST_BUDGETS` pairs, in order of the budget, and how many pairs each stands for.
+
+    Those have its budget, or one between it and the next; the least and the largest budget are among them.
+    """
+    if not asked:
+        return []
+    order = sorted(range(len(asked)), key=lambda k: (values[k], k))
+    firsts = [place for place, k in enumerate(order) if place == 0 or values[k] > values[order[place - 1]]]
+    if len(firsts) > MOST_BUDGETS:
+        picked = np.linspace(0, len(firsts) - 1, MOST_BUDGETS).round().astype(int)
+        firsts = [firsts[place] for place in picked.tolist()]
+    ends = [*firsts[1:], len(order)]
+    return [(asked[order[start]], end - start) for start, end in zip(firsts, ends, strict=True)]
+
+
+# --- the subject ---------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class _Cost:
+    """Seconds of a run, reading of its output included; the runs that this took; how the subject has to be called."""
+
+    per_run: float
+    runs: int
+    subject: Subject
+
+
+def _timed(subject: Subject, pairs: Sequence[Pair], root: int) -> _Cost:
+    """Time a few runs on both inputs of a pair: batches that double, so that a slow subject is not asked for many."""
+    if not pairs:
+        return _Cost(0.0, 0, subject)
+    try:
+        return _time(subject, pairs[0], root, 0)
+    except CallError:  # as the audit does: one call a draw, where raising is an outcome
+        return _time(dataclasses.replace(subject, one_by_one=True), pairs[0], root, 1)
+
+
+def _time(subject: Subject, pair: Pair, root: int, restart: int) -> _Cost:
+    spent, runs, seen = [], 0, []
+    for side, data in enumerate((pair.x, pair.x_prime)):
+        size, total, chunk, latest = 1, 0.0, 0, math.inf
+        while runs < TIMED_DRAWS * (side + 1) and total < TIMED_SECONDS:
+            rng = stream(root, PLAN_DRAWS, restart, side, chunk)
+            started = time.perf_counter()
+            outcomes = read_outputs(subject.sample(data, size, rng), size)
+            elapsed = time.perf_counter() - started
+            # The last, largest batch counts: the first ones pay for imports and caches.
+            latest, total, runs, chunk = elapsed / size, total + elapsed, runs + size, chunk + 1
+            seen.append(outcomes.rows(slice(0, 8)))
+            size = max(1, min(2 * size, CHUNK_NUMBERS // max(outcomes.numbers.shape[1], 1)))
+        spent.append(latest)
+    failure = common_failure(seen)
+    if failure:
+        raise SubjectError(f"{subject.name} must return outputs, got {failure}, on both inputs of {pair.id}.")
+    return _Cost(sum(spent) / len(spent), runs, subject)
+
+
+def _estimate(
+    subject: Subject, pair: Pair, claim: Claim, pilot: int, samples: int, level: float, root: int, place: int
+) -> EventEstimate:
+    """The event that an audit of this pair would look at, as a fixed one chooses it; counted on the pilot's other half.
+
+    An estimate from few draws, without any confidence: it suits the plan, and is no evidence.
+    """
+    half = pilot // 2
+    sides = []
+    for side, data in enumerate((pair.x, pair.x_prime)):
+        rng = stream(root, PLAN_DRAWS, 2, side, place)
+        sides.append(read_outputs(subject.sample(data, pilot, rng), pilot))
+    game = PairGame(claim, (0, 1), False, 2 * samples, None)
+    game.fit(sides[0].rows(slice(0, half)), sides[1].rows(slice(0, half)), level)
+    game.start(level)
+    use = game.main
+    use.add(*(use.statistic.count(side.rows(slice(half, pilot))) for side in sides))
+    correct, wrong, abstained = use.counts
+    guesses, total = correct + wrong, correct + wrong + abstained
+    return EventEstimate(
+        event_mass=guesses / total if total else 0.0,
+        loss=math.log((correct + 0.5) / (wrong + 0.5)) if guesses else 0.0,
+        runs=2 * pilot,
+        description=use.describe(pair.x_id, pair.x_prime_id),
+    )
+
+
+# --- arguments -----------------------------------------------------------------------------------------------------
+
+
+def _checked(
+    samples: Any,
+    mode: Any,
+    confidence: Any,
+    over: Any,
+    power: Any,
+    event_masses: Any,
+    pilot: Any,
+    seed: Any,
+    promise: Claim,
+) -> list[float]:
+    """The event masses, each once; `UsageError` if an argument makes no sense."""
+    whole_number("samples", samples, "an integer of at least 10", 10)
+    if mode not in MODES:
+        raise UsageError(f"mode must be 'sequential' or 'fixed', got {mode!r}.")
+    number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
+    number("over", over, "in (0, 100], a share of the claim (0.1 for 10%)", lambda v: 0.0 < v <= 100.0)
+    number("power", power, "in [0.5, 0.99]", lambda v: 0.5 <= v <= 0.99)
+    if promise.family == "renyi" and power != 0.9:
+        raise UsageError(f"power must be 0.9 for the claim {promise}, whose power is simulated for it, got {power!r}.")
+    if pilot != 0 or isinstance(pilot, bool):
+        whole_number("pilot", pilot, "an integer of at least 100, or 0 for none", 100)
+    if seed is not None:
+        whole_number("seed", seed, "a non-negative integer", 0)
+    if isinstance(event_masses, str) or not isinstance(event_masses, Sequence) or not len(event_masses):
+        raise UsageError(f"event_masses must be a list of numbers in (0, 1], got {event_masses!r}.")
+    masses = [number("event_masses", mass, "numbers in (0, 1]", lambda v: 0.0 < v <= 1.0) for mass in event_masses]
+    return list(dict.fromkeys(masses))
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("a plan never plays the game that it sizes")

@@ -1,0 +1,179 @@
+"""A plan as tables and sentences for a terminal, readable at 80 columns; and the shares that its options state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from dpaudit.errors import UsageError
+from dpaudit.plan_result import Needed, Plan, PlannedBudget
+from dpaudit.planning import LEARNING
+from dpaudit.reports.terminal import short_count
+from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
+from dpaudit.universe_auditing import SELECTED
+
+NAME_WIDTH, SHORT_NAME = 22, 14
+DIGITS = 3
+NONE = "none"  # no loss is found, or no number of samples is enough
+
+
+def plan_table(plan: Plan) -> Group:
+    """What the planned audit finds, what the excess needs, and what both rest on."""
+    name = clean(plan.subject.get("target") or plan.subject.get("name"), 60)
+    confidence = percent_text(plan.confidence)
+    pairs = f"{plural(plan.pairs, 'pair')} of {plural(plan.inputs, 'input')}"
+    opening = f"{name}, claim {clean(plan.claim, 60)}: {pairs}, {confidence} confidence"
+    if plan.not_asked:
+        opening += f"; {plural(plan.not_asked, 'pair')} not asked"
+    if not plan.budgets:
+        return Group(Text(opening), Text("The claim asks nothing of these pairs: an audit would run nothing."))
+    probability = percent_text(plan.power)
+    mode = "one test of every pair" if plan.is_universe else f"{plan.mode} mode"
+    found = f"Found with probability {probability} in {plan.samples:,} samples ({mode}):"
+    needed = f"Samples that find {percent_text(plan.over)} over the claim with probability {probability}:"
+    lines = [Text(line) for line in _sentences(plan)]
+    return Group(Text(opening), Text(f"\n{found}"), _found(plan), Text(needed), _needed(plan), *lines)
+
+
+def share(name: str, text: str) -> float:
+    """A share that an option states, as `10%` or `0.1`.
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+
+    Examples
+    --------
+    >>> share("over", "10%"), share("over", "0.5")
+    (0.1, 0.5)
+    """
+    number, percent, rest = text.strip().partition("%")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value) or rest:
+        raise UsageError(f"{name} must be a share such as 10% or 0.1, got {text!r}.")
+    return value / 100.0 if percent else value
+
+
+def shares(text: str) -> list[float]:
+    """Event masses with commas between them; `UsageError` if one is no share."""
+    return [share("event-mass", part) for part in text.split(",")]
+
+
+def _found(plan: Plan) -> Table:
+    """Losses, the claim's own parameter where that is another number, and its ratio to the budget."""
+    parameter = symbol(plan.budgets[0].parameter)
+    powers = [power for planned in plan.budgets for power in planned.powers]
+    has_own = not all(math.isclose(power.known_value, power.known, rel_tol=1e-6) for power in powers)
+    own = [f"as {parameter}"] if has_own else []
+    table = _table("pair", f"budget\nfor {parameter}", "event\nmass", "loss\nallowed",
+                   "known\nevent", *own, "ratio", "learned\nevent", *own, "ratio")  # fmt: skip
+    for planned in plan.budgets:
+        for row, power in enumerate(planned.powers):
+            known = [power.known, power.known_value, power.known_ratio]
+            learned = [power.learned, power.learned_value, power.learned_ratio]
+            figures = [_figure(value) for k, value in enumerate([*known, *learned]) if has_own or k % 3 != 1]
+            table.add_row(
+                _name(planned, row, SHORT_NAME if has_own else NAME_WIDTH),
+                number_text(planned.budget, DIGITS) if row == 0 else "",
+                _mass(power.event_mass, power.is_estimate),
+                "any" if math.isinf(power.allowed) else number_text(power.allowed, DIGITS),
+                *figures,
+            )
+    return table
+
+
+def _needed(plan: Plan) -> Table:
+    modes = [needed.mode for needed in plan.budgets[0].powers[0].needed]
+    if plan.is_universe:  # its test of every pair is one of a fixed size in both modes
+        modes = modes[-1:]
+    names = [f"{mode}\n{column}" for mode in modes for column in ("known", "learned", "time")]
+    table = _table("pair", "event\nmass", "loss\nsought", *(name.replace("sequential", "sequent.") for name in names))
+    for planned in plan.budgets:
+        for row, power in enumerate(planned.powers):
+            cells = [cell for needed in power.needed if needed.mode in modes for cell in _samples(needed)]
+            mass = _mass(power.event_mass, power.is_estimate)
+            table.add_row(_name(planned, row), mass, _figure(power.sought), *cells)
+    return table
+
+
+def _sentences(plan: Plan) -> list[str]:
+    """What the figures mean and rest on."""
+    factors = " and ".join(f"{factor:g} times in {mode} mode" for mode, factor in LEARNING.items())
+    share_of_pair = percent_text(plan.error_share)
+    limit = "" if plan.mode == "fixed" or plan.is_universe else ", at most,"
+    sentences = [
+        "Losses (nats) sit in an event of that mass, as of randomised response. Known: by a witness that knows the "
+        f"event; exact. Learned: by the audit, which has to find it; a measured allowance of samples ({factors}). "
+        f"Ratios are of the claim's own parameter. Each pair has at least {share_of_pair} of error rate.",
+        f"The audit takes about {plan.runs:,} runs{limit} in {_seconds(plan.seconds)}, the fitting of rules apart: "
+        f"{short_count(int(min(plan.runs_per_second, 1e15)))} runs a second in a pilot of {plan.pilot_runs:,} runs, on "
+        f"streams of its own (seed {plan.seed}).",
+    ]
+    powers = [power for planned in plan.budgets for power in planned.powers]
+    if any(math.isinf(needed.learned) for power in powers for needed in power.needed):
+        sentences.append(
+            "None: not found in any number of samples up to 10^9, or not promised, because the audit fixes its rule "
+            "(or the line of a claim that leaves it free) on first draws that show the event too rarely."
+        )
+    if plan.is_universe:
+        sentences.append(
+            f"These figures hold for every pair: the {SELECTED} most suspicious ones are examined in depth as well."
+        )
+    shown = sum(planned.pairs for planned in plan.budgets)
+    if len(plan.budgets) < shown:
+        sentences.append("A pair with +n stands for n more, of its budget or up to the next one that is shown.")
+    for planned in plan.budgets:
+        estimate = planned.estimate
+        if estimate is None:
+            continue
+        if estimate.event_mass == 0.0:
+            said = "no rule was found that guesses"
+        else:
+            share_of_outputs = percent_text(estimate.event_mass)
+            said = f"a rule that guesses on {share_of_outputs} of the outputs, with log-odds {estimate.loss:.3g}"
+        runs = plural(estimate.runs, "run")
+        sentences.append(f"Estimate (e) for {clean(planned.id, 40)}, from {runs} and without confidence: {said}.")
+    return sentences
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(first, overflow="fold")  # the one column that gives way
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _name(planned: PlannedBudget, row: int, width: int = NAME_WIDTH) -> Text:
+    others = f" +{planned.pairs - 1:,}" if planned.pairs > 1 else ""
+    return Text(clean(planned.id, width - len(others)) + others if row == 0 else "")
+
+
+def _mass(mass: float, is_estimate: bool) -> str:
+    return number_text(float(mass), 3) + (" e" if is_estimate else "")
+
+
+def _samples(needed: Needed) -> Sequence[str]:
+    known, learned = (NONE if math.isinf(size) else short_count(int(size)) for size in (needed.known, needed.learned))
+    return known, learned, "" if math.isinf(needed.learned) else _seconds(needed.seconds)
+
+
+def _figure(value: float | None) -> str:
+    return NONE if value is not None and math.isinf(value) else number_text(value, DIGITS)
+
+
+def _seconds(seconds: float) -> str:
+    """A time in words of the right size: below a minute in seconds, then minutes, hours, days."""
+    for size, unit in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min")):
+        if seconds >= size:
+            return f"{seconds / size:,.3g} {unit}"
+    return "<0.1 s" if seconds < 0.1 else f"{seconds:.2g} s"

@@ -1,0 +1,32 @@
+"""What the replay of a saved witness says."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from dpaudit.replaying import Replay
+from dpaudit.reports import wording
+
+
+def replay_lines(outcome: Replay) -> list[Text]:
+    """The outcome of a replay in words, for the terminal: the headline first."""
+    guesses = outcome.correct + outcome.wrong
+    share = f" ({wording.percent_text(outcome.correct / guesses)})" if guesses else ""
+    lower, budget = wording.compared(outcome.parameter_lower, outcome.parameter_budget)
+    name, unit = wording.symbol(outcome.parameter), wording.unit(outcome.parameter)
+    confidence = wording.percent_text(outcome.confidence)
+    if outcome.confirmed:
+        headline, style = "Confirmed: the witness breaks the promise on fresh draws", "bold red"
+        reading = f"{name} is at least {lower}{unit} with {confidence} confidence, and {budget} was promised."
+    else:
+        headline, style = "Not confirmed: these draws alone do not break the promise", "blue"
+        reading = f"Their lower bound on {name} is {lower}{unit} at {confidence} confidence; {budget} was promised."
+    rows = [
+        f"Pair {wording.clean(outcome.pair)}, claim {wording.clean(outcome.claim)}, seed {outcome.seed}.",
+        f"Rule: {wording.clean(outcome.description, 400)}",
+        f"It was right in {outcome.correct:,} of {guesses:,} guesses{share}, wrong in {outcome.wrong:,}, and abstained "
+        f"on {wording.plural(outcome.abstained, 'draw')}. {reading}",
+    ]
+    if not guesses:
+        rows.append("So it says nothing. Are these the subject and the inputs of the audit? See --target and --pairs.")
+    return [Text(f"{headline}.", style), *(Text(row) for row in rows)]

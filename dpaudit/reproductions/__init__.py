@@ -1,0 +1,1 @@
+"""Reproductions of published experiments: what one is, and the command that runs them."""

@@ -1,0 +1,182 @@
+"""What `dpaudit reproduce` does: find reproductions, run them, print their tables, write a plot and a JSON file.
+
+The file is `NAME.json`, schema `dpaudit.reproduction/1`: strict JSON, infinities as the strings "inf" and "-inf". The
+plot is `NAME.png`. Both are written complete or not at all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import io
+import json
+import platform
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from dpaudit.errors import UsageError
+from dpaudit.reproductions.reproduction import (
+    GROUP,
+    Cell,
+    HasRun,
+    Options,
+    Outcome,
+    Table,
+    load_reproduction,
+    reproduction_names,
+)
+from dpaudit.results import to_json, write_whole
+from dpaudit.version import __version__
+
+SCHEMA = "dpaudit.reproduction/1"
+DIGITS = 4  # of numbers in a printed table
+LONGEST_WORD = 20  # characters
+TERMINAL = 80  # columns, of output that is not a terminal
+DOTS_PER_INCH = 110
+
+
+def listing() -> RenderableType:
+    """All reproductions, one a line, as `dpaudit reproduce` without a name prints them."""
+    table = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("reproduction", "what it reproduces", "source"):
+        table.add_column(name, overflow="fold")
+    entries = reproduction_names()
+    if not entries:
+        return Text(f"No reproductions are installed (entry-point group {GROUP}).")
+    for name, entry in entries.items():
+        found = load_reproduction(entry)
+        table.add_row(Text(name), Text(found.description), Text(str(getattr(found, "source", ""))))
+    return table
+
+
+def chosen(names: Sequence[str]) -> dict[str, HasRun]:
+    """The reproductions of these names; a `UsageError` names one that is not installed."""
+    entries = reproduction_names()
+    for name in names:
+        if name not in entries:
+            close = difflib.get_close_matches(name, entries, 1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            known = ", ".join(entries) or "none installed"
+            raise UsageError(f"name must be a reproduction ({known}), got {name!r}.{hint}")
+    return {name: load_reproduction(entries[name]) for name in dict.fromkeys(names)}
+
+
+def reproduce(
+    name: str, reproduction: HasRun, *, seed: int, quick: bool, out: str, tell: Callable[[str], None]
+) -> tuple[RenderableType, list[Path]]:
+    """Run one reproduction, write its files, and return what to print and the files.
+
+    Raises
+    ------
+    UsageError
+        If the seed is negative or the folder cannot be written.
+    """
+    if seed < 0:
+        raise UsageError(f"seed must be a non-negative integer, got {seed}.")
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"out must be a folder that can be written, got {out!r} (a file is in the way).")
+    tell(f"Reproducing {name}: {reproduction.description}, seed {seed}")
+    start = time.perf_counter()
+    outcome = reproduction.run(Options(seed=seed, quick=quick, tell=tell))
+    seconds = time.perf_counter() - start
+    content = saved_form(name, reproduction, outcome, seed=seed, quick=quick, seconds=seconds)
+    written = [folder / f"{name}.json", folder / f"{name}.png"]
+    write_whole(written[0], json.dumps(content, indent=1, allow_nan=False) + "\n")
+    write_whole(written[1], picture(outcome))
+    return shown(name, reproduction, outcome, seconds, quick), written
+
+
+def saved_form(
+    name: str, reproduction: HasRun, outcome: Outcome, *, seed: int, quick: bool, seconds: float
+) -> dict[str, Any]:
+    """The content of the JSON file."""
+    content = {
+        "schema": SCHEMA,
+        "name": name,
+        "description": reproduction.description,
+        "source": str(getattr(reproduction, "source", "")),
+        "seed": seed,
+        "quick": quick,
+        "seconds": seconds,
+        "environment": {
+            "dpaudit": __version__, "python": platform.python_version(), "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "statements": [
+            {"source": s.source, "printed": s.printed, "ours": s.ours, "agrees": s.agrees} for s in outcome.statements
+        ],
+        "tables": [
+            {"title": t.title, "columns": list(t.columns), "rows": [list(row) for row in t.rows], "note": t.note}
+            for t in outcome.tables
+        ],
+        "numbers": dict(outcome.numbers),
+    }  # fmt: skip
+    strict: dict[str, Any] = to_json(content)
+    return strict
+
+
+def picture(outcome: Outcome) -> bytes:
+    """The plot as a PNG file."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=outcome.size, layout="constrained")
+    FigureCanvasAgg(figure)
+    outcome.draw(figure)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
+    return buffer.getvalue()
+
+
+def shown(name: str, reproduction: HasRun, outcome: Outcome, seconds: float, quick: bool) -> RenderableType:
+    """The tables and the printed statements beside ours."""
+    source = str(getattr(reproduction, "source", ""))
+    parts: list[RenderableType] = [Text(f"{name}: {reproduction.description}" + (f" ({source})" if source else ""))]
+    if quick:
+        parts.append(Text("Quick: few repetitions. A smoke test, not a reproduction."))
+    for table in outcome.tables:
+        parts.extend(_table(table))
+    if outcome.statements:
+        listed = RichTable(title="Printed and ours", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in ("source", "printed", "ours", "agrees"):
+            listed.add_column(column, overflow="fold")
+        for s in outcome.statements:
+            listed.add_row(*(Text(cell) for cell in (s.source, s.printed, s.ours, s.agrees)))
+        parts.append(listed)
+    parts.append(Text(f"{seconds:.1f} s"))
+    return Group(*parts)
+
+
+def _table(table: Table) -> list[RenderableType]:
+    result = RichTable(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    cells = [[_cell(cell) for cell in row] for row in table.rows]
+    labels = [all(isinstance(row[i], str | None) for row in table.rows) for i in range(len(table.columns))]
+    widths = []
+    for i, column in enumerate(table.columns):
+        # A number is never broken over two lines, and a word only where it is very long.
+        words = [word for row in cells for word in (row[i].split() if labels[i] else [row[i]])]
+        widths.append(min(max([len(word) for word in [*words, *column.split()]], default=1), LONGEST_WORD))
+    fits = sum(widths) + 3 * len(widths) <= TERMINAL  # else a table cut off at the right would be worse
+    for column, is_label, width in zip(table.columns, labels, widths, strict=True):
+        side = "left" if is_label else "right"
+        result.add_column(column, justify=side, overflow="fold", min_width=width if fits else None)  # type: ignore[arg-type]
+    for row_of_cells in cells:
+        result.add_row(*map(Text, row_of_cells))
+    return [result, Text(table.note)] if table.note else [result]
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    return f"{cell:,}" if isinstance(cell, int | np.integer) else f"{cell:.{DIGITS}g}"

@@ -1,0 +1,157 @@
+"""A reproduction: a published experiment that runs again here, with the printed numbers beside ours.
+
+Reproductions come from the entry-point group `dpaudit.reproductions`: the name of the entry point is the name on the
+command line, the object has a `description` and a `run`. `Reproduction` is such an object. What a run finds is an
+`Outcome`: tables to print, numbers to save, and a plot to draw. Nothing here writes a file: see
+`dpaudit.reproductions.command`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from dpaudit.errors import UsageError
+
+GROUP = "dpaudit.reproductions"  # the entry-point group
+Cell = str | int | float | None
+# Colour-blind safe (Okabe and Ito), in the order in which plots take them; markers differ as well.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+MARKERS = ("o", "s", "^", "D", "v", "x")
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """One table of a reproduction.
+
+    Attributes
+    ----------
+    title : str
+    columns : sequence of str
+        Names, with units where a column has one.
+    rows : sequence of sequence
+        As long as `columns`; numbers are rounded when printed, None is an empty cell.
+    note : str
+        What to read before the numbers.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise UsageError(f"rows of the table {self.title!r} must have {len(self.columns)} cells, got {row!r}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """A printed statement, what we found, and whether it agrees: "yes", "no", or a word in between.
+
+    `source` is the id of the claim, `printed` what the paper says, `ours` what was measured.
+    """
+
+    source: str
+    printed: str
+    ours: str
+    agrees: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What a run found.
+
+    Attributes
+    ----------
+    tables : sequence of Table
+    statements : sequence of Statement
+        The printed results, one by one, beside ours.
+    numbers : mapping
+        Everything that is worth saving: plain numbers, strings, lists and dictionaries; numpy's are converted.
+    draw : callable
+        Draws the plot on an empty matplotlib figure.
+    size : tuple of float
+        Of the figure, in inches.
+    """
+
+    tables: Sequence[Table]
+    statements: Sequence[Statement]
+    numbers: Mapping[str, Any]
+    draw: Callable[[Any], None]
+    size: tuple[float, float] = (9.0, 4.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How to run: `seed` of everything random; `quick` for a smoke test with few repetitions; `tell` for progress."""
+
+    seed: int = 0
+    quick: bool = False
+    tell: Callable[[str], None] = lambda text: None
+
+
+@runtime_checkable
+class HasRun(Protocol):
+    """What an entry point of the group has to be."""
+
+    description: str
+
+    def run(self, options: Options) -> Outcome:
+        """Run the experiment."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reproduction:
+    """An experiment: one line that describes it, where it is published, and a function that runs it.
+
+    Examples
+    --------
+    >>> half = Reproduction("the half", "nowhere", lambda options: Outcome([], [], {"half": 0.5}, lambda figure: None))
+    >>> half.run(Options()).numbers["half"]
+    0.5
+    """
+
+    description: str
+    source: str
+    function: Callable[[Options], Outcome]
+
+    def run(self, options: Options) -> Outcome:
+        """Run the experiment."""
+        return self.function(options)
+
+
+def reproduction_names() -> dict[str, importlib.metadata.EntryPoint]:
+    """The entry points of all installed reproductions by their names, sorted; nothing is imported.
+
+    Raises
+    ------
+    UsageError
+        If two have one name.
+    """
+    found: dict[str, importlib.metadata.EntryPoint] = {}
+    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        if entry.name in found:
+            raise UsageError(f"reproductions must have different names, got {entry.name!r} twice.")
+        found[entry.name] = entry
+    return found
+
+
+def load_reproduction(entry: importlib.metadata.EntryPoint) -> HasRun:
+    """The object of one entry point.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be imported, or has no description or no run.
+    """
+    try:
+        loaded = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"reproduction {entry.name!r} must be importable, got {entry.value!r} ({error}).") from error
+    if not isinstance(loaded, HasRun):
+        raise UsageError(f"reproduction {entry.name!r} must have a description and a run, got {loaded!r}.")
+    return loaded

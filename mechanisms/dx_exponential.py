@@ -1,0 +1,232 @@
+"""The exponential mechanism on histograms, for any utility and any metric: d_X-private selection among finitely many.
+
+On the histogram x the outcome r is chosen with probability proportional to exp(u'(x, r) / (2 c)). It is d-private where
+Delta u'(i, j) <= c d(i, j) for all i != j: the largest change of a score when one record moves from element i to j
+(DX-D5, DX-D9, DX-T3). `mechanisms.exponential` has the same law for inputs that are rows of a table of scores.
+
+How good the choice is, DX-T4: with probability at least 1 - e^-t the chosen Z has a score above `score_threshold`. The
+printed statement about another utility u adds the discrepancy max |u - u'|, where it has to be subtracted; both are
+here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, MetricDP, number
+from dpaudit.privacy.pairs import Pair
+from mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
+from mechanisms.index_metric import budget_matrix
+from mechanisms.inputs import FloatArray, output_batch, table, whole_number
+
+Utility = Callable[[FloatArray], FloatArray]
+Statement = Literal["printed", "corrected"]
+ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one
+MOST_PAIRS = 20  # that `pairs` lists
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DxExponential:
+    """Chooses one outcome on a histogram, with weights exp(u'(x, r) / (2 c)).
+
+    Parameters
+    ----------
+    utility : callable
+        From histograms of shape (batch, N) to finite scores of shape (batch, outcomes); the larger, the better.
+    metric : array_like of float, shape (N, N)
+        d(i, j) in nats, in [0, inf]; symmetric, 0 on the diagonal.
+    records : int
+        n, the public number of records, at least 1.
+    c : float, optional
+        Units of the score per nat, in (0, inf); by default the smallest that DX-T3 allows.
+    sensitivities : array_like of float, shape (N, N), optional
+        Upper bounds of Delta u'(i, j), believed; by default they are found by enumeration of all histograms.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of range, there are too many histograms to enumerate, c is smaller than DX-T3 allows, or a
+        score changes between elements of budget 0, or nowhere (then c has to be given).
+
+    Examples
+    --------
+    >>> mode = DxExponential(lambda x: x, metric=[[0.0, 1.0], [1.0, 0.0]], records=3)  # the most frequent element
+    >>> mode.c
+    1.0
+    >>> mode.distribution([3, 0]).round(4).tolist()
+    [0.8176, 0.1824]
+    """
+
+    utility: Utility = dataclasses.field(repr=False)
+    metric: FloatArray = dataclasses.field(repr=False)
+    records: int
+    c: float | None = None
+    sensitivities: FloatArray | None = dataclasses.field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        metric = budget_matrix(self.metric)
+        object.__setattr__(self, "metric", metric)
+        object.__setattr__(self, "records", whole_number("records", self.records, 1))
+        given = self.sensitivities
+        if given is None:
+            gaps = score_sensitivities(self.utility, len(metric), self.records)
+        else:
+            gaps = table("sensitivities", given, metric.shape)
+            if not (np.isfinite(gaps) & (gaps >= 0.0)).all():
+                raise UsageError(f"sensitivities must be in [0, inf), got smallest {gaps.min()}, largest {gaps.max()}.")
+            gaps = np.maximum(gaps, gaps.T) * ~np.eye(len(gaps), dtype=bool)  # d is symmetric: the larger one counts
+        object.__setattr__(self, "sensitivities", gaps)
+        smallest = smallest_scale(gaps, metric)
+        c = smallest if self.c is None else number("c", self.c, "in (0, inf)", lambda v: 0.0 < v < math.inf)
+        if c == 0.0:
+            raise UsageError("c must be given where no finite budget limits a score, got None.")
+        if c < smallest * (1.0 - ROUNDING):
+            raise UsageError(f"c must be at least {smallest!r} (sensitivity over budget, DX-T3), got {c!r}.")
+        object.__setattr__(self, "c", c)
+
+    @property
+    def claim(self) -> Claim:
+        """`MetricDP` over neighbouring histograms."""
+        return MetricDP(HistogramMetric(self.metric))
+
+    @property
+    def outcomes(self) -> NDArray[np.int64]:
+        """All outputs in increasing order, shape (outcomes,)."""
+        one = np.zeros((1, len(self.metric)))
+        one[0, 0] = self.records
+        return np.arange(self.scores(one).shape[1])
+
+    @property
+    def divisor(self) -> float:
+        """What the scores are divided by in the exponent, as it is drawn: 2 c."""
+        return 2.0 * float(self.c or 0.0)
+
+    def scores(self, histograms: ArrayLike) -> FloatArray:
+        """u'(x, r), shape (batch, outcomes), for histograms of shape (batch, N)."""
+        found = np.asarray(self.utility(np.asarray(histograms, dtype=float)), dtype=float)
+        if found.ndim != 2 or not np.isfinite(found).all():
+            raise UsageError(f"utility must return finite scores of shape (batch, outcomes), got shape {found.shape}.")
+        return found
+
+    def log_probabilities(self, histograms: ArrayLike) -> FloatArray:
+        """Natural log of the probability of every outcome, shape (batch, outcomes)."""
+        scores = self.scores(histograms)
+        logs: FloatArray = special.log_softmax((scores - scores.max(axis=1, keepdims=True)) / self.divisor, axis=1)
+        return logs
+
+    def distribution(self, data: Any) -> FloatArray:
+        """Probabilities of all outcomes on one histogram, shape (outcomes,)."""
+        x = histogram_of(data, len(self.metric), self.records)
+        probabilities: FloatArray = np.exp(self.log_probabilities(x[None])[0])
+        return probabilities
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """`size` positions of outcomes on one histogram, shape (size,)."""
+        probabilities = self.distribution(data)
+        return rng.choice(len(probabilities), size=size, p=probabilities)
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
+        logs = self.log_probabilities(histogram_of(data, len(self.metric), self.records)[None])[0]
+        values = output_batch(outputs, ())
+        is_possible = (values >= 0) & (values < len(logs)) & (values == np.floor(values))
+        return np.where(is_possible, logs[np.where(is_possible, values, 0.0).astype(int)], -np.inf)
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact privacy loss of two histograms in nats, a maximum over outcomes."""
+        both = np.stack([histogram_of(data, len(self.metric), self.records) for data in (x, x_prime)])
+        logs = self.log_probabilities(both)
+        return float(np.abs(logs[0] - logs[1]).max())
+
+    def pairs(self) -> list[Pair]:
+        """The neighbours with the largest loss over budget, at most 20; all histograms are enumerated for it."""
+        return tightest_pairs(self.log_probabilities, self.metric, self.records)
+
+
+def score_sensitivities(utility: Utility, elements: int, records: int) -> FloatArray:
+    """Delta u'(i, j) of DX-D5 over all neighbouring histograms of `records` records, shape (N, N); 0 on the diagonal.
+
+    Examples
+    --------
+    >>> score_sensitivities(lambda x: x @ [[0.0], [1.0], [3.0]], elements=3, records=2).tolist()
+    [[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]]
+    """
+    gaps = np.zeros((elements, elements))
+    # x and x' share the records - 1 that stay: one row a rest, one column a choice of the last record.
+    rests = all_histograms(elements, records - 1)
+    scores = np.stack([np.asarray(utility((rests + row).astype(float))) for row in np.eye(elements, dtype=int)])
+    if not np.isfinite(scores).all():  # Validity: a NaN would compare as no change, and c would be too small
+        raise UsageError(f"utility must return finite scores, got {scores[~np.isfinite(scores)][0]}.")
+    for i in range(elements):
+        for j in range(i):
+            gaps[i, j] = gaps[j, i] = np.abs(scores[i] - scores[j]).max()
+    return gaps
+
+
+def smallest_scale(gaps: FloatArray, metric: FloatArray) -> float:
+    """max over i != j of gap / d(i, j); pairs without a gap, and of infinite budget, ask for nothing."""
+    differs = gaps > 0.0
+    if (differs & (metric == 0.0)).any():
+        i, j = np.argwhere(differs & (metric == 0.0))[0].tolist()
+        raise UsageError(f"metric must be positive where scores differ, got 0.0 at ({i}, {j}).")
+    return float(np.divide(gaps, metric, out=np.zeros_like(gaps), where=differs).max())
+
+
+def tightest_pairs(
+    log_probabilities: Callable[[ArrayLike], FloatArray], metric: FloatArray, records: int
+) -> list[Pair]:
+    """The neighbouring histograms with the largest loss over budget of a finite law, at most 20."""
+    inputs = all_histograms(len(metric), records)
+    logs = log_probabilities(inputs)
+    places = {row.tobytes(): n for n, row in enumerate(inputs)}
+    ratios = []
+    for n, x in enumerate(inputs):
+        for x_prime, i, j in neighbours(x):
+            other = places[x_prime.tobytes()]
+            if n < other and 0.0 < metric[i, j] < math.inf:
+                ratios.append((-float(np.abs(logs[n] - logs[other]).max() / metric[i, j]), n, other))
+    return [Pair(tuple(inputs[n].tolist()), tuple(inputs[m].tolist())) for _, n, m in sorted(ratios)[:MOST_PAIRS]]
+
+
+def score_threshold(
+    scores: ArrayLike,
+    c: float,
+    t: float,
+    *,
+    discrepancy: float = 0.0,
+    statement: Statement = "corrected",
+    counts_ties: bool = True,
+) -> float:
+    """What the true score of the choice exceeds with probability at least 1 - e^-t, as DX-T4 states it on one input.
+
+    Parameters
+    ----------
+    scores : array_like of float, shape (outcomes,)
+        u'(x, r).
+    c, t : float
+        c in (0, inf), t in [0, inf).
+    discrepancy : float
+        max over inputs and outcomes of |u - u'|, for the score u that counts.
+    statement : {"printed", "corrected"}
+        Printed: the discrepancy is added (false, DX-T4.1). Corrected: it is subtracted.
+    counts_ties : bool
+        DX-T4.1, with the number of best outcomes, or DX-T4.2 without it.
+
+    Examples
+    --------
+    >>> score_threshold([0.0, 2.0], c=0.5, t=1.0)  # 2 - 2 * 0.5 * (log 2 + 1)
+    0.3068528194400546
+    """
+    values = table("scores", scores, (None,))
+    best = values.max()
+    ties = int((values == best).sum()) if counts_ties else 1
+    sign = {"printed": 1.0, "corrected": -1.0}[statement]
+    return float(sign * discrepancy + best - 2.0 * c * (math.log(len(values) / ties) + t))

@@ -1,0 +1,128 @@
+"""Databases as histograms: enumeration, neighbours, and the budget of two of them under a metric on the universe.
+
+A histogram of n records over a universe of N elements is a vector of counts, shape (N,), with sum n. n is public and
+fixed (the bounded model, DX section 3 (f)): two histograms are neighbours where one record changes from element i to
+element j, x' = x - e_i + e_j, and their budget is d(i, j). The printed definition DX-D2 also has pairs of different
+totals; `neighbours` has them with `bounded=False`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpaudit.errors import UsageError
+from mechanisms.index_metric import budget_matrix
+from mechanisms.inputs import FloatArray, table, whole_number
+
+IntArray = NDArray[np.int64]
+MOST_HISTOGRAMS = 1_000_000  # that are enumerated
+
+
+def histogram_count(elements: int, records: int) -> int:
+    """How many histograms of `records` records over `elements` elements there are: C(records + elements - 1, records).
+
+    Examples
+    --------
+    >>> histogram_count(3, 2)
+    6
+    """
+    return math.comb(records + elements - 1, records)
+
+
+def all_histograms(elements: int, records: int) -> IntArray:
+    """Every histogram of `records` records, shape (histogram_count, elements), in decreasing lexicographic order.
+
+    Raises
+    ------
+    UsageError
+        If there are more than a million of them.
+
+    Examples
+    --------
+    >>> all_histograms(2, 2).tolist()
+    [[2, 0], [1, 1], [0, 2]]
+    """
+    elements, records = whole_number("elements", elements, 1), whole_number("records", records, 0)
+    count = histogram_count(elements, records)
+    if count > MOST_HISTOGRAMS:
+        raise UsageError(f"histograms must be at most {MOST_HISTOGRAMS} to be enumerated, got {count}.")
+    rows = np.zeros((count, elements), dtype=np.int64)
+    chosen = itertools.combinations_with_replacement(range(elements), records)
+    flat = np.fromiter(itertools.chain.from_iterable(chosen), dtype=np.int64, count=count * records)
+    np.add.at(rows, (np.repeat(np.arange(count), records), flat), 1)
+    return rows
+
+
+def neighbours(histogram: ArrayLike, bounded: bool = True) -> Iterator[tuple[IntArray, int, int]]:
+    """Every x' with x_i != x'_i and x_j != x'_j for one i != j and an l1 distance of at most 2, with that i and j.
+
+    A record moves from i to j; with `bounded=False` also those that add, or that take away, a record of i and one of j.
+
+    Examples
+    --------
+    >>> [(x.tolist(), i, j) for x, i, j in neighbours([1, 0], bounded=False)]
+    [([0, 1], 0, 1), ([2, 1], 0, 1)]
+    """
+    x = np.asarray(histogram, dtype=np.int64)
+    moves = [(-1, 1)] if bounded else [(-1, 1), (1, 1), (-1, -1)]
+    for at_i, at_j in moves:
+        for i, j in itertools.permutations(range(len(x)), 2):
+            if at_i == at_j and i > j:
+                continue
+            x_prime = x.copy()
+            x_prime[i] += at_i
+            x_prime[j] += at_j
+            if x_prime.min() >= 0:
+                yield x_prime, i, j
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HistogramMetric:
+    """The budget of two histograms: d(i, j) where one record moves from i to j, 0 for equal ones, else not asked.
+
+    Parameters
+    ----------
+    budgets : array_like of float, shape (N, N)
+        d(i, j) in nats, in [0, inf]; symmetric, 0 on the diagonal.
+    name : str, optional
+        How a claim prints the metric.
+
+    Examples
+    --------
+    >>> metric = HistogramMetric([[0.0, 0.5], [0.5, 0.0]])
+    >>> metric([3, 1], [2, 2]), metric([3, 1], [1, 3])
+    (0.5, inf)
+    """
+
+    budgets: FloatArray = dataclasses.field(repr=False)
+    name: str = "matrix"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budgets", budget_matrix(self.budgets))
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        elements = len(self.budgets)
+        first, second = histogram_of(x, elements), histogram_of(x_prime, elements)
+        change = second - first
+        if not change.any():
+            return 0.0
+        if np.abs(change).sum() != 2 or change.sum() != 0:
+            return math.inf
+        return float(self.budgets[int(np.argmin(change)), int(np.argmax(change))])
+
+
+def histogram_of(data: Any, elements: int, records: int | None = None) -> IntArray:
+    """An input that is a histogram, as integers of shape (elements,); with `records` its sum is checked."""
+    counts = table("data", data, (elements,))
+    if not (np.isfinite(counts).all() and (counts >= 0.0).all() and (counts % 1.0 == 0.0).all()):
+        raise UsageError(f"data must be counts, got {counts.tolist()}.")
+    if records is not None and counts.sum() != records:
+        raise UsageError(f"data must have {records} records, got {counts.sum():g}.")
+    return counts.astype(np.int64)

@@ -1,0 +1,256 @@
+"""MWEM: d_X-private multiplicative weights for a class of linear queries, vectorised over runs.
+
+In each of T rounds the exponential mechanism chooses a query on which the current histogram y errs much, its answer is
+measured with Laplace noise, and y is multiplied by weights that bring its answer nearer. The output is the average of
+the histograms before the T updates. Two forms of the update are here:
+
+* "printed" (Algorithm 2): exponent q'_i (m - q'(y)) / (2 n). The measurement m is one of c q'(x), so the difference
+  mixes two units unless c = 1, and DX-T8 fails.
+* "corrected": exponent c q'_i (m - c q'(y)) / (2 n). With it DX-T8 holds for queries whose c q' has a range of at most
+  2 (log of the mean of e^(h z) is at most h E z + h^2 w^2 / 8 for z in an interval of length w).
+
+Letters: Q' distorted queries (K, N), d metric (N, N) in nats, c in query units per nat, T rounds, n records.
+
+Sources: DX-A2 (Algorithm 2), DX-T7 (privacy), DX-T8 (accuracy). Open points of DX-A2: "t < T" includes y^0, so that the
+last update is not used; a query may be chosen again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, MetricDP, number
+from dpaudit.privacy.pairs import Pair
+from mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
+from mechanisms.index_metric import budget_matrix
+from mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from mechanisms.small_db import check_queries
+
+Update = Literal["printed", "corrected"]
+Release = Literal["histogram", "transcript"]
+MOST_PAIRS = 20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MWEM:
+    """Releases a histogram with the answers of the data, up to an error that shrinks with the number of records.
+
+    Parameters
+    ----------
+    queries : array_like of float, shape (K, N)
+        Q', with |q'_i - q'_j| <= d(i, j) for every row (DX-T7).
+    metric : array_like of float, shape (N, N)
+        d(i, j) in nats, in [0, inf]; symmetric, 0 on the diagonal.
+    c : float
+        In (0, inf).
+    rounds : int
+        T, at least 1.
+    records : int
+        n, the public number of records, at least 1.
+    update : {"corrected", "printed"}
+        See above.
+    release : {"histogram", "transcript"}
+        What `sample` returns: the average of the histograms, shape (size, N); or what all of them follow from, the
+        chosen queries and their measurements in turn, shape (size, 2 T). The privacy guarantee covers the transcript.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of range, or a query breaks the condition of DX-T7.
+
+    Examples
+    --------
+    >>> mechanism = MWEM([[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]], c=1.0, rounds=2, records=100)
+    >>> mechanism.sample([90, 10], 3, np.random.default_rng(1)).round(1).tolist()
+    [[53.1, 46.9], [52.4, 47.6], [52.5, 47.5]]
+    """
+
+    queries: FloatArray = dataclasses.field(repr=False)
+    metric: FloatArray = dataclasses.field(repr=False)
+    c: float
+    rounds: int
+    records: int
+    update: Update = "corrected"
+    release: Release = "histogram"
+
+    def __post_init__(self) -> None:
+        queries = table("queries", self.queries, (None, None))
+        metric = budget_matrix(self.metric, queries.shape[1])
+        check_queries(queries, metric)
+        queries.setflags(write=False)
+        for name, value in (("update", self.update), ("release", self.release)):
+            allowed = ("corrected", "printed") if name == "update" else ("histogram", "transcript")
+            if value not in allowed:
+                raise UsageError(f"{name} must be one of {', '.join(allowed)}, got {value!r}.")
+        object.__setattr__(self, "queries", queries)
+        object.__setattr__(self, "metric", metric)
+        object.__setattr__(self, "c", positive("c", self.c))
+        object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, 1))
+        object.__setattr__(self, "records", whole_number("records", self.records, 1))
+
+    @property
+    def claim(self) -> Claim:
+        """`MetricDP` over neighbouring histograms."""
+        return MetricDP(HistogramMetric(self.metric))
+
+    @property
+    def choice_scale(self) -> float:
+        """The parameter of the exponential mechanism of one round, as it is drawn: 2 c T."""
+        return 2.0 * self.c * self.rounds
+
+    @property
+    def noise_scale(self) -> float:
+        """The scale of the Laplace noise of one measurement, as it is drawn: 2 c T."""
+        return 2.0 * self.c * self.rounds
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` releases on one histogram, shape (size, N) or (size, 2 T)."""
+        transcripts, averages = self._run(self._input(data), size, rng)
+        return averages if self.release == "histogram" else transcripts
+
+    def _run(self, x: NDArray[np.int64], size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Transcripts (size, 2 T) and averages (size, N) of independent runs."""
+        truth = self.queries @ x  # (K,)
+        logs = np.zeros((size, len(x)))
+        total = np.zeros((size, len(x)))
+        transcripts = np.empty((size, 2 * self.rounds))
+        for t in range(self.rounds):
+            y = self._histograms(logs)
+            total += y
+            answers = y @ self.queries.T  # (size, K)
+            chances = np.cumsum(special.softmax(self._choice_exponents(answers, truth), axis=1), axis=1)
+            # The first query whose cumulative chance exceeds a uniform number; the last sum may be 1 - 2**-53, and the
+            # product may be rounded up to it.
+            uniform = rng.random((size, 1)) * chances[:, -1:]
+            chosen = np.minimum((chances <= uniform).sum(axis=1), len(truth) - 1)
+            measured = self.c * truth[chosen] + rng.laplace(scale=self.noise_scale, size=size)
+            transcripts[:, 2 * t], transcripts[:, 2 * t + 1] = chosen, measured
+            logs = self._updated(logs, answers, chosen, measured)
+        return transcripts, total / self.rounds
+
+    def _choice_exponents(self, answers: FloatArray, truth: FloatArray) -> FloatArray:
+        """c |q'(y) - q'(x)| / (2 * choice_scale), shape (size, K)."""
+        exponents: FloatArray = self.c * np.abs(answers - truth) / (2.0 * self.choice_scale)
+        return exponents
+
+    def _updated(
+        self, logs: FloatArray, answers: FloatArray, chosen: NDArray[np.int64], measured: FloatArray
+    ) -> FloatArray:
+        """Log weights after one update, shape (size, N)."""
+        own = answers[np.arange(len(logs)), chosen]
+        unit = self.c if self.update == "corrected" else 1.0
+        step = unit * (measured - unit * own) / (2.0 * self.records)
+        moved: FloatArray = logs + self.queries[chosen] * step[:, None]
+        return moved - moved.max(axis=1, keepdims=True)
+
+    def _histograms(self, logs: FloatArray) -> FloatArray:
+        shares: FloatArray = special.softmax(logs, axis=1)
+        return self.records * shares
+
+    def averages(self, transcripts: ArrayLike) -> FloatArray:
+        """The released histograms that follow from transcripts of shape (size, 2 T), shape (size, N)."""
+        values = self._transcripts(transcripts)
+        logs = np.zeros((len(values), self.queries.shape[1]))
+        total = np.zeros_like(logs)
+        for t in range(self.rounds):
+            y = self._histograms(logs)
+            total += y
+            logs = self._updated(logs, y @ self.queries.T, values[:, 2 * t].astype(int), values[:, 2 * t + 1])
+        return total / self.rounds
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the density of each transcript, shape (size,); -inf where it is impossible.
+
+        The law of the averages has no closed form: with release="histogram" this is refused.
+        """
+        if self.release == "histogram":
+            raise UsageError("release must be 'transcript' for a density, got 'histogram'.")
+        truth = self.queries @ self._input(data)
+        values = output_batch(outputs, (2 * self.rounds,))
+        chosen = values[:, 0::2]
+        is_possible = np.isfinite(values).all(axis=1) & np.isin(chosen, np.arange(len(truth))).all(axis=1)
+        values = np.where(is_possible[:, None], values, 0.0)
+        logs = np.zeros((len(values), self.queries.shape[1]))
+        density = np.zeros(len(values))
+        rows = np.arange(len(values))
+        for t in range(self.rounds):
+            query, measured = values[:, 2 * t].astype(int), values[:, 2 * t + 1]
+            answers = self._histograms(logs) @ self.queries.T
+            density += special.log_softmax(self._choice_exponents(answers, truth), axis=1)[rows, query]
+            density -= np.abs(measured - self.c * truth[query]) / self.noise_scale + math.log(2.0 * self.noise_scale)
+            logs = self._updated(logs, answers, query, measured)
+        return np.where(is_possible, density, -np.inf)
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Privacy loss of the transcripts of two histograms in nats: exact for one round, an upper bound for more.
+
+        The averages that `release="histogram"` gives follow from the transcript, and lose at most as much. A round
+        loses the log ratio of its choice, exactly known for the first round, where y is uniform, and at most
+        c max |q'(x) - q'(x')| / choice_scale later; and c |q'(x) - q'(x')| / noise_scale for its measurement, reached
+        beyond both answers.
+        """
+        first, second = self.queries @ self._input(x), self.queries @ self._input(x_prime)
+        uniform = self._histograms(np.zeros((1, self.queries.shape[1]))) @ self.queries.T
+        choices = [special.log_softmax(self._choice_exponents(uniform, truth), axis=1)[0] for truth in (first, second)]
+        measurement = self.c * np.abs(first - second) / self.noise_scale
+        of_first = float((np.abs(choices[0] - choices[1]) + measurement).max())
+        later = self.c * float(np.abs(first - second).max()) * (1.0 / self.choice_scale + 1.0 / self.noise_scale)
+        return of_first + (self.rounds - 1) * later
+
+    def pairs(self) -> list[Pair]:
+        """The neighbours with the largest `privacy_loss` over budget, at most 20; all histograms are enumerated."""
+        ratios = []
+        for x in all_histograms(self.queries.shape[1], self.records):
+            for x_prime, i, j in neighbours(x):
+                if x.tobytes() > x_prime.tobytes() and 0.0 < self.metric[i, j] < math.inf:
+                    loss = self.privacy_loss(x, x_prime) / self.metric[i, j]
+                    ratios.append((-loss, tuple(x.tolist()), tuple(x_prime.tolist())))
+        return [Pair(x, x_prime) for _, x, x_prime in sorted(ratios)[:MOST_PAIRS]]
+
+    def answers(self, outputs: ArrayLike) -> FloatArray:
+        """c q'(y) for every released histogram and query, shape (size, K)."""
+        result: FloatArray = self.c * (np.asarray(outputs, dtype=float) @ self.queries.T)
+        return result
+
+    def error_bound(self, queries: ArrayLike) -> float:
+        """DX-T8.1: 2 n sqrt(log N / T) + 10 T c log K + n max |c q' - q|.
+
+        It holds with probability at least 1 - 2 T / K for the corrected update and ranges of c q' of at most 2.
+        """
+        rows = table("queries", queries, self.queries.shape)
+        count, elements = rows.shape
+        distortion = self.records * float(np.abs(rows - self.c * self.queries).max())
+        learning = 2.0 * self.records * math.sqrt(math.log(elements) / self.rounds)
+        return learning + 10.0 * self.rounds * self.c * math.log(count) + distortion
+
+    def _transcripts(self, transcripts: ArrayLike) -> FloatArray:
+        values = output_batch(transcripts, (2 * self.rounds,))
+        if not (np.isfinite(values).all() and np.isin(values[:, 0::2], np.arange(len(self.queries))).all()):
+            raise UsageError(
+                f"transcripts must hold positions below {len(self.queries)} and finite measurements in turn, "
+                f"got {values[0].tolist()} first."
+            )
+        return values
+
+    def _input(self, data: Any) -> NDArray[np.int64]:
+        return histogram_of(data, self.queries.shape[1], self.records)
+
+
+def balanced_rounds(elements: int, queries: int, c: float, records: int) -> float:
+    """The T at which both terms of DX-T8.1 are equal: (n sqrt(log N) / (5 c log K))^(2/3); rarely an integer."""
+    positive("c", c)
+    count = number("queries", queries, "at least 2", lambda v: v >= 2)
+    return float((records * math.sqrt(math.log(elements)) / (5.0 * c * math.log(count))) ** (2.0 / 3.0))
+
+
+def balanced_bound(elements: int, queries: int, c: float, records: int) -> float:
+    """The two terms at `balanced_rounds` together: 20 / 5^(2/3) (n^2 log N log K)^(1/3) c^(1/3) (DX-T8.2)."""
+    product = records**2 * math.log(elements) * math.log(queries) * c
+    return float(20.0 / 5.0 ** (2.0 / 3.0) * np.cbrt(product))

@@ -1,0 +1,198 @@
+"""The optimal noise scales for K linear queries that are answered as they are (problem DX-O5), with a certified gap.
+
+In the rates r = 1/c the problem is convex (DX-L6): minimise a sum of g(r_k) subject to linear constraints, one a pair.
+It is solved with Newton's method on a log barrier over the few pairs that bind; the barrier's multipliers prove how far
+from the optimum the answer can be.
+
+Losses: "squared" minimises the sum of c_k^2, "l1" the sum of c_k, "improvement" the product of the c_k (so it maximises
+the improvement factor IF of the paper). The largest c_k alone is minimised by the rule S2, in closed form: if every
+c_k <= c, then the l1 distances of columns are at most c d(i, j).
+
+Letters: Q queries (K, N), d metric (N, N) in nats, u ratios |Q[k, i] - Q[k, j]| / (alone_k d(i, j)) in [0, 1] where
+alone_k is the scale of query k alone, y = alone / c in (0, 1] the unknowns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpaudit.errors import UsageError
+from mechanisms.index_metric import budget_matrix
+from mechanisms.inputs import FloatArray, table
+from mechanisms.psa import PairRatios, pair_ratios
+
+ScaleLoss = Literal["squared", "l1", "improvement"]
+SCALE_LOSSES = ("squared", "l1", "improvement")
+GAP = 1e-8  # of the loss: where the barrier stops; beyond, rounding of the multipliers costs more than is gained
+ROUNDS = 60  # of adding pairs that bind
+NEWTON_STEPS = 200
+NEAR = 1e-4  # squared Newton decrement from which on whole steps converge
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OptimalScales:
+    """Scales, their loss, and a bound that no feasible scales can be below.
+
+    Attributes
+    ----------
+    scales : numpy.ndarray of float, shape (K,)
+        Feasible up to rounding; 0 for constant queries, which enter no loss.
+    loss : float
+        Sum of c_k^2, sum of c_k, or sum of log c_k, over the queries that are not constant.
+    lower_bound : float
+        Proved: the loss of all feasible scales is at least this.
+    """
+
+    scales: FloatArray
+    loss: float
+    lower_bound: float
+
+
+def optimal_scales(queries: ArrayLike, metric: ArrayLike, loss: ScaleLoss = "squared") -> OptimalScales:
+    """The noise scales of least loss with c x Q' = Q, within 1e-7 of the optimum (relative; absolute for logarithms).
+
+    Parameters
+    ----------
+    queries : array_like of float, shape (K, N)
+    metric : array_like of float, shape (N, N)
+        d(i, j) in nats, in [0, inf].
+    loss : {"squared", "l1", "improvement"}, optional
+
+    Raises
+    ------
+    UsageError
+        If the loss is unknown, a value is out of range, or a query tells apart two elements at distance 0.
+
+    Examples
+    --------
+    >>> best = optimal_scales([[0, 1, 1], [0, 0, 1]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    >>> best.scales.round(6).tolist(), round(best.lower_bound, 6)  # both share the pair (0, 2)
+    ([2.0, 2.0], 8.0)
+    """
+    if loss not in SCALE_LOSSES:
+        raise UsageError(f"loss must be one of {', '.join(SCALE_LOSSES)}, got {loss!r}.")
+    rows = table("queries", queries, (None, None))
+    if not np.isfinite(rows).all():
+        raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
+    pairs = pair_ratios(rows, budget_matrix(metric, rows.shape[1]))
+    if pairs.impossible.any():
+        first = int(pairs.impossible.argmax())
+        raise UsageError(f"metric must be positive where answers differ, got 0.0 where those of query {first} do.")
+    return optimum_of_ratios(pairs, loss)
+
+
+def optimum_of_ratios(pairs: PairRatios, loss: ScaleLoss) -> OptimalScales:
+    """`optimal_scales` on ratios that are known already."""
+    varying = np.asarray(pairs.ratios.any(axis=1))
+    scales = np.zeros(len(varying))
+    if not varying.any():
+        return OptimalScales(scales, 0.0, 0.0)
+    ratios = pairs.ratios[varying]
+    alone = ratios.max(axis=1)
+    u = np.ascontiguousarray((ratios / alone[:, None]).T)  # (pairs, K)
+    weights = _weights(alone, loss)
+    binding = np.unique(np.concatenate([u.argmax(axis=0), [u.sum(axis=1).argmax()]]))
+    y, dual = np.zeros(len(alone)), 0.0
+    # Balanced unknowns y / size: with one pair that binds, the optimum is y in proportion to size.
+    power = {"squared": 1.0 / 3.0, "l1": 0.5, "improvement": 0.0}[loss]
+    size = weights**power / (weights**power).sum()
+    for _ in range(ROUNDS):
+        z, dual = _least(u[binding] * size, _rescaled(weights, size, loss), loss)
+        y = z * size
+        used = u @ y
+        if used.max() <= 1.0 + GAP / 10.0:
+            break
+        worst = np.argsort(-used)[: 20 * len(y)]
+        binding = np.union1d(binding, worst[used[worst] > 1.0])
+    y /= (u @ y).max()  # exactly feasible; a little more if no pair was quite used up
+    scales[varying] = alone / y
+    lower = dual * float((alone**2).max()) if loss == "squared" else dual * float(alone.max())
+    if loss == "improvement":
+        lower = dual + float(np.log(alone / size).sum())
+    value = scale_loss(scales[varying], loss)
+    return OptimalScales(scales, value, min(lower, value))
+
+
+def scale_loss(scales: FloatArray, loss: ScaleLoss) -> float:
+    """Sum of c_k^2, of c_k, or of log c_k."""
+    if loss == "squared":
+        return float(scales @ scales)
+    return float(scales.sum() if loss == "l1" else np.log(scales).sum())
+
+
+def _weights(alone: FloatArray, loss: ScaleLoss) -> FloatArray:
+    """Weights w of the loss in y: sum w / y^2, sum w / y, or -sum log y, scaled to order one."""
+    if loss == "squared":
+        return np.asarray((alone / alone.max()) ** 2)
+    return np.asarray(alone / alone.max()) if loss == "l1" else np.ones_like(alone)
+
+
+def _rescaled(weights: FloatArray, size: FloatArray, loss: ScaleLoss) -> FloatArray:
+    """The weights of the loss in y / size; for "improvement" it is the constant of the loss that changes."""
+    if loss == "improvement":
+        return weights
+    return np.asarray(weights / size**2 if loss == "squared" else weights / size)
+
+
+def _least(u: FloatArray, weights: FloatArray, loss: ScaleLoss) -> tuple[FloatArray, float]:
+    """Minimiser of the loss over u y <= 1 and a lower bound of it: barrier method on t loss(y) - sum log(1 - u y)."""
+    pairs, count = u.shape
+    y, t = np.full(count, 0.9 / max(1.0, float(u.sum(axis=1).max()))), 1.0
+
+    def derivatives(y: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        if loss == "squared":
+            return float((weights / y**2).sum()), -2.0 * weights / y**3, 6.0 * weights / y**4
+        if loss == "l1":
+            return float((weights / y).sum()), -weights / y**2, 2.0 * weights / y**3
+        return float(-np.log(y).sum()), -1.0 / y, 1.0 / y**2
+
+    def barrier(y: FloatArray) -> float:
+        slack = 1.0 - u @ y
+        return np.inf if (y <= 0.0).any() or (slack <= 0.0).any() else t * derivatives(y)[0] - np.log(slack).sum()
+
+    while True:
+        before = np.inf
+        for _ in range(NEWTON_STEPS):
+            _, gradient, curvature = derivatives(y)
+            inverse = 1.0 / (1.0 - u @ y)
+            slope = t * gradient + u.T @ inverse
+            scaled = u * inverse[:, None]
+            hessian = scaled.T @ scaled + np.diag(t * curvature)
+            step = np.linalg.lstsq(hessian, -slope)[0]  # weights may be so uneven that it is singular in rounding
+            decrement = float(-slope @ step)
+            if decrement < NEAR:
+                # The barrier is so large here that its rounding hides a descent, which a line search would wait for,
+                # and the multipliers, whose error enters the dual bound, need more steps than the point does. So whole
+                # steps, as long as they shrink.
+                whole = y + step
+                if decrement > before / 2.0 or decrement <= 1e-20 or (whole <= 0.0).any() or (u @ whole >= 1.0).any():
+                    break
+                y, before = whole, decrement
+                continue
+            length, here = 1.0, barrier(y)
+            while barrier(y + length * step) > here - 0.25 * length * decrement and length > 1e-12:
+                length /= 2.0
+            if length <= 1e-12:  # rounding: no further descent can be seen
+                break
+            y = y + length * step
+        value = derivatives(y)[0]
+        size = 1.0 if loss == "improvement" else value
+        if pairs / t <= GAP * size / 4.0 or t > 1e15:
+            return y, _dual(weights, loss, u.T @ (1.0 / (t * (1.0 - u @ y))), float((1.0 / (t * (1.0 - u @ y))).sum()))
+        t *= 20.0
+
+
+def _dual(weights: FloatArray, loss: ScaleLoss, price: FloatArray, total: float) -> float:
+    """The Lagrangian's minimum at multipliers m >= 0: price = u' m, total = sum m. A lower bound for any such m."""
+    # min over y > 0 of w / y^2 + p y is 3 (w p^2 / 4)^(1/3); of w / y + p y, 2 (w p)^(1/2); of -log y + p y, 1 + log p
+    if loss == "squared":
+        least = 3.0 * np.cbrt(weights * price**2 / 4.0)
+    elif loss == "l1":
+        least = 2.0 * np.sqrt(weights * price)
+    else:
+        least = 1.0 + np.log(price)
+    return float(least.sum() - total)

@@ -1,0 +1,1 @@
+"""Published experiments with the reference mechanisms, for `dpaudit reproduce`: one experiment a file."""

@@ -1,0 +1,81 @@
+"""Randomised response inside an event: what claims allow of it, against the finite distributions that it is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+from dpaudit.exact.finite import privacy_profile, renyi_divergence
+from dpaudit.exact.response import keeps, loss_on_claim, value_of_loss
+from dpaudit.privacy.claims import (
+    ApproxDP,
+    GaussianDP,
+    ProfileClaim,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+
+CLAIMS = [PureDP(0.3), PureDP(2.0), ApproxDP(1.0, 0.01), GaussianDP(1.0), ZeroConcentratedDP(0.5), RenyiDP(2.0, 0.3)]
+MASSES = [1.0, 0.5, 0.05]
+
+
+def laws(mass, loss):
+    inside = mass * np.array([special.expit(loss), special.expit(-loss)])
+    return np.append(inside, 1.0 - mass), np.append(inside[::-1], 1.0 - mass)
+
+
+@pytest.mark.parametrize("mass", MASSES)
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_the_loss_on_a_claim_is_where_the_claim_begins_to_fail(claim, mass):
+    loss = loss_on_claim(claim, mass)
+    # 1e-6: the search ends within 1e-9 of itself, and its end is rounded to nine digits
+    assert keeps(claim, mass, loss * (1.0 - 1e-6)) and not keeps(claim, mass, loss * (1.0 + 1e-6))
+    assert value_of_loss(claim, mass, loss) == pytest.approx(claim.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("mass", MASSES)
+def test_a_pure_claim_allows_its_own_epsilon_at_any_mass(mass):
+    assert loss_on_claim(PureDP(1.25), mass) == 1.25
+
+
+@pytest.mark.parametrize("mass", MASSES)
+def test_an_approximate_claim_agrees_with_the_profile_of_the_finite_law(mass):
+    claim = ApproxDP(1.0, 0.01)
+    p, q = laws(mass, loss_on_claim(claim, mass))
+    assert float(privacy_profile(p, q, 1.0)) == pytest.approx(0.01, rel=1e-6)
+
+
+@pytest.mark.parametrize("mass", MASSES)
+def test_a_gaussian_claim_agrees_with_the_profile_of_the_finite_law(mass):
+    claim = GaussianDP(1.0)
+    loss = loss_on_claim(claim, mass)
+    p, q = laws(mass, loss)
+    excess = [float(privacy_profile(p, q, e)) - claim.profile(e) for e in np.linspace(0.0, loss, 100)]
+    assert max(excess) == pytest.approx(0.0, abs=1e-8)
+
+
+@pytest.mark.parametrize("mass", MASSES)
+def test_a_renyi_claim_agrees_with_the_divergence_of_the_finite_law(mass):
+    p, q = laws(mass, loss_on_claim(RenyiDP(2.0, 0.3), mass))
+    assert float(renyi_divergence(p, q, 2.0)) == pytest.approx(0.3, rel=1e-6)
+
+
+def test_a_delta_as_large_as_the_event_allows_any_loss():
+    assert loss_on_claim(ApproxDP(1.0, 0.01), 0.01) == math.inf
+    assert loss_on_claim(ApproxDP(1.0, 0.01), 0.0101) < math.inf
+
+
+def test_an_infinite_loss_has_no_value_and_no_loss_needs_none():
+    assert value_of_loss(PureDP(1.0), 0.1, math.inf) == math.inf
+    assert value_of_loss(ApproxDP(1.0, 0.2), 0.1, 3.0) == 0.0  # the delta covers the whole event
+
+
+def test_a_profile_of_the_users_own_is_asked_at_all_its_epsilons():
+    # delta(e) = 0.2 below 0.5 nats and 0 above: an event of mass 1 may lose 2 artanh(0.2) at 0, and 0.5 at most
+    claim = ProfileClaim(lambda epsilon: 0.2 if epsilon < 0.5 else 0.0, name="a step")
+    assert loss_on_claim(claim, 1.0) == pytest.approx(2.0 * math.atanh(0.2), rel=1e-6)
+    assert loss_on_claim(claim, 0.1) == pytest.approx(0.5, rel=0.02)  # lines stand a hundredth of the loss apart

@@ -1,0 +1,123 @@
+"""`dpaudit claims`: what it prints and writes, and the status it ends with."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from click.testing import CliRunner
+from test_ledger_entries import REFUTED, SOUND, stated
+
+from dpaudit.cli import main
+from dpaudit.ledgers import Entry, Ledger
+
+HOSTILE = {**SOUND, "id": "AB-3", "statement": "x < y & <script>alert(1)</script>", "how": ("exact", "statistical")}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run the command in a folder with one file of tests, with two ledgers of which one is written."""
+    entries = (Entry(**SOUND), Entry(**REFUTED), Entry(**HOSTILE, error_rate="1e-9", reading="A reading."))
+    stated(
+        monkeypatch,
+        Ledger("ab", "A and B", tuple(entry.id for entry in entries), entries),
+        Ledger("cd", "C and D", ("CD-1", "CD-2")),
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").mkdir()
+    mark = "@pytest.mark.claim('{}')\ndef test_{}(): ...\n"
+    text = "".join(
+        mark.format(*pair) for pair in [("AB-1", "one"), ("AB-2", "two"), ("AB-2", "more"), ("AB-3", "three")]
+    )
+    (tmp_path / "tests" / "test_it.py").write_text(text)
+
+    def run(*arguments):
+        return CliRunner(env={"COLUMNS": "100"}).invoke(main, ["claims", *arguments], prog_name="dpaudit")
+
+    return run
+
+
+def test_the_table_has_a_row_a_claim_and_says_what_is_not_there(run):
+    result = run()
+    assert result.exit_code == 0
+    rows = re.findall(r"^ ?(AB-\d) .*?(verified|refuted as printed) .*?(\d+|none) *$", result.stdout, re.MULTILINE)
+    assert rows == [("AB-1", "verified", "1"), ("AB-2", "refuted as printed", "2"), ("AB-3", "verified", "1")]
+    assert "ab: 3 claims: 2 verified, 1 refuted as printed." in result.stdout
+    assert "cd: 2 claims, no ledger yet: its mechanisms do not exist." in result.stdout
+    assert "Every claim of a ledger has a test, and every mark of a test names a claim." in result.stdout
+
+
+def test_only_what_is_asked_for_is_shown(run):
+    shown = run("--verdict", "refuted as printed").stdout
+    assert "AB-2" in shown and "AB-1" not in shown
+    assert "ab:" not in run("--paper", "cd").stdout
+    refused = run("--paper", "ef")
+    assert refused.exit_code == 2 and "paper must be one of ab, cd, got 'ef'." in refused.stderr
+
+
+def test_the_json_file_has_the_published_fields(run, tmp_path):
+    run("--out", "deep/place")
+    rows = json.loads((tmp_path / "deep/place/claims.json").read_text(encoding="utf-8"))
+    assert [set(row) for row in rows] == [
+        {"id", "paper", "kind", "verdict", "evidence", "tests", "counterexample", "corrected"}
+    ] * 3
+    assert rows[1] == {
+        "id": "AB-2",
+        "paper": "ab",
+        "kind": "law",
+        "verdict": "refuted as printed",
+        "evidence": "exact: Looked at.",
+        "tests": ["tests/test_it.py::test_two", "tests/test_it.py::test_more"],
+        "counterexample": {"n": 1},
+        "corrected": "Two is two.",
+    }
+    assert rows[0]["counterexample"] is None and rows[0]["corrected"] is None
+    assert rows[2]["evidence"] == "exact, statistical: Looked at. Reading: A reading. Error rate: 1e-9"
+
+
+def test_the_page_links_to_the_tests_and_escapes_what_it_shows(run, tmp_path):
+    run("--out", "deep/place")
+    page = (tmp_path / "deep/place/claims.html").read_text(encoding="utf-8")
+
+    class Links(HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.found, self.ids, self.scripts = [], [], 0
+
+        def handle_starttag(self, tag, attrs):
+            values = dict(attrs)
+            self.scripts += tag == "script"
+            self.found += [values["href"]] if tag == "a" else []
+            self.ids += [values["id"]] if "id" in values else []
+
+    parser = Links()
+    parser.feed(page)
+    assert parser.scripts == 0 and "&lt;script&gt;" in page
+    assert set(parser.ids) >= {"ab", "AB-1", "AB-2", "AB-3"}
+    outside = [link for link in parser.found if not link.startswith("#")]
+    assert len(outside) == 4
+    for link in outside:
+        path, _, line = link.partition("#L")
+        assert (tmp_path / "deep/place" / path).resolve() == tmp_path / "tests/test_it.py"
+        assert "claim" in (tmp_path / "tests/test_it.py").read_text().splitlines()[int(line) - 1]
+    assert {link[1:] for link in parser.found if link.startswith("#")} <= set(parser.ids)
+
+
+def test_a_check_writes_nothing_and_fails_where_a_test_is_missing_or_names_nothing(run, tmp_path):
+    assert run("--check").exit_code == 0
+    assert not (tmp_path / "reports").exists()
+    file = tmp_path / "tests" / "test_it.py"
+    file.write_text(file.read_text().replace("AB-1", "AB-9"))
+    result = run("--check")
+    assert result.exit_code == 1
+    assert "2 gaps between ledgers and tests:" in result.stdout
+    assert "AB-1 has no test." in result.stdout
+    assert "test_it.py::test_one (line 1) names AB-9, which is no claim of a paper." in result.stdout
+    assert run().exit_code == 0  # the table alone is no check
+
+
+def test_a_place_that_cannot_be_written_is_one_message(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("--out", "file")
+    assert result.exit_code == 2 and "out must be a folder that can be written, got 'file'" in result.stderr
+    assert run("--tests", "nowhere").exit_code == 2

@@ -1,0 +1,344 @@
+"""The rules for noise scales: PSA against its printed steps in rationals, the optimum against its dual, and limits."""
+
+import itertools
+import math
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy import check_metric, shortest_paths
+from mechanisms.dx_laplace import DxLaplace
+from mechanisms.ledger import entry
+from mechanisms.noise_scales import RULES, improvement_factor, noise_scales
+from mechanisms.optimal_scales import SCALE_LOSSES, _dual, optimal_scales, scale_loss
+from mechanisms.psa import psa, psa_exact
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=80)
+ROUNDING = 1e-11  # relative: at most 4 passes of sums of 4 ratios each
+
+
+@st.composite
+def rational_instances(draw):
+    """Queries (K, N) of small integers and budgets (N, N) of small integers or infinity, as lists."""
+    rows, elements = draw(st.integers(1, 4)), draw(st.integers(2, 6))
+    largest = draw(st.sampled_from([1, 3, 10]))
+    queries = [[draw(st.integers(0, largest)) for _ in range(elements)] for _ in range(rows)]
+    budget = st.one_of(st.integers(1, 12), st.just(math.inf)) if draw(st.booleans()) else st.integers(1, 12)
+    metric = [[0] * elements for _ in range(elements)]
+    for i, j in itertools.combinations(range(elements), 2):
+        metric[i][j] = metric[j][i] = draw(budget)
+    return queries, metric
+
+
+def spent(queries, metric, scales, i, j):
+    """sum over k of |Q[k, i] - Q[k, j]| / c[k] in the arithmetic of its arguments."""
+    gaps = [abs(row[i] - row[j]) for row in queries]
+    return sum(gap / c for gap, c in zip(gaps, scales, strict=True) if gap)
+
+
+@pytest.mark.claim("DX-A3")
+@pytest.mark.claim("DX-C12")
+@pytest.mark.claim("DX-L4")
+@FIXED
+@given(rational_instances())
+def test_psa_ends_within_k_passes_is_feasible_and_below_strategy_1(instance):
+    queries, metric = instance
+    run = psa_exact(queries, metric)
+    assert len(run.passes) <= len(queries)
+    pairs = [p for p in itertools.combinations(range(len(metric)), 2) if metric[p[0]][p[1]] != math.inf]
+    for i, j in pairs:
+        assert spent(queries, metric, run.scales, i, j) <= metric[i][j]  # DX-C12, exactly
+    rates = [Fraction(0)] * len(queries)
+    finished = set()
+    for step in run.passes:
+        rates = [rate + more for rate, more in zip(rates, step, strict=True)]
+        tight = [p for p in pairs if sum(r * abs(q[p[0]] - q[p[1]]) for r, q in zip(rates, queries, strict=True))
+                 == metric[p[0]][p[1]]]  # fmt: skip
+        now = {k for k, q in enumerate(queries) if any(q[i] != q[j] for i, j in tight)}
+        assert finished < now  # a pass finishes at least one more query
+        finished = now
+    varying = [k for k, q in enumerate(queries) if any(q[i] != q[j] for i, j in pairs)]
+    assert sorted(finished) == varying  # at the end nobody can have less noise without another having more
+    for k in varying:
+        s1 = max(Fraction(len(queries) * abs(queries[k][i] - queries[k][j]), metric[i][j]) for i, j in pairs)
+        assert run.scales[k] <= s1
+
+
+@pytest.mark.claim("DX-A3")
+@FIXED
+@given(rational_instances())
+def test_psa_in_floating_point_is_psa_in_rationals(instance):
+    queries, metric = instance
+    exact = [float(c) for c in psa_exact(queries, metric).scales]
+    assert psa(queries, metric) == pytest.approx(exact, rel=ROUNDING)
+
+
+@pytest.mark.claim("DX-A3")
+@pytest.mark.parametrize("kind", ["ties", "real"])
+def test_psa_is_feasible_in_floating_point_on_larger_instances(kind):
+    rng = np.random.default_rng(20_261_121)
+    for _ in range(30):
+        rows, elements = rng.integers(2, 9), rng.integers(5, 40)
+        queries = rng.integers(0, 2, (rows, elements)) if kind == "ties" else rng.normal(size=(rows, elements))
+        places = rng.integers(0, 6, (elements, 2)) if kind == "ties" else rng.uniform(size=(elements, 2))
+        metric = np.linalg.norm(places[:, None] - places, axis=-1) + 0.25 * (1 - np.eye(elements))
+        losses = DxLaplace(queries, metric, "PSA").losses()
+        assert (losses <= metric * (1.0 + 1e-13)).all()  # K + 1 units in the last place, twice
+
+
+def test_psa_keeps_its_input_and_names_what_it_cannot_answer():
+    metric = np.array([[0.0, 0.0, 2.0], [0.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    queries = [[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [3.0, 3.0, 3.0]]
+    before = metric.copy()
+    assert psa(queries, metric).tolist() == [math.inf, 1.0, 0.0]  # (d): told apart at distance 0; (c): constant
+    assert (metric == before).all()
+    for rule in ("PSA", "S1", "S2", "optimal"):
+        with pytest.raises(UsageError, match="metric must be positive where answers differ, got 0"):
+            noise_scales(queries, metric, rule)
+    assert psa([[0.0, 1.0]], [[0.0, math.inf], [math.inf, 0.0]]).tolist() == [0.0]
+    with pytest.raises(UsageError, match="queries must be finite, got inf"):
+        psa([[math.inf, 0.0]], [[0.0, 1.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize("rule", ["S1", "S2", "PSA", "optimal"])
+@pytest.mark.parametrize(("gap", "budget"), [(1e-310, 1.0), (1e-200, 1e200)], ids=["subnormal", "underflow"])
+def test_a_difference_that_vanishes_beside_its_budget_is_not_answered_without_noise(rule, gap, budget):
+    mechanism = DxLaplace([[0.0, gap], [0.0, 1.0]], [[0.0, budget], [budget, 0.0]], rule)
+    assert (mechanism.c > 0.0).all()
+    assert mechanism.privacy_loss(0, 1) <= budget * (1.0 + 1e-13)
+
+
+def test_a_pass_may_leave_budget_for_a_second_one_at_a_quotient_without_a_finite_binary_form():
+    # Rounding leaves 1e-16 of the pair (0, 2) after the first pass; a query that read it as budget would never end.
+    queries, metric = [[0, 1, 3], [0, 1, 1], [0, 0, 7]], [[0, 3, 10], [3, 0, 7], [10, 7, 0]]
+    run = psa_exact(queries, metric)
+    assert psa(queries, metric) == pytest.approx([float(c) for c in run.scales], rel=ROUNDING)
+
+
+@pytest.mark.claim("DX-L6")
+@pytest.mark.claim("DX-O5")
+@FIXED
+@given(rational_instances(), st.sampled_from(SCALE_LOSSES))
+def test_the_optimal_scales_are_feasible_and_within_their_proved_gap(instance, loss):
+    queries, metric = instance
+    best = optimal_scales(queries, metric, loss)
+    losses = DxLaplace(queries, metric, scales=best.scales).losses()
+    assert (losses <= np.array(metric) * (1.0 + 1e-12)).all()
+    on = best.scales > 0.0
+    if not on.any():
+        assert best.loss == 0.0
+        return
+    size = 1.0 if loss == "improvement" else best.loss
+    assert best.loss - best.lower_bound <= 1e-7 * size
+    for rule in ("S1", "S2", "PSA"):
+        other = scale_loss(noise_scales(queries, metric, rule)[on], loss)
+        assert other >= best.lower_bound - 1e-9 * max(1.0, abs(best.lower_bound))
+
+
+@pytest.mark.claim("DX-L6")
+@pytest.mark.parametrize(
+    ("loss", "price", "optimum"), [("squared", 2.0, 1.0), ("l1", 1.0, 1.0), ("improvement", 1.0, 0.0)]
+)
+def test_the_dual_bound_is_below_the_optimum_and_reached_at_the_right_price(loss, price, optimum):
+    # One query and one pair: the least w / y^2, w / y or -log y over y <= 1 is at y = 1, for w = 1.
+    duals = {p: _dual(np.ones(1), loss, np.array([p]), p) for p in (0.1, 0.9 * price, price, 1.1 * price, 5.0)}
+    assert duals[price] == pytest.approx(optimum, abs=1e-15)
+    assert all(dual < optimum for p, dual in duals.items() if p != price)
+
+
+@pytest.mark.claim("DX-L6")
+@FIXED
+@given(st.integers(0, 2**32), st.sampled_from(SCALE_LOSSES), st.booleans())
+def test_the_proved_gap_is_as_small_for_many_queries_of_very_different_size(seed, loss, is_binary):
+    rng = np.random.default_rng(seed)
+    rows, elements = int(rng.integers(8, 12)), int(rng.integers(2, 40))
+    queries = rng.normal(size=(rows, elements)) * 10.0 ** rng.uniform(-6.0, 6.0, size=(rows, 1))
+    queries = (queries > 0.0).astype(float) if is_binary else queries
+    places = rng.uniform(size=(elements, 2))
+    metric = np.linalg.norm(places[:, None] - places, axis=-1) * 10.0 ** rng.uniform(-4.0, 4.0)
+    best = optimal_scales(queries, metric, loss)
+    assert 0.0 <= best.loss - best.lower_bound <= 1e-7 * (1.0 if loss == "improvement" else best.loss)
+
+
+@pytest.mark.claim("DX-O5")
+@FIXED
+@given(st.integers(0, 2**32))
+def test_the_optimal_scales_of_two_queries_agree_with_a_search_over_one_rate(seed):
+    # With the first rate fixed, the second is the largest feasible one; what is left is convex in one variable.
+    rng = np.random.default_rng(seed)
+    queries, places = rng.uniform(size=(2, 6)), rng.uniform(size=(6, 2))
+    metric = np.linalg.norm(places[:, None] - places, axis=-1)
+    i, j = np.triu_indices(6, 1)
+    gaps, limits = np.abs(queries[:, i] - queries[:, j]), metric[i, j]
+
+    def loss(share):
+        first = share * (limits / gaps[0]).min()
+        return 1.0 / first**2 + 1.0 / ((limits - first * gaps[0]) / gaps[1]).min() ** 2
+
+    best = optimize.minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
+    assert optimal_scales(queries, metric).loss == pytest.approx(best.fun, rel=1e-6)
+
+
+@FIXED
+@given(rational_instances())
+def test_strategy_2_has_the_smallest_largest_scale(instance):
+    queries, metric = instance
+    least = noise_scales(queries, metric, "S2")[0]
+    for scales in (psa(queries, metric), optimal_scales(queries, metric).scales, noise_scales(queries, metric, "S1")):
+        assert scales.max() >= least * (1.0 - 1e-9)
+
+
+@pytest.mark.claim("DX-L2")
+@FIXED
+@given(rational_instances())
+def test_for_one_query_every_rule_is_the_smallest_feasible_scale(instance):
+    queries, metric = instance
+    scales = [noise_scales(queries[:1], metric, rule)[0] for rule in RULES]
+    assert scales == pytest.approx([scales[0]] * len(RULES), rel=1e-9)
+
+
+@pytest.mark.claim("DX-L5")
+@FIXED
+@given(rational_instances(), st.integers(0, 2**32))
+def test_a_larger_metric_never_needs_a_larger_scale(instance, seed):
+    queries, metric = instance
+    more = np.random.default_rng(seed).integers(0, 4, np.shape(metric))
+    larger = np.array(metric) + np.triu(more, 1) + np.triu(more, 1).T
+    for rule in ("S1", "S2"):
+        assert (noise_scales(queries, larger, rule) <= noise_scales(queries, metric, rule) * (1.0 + 1e-12)).all()
+    assert optimal_scales(queries, larger).lower_bound <= optimal_scales(queries, metric).loss * (1.0 + 1e-12)
+
+
+@pytest.mark.claim("DX-A3")
+def test_a_scale_of_a_pass_looks_only_at_the_pairs_that_its_query_tells_apart():
+    # Step 3 takes the largest Delta_k / d^k, over pairs with Delta_k > 0. To take the largest total of the pass for
+    # every query instead agrees on most small instances; on this one (of the smallest) it gives (2, 4/3, 4/5, 2).
+    queries = [[1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0], [1, 0, 0, 0]]
+    metric = [[0, 2, 3, 1], [2, 0, 3, 1], [3, 3, 0, 2], [1, 1, 2, 0]]
+    assert psa_exact(queries, metric).scales == (2, Fraction(10, 7), Fraction(10, 13), 2)
+    assert psa(queries, metric) == pytest.approx([2.0, 10.0 / 7.0, 10.0 / 13.0, 2.0], rel=ROUNDING)
+
+
+def test_psa_sees_more_than_the_closure_of_a_metric():
+    # DX-L3 is about one query (and holds for S1, S2 and the optimum): PSA shares what is left on every pair, also
+    # on those whose budget the closure lowers. Here d(1, 2) = d(1, 3) = 4 become 3, and c changes by 5%.
+    queries = [[1, 0, 1, 1], [0, 0, 0, 1], [1, 0, 1, 1], [0, 0, 1, 1]]
+    metric = [[0, 1, 2, 2], [1, 0, 4, 4], [2, 4, 0, 1], [2, 4, 1, 0]]
+    closed = shortest_paths(np.array(metric, dtype=float)).astype(int).tolist()
+    assert closed == [[0, 1, 2, 2], [1, 0, 3, 3], [2, 3, 0, 1], [2, 3, 1, 0]]
+    assert psa_exact(queries, metric).scales == (2, Fraction(3, 2), 2, Fraction(3, 4))
+    assert psa_exact(queries, closed).scales == (2, Fraction(10, 7), 2, Fraction(10, 13))
+
+
+def test_psa_is_not_monotone_in_the_metric_for_every_query():
+    # DX-L5 is about one query. With more budget on every pair, the first of these two queries gets more noise.
+    queries = [[1, 2, 1], [3, 1, 2]]
+    smaller, larger = [[0, 5, 3], [5, 0, 3], [3, 3, 0]], [[0, 6, 4], [6, 0, 3], [4, 3, 0]]
+    before, after = psa_exact(queries, smaller).scales, psa_exact(queries, larger).scales
+    assert before == (Fraction(11, 18), Fraction(11, 15))
+    assert after == (Fraction(2, 3), Fraction(2, 3))
+
+
+@pytest.mark.claim("DX-L3")
+@FIXED
+@given(rational_instances())
+def test_the_closure_of_a_metric_asks_for_the_same_scales(instance):
+    queries, metric = instance
+    closed = shortest_paths(np.array(metric, dtype=float))
+    for rule in ("S1", "S2"):
+        first, second = noise_scales(queries, metric, rule), noise_scales(queries, closed, rule)
+        assert second == pytest.approx(first, rel=1e-12)
+
+
+@pytest.mark.claim("DX-L1")
+@FIXED
+@given(rational_instances())
+def test_one_query_and_strategy_2_never_lose_against_the_ordinary_mechanism(instance):
+    queries, metric = np.array(instance[0], dtype=float), np.array(instance[1], dtype=float)
+    off = ~np.eye(len(metric), dtype=bool)
+    for rule, rows in (("single", queries[:1]), ("S2", queries)):
+        sensitivity = np.abs(rows[:, :, None] - rows[:, None, :]).sum(axis=0).max()
+        assert (noise_scales(rows, metric, rule) <= sensitivity / metric[off].min() * (1.0 + 1e-12)).all()
+
+
+@pytest.mark.claim("DX-C13")
+@pytest.mark.claim("DX-O5")
+@pytest.mark.parametrize("position", [0, 1], ids=["loss", "improvement"])
+def test_strategy_3_may_be_worse_than_strategy_2_and_than_the_ordinary_mechanism(position):
+    """The smallest counterexamples to "Strategy 3 outperforms the other two".
+
+    For the loss of DX-O5, the sum of c_k^2, two elements are enough. For the improvement factor they are not: there
+    PSA's c_k = K |gap_k| have the product K^K prod gap <= (sum gap)^K, that of S2, by the inequality of the means. With
+    three elements at d = 1, S2 is the ordinary mechanism (IF 1), and PSA improves by less than 1.
+    """
+    data = entry("DX-C13").counterexample["instances"][position]
+    queries, metric = data["queries"], data["metric"]
+    check_metric(np.array(metric))
+    by_hand = psa_exact([[Fraction(q) for q in row] for row in queries], metric).scales
+    assert by_hand == tuple(Fraction(c) for c in data["psa"]) and psa(queries, metric).tolist() == data["psa"]
+    assert noise_scales(queries, metric, "S2").tolist() == data["s2"]
+    if data["measure"] == "loss":
+        values = [sum(c**2 for c in data[rule]) for rule in ("psa", "s2")]
+        assert values == [data["psa_value"], data["s2_value"]] and values[0] > values[1]
+        assert optimal_scales(queries, metric).lower_bound < values[1] - 0.1  # the optimum is below both
+    else:
+        values = [improvement_factor(queries, metric, data[rule]) for rule in ("psa", "s2")]
+        assert values == pytest.approx([data["psa_value"], data["s2_value"]], rel=1e-12)
+        assert values[0] < values[1] == 1.0
+
+
+@pytest.mark.claim("DX-C3")
+@pytest.mark.claim("DX-D4")
+def test_the_smallest_distance_is_not_required_of_an_ordinary_mechanism():
+    # "epsilon <= min d is required (only)" is sufficient, not necessary: elements 0 and 1 have one answer, so their
+    # distance does not matter. Exact loss: epsilon |q_i - q_j| / Delta.
+    query, metric, epsilon = np.array([0.0, 0.0, 1.0]), np.array([[0, 0.1, 1], [0.1, 0, 1], [1, 1, 0]]), 1.0
+    check_metric(metric)
+    assert epsilon > metric[np.triu_indices(3, 1)].min()
+    assert (epsilon * np.abs(query[:, None] - query) <= metric).all()
+    # What is required: epsilon <= Delta min d(i, j) / |q_i - q_j| over the pairs that the query tells apart, that is
+    # Delta / c. A little more breaks it.
+    c = noise_scales([query], metric, "single")[0]
+    assert epsilon == 1.0 / c
+    assert not ((1.01 / c) * np.abs(query[:, None] - query) <= metric).all()
+
+
+@pytest.mark.claim("DX-C3")
+@FIXED
+@given(rational_instances())
+def test_the_ordinary_mechanism_keeps_a_metric_exactly_up_to_the_ratio_of_its_sensitivity(instance):
+    queries, metric = np.array(instance[0], dtype=float), np.array(instance[1], dtype=float)
+    distances = np.abs(queries[:, :, None] - queries[:, None, :]).sum(axis=0)
+    sensitivity = distances.max()
+    c = noise_scales(queries, metric, "S2")[0]
+    if c > 0.0:
+        at, above = (distances * factor / c for factor in (1.0, 1.001))  # losses at epsilon = factor * Delta / c
+        assert (at <= metric * (1.0 + 1e-12)).all() and (above > metric).any()
+        off = ~np.eye(len(metric), dtype=bool)
+        assert sensitivity / c >= metric[off].min() * (1.0 - 1e-12)  # so epsilon = min d is enough
+
+
+@pytest.mark.slow
+def test_scales_for_975_elements_and_10_queries_take_less_than_2_seconds(capsys):
+    rng = np.random.default_rng(20_261_123)
+    places = rng.uniform(0.0, 100.0, size=(975, 2))
+    metric = np.linalg.norm(places[:, None] - places, axis=-1)
+    for queries in (rng.uniform(size=(10, 975)), rng.integers(0, 2, (10, 975)).astype(float)):
+        seconds = {}
+        for rule in ("S1", "S2", "PSA", "optimal"):
+            # Two tries: another process may have the processor. Measured: PSA 0.4 s, S1 and S2 0.1 s, optimal 0.4 s.
+            times = []
+            for _ in range(2):
+                start = time.process_time()
+                noise_scales(queries, metric, rule)
+                times.append(time.process_time() - start)
+            seconds[rule] = min(times)
+        with capsys.disabled():
+            print("\nN = 975, K = 10:", ", ".join(f"{rule} {took:.2f} s" for rule, took in seconds.items()))
+        assert max(seconds.values()) < 2.0

@@ -1,0 +1,344 @@
+"""SmallDB: exact privacy; its accuracy as printed (counterexamples from the ledger) and as corrected; its twin."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sampler_checks import DRAWS, is_drawn_from_outcomes
+
+import dpaudit
+from dpaudit.errors import UsageError
+from mechanisms.distortion import best_distortion
+from mechanisms.faulty.dx_exponential import SmallDBWithoutTheTwo
+from mechanisms.histograms import all_histograms, histogram_count, neighbours
+from mechanisms.ledger import entry
+from mechanisms.small_db import SmallDB, cube_root_bound, database_size, gamma
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=60)
+ROUNDING = 1e-9
+QUERIES = [[0.0, 1.0], [1.0, 0.0], [0.3, 0.9]]
+METRIC = [[0.0, 1.0], [1.0, 0.0]]
+
+
+@st.composite
+def instances(draw, most_records=4, alphas=(0.3, 0.7, 1.2), rescaled=None):
+    """A mechanism on 2 or 3 elements, and queries Q that it answers with c q' (distorted a little, or not)."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    elements, count = draw(st.integers(2, 3)), draw(st.integers(1, 4))
+    queries = np.round(rng.uniform(0.0, 1.0, size=(count, elements)), draw(st.sampled_from([0, 6])))
+    metric = rng.uniform(0.5, 1.0, size=(elements, elements)) * draw(st.sampled_from([0.01, 1.0]))
+    metric = np.triu(metric, 1) + np.triu(metric, 1).T  # between a and 2 a: a metric
+    differ = np.abs(queries[:, :, None] - queries[:, None]).max(axis=0)
+    c = float((differ[metric > 0.0] / metric[metric > 0.0]).max()) or 1.0
+    form = draw(st.booleans()) if rescaled is None else rescaled
+    records = draw(st.integers(1, most_records))
+    mechanism = SmallDB(queries / c, metric, c, draw(st.sampled_from(alphas)), records, form)
+    noise = draw(st.sampled_from([0.0, 0.1])) * rng.uniform(-1.0, 1.0, size=queries.shape)
+    return mechanism, queries + noise
+
+
+def every_input(mechanism):
+    return all_histograms(mechanism.queries.shape[1], mechanism.records)
+
+
+@pytest.mark.claim("DX-T5")
+@FIXED
+@given(instances())
+def test_no_neighbours_lose_more_than_their_budget(instance):
+    mechanism, _ = instance
+    inputs = every_input(mechanism)
+    logs = mechanism.log_probabilities(inputs)
+    places = {tuple(row): n for n, row in enumerate(inputs.tolist())}
+    for x, n in places.items():
+        for x_prime, i, j in neighbours(x):
+            loss = np.abs(logs[n] - logs[places[tuple(x_prime.tolist())]]).max()
+            assert loss <= mechanism.metric[i, j] * (1.0 + ROUNDING)
+
+
+@pytest.mark.claim("DX-A1")
+@FIXED
+@given(instances())
+def test_the_law_is_that_of_the_algorithm(instance):
+    mechanism, _ = instance
+    x = every_input(mechanism)[0]
+    m = max(1, math.ceil(math.log(len(mechanism.queries)) / mechanism.alpha**2))
+    if not mechanism.rescaled:
+        assert mechanism.size == m
+    assert (mechanism.outcomes.sum(axis=1) == mechanism.size).all()
+    assert len(mechanism.outcomes) == histogram_count(len(x), mechanism.size)
+    weights = []
+    for y in mechanism.outcomes.tolist():
+        worst = max(
+            abs(
+                sum(a * b for a, b in zip(q, x, strict=True))
+                - mechanism.multiplier * sum(a * b for a, b in zip(q, y, strict=True))
+            )
+            for q in mechanism.queries.tolist()
+        )
+        weights.append(math.exp(-mechanism.c * worst / (2.0 * mechanism.c)))
+    assert mechanism.distribution(x) == pytest.approx(np.array(weights) / sum(weights), rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.claim("DX-A1")
+def test_both_samplers_draw_the_law():
+    mechanism = SmallDB(QUERIES, METRIC, c=1.0, alpha=0.4, records=6, rescaled=True)
+    codes = mechanism.outcomes[:, 0]  # the count of the first element tells the histograms of two elements apart
+    exact = mechanism.sample([4, 2], DRAWS, np.random.default_rng(20_261_122))
+    rejected = mechanism.sample_by_rejection([4, 2], DRAWS, np.random.default_rng(20_261_123))
+    for samples in (exact, rejected):  # false alarm rate 1e-10 each
+        order = np.argsort(codes)
+        assert is_drawn_from_outcomes(samples[:, 0], codes[order], mechanism.distribution([4, 2])[order])
+        assert (samples.sum(axis=1) == mechanism.size).all()
+    wrong = mechanism.sample([0, 6], DRAWS, np.random.default_rng(20_261_122))  # the control: another input
+    assert not is_drawn_from_outcomes(wrong[:, 0], codes[order], mechanism.distribution([4, 2])[order])
+    assert np.exp(mechanism.log_density([4, 2], exact[:4])) == pytest.approx(
+        [mechanism.distribution([4, 2])[np.flatnonzero(codes == y[0])[0]] for y in exact[:4]], rel=1e-12
+    )
+    assert mechanism.log_density([4, 2], [[0.5, 1.0], [-1.0, 2.0], [99.0, 0.0]]).tolist() == [-math.inf] * 3
+
+
+def test_a_range_that_is_too_large_is_drawn_from_without_enumeration():
+    rng = np.random.default_rng(7)
+    queries = rng.uniform(size=(20, 8))
+    mechanism = SmallDB(queries, 1.0 - np.eye(8), c=1.0, alpha=0.25, records=40, rescaled=True)
+    assert not mechanism.is_enumerated
+    x = [5] * 8
+    samples = mechanism.sample(x, 200, np.random.default_rng(8))
+    assert samples.shape == (200, 8) and (samples.sum(axis=1) == mechanism.size).all()
+    scores = mechanism.scores(np.array([x]), samples)[0]
+    assert scores.max() <= mechanism.best_score_bound(x)
+    with pytest.raises(UsageError, match=r"the range must have at most 200000 histograms to be enumerated, got \d+\."):
+        mechanism.distribution(x)
+
+
+@FIXED
+@given(instances(most_records=6))
+def test_no_score_exceeds_the_bound_that_rejection_uses(instance):
+    mechanism, _ = instance
+    for x in every_input(mechanism)[:5]:
+        assert mechanism.scores(x[None], mechanism.outcomes).max() <= mechanism.best_score_bound(x) + 1e-12
+
+
+# ---- accuracy: as printed -------------------------------------------------------------------------------------------
+
+
+def both_sizes(log_count, alpha):
+    """m rounded down and up: the printed m is no integer, and no statement should hang on how it is rounded."""
+    return {max(1, math.floor(log_count / alpha**2)), max(1, math.ceil(log_count / alpha**2))}
+
+
+def smallest_error(data, alpha):
+    """The least max |q(x) - c q'(y)| over all y of either size, by enumeration."""
+    queries, x = np.array(data["queries"]), np.array(data["x"])
+    errors = []
+    for size in both_sizes(math.log(len(queries)), alpha):
+        answers = all_histograms(len(x), size) @ queries.T
+        errors.append(float(np.abs(answers - queries @ x).max(axis=1).min()))
+    return min(errors)
+
+
+@pytest.mark.claim("DX-T9")
+def test_no_small_database_comes_as_near_as_printed():
+    for data in entry("DX-T9").counterexample["instances"]:
+        best = smallest_error(data, data["alpha"])
+        assert best == pytest.approx(data["least_error"])
+        assert best > data["alpha"] * sum(data["x"])  # for every y in the range
+
+
+@pytest.mark.claim("DX-P1")
+def test_the_printed_accuracy_of_smalldb_is_missed_with_certainty():
+    for data in entry("DX-P1").counterexample["instances"]:
+        queries = np.array(data["queries"])
+        metric = data["c"] * (1.0 - np.eye(queries.shape[1]))  # q' = q / c, and c is large enough for it
+        mechanism = SmallDB(queries / data["c"], metric, data["c"], data["alpha"], sum(data["x"]))
+        bound = mechanism.error_bound(queries, data["beta"])
+        assert smallest_error(data, data["alpha"]) > bound  # so whatever y is chosen, and however m is rounded
+        assert mechanism.error_probability(data["x"], queries, bound) == pytest.approx(1.0)
+        assert data["beta"] < 0.1
+
+
+@pytest.mark.claim("DX-T6")
+@pytest.mark.claim("DX-T6.1")
+@pytest.mark.claim("DX-T6.2")
+@pytest.mark.parametrize("claim_id", ["DX-T6", "DX-T6.1", "DX-T6.2"])
+def test_the_printed_cube_root_is_missed_with_certainty(claim_id):
+    data = entry(claim_id).counterexample
+    queries, n, elements = np.array(data["queries"]), sum(data["x"]), len(data["x"])
+    printed = gamma(elements, len(queries), data["beta"], "printed")
+    if "alpha" in data:  # T6.2: the largest c that it allows at this alpha
+        alpha = data["alpha"]
+        c = alpha**3 * n / printed
+        bound = alpha * n
+    else:
+        c = data["c"]
+        bound = cube_root_bound(n, c, printed)
+        alpha = bound / n
+    # q' = q / c, so that there is no distortion, and c q'(y) = q(y) for every y.
+    assert 0.0 < alpha < 1.0 and c > 0.0
+    assert smallest_error(data, alpha / 2.0) > bound
+
+
+@pytest.mark.claim("DX-S3")
+def test_the_printed_steps_of_the_proof_are_wrong():
+    data = entry("DX-S3").counterexample
+    # The number of databases of size at most m exceeds N^m.
+    elements, size = data["counting"]["elements"], data["counting"]["size"]
+    at_most = sum(histogram_count(elements, m) for m in range(size + 1))
+    assert at_most == data["counting"]["at_most"] > elements**size
+    # The best score is at least -alpha n where T9 holds, so -best <= alpha n: the printed ">=" fails at x = y.
+    x, alpha = np.array(data["direction"]["x"]), data["direction"]["alpha"]
+    queries = np.array(data["direction"]["queries"])
+    size = max(1, math.ceil(math.log(len(queries)) / alpha**2))
+    scores = -np.abs((all_histograms(len(x), size) - x) @ queries.T).max(axis=1)
+    assert -scores.max() == data["direction"]["minus_best"] < alpha * x.sum()
+
+
+@pytest.mark.claim("DX-S3")
+@pytest.mark.parametrize("elements", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_databases_of_one_size_are_at_most_the_printed_number(elements, size):
+    assert histogram_count(elements, size) <= elements**size
+
+
+# ---- accuracy: as corrected -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DX-T9")
+@FIXED
+@given(instances(most_records=7, alphas=(0.2, 0.4, 0.8), rescaled=True))
+def test_some_rescaled_small_database_is_near(instance):
+    mechanism, _ = instance
+    for x in every_input(mechanism):
+        best = np.abs(mechanism.answers(mechanism.outcomes) - mechanism.c * (mechanism.queries @ x)).max(axis=1).min()
+        assert best <= mechanism.alpha * mechanism.records * (1.0 + ROUNDING)
+
+
+@pytest.mark.claim("DX-P1")
+@FIXED
+@given(
+    instances(most_records=4, alphas=(0.2, 0.4, 0.8), rescaled=True),
+    st.sampled_from([1, 10, 1000]),
+    st.sampled_from([0.01, 0.05, 0.5]),
+)
+def test_the_corrected_accuracy_holds_with_its_probability(instance, factor, beta):
+    small, queries = instance
+    # As many records as we like: n enters through x alone.
+    mechanism = SmallDB(small.queries, small.metric, small.c, small.alpha, small.records * factor, True)
+    for x in factor * every_input(small):
+        assert mechanism.error_probability(x, queries, mechanism.error_bound(queries, beta)) <= beta
+
+
+@pytest.mark.claim("DX-T6")
+@pytest.mark.claim("DX-T6.1")
+@pytest.mark.claim("DX-T6.2")
+@FIXED
+@given(
+    instances(most_records=3, alphas=(1.0,), rescaled=True), st.sampled_from([100, 3000]), st.sampled_from([0.01, 0.2])
+)
+def test_the_corrected_cube_root_holds_with_its_probability(instance, factor, beta):
+    small, queries = instance
+    n = small.records * factor
+    corrected = gamma(queries.shape[1], len(queries), beta, "corrected")
+    alpha = cube_root_bound(n, small.c, corrected) / n
+    if alpha > 1.0:  # says no more than that queries in [0, 1] err by at most n
+        return
+    assert small.c == pytest.approx(alpha**3 * n / corrected)  # T6.2 at its largest c
+    mechanism = SmallDB(small.queries, small.metric, small.c, alpha / 2.0, n, True)
+    bound = n * float(np.abs(queries - small.c * small.queries).max()) + alpha * n
+    assert mechanism.error_bound(queries, beta) <= bound * (1.0 + ROUNDING)
+    if mechanism.is_enumerated:
+        for x in factor * every_input(small):
+            assert mechanism.error_probability(x, queries, bound) <= beta
+
+
+@pytest.mark.claim("DX-T6")
+def test_the_algebra_from_the_proposition_to_the_theorem_needs_alpha_at_most_one():
+    for elements, count, beta, alpha in itertools.product([2, 50], [2, 100], [0.01, 0.5], [0.01, 0.3, 1.0, 2.0, 10.0]):
+        n, printed = 1000, gamma(elements, count, beta, "printed")
+        c = alpha**3 * n / printed
+        last = math.log(elements) * math.log(count) * 4.0 / alpha**2 + math.log(1.0 / beta)  # P1 at alpha / 2
+        total = alpha * n / 2.0 + 2.0 * c * last
+        assert (total <= alpha * n * (1.0 + ROUNDING)) == (alpha <= 1.0)
+
+
+def test_how_loose_the_corrected_bound_is():
+    """The 95% point of the error is 1/23 of the bound here: alpha n is not reached, the choice is nearly perfect."""
+    mechanism = SmallDB(np.eye(3) / 2.0, 1.0 - np.eye(3), c=2.0, alpha=0.2, records=1000, rescaled=True)
+    bound = mechanism.error_bound(np.eye(3), 0.05)
+    quantile = min(
+        b for b in np.linspace(0.0, bound, 400) if mechanism.error_probability([600, 300, 100], np.eye(3), b) <= 0.05
+    )
+    assert bound / 27.0 < quantile < bound / 20.0
+
+
+# ---- the optimisation of the parameters -----------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DX-O3")
+def test_the_problem_for_the_parameters_is_not_convex():
+    """f(q', c) = n max |q - c q'| + (c n^2 gamma)^(1/3) on feasible points: its value between two of them is higher."""
+    n, q, printed = 10.0, np.array([0.0, 0.0]), gamma(2, 2, 0.05, "printed")
+
+    def f(q_prime, c):
+        return n * np.abs(q - c * q_prime).max() + (c * n**2 * printed) ** (1.0 / 3.0)
+
+    one, other = (np.zeros(2), 0.0), (np.zeros(2), 1.0)
+    assert f(np.zeros(2), 0.5) > (f(*one) + f(*other)) / 2.0
+
+
+@pytest.mark.claim("DX-O3")
+def test_the_optimal_parameters_make_a_mechanism():
+    queries, metric = np.array([[0.0, 1.0, 0.5], [1.0, 0.9, 0.0]]), 1.0 - np.eye(3)
+    n, printed = 10**6, gamma(3, 2, 0.05, "printed")
+    best = best_distortion(queries, metric, lambda t, c: n * t + cube_root_bound(n, c, printed))
+    mechanism = SmallDB(best.distorted / best.c, metric, best.c, 0.5, n, True)
+    undistorted = 1.0  # the smallest c without distortion: the largest range over the budget
+    assert best.cost <= cube_root_bound(n, undistorted, printed)
+    assert mechanism.c == best.c > 0.0
+
+
+# ---- audits ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DX-T5")
+def test_a_good_audit_refutes_the_twin_and_not_the_mechanism():
+    parameters = {"queries": [[0.0, 1.0], [1.0, 0.0]], "metric": METRIC, "c": 1.0, "alpha": 0.5, "records": 3}
+    sound, twin = SmallDB(**parameters), SmallDBWithoutTheTwo(**parameters)
+    pair = twin.pairs()[0]
+    assert twin.privacy_loss(pair.x, pair.x_prime) > 1.15 > 1.0 >= sound.privacy_loss(pair.x, pair.x_prime)
+    assert "the factor 2 is missing: loss" in twin.fault
+    options = {"samples": 40_000, "confidence": 1.0 - 1e-9, "seed": 12, "floating_point": False}
+    assert dpaudit.audit(sound, pairs=[pair], **options).verdict != "violated"  # false alarm rate 1e-9
+    assert dpaudit.audit(twin, pairs=[pair], **options).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: SmallDB([[0.0, 2.0]], METRIC, 1.0, 0.5, 3),
+            r"queries must differ by at most the metric, got 2\.0 over 1\.0",
+        ),
+        (lambda: SmallDB(QUERIES, METRIC, 0.0, 0.5, 3), r"c must be in \(0, inf\), got 0\.0\."),
+        (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.0, 3), r"alpha must be in \(0, inf\), got 0\.0\."),
+        (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).distribution([1, 1]), r"data must have 3 records, got 2\."),
+        (lambda: SmallDB([[0.0, math.inf]], METRIC, 1.0, 0.5, 3), r"queries must be finite, got inf\."),
+        (
+            lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).error_bound(QUERIES, 0.0),
+            r"beta must be in \(0, 1\], got 0\.0\.",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()
+
+
+@pytest.mark.claim("DX-T9")
+def test_the_sizes_are_those_of_the_two_statements():
+    assert database_size(QUERIES, 1.0, 0.5, "printed") == math.ceil(math.log(3) / 0.25)
+    assert database_size(QUERIES, 1.0, 0.5, "corrected") == math.floor(math.log(6) / 0.5) + 1
+    assert database_size([[1.0, 0.0]], 1.0, 0.5, "printed") == 1  # log 1 = 0: at least one record

@@ -1,0 +1,244 @@
+"""Theorem 2 on d_X-private Laplace noise, and what the paper says about the shape of its optimisation problem."""
+
+import inspect
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from dpaudit.exact import laplace_privacy_loss
+from mechanisms import distortion, statistical_queries
+from mechanisms.distortion import best_distortion, least_distortion
+from mechanisms.histograms import all_histograms, neighbours
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=60)
+SEEDS = st.integers(0, 2**32)
+
+
+@st.composite
+def instances(draw):
+    """Q and Q' of shape (k, N), scales c (k,), and a number of records."""
+    rng = np.random.default_rng(draw(SEEDS))
+    k, elements, records = draw(st.integers(1, 3)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    c = rng.uniform(0.1, 3.0, size=k)
+    queries = rng.normal(size=(k, elements))
+    noise = draw(st.sampled_from([0.0, 0.1, 1.0])) * rng.normal(size=(k, elements))
+    return queries, (queries + noise) / c[:, None], c, records
+
+
+def biases(instance):
+    """(c Q' - Q) x for every histogram x, and the matrix c Q' - Q."""
+    queries, distorted, c, records = instance
+    difference = c[:, None] * distorted - queries
+    return [difference @ x for x in all_histograms(queries.shape[1], records)], difference
+
+
+@pytest.mark.claim("DX-T2")
+@pytest.mark.claim("DX-T2.1")
+@FIXED
+@given(instances())
+def test_the_expected_squared_error_keeps_its_bound(instance):
+    c, n = instance[2], instance[3]
+    found, difference = biases(instance)
+    frobenius = float((difference**2).sum())
+    for b in found:
+        exact = float((b**2).sum() + 2.0 * (c**2).sum())
+        assert exact <= n**2 * frobenius + 2.0 * float((c**2).sum()) + 1e-9  # without the printed factor 2
+        assert exact <= 2.0 * n**2 * frobenius + 4.0 * float((c**2).sum())
+
+
+@pytest.mark.claim("DX-T2.1")
+def test_the_matrix_norm_of_the_bound_is_entrywise():
+    """The spectral norm would be a smaller bound, that holds too: |x|_2 <= n. Both are told apart here."""
+    difference = np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert (difference**2).sum() == 2.0 != np.linalg.norm(difference, 2) ** 2 == 1.0
+
+
+@pytest.mark.claim("DX-T2")
+@pytest.mark.claim("DX-T2.2")
+@FIXED
+@given(instances())
+def test_the_expected_error_keeps_its_bound_in_every_norm(instance):
+    """p = 1 in closed form; p = 2 and infinity draw by draw, where |b + Y| <= |b| + |Y| and |b| is bounded."""
+    c, n = instance[2], instance[3]
+    found, difference = biases(instance)
+    noise = np.random.default_rng(1).laplace(size=(200, len(c))) * c
+    for b in found:
+        exact = float((np.abs(b) + c * np.exp(-np.abs(b) / c)).sum())
+        assert exact <= n * np.abs(difference).sum() + c.sum() + 1e-9
+        for p, entrywise in ((2, math.sqrt((difference**2).sum())), (np.inf, np.abs(difference).max())):
+            assert np.linalg.norm(b, ord=p) <= n * entrywise + 1e-9
+            errors, plain = (np.linalg.norm(values, ord=p, axis=1) for values in (b + noise, noise))
+            assert (errors <= n * entrywise + plain + 1e-9).all()
+
+
+@pytest.mark.claim("DX-T2.2a")
+@pytest.mark.claim("DX-S1")
+@pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
+def test_moments_and_tails_of_laplace_noise(scale):
+    density = stats.laplace(scale=scale).pdf
+    for power, expected in ((1, scale), (2, 2.0 * scale**2)):
+        half = integrate.quad(lambda y, p=power: y**p * density(y), 0.0, 80.0 * scale)[0]
+        assert 2.0 * half == pytest.approx(expected, rel=1e-8)
+    for t in (0.0, 0.5, 3.0):
+        assert 2.0 * stats.laplace(scale=scale).sf(t * scale) == pytest.approx(math.exp(-t), rel=1e-12)
+
+
+@pytest.mark.claim("DX-S1")
+@pytest.mark.parametrize("elements", [1, 2, 4])
+def test_the_euclidean_norm_of_a_histogram_is_at_most_its_total(elements):
+    for x in all_histograms(elements, 5):
+        assert np.linalg.norm(x) <= np.abs(x).sum() + 1e-12 == 5.0 + 1e-12
+
+
+@pytest.mark.claim("DX-T2")
+@pytest.mark.claim("DX-T2.3")
+@FIXED
+@given(instances(), st.sampled_from([1e-3, 0.05, 0.5, 1.0]))
+def test_the_largest_error_keeps_its_bound_with_its_probability(instance, delta):
+    c, n = instance[2], instance[3]
+    found, difference = biases(instance)
+    t = n * np.abs(difference).max() + math.log(len(c) / delta) * c.max()
+    for b in found:
+        inside = stats.laplace.cdf(t, b, c) - stats.laplace.cdf(-t, b, c)
+        assert np.prod(inside) >= 1.0 - delta - 1e-12
+
+
+@pytest.mark.claim("DX-A0")
+@pytest.mark.claim("DX-T1")
+@FIXED
+@given(SEEDS, st.integers(1, 3), st.integers(2, 4), st.integers(1, 3))
+def test_laplace_noise_under_the_meta_procedure_keeps_the_metric_on_all_neighbours(seed, k, elements, records):
+    """The existing mechanism adds noise of scales c to c q'(x): by its exact loss, for every x and x' of n records."""
+    rng = np.random.default_rng(seed)
+    metric = rng.uniform(0.5, 1.0, size=(elements, elements))
+    metric = np.triu(metric, 1) + np.triu(metric, 1).T
+    distorted = rng.normal(size=(k, elements))
+    gaps = np.abs(distorted[:, :, None] - distorted[:, None]).sum(axis=0)
+    off = ~np.eye(elements, dtype=bool)
+    distorted /= (gaps[off] / metric[off]).max()  # now Delta^q'(i, j) <= d(i, j), reached by one pair
+    c, largest = rng.uniform(0.1, 3.0, size=k), 0.0
+    for x in all_histograms(elements, records):
+        for x_prime, i, j in neighbours(x):
+            ratio = laplace_privacy_loss(c * (distorted @ (x - x_prime)), c) / metric[i, j]
+            largest = max(largest, ratio)
+    assert largest == pytest.approx(1.0, rel=1e-9)
+
+
+# ---- the problem ----------------------------------------------------------------------------------------------------
+
+
+def objective(q, w, c, n):
+    """n^2 |c q' - q|^2 + 2 c^2 for one query, in (q', c)."""
+    return n**2 * float(((c * w - q) ** 2).sum()) + 2.0 * c**2
+
+
+@pytest.mark.claim("DX-C8")
+@pytest.mark.claim("DX-C9")
+def test_the_problem_is_not_jointly_convex():
+    """The Hessian of (c q' - 10)^2 + 2 c^2 in (q', c) at (0, 0) is [[0, -20], [-20, 4]]."""
+    q, n, step = np.array([10.0, 0.0]), 1, 1e-3
+
+    def f(a, c):
+        return objective(q, np.array([a, 0.0]), c, n)
+
+    in_q = f(step, 0.0) - 2.0 * f(0.0, 0.0) + f(-step, 0.0)
+    in_c = f(0.0, step) - 2.0 * f(0.0, 0.0) + f(0.0, -step)
+    mixed = (f(step, step) - f(step, -step) - f(-step, step) + f(-step, -step)) / 4.0
+    hessian = np.array([[in_q, mixed], [mixed, in_c]]) / step**2
+    assert hessian == pytest.approx(np.array([[0.0, -20.0], [-20.0, 4.0]]), abs=1e-4)
+    assert np.linalg.eigvalsh(hessian)[0] < -10.0
+    # And within the constraints, c >= 0 and |q'_1 - q'_2| <= d = 10: c q' = q at both ends, and not between them.
+    one, other = (np.array([5.0, 0.0]), 2.0), (np.array([10.0, 0.0]), 1.0)
+    middle = objective(q, (one[0] + other[0]) / 2.0, (one[1] + other[1]) / 2.0, 10)
+    assert middle > (objective(q, *one, 10) + objective(q, *other, 10)) / 2.0
+
+
+@pytest.mark.claim("DX-C9")
+@FIXED
+@given(SEEDS, st.integers(1, 3), st.integers(1, 4), st.integers(1, 50))
+def test_each_block_of_the_squared_problem_is_convex_and_smooth(seed, k, elements, n):
+    """Second differences along random lines: of a quadratic, they are its curvature, whatever the step."""
+    rng = np.random.default_rng(seed)
+    queries, distorted, direction = rng.normal(size=(3, k, elements))
+    c, c_direction = rng.normal(size=(2, k))
+
+    def f(q_prime, scales):
+        return n**2 * float(((scales[:, None] * q_prime - queries) ** 2).sum()) + 2.0 * float((scales**2).sum())
+
+    here = f(distorted, c)
+    curvatures = []
+    for step in (0.5, 1.0):
+        in_q = (f(distorted + step * direction, c) - 2.0 * here + f(distorted - step * direction, c)) / step**2
+        in_c = (f(distorted, c + step * c_direction) - 2.0 * here + f(distorted, c - step * c_direction)) / step**2
+        assert in_q >= -1e-6 * (1.0 + abs(here)) and in_c >= -1e-6 * (1.0 + abs(here))
+        curvatures.append((in_q, in_c))
+    assert curvatures[0] == pytest.approx(curvatures[1], rel=1e-6, abs=1e-6 * (1.0 + abs(here)))
+
+
+@pytest.mark.claim("DX-C9")
+def test_the_max_norm_objective_is_neither_smooth_nor_convex():
+    def f(q_prime, c):  # n max |c q' - q| + c for one coefficient, q = 1, n = 1
+        return abs(c * q_prime - 1.0) + c
+
+    left, right = ((f(1.0 + s * 1e-6, 1.0) - f(1.0, 1.0)) / (s * 1e-6) for s in (-1.0, 1.0))
+    assert (left, right) == pytest.approx((-1.0, 1.0), abs=1e-5)  # a kink at q' = 1
+    one, other = (0.25, 4.0), (4.0, 0.25)
+    assert f(2.125, 2.125) > (f(*one) + f(*other)) / 2.0  # both ends have c q' = 1
+
+
+@pytest.mark.claim("DX-O1")
+@FIXED
+@given(SEEDS, st.integers(2, 4), st.floats(0.1, 50.0))
+def test_a_solved_instance_of_the_problem_is_feasible_and_no_random_point_is_better(seed, elements, price):
+    rng = np.random.default_rng(seed)
+    positions = np.sort(rng.uniform(0.1, 5.0, size=elements)) + 0.05 * np.arange(elements)
+    metric = np.abs(positions[:, None] - positions)
+    query = rng.uniform(size=(1, elements))
+    best = best_distortion(query, metric, lambda t, c: price * t + c)
+    assert best.c >= 0.0
+    assert (np.abs(best.distorted[:, :, None] - best.distorted[:, None]) <= best.c * metric + 1e-9).all()
+    for _ in range(20):
+        c = float(rng.uniform(0.0, 2.0 * best.c + 0.1))
+        image = rng.normal(size=elements)
+        gaps = np.abs(image[:, None] - image)
+        ratio = (gaps[metric > 0.0] / metric[metric > 0.0]).max()
+        w = c * image / ratio + rng.normal()  # c q' for a feasible q'
+        assert price * np.abs(query[0] - w).max() + c >= best.cost - 1e-9
+
+
+@pytest.mark.claim("DX-C5")
+def test_no_function_of_the_optimisation_sees_the_data():
+    """What they are given are queries, the metric, n and a cost; a histogram has no place among their parameters."""
+    solvers = [distortion.best_distortion, distortion.least_distortion, statistical_queries.best_marginal]
+    names = {name for solver in solvers for name in inspect.signature(solver).parameters}
+    assert names == {"queries", "metric", "cost", "c", "values", "records"}
+
+
+@pytest.mark.claim("DX-O2")
+@FIXED
+@given(SEEDS, st.floats(0.1, 3.0), st.integers(1, 100))
+def test_for_one_query_on_two_elements_the_squared_problem_has_a_closed_form(seed, budget, n):
+    """In w = c q' it is convex: with the gap g = |q_1 - q_2| the images are g - c d apart, half on each side.
+
+    n^2 (g - c d)^2 / 2 + 2 c^2 is least at c = n^2 g d / (n^2 d^2 + 4), below the closed form g / d.
+    """
+    rng = np.random.default_rng(seed)
+    query = rng.uniform(size=2)
+    gap = abs(query[0] - query[1])
+    best = n**2 * gap * budget / (n**2 * budget**2 + 4.0)
+    cost = n**2 * (gap - best * budget) ** 2 / 2.0 + 2.0 * best**2
+    half, images = least_distortion([query], [[0.0, budget], [budget, 0.0]], best)
+    assert n**2 * float(((images - query) ** 2).sum()) + 2.0 * best**2 == pytest.approx(cost, rel=1e-9, abs=1e-15)
+    assert half == pytest.approx((gap - best * budget) / 2.0, abs=1e-12)
+    assert cost <= 2.0 * (gap / budget) ** 2 + 1e-15  # never worse than c = g / d without distortion
+    for c, low, high in itertools.product(np.linspace(0.0, 2.0 * gap / budget, 7), [-0.1, 0.0, 0.1], [-0.1, 0.0, 0.1]):
+        w = np.array([query[0] + low, query[1] + high])
+        middle = w.mean()
+        reach = min(1.0, c * budget / max(abs(w[0] - w[1]), 1e-300))
+        w = middle + (w - middle) * reach  # made feasible
+        assert n**2 * float(((w - query) ** 2).sum()) + 2.0 * c**2 >= cost - 1e-9

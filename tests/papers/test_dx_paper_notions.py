@@ -1,0 +1,459 @@
+"""Section 2 of the paper on d_X-privacy: notions, facts and sensitivities, on random finite mechanisms in rationals.
+
+A mechanism is a table of fractions: one row an input (a histogram), one column an outcome. Ratios of probabilities are
+compared as fractions, so that no tolerance is needed; budgets are compared as e^d, again fractions. What the
+definitions print is taken word by word (histograms of any total, DX-D2 with i != j), and beside it in the bounded
+model, where n is public. Counterexamples come from the ledger.
+"""
+
+import functools
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, optimize, stats
+
+from dpaudit.errors import UsageError
+from dpaudit.exact import laplace_privacy_loss
+from dpaudit.privacy.finite_metrics import MatrixMetric
+from mechanisms.dx_laplace import DxLaplace
+from mechanisms.histograms import all_histograms, neighbours
+from mechanisms.ledger import entry
+
+THOUSAND = settings(derandomize=True, deadline=None, max_examples=1_000)
+FIXED = settings(derandomize=True, deadline=None, max_examples=100)
+SEEDS = st.integers(0, 2**32)
+
+
+def stochastic(rng, rows, columns, zeros=False):
+    """A random row-stochastic table of fractions; with `zeros` some outcomes are impossible for all rows."""
+    weights = rng.integers(1, 10, size=(rows, columns))
+    if zeros:
+        weights[:, 1:] *= rng.integers(0, 2, size=columns - 1)
+    return [[Fraction(int(value), int(row.sum())) for value in row] for row in weights]
+
+
+def ratio(p, q):
+    """The largest p(o) / q(o) and q(o) / p(o): e to the privacy loss of a pair; infinite where one is 0 alone."""
+    found = Fraction(1)
+    for a, b in zip(p, q, strict=True):
+        if (a == 0) != (b == 0):
+            return math.inf
+        if a:
+            found = max(found, a / b, b / a)
+    return found
+
+
+def budgets_kept(law, inputs, elements, bounded=True):
+    """The least e^d(i, j) that a mechanism keeps over all neighbours among its inputs, a table of fractions."""
+    kept = [[Fraction(1)] * elements for _ in range(elements)]
+    for n, other, i, j in neighbours_among(tuple(map(tuple, inputs)), bounded):
+        kept[i][j] = kept[j][i] = max(kept[i][j], ratio(law[n], law[other]))
+    return kept
+
+
+@functools.cache
+def neighbours_among(inputs, bounded):
+    """Every two inputs that are neighbours, once, as their positions, with the i and j at which they differ."""
+    places = {x: n for n, x in enumerate(inputs)}
+    found = [
+        (n, places.get(tuple(x_prime.tolist()), -1), i, j)
+        for x, n in places.items()
+        for x_prime, i, j in neighbours(x, bounded)
+    ]
+    return [pair for pair in found if pair[0] < pair[1]]
+
+
+@st.composite
+def mechanisms(draw, columns=5):
+    """A random finite mechanism on all histograms of up to 3 records over 2 or 3 elements."""
+    elements, records = draw(st.integers(2, 3)), draw(st.integers(1, 3))
+    inputs = all_histograms(elements, records).tolist()
+    rng = np.random.default_rng(draw(SEEDS))
+    return stochastic(rng, len(inputs), columns, zeros=draw(st.booleans())), inputs, elements, rng
+
+
+# ---- definitions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DX-D1")
+@THOUSAND
+@given(mechanisms())
+def test_the_largest_ratio_over_events_is_reached_at_one_outcome(instance):
+    """The definition asks for all events S, the exact losses look at single outcomes: the same, on 2^5 events."""
+    law, *_ = instance
+    p, q = law[0], law[-1]
+    events = [event for size in range(1, 6) for event in itertools.combinations(range(5), size)]
+    largest = Fraction(1)
+    for event in events:
+        a, b = sum(p[o] for o in event), sum(q[o] for o in event)
+        if a or b:
+            largest = max(largest, a / b, b / a)
+    assert largest == ratio(p, q)
+
+
+@pytest.mark.claim("DX-D2")
+@pytest.mark.claim("DX-C1")
+@THOUSAND
+@given(mechanisms(), st.fractions(min_value=1, max_value=5))
+def test_with_equal_budgets_both_notions_agree_in_the_bounded_model(instance, promised):
+    law, inputs, elements, _ = instance
+    near = [
+        (a, b)
+        for a, b in itertools.combinations(range(len(inputs)), 2)
+        if sum(abs(u - v) for u, v in zip(inputs[a], inputs[b], strict=True)) <= 2
+    ]
+    worst = max(ratio(law[a], law[b]) for a, b in near)
+    kept = budgets_kept(law, inputs, elements)
+    for level in (promised, worst):
+        is_private = all(ratio(law[a], law[b]) <= level for a, b in near)  # DX-D1
+        is_dx_private = all(kept[i][j] <= level for i in range(elements) for j in range(elements))  # DX-D2
+        assert is_private == is_dx_private
+
+
+def parity(inputs):
+    """A mechanism that says whether the number of records is even."""
+    return [[Fraction(1 - sum(x) % 2), Fraction(sum(x) % 2)] for x in inputs]
+
+
+@pytest.mark.claim("DX-C1")
+def test_as_printed_equal_budgets_do_not_give_differential_privacy():
+    data = entry("DX-C1").counterexample
+    assert data["mechanism"] == "parity of the number of records"
+    inputs = [list(x) for x in itertools.product(range(4), repeat=data["elements"])]
+    law = parity(inputs)
+    # d-private at every budget: two coordinates that differ change the total by 0 or 2.
+    assert budgets_kept(law, inputs, data["elements"], bounded=False) == [[1] * data["elements"]] * data["elements"]
+    # Not epsilon-DP at any epsilon: x and x' differ by one record.
+    x, x_prime = inputs.index(data["x"]), inputs.index(data["x_prime"])
+    assert sum(abs(a - b) for a, b in zip(data["x"], data["x_prime"], strict=True)) <= 2
+    assert ratio(law[x], law[x_prime]) == math.inf
+
+
+@pytest.mark.claim("DX-D2")
+@FIXED
+@given(st.integers(2, 5), SEEDS)
+def test_the_metric_axioms_find_what_breaks_them(count, seed):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(count, 2))
+    matrix = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    matrix = (matrix + matrix.T) / 2.0
+    MatrixMetric(matrix)  # a metric is accepted
+    broken = matrix.copy()
+    if count > 2:
+        broken[0, 1] = broken[1, 0] = 1.01 * min(matrix[0, k] + matrix[k, 1] for k in range(2, count))
+        with pytest.raises(UsageError, match="triangle"):
+            MatrixMetric(broken)
+
+
+# ---- the three facts ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DX-F1.1")
+@THOUSAND
+@given(mechanisms(), st.booleans())
+def test_post_processing_never_increases_a_loss(instance, is_deterministic):
+    law, inputs, elements, rng = instance
+    if is_deterministic:
+        images = rng.integers(0, 4, size=5)
+        kernel = [[Fraction(int(image == column)) for column in range(4)] for image in images]
+    else:
+        kernel = stochastic(rng, 5, 4, zeros=True)
+    after = [[sum(a * k[o] for a, k in zip(row, kernel, strict=True)) for o in range(4)] for row in law]
+    assert all(sum(row) == 1 for row in after)
+    before_kept, after_kept = (budgets_kept(table, inputs, elements) for table in (law, after))
+    assert all(after_kept[i][j] <= before_kept[i][j] for i in range(elements) for j in range(elements))
+
+
+@pytest.mark.claim("DX-F1.2")
+@THOUSAND
+@given(mechanisms(columns=3), st.integers(2, 3))
+def test_budgets_of_independent_mechanisms_add_up(instance, count):
+    law, inputs, elements, rng = instance
+    laws = [law, *(stochastic(rng, len(inputs), 2) for _ in range(count - 1))]
+    joint = [
+        [math.prod(values) for values in itertools.product(*(table[n] for table in laws))] for n in range(len(inputs))
+    ]
+    total = budgets_kept(joint, inputs, elements)
+    each = [budgets_kept(table, inputs, elements) for table in laws]
+    for i, j in itertools.permutations(range(elements), 2):
+        assert total[i][j] <= math.prod(kept[i][j] for kept in each)
+
+
+@pytest.mark.claim("DX-F1.2")
+def test_budgets_of_independent_mechanisms_add_up_to_no_less():
+    """Two runs of randomised response on one record: the loss is twice that of one."""
+    response = [[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]]
+    both = [[a * b for a in row for b in row] for row in response]
+    assert ratio(*both) == ratio(*response) ** 2 == 9
+
+
+@pytest.mark.claim("DX-F1.3")
+@THOUSAND
+@given(mechanisms())
+def test_groups_lose_half_of_the_printed_exponent_in_the_bounded_model(instance):
+    """ratio^2 <= (e^max d)^k for k = |x - x'|_1, so that the printed exponent k max d holds with room to spare."""
+    law, inputs, elements, _ = instance
+    kept = budgets_kept(law, inputs, elements)
+    for a, b in itertools.combinations(range(len(inputs)), 2):
+        differs = [i for i in range(elements) if inputs[a][i] != inputs[b][i]]
+        distance = sum(abs(u - v) for u, v in zip(inputs[a], inputs[b], strict=True))
+        largest = max(kept[i][j] for i in differs for j in differs)
+        assert distance % 2 == 0
+        assert ratio(law[a], law[b]) ** 2 <= largest**distance
+
+
+@pytest.mark.claim("DX-F1.3")
+@settings(derandomize=True, deadline=None, max_examples=20)
+@given(SEEDS, st.integers(1, 3))
+def test_no_event_of_any_mechanism_breaks_the_halved_exponent_of_groups(seed, records):
+    """A linear program over all laws of one event: the largest P(S | x) where P(S | x') = p, for all x, x'.
+
+    Its constraints are the budgets of all neighbours, for S and for its complement; the optimum is compared with
+    p e^((k / 2) max d), so that this is a search over all mechanisms and not over random ones.
+    """
+    rng = np.random.default_rng(seed)
+    elements = 3 if records < 3 else 2
+    inputs = all_histograms(elements, records).tolist()
+    metric = rng.uniform(0.5, 1.0, size=(elements, elements))
+    metric = np.triu(metric, 1) + np.triu(metric, 1).T
+    rows, limits = [], []
+    for a, x in enumerate(inputs):
+        for x_prime, i, j in neighbours(x):
+            b, factor = inputs.index(x_prime.tolist()), math.exp(metric[i, j])
+            line = np.zeros(len(inputs))
+            line[a], line[b] = 1.0, -factor  # P(S | x) <= e^d P(S | x')
+            rows += [line, -line]  # 1 - P(S | x) <= e^d (1 - P(S | x')) reads -P(S | x) + e^d P(S | x') <= e^d - 1
+            limits += [0.0, factor - 1.0]
+    for a, b in itertools.permutations(range(len(inputs)), 2):
+        fixed = np.zeros((1, len(inputs)))
+        fixed[0, b] = 1.0
+        p = 0.01
+        goal = -np.eye(len(inputs))[a]
+        solution = optimize.linprog(goal, A_ub=rows, b_ub=limits, A_eq=fixed, b_eq=[p], bounds=(0.0, 1.0))
+        differs = [i for i in range(elements) if inputs[a][i] != inputs[b][i]]
+        distance = sum(abs(u - v) for u, v in zip(inputs[a], inputs[b], strict=True))
+        largest = max(metric[i, j] for i in differs for j in differs)
+        assert -solution.fun <= p * math.exp(distance / 2.0 * largest) * (1.0 + 1e-7)  # the solver's tolerance
+
+
+@pytest.mark.claim("DX-F1.3")
+@pytest.mark.parametrize("records", [1, 2, 3])
+def test_the_halved_exponent_of_groups_is_reached(records):
+    """Counts of one of two elements with geometric noise, clamped: at the top each record costs a factor of 2."""
+    inputs = all_histograms(2, records).tolist()
+    base = Fraction(1, 2)  # e^-d
+    law = []
+    for x in inputs:
+        below = [(1 - base) / (1 + base) * base ** abs(k - x[0]) for k in range(1, records)]
+        low, top = (base ** x[0] / (1 + base), base ** (records - x[0]) / (1 + base))
+        law.append([low, *below, top])
+    assert all(sum(row) == 1 for row in law)
+    assert budgets_kept(law, inputs, 2)[0][1] == 2
+    assert ratio(law[0], law[-1]) == 2**records  # distance 2 * records: exponent (k / 2) log 2
+
+
+@pytest.mark.claim("DX-F1.3")
+def test_as_printed_groups_of_different_totals_are_not_covered():
+    data = entry("DX-F1.3").counterexample
+    inputs = [list(x) for x in itertools.product(range(4), repeat=data["elements"])]
+    law = parity(inputs)
+    kept = budgets_kept(law, inputs, data["elements"], bounded=False)
+    x, x_prime = inputs.index(data["x"]), inputs.index(data["x_prime"])
+    differs = [i for i in range(data["elements"]) if data["x"][i] != data["x_prime"][i]]
+    assert sum(abs(a - b) for a, b in zip(data["x"], data["x_prime"], strict=True)) <= data["k"]
+    printed = max(kept[i][j] for i in differs for j in differs) ** data["k"]
+    assert printed == 1  # e^(k max d): d(i, i) = 0 is all that there is
+    assert ratio(law[x], law[x_prime]) == math.inf > printed
+
+
+# ---- sensitivities --------------------------------------------------------------------------------------------------
+
+
+def sensitivity(queries, i, j, bounded, largest=3):
+    """max |Q x - Q x'|_1 over x and x' in {0..largest}^N as DX-D3 defines them."""
+    elements = queries.shape[1]
+    found = 0
+    for x in itertools.product(range(largest + 1), repeat=elements):
+        for x_prime, a, b in neighbours(x, bounded):
+            if {a, b} == {i, j}:
+                found = max(found, np.abs(queries @ (np.array(x) - x_prime)).sum())
+    return found
+
+
+@pytest.mark.claim("DX-D3")
+@pytest.mark.claim("DX-C2")
+@FIXED
+@given(st.integers(2, 3), st.integers(1, 2), SEEDS)
+def test_the_sensitivity_is_a_distance_of_columns_in_the_bounded_model(elements, count, seed):
+    queries = np.random.default_rng(seed).integers(-3, 4, size=(count, elements))
+    for i, j in itertools.combinations(range(elements), 2):
+        apart, together = (np.abs(queries[:, i] + sign * queries[:, j]).sum() for sign in (-1, 1))
+        assert sensitivity(queries, i, j, bounded=True, largest=2) == apart
+        assert sensitivity(queries, i, j, bounded=False, largest=2) == max(apart, together)  # what the definition says
+
+
+@pytest.mark.claim("DX-C2")
+def test_as_printed_the_sensitivity_is_larger():
+    data = entry("DX-C2").counterexample
+    queries, x, x_prime = np.array([data["q"]]), np.array(data["x"]), np.array(data["x_prime"])
+    assert np.abs(x - x_prime).sum() <= 2 and (x != x_prime).all()
+    assert np.abs(queries @ (x - x_prime)).sum() == data["sensitivity"]
+    assert abs(data["q"][0] - data["q"][1]) == data["printed"] < data["sensitivity"]
+    assert sensitivity(queries, 0, 1, bounded=False) == data["sensitivity"]
+
+
+@pytest.mark.claim("DX-C3")
+@FIXED
+@given(st.integers(2, 4), st.integers(1, 2), SEEDS, st.floats(0.1, 2.0))
+def test_ordinary_laplace_noise_is_dx_private_up_to_a_larger_epsilon_than_printed(elements, count, seed, epsilon):
+    """Exactly for epsilon <= min over i != j of d(i, j) Delta / Delta(i, j), which is at least min d."""
+    rng = np.random.default_rng(seed)
+    queries = rng.integers(0, 5, size=(count, elements)).astype(float)
+    metric = rng.uniform(0.5, 1.0, size=(elements, elements))
+    metric = np.triu(metric, 1) + np.triu(metric, 1).T
+    gaps = np.abs(queries[:, :, None] - queries[:, None]).sum(axis=0)
+    if not gaps.any():
+        return
+    off = ~np.eye(elements, dtype=bool) & (gaps > 0.0)
+    largest = (metric[off] * gaps.max() / gaps[off]).min()
+    assert largest >= metric[~np.eye(elements, dtype=bool)].min() * (1.0 - 1e-12)
+    if elements == 2:  # "only if" is right there: a counterexample needs a third element
+        assert largest == pytest.approx(metric[0, 1], rel=1e-12)
+    for level in (epsilon, largest * (1.0 - 1e-12), largest * (1.0 + 1e-9)):
+        scale = gaps.max() / level
+        pairs = list(itertools.permutations(range(elements), 2))
+        losses = {(i, j): laplace_privacy_loss(queries[:, i] - queries[:, j], scale) for i, j in pairs}
+        assert max(losses.values()) == pytest.approx(level)  # epsilon-DP, and no less
+        assert all(losses[p] <= metric[p] for p in losses) == (level <= largest)
+
+
+@pytest.mark.claim("DX-C3")
+def test_ordinary_laplace_noise_may_be_dx_private_at_a_larger_epsilon_than_the_least_budget():
+    data = entry("DX-C3").counterexample
+    q, metric, epsilon = np.array(data["q"]), np.array(data["metric"]), data["epsilon"]
+    least = min(metric[i, j] for i, j in itertools.combinations(range(3), 2))
+    assert epsilon > least == data["least_budget"]
+    scale = max(abs(a - b) for a, b in itertools.combinations(q, 2)) / epsilon
+    assert all(laplace_privacy_loss(q[i] - q[j], scale) <= metric[i, j] for i, j in itertools.combinations(range(3), 2))
+    for k in range(3):  # and d is a metric
+        assert (metric <= metric[:, k, None] + metric[k]).all()
+
+
+@pytest.mark.claim("DX-C4")
+def test_the_ordinary_exponential_mechanism_may_be_dx_private_at_a_larger_epsilon_than_the_least_budget():
+    data = entry("DX-C4").counterexample
+    scores, epsilon = np.array(data["scores"]), data["epsilon"]
+    sensitivity_of_scores = np.abs(scores[0] - scores[1]).max()
+    weights = np.exp(epsilon * scores / (2.0 * sensitivity_of_scores))
+    law = weights / weights.sum(axis=1, keepdims=True)
+    loss = float(np.abs(np.log(law[0] / law[1])).max())
+    assert loss == pytest.approx(data["loss"], rel=1e-12)
+    assert loss <= data["budget"] * (1.0 + 1e-12) and data["budget"] < epsilon
+
+
+@pytest.mark.claim("DX-C4")
+@FIXED
+@given(st.integers(2, 4), st.integers(1, 4), SEEDS, st.floats(0.1, 2.0))
+def test_the_ordinary_exponential_mechanism_keeps_epsilon_and_so_every_larger_budget(inputs, outcomes, seed, epsilon):
+    scores = np.random.default_rng(seed).normal(size=(inputs, outcomes))
+    change = max(np.abs(scores[a] - scores[b]).max() for a, b in itertools.combinations(range(inputs), 2))
+    weights = np.exp(epsilon * scores / (2.0 * change))
+    logs = np.log(weights / weights.sum(axis=1, keepdims=True))
+    for a, b in itertools.combinations(range(inputs), 2):
+        loss = np.abs(logs[a] - logs[b]).max()
+        assert loss <= epsilon * (1.0 + 1e-9)
+        # The corrected condition: d-private wherever epsilon Delta(i, j) / Delta <= d(i, j).
+        assert loss <= epsilon * np.abs(scores[a] - scores[b]).max() / change * (1.0 + 1e-9)
+
+
+# ---- errors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DX-D7")
+@pytest.mark.parametrize("bias", [0.0, 0.7, -3.0])
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_the_expected_losses_of_laplace_noise_are_closed_forms(bias, scale):
+    """E|b + Y| = |b| + c e^(-|b|/c) and E(b + Y)^2 = b^2 + 2 c^2, by quadrature of the definition."""
+    density = stats.laplace(bias, scale).pdf
+    points = sorted({0.0, bias})
+    for loss, expected in (
+        (abs, abs(bias) + scale * math.exp(-abs(bias) / scale)),
+        (lambda y: y * y, bias**2 + 2.0 * scale**2),
+    ):
+        bounds = (-60.0 * scale - 5.0, *points, 60.0 * scale + 5.0)
+        pieces = [integrate.quad(lambda y, f=loss: f(y) * density(y), a, b)[0] for a, b in itertools.pairwise(bounds)]
+        assert sum(pieces) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.claim("DX-D7")
+@FIXED
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=4))
+def test_the_losses_are_ordered_as_their_norms_are(errors):
+    vector = np.array(errors) / 10.0
+    norms = [np.linalg.norm(vector, ord=p) for p in (np.inf, 2, 1)]
+    assert norms[0] <= norms[1] * (1.0 + 1e-12) and norms[1] <= norms[2] * (1.0 + 1e-12)
+    assert (vector**2).sum() == pytest.approx(
+        norms[1] ** 2, rel=1e-12, abs=1e-300
+    )  # the squared loss is that of p = 2, squared
+
+
+@pytest.mark.claim("DX-D8")
+@pytest.mark.parametrize("beta", [0.5, 0.05])
+@pytest.mark.parametrize("count", [1, 3])
+def test_laplace_noise_is_accurate_at_the_quantile_of_its_largest_coordinate(beta, count):
+    """P(max |Y_i| >= a) = 1 - (1 - e^(-a/c))^k: (a, beta)-accurate exactly from the a of the closed form on."""
+    scale = 2.0
+    exact = -scale * math.log(1.0 - (1.0 - beta) ** (1.0 / count))
+    union = scale * math.log(count / beta)  # DX-S1 with a union bound
+
+    def exceeds(alpha):
+        return 1.0 - (1.0 - 2.0 * stats.laplace(scale=scale).sf(alpha)) ** count
+
+    assert exceeds(exact) == pytest.approx(beta, rel=1e-12)
+    assert exceeds(exact * 0.999) > beta > exceeds(exact * 1.001)
+    assert union >= exact * (1.0 - 1e-12) and exceeds(union) <= beta * (1.0 + 1e-12)
+
+
+# ---- section 5 ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DX-C19")
+def test_scales_do_not_depend_on_n_but_a_release_of_n_beside_them_is_not_enough():
+    """The part of the claim that can be checked, and why the rest needs a procedure to be checked.
+
+    With q = (1, 1) every |q_i - q_j| is 0, so q is answered exactly in the bounded model: it is n. To spend budget on n
+    beside that release makes nothing private; n has to be hidden within it.
+    """
+    metric = [[0.0, 0.5], [0.5, 0.0]]
+    for records in (0.0, 7.0, 1e6):
+        assert DxLaplace([[0.0, 1.0]], metric, "single", base_histogram=[records, 0.0]).c.tolist() == [2.0]
+    total = DxLaplace([[1.0, 1.0]], metric, "single", base_histogram=[3.0, 2.0])
+    assert total.c.tolist() == [0.0]
+    assert total.sample(0, 2, np.random.default_rng(1)).tolist() == [6.0, 6.0]  # n, without noise
+
+
+@pytest.mark.claim("DX-C20")
+@FIXED
+@given(SEEDS, st.integers(2, 4))
+def test_value_mechanisms_carry_over(seed, elements):
+    """For a mechanism that sees q(x) and one scale alone, the meta procedure is right: here staircases, in rationals.
+
+    Geometric noise of parameter e^(-1/c) on integer answers: the pair (i, j) loses |q_i - q_j| / c <= d(i, j).
+    """
+    rng = np.random.default_rng(seed)
+    q = rng.integers(0, 6, size=elements)
+    metric = rng.uniform(0.5, 1.0, size=(elements, elements))
+    metric = np.triu(metric, 1) + np.triu(metric, 1).T
+    gaps = np.abs(q[:, None] - q)
+    off = ~np.eye(elements, dtype=bool)
+    c = (gaps[off] / metric[off]).max()
+    if c > 0.0:
+        outputs = np.arange(-5, 12)
+        logs = -np.abs(outputs[:, None] - q) / c  # up to one constant for all inputs
+        losses = np.abs(logs[:, :, None] - logs[:, None]).max(axis=0)
+        assert (losses <= metric * (1.0 + 1e-12) + 1e-15)[off].all()

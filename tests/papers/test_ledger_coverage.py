@@ -1,0 +1,56 @@
+"""Every claim of a ledger has a test, every mark names a claim, and every refuted claim keeps its counterexample."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit.ledgers import collect_marks
+from dpaudit.ledgers.command import coverage_problems, json_text
+from mechanisms.ledger import PAPERS, entry, ledger, ledgers, paper_ids
+
+TESTS = Path(__file__).parents[1]
+# Claims whose tests are not there yet. Each of them must be without a test, so that the list cannot outlive its reason.
+AWAITED: set[str] = set()
+
+
+def test_every_claim_has_a_test_and_every_mark_names_a_claim():
+    assert sorted(coverage_problems(ledgers(), collect_marks(TESTS))) == sorted(
+        f"{name} has no test." for name in AWAITED
+    )
+
+
+def test_the_papers_have_the_claims_that_their_specifications_list():
+    # The counts are those of the specification of each paper; the ids of one paper stand together.
+    counts = Counter(name.split("-")[0] for name in paper_ids())
+    assert counts == {"DX": 109, "UP": 70, "CD": 54, "DC": 77, "MQ": 69}
+    assert [found.paper for found in ledgers()] == [paper for paper, _ in PAPERS.values()]
+    assert ledger("DX").is_written
+
+
+def test_a_refuted_claim_has_a_test_that_reads_its_counterexample():
+    """A file of tests that carries the claim's mark reads its entry, or names it for a test that reads entries."""
+    marks = collect_marks(TESTS)
+    texts = {mark.path: (TESTS / mark.path).read_text(encoding="utf-8") for mark in marks}
+    for found in ledgers():
+        for item in found.entries:
+            if item.verdict == "refuted as printed":
+                files = [mark.path for mark in marks if mark.id == item.id]
+                named = [texts[path].count(f'"{item.id}"') - texts[path].count(f'claim("{item.id}")') for path in files]
+                assert max(named) > 0 and any("entry(" in texts[path] for path in files), item.id
+
+
+def test_the_published_table_has_the_verdicts_of_the_ledgers():
+    """All of reports/claims.json but the names of tests: `dpaudit claims` writes it anew."""
+    published = json.loads((TESTS.parent / "reports" / "claims.json").read_text(encoding="utf-8"))
+    expected = json.loads(json_text(ledgers(), [], "tests"))
+    assert [{**row, "tests": []} for row in published] == expected
+
+
+def test_ids_and_prefixes_that_do_not_exist_are_refused():
+    with pytest.raises(UsageError, match=r"prefix must be one of DX, UP, CD, DC, MQ, got 'XX'\."):
+        ledger("XX")
+    with pytest.raises(UsageError, match=r"claim_id must be an id of a ledger that is written, got 'DX-T99'\."):
+        entry("DX-T99")

@@ -1,0 +1,336 @@
+"""`dpaudit.plan`: against the audits that it plans, and what must change with what. See also test_planning_power.py."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import time
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import dpaudit
+from dpaudit import SubjectError, UsageError
+from dpaudit.planning import LARGEST_SAMPLES, MOST_BUDGETS, _round_sizes, least_share
+
+METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+def plan(claim="eps=1", pairs=((0.0, 1.0),), **options):
+    return dpaudit.plan(laplace, claim, list(pairs), **{"samples": 5_000, "seed": 3, **options})
+
+
+def only(planned):
+    """The one event mass of the one pair."""
+    ((power,),) = (budget.powers for budget in planned.budgets)
+    return power
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = json.loads((resources.files("dpaudit") / "schemas" / "plan-1.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+# --- against the audit ---
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+@pytest.mark.parametrize("claim", ["eps=1", "eps=1,delta=0.01", "mu=1", "rho=0.5"])
+def test_the_known_figure_is_the_power_that_the_findings_of_the_audit_report(claim, mode):
+    # of a sound subject, so that a sequential audit takes all its draws, which is what its power is stated for
+    found = dpaudit.audit(
+        lambda data, size, rng: rng.random(size), claim, [(0, 1)], samples=2_000, mode=mode, event_mass=0.3, seed=1
+    )
+    planned = plan(claim, mode=mode, samples=2_000, event_masses=[0.3])
+    # 1%: the power of Renyi families is bisected to that
+    assert only(planned).known == pytest.approx(found.findings[0].power.detectable, rel=0.01)
+
+
+def test_the_known_loss_is_found_with_the_stated_probability_and_hardly_more():
+    # A second computation, by the exact double sum over guesses and correct ones.
+    samples, mass = 1_000, 0.2
+    (finding,) = dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], samples=samples, mode="fixed", seed=1).findings
+    draws = finding.witness.correct + finding.witness.wrong + finding.witness.abstained
+    accuracy = special.expit(only(plan(samples=samples, mode="fixed", event_masses=[mass])).known)
+    found = 0.0
+    for guesses in range(draws + 1):
+        weight = stats.binom.pmf(guesses, draws, mass)
+        if weight > 1e-15:
+            tail = stats.binom.sf(np.arange(guesses + 1) - 1, guesses, special.expit(1.0))
+            critical = int(np.argmax(tail <= 0.05)) if np.any(tail <= 0.05) else guesses + 1
+            found += weight * stats.binom.sf(critical - 1, guesses, accuracy)
+    # Not exact from above: the number of guesses is taken at its 0.5% quantile. At 360 of about 380 guesses that is
+    # worth a part in twenty of the excess.
+    assert 0.9 <= found <= 0.97
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_error_share_is_the_least_that_a_pair_of_the_audit_has(count):
+    pairs = [(0.0, 0.1 * (k + 1)) for k in range(count)]
+    shares = [finding.error_share for finding in dpaudit.audit(laplace, METRIC, pairs, samples=500, seed=1).findings]
+    assert plan(METRIC, pairs).error_share == pytest.approx(min(shares))
+    assert 0.05 * least_share(count) == pytest.approx(min(shares))
+
+
+def test_the_error_share_of_a_universe_is_the_least_of_its_table():
+    from dpaudit.evidence.universe import UniverseGame
+
+    pairs = dpaudit.all_pairs([0.01 * k for k in range(65)])
+    planned = dpaudit.plan(laplace, "eps=1", pairs, samples=2_000, event_masses=[0.5], seed=1)
+    assert planned.is_universe and planned.pairs == 2_080 and planned.inputs == 65
+    game = UniverseGame(*np.triu_indices(65, 1), np.ones(2_080), 0.0, inputs=65, samples=100, error_rate=0.025,
+                        draw=_drawn(65), coin=lambda: np.random.default_rng(1))  # fmt: skip
+    game.start()
+    assert planned.error_share == pytest.approx(game.level.min())
+
+
+def _drawn(inputs):
+    from dpaudit.running.draws import Drawer
+
+    return Drawer(dpaudit.as_subject(laplace), list(range(inputs)), 1, 0)
+
+
+def test_the_known_figure_of_a_universe_is_that_of_its_table_for_the_least_ranked_pair():
+    inputs = [0.02 * k for k in range(65)]
+    options = {"samples": 500, "seed": 1, "mode": "fixed"}
+    table = dpaudit.audit(
+        laplace, METRIC, dpaudit.all_pairs(inputs), event_mass=0.5, floating_point=False, **options
+    ).universe
+    planned = dpaudit.plan(laplace, METRIC, dpaudit.all_pairs(inputs), event_masses=[0.5], **options)
+    largest = planned.budgets[-1]
+    row = int(np.argmax(table.budget))
+    # The table states the figure on a grid of budgets, never smaller, and a pair in depth may have a smaller one.
+    assert largest.budget == pytest.approx(table.budget[row])
+    assert table.detectable[row] <= largest.powers[0].known * 1.05
+
+
+def test_the_runs_are_those_of_the_audit():
+    pairs = [(0.0, 0.5), (0.0, 1.0), (0.5, 1.0)]
+    taken = dpaudit.audit(laplace, METRIC, pairs, samples=5_000, mode="fixed", seed=1).samples
+    assert plan(METRIC, pairs, mode="fixed").runs == pytest.approx(taken, rel=0.05)
+
+
+# --- what must change with what ---
+
+
+def test_more_samples_and_larger_events_find_smaller_losses():
+    sizes = [only(plan(samples=n, event_masses=[0.2])).known for n in (500, 2_000, 8_000, 32_000)]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[-1] > 1.0
+    (budget,) = plan(event_masses=[0.01, 0.1, 0.5, 1.0]).budgets
+    known = [power.known for power in budget.powers]
+    assert known == sorted(known, reverse=True)
+
+
+def test_a_lower_error_rate_more_pairs_and_a_higher_power_cost_something():
+    base = only(plan(event_masses=[0.2])).known
+    assert only(plan(event_masses=[0.2], confidence=0.999)).known > base
+    assert only(plan(event_masses=[0.2], power=0.99)).known > base > only(plan(event_masses=[0.2], power=0.5)).known
+    several = plan(pairs=[(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)], event_masses=[0.2])
+    assert only(several).known > base and several.budgets[0].pairs == 3
+
+
+@pytest.mark.parametrize("claim", ["eps=1", "eps=1,delta=0.001", "mu=1"])
+def test_a_larger_excess_needs_fewer_samples(claim):
+    powers = [only(plan(claim, over=over, event_masses=[0.5])) for over in (0.1, 0.3, 1.0)]
+    for k in (0, 1):
+        needed = [power.needed[k].known for power in powers]
+        assert needed == sorted(needed, reverse=True) and needed[0] > needed[-1]
+
+
+def test_learning_never_costs_less_than_nothing():
+    for power in plan(event_masses=[0.5, 0.1, 0.01]).budgets[0].powers:
+        assert power.learned >= power.known > power.allowed
+        assert all(needed.learned >= needed.known for needed in power.needed)
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_the_samples_that_are_needed_are_the_least_round_number_that_is_enough(mode):
+    power = only(plan(over=0.5, event_masses=[0.2]))
+    needed = next(entry.known for entry in power.needed if entry.mode == mode)
+    sizes = _round_sizes()
+    below = sizes[sizes.index(needed) - 1]
+    assert only(plan(samples=needed, mode=mode, event_masses=[0.2])).known <= power.sought
+    assert only(plan(samples=below, mode=mode, event_masses=[0.2])).known > power.sought
+
+
+def test_round_numbers_have_three_digits_and_end_at_the_largest():
+    sizes = _round_sizes()
+    assert sizes[0] == 10 and sizes[-1] == LARGEST_SAMPLES and sizes == sorted(set(sizes))
+    assert all(len(str(size).rstrip("0")) <= 3 for size in sizes)
+    assert max(b / a for a, b in itertools.pairwise(sizes[90:])) <= 1.01
+
+
+def test_a_loss_that_no_event_of_the_mass_can_exceed_is_found_by_nothing():
+    power = only(plan("eps=1,delta=0.1", event_masses=[0.1]))
+    assert power.allowed == power.known == power.sought == math.inf
+    assert all(entry.known == entry.learned == entry.seconds == math.inf for entry in power.needed)
+
+
+def test_a_budget_of_0_has_no_ratio_and_seeks_a_tenth_of_a_nat():
+    power = only(plan("eps=0", event_masses=[0.5]))
+    assert (power.known_ratio, power.learned_ratio, power.sought, power.allowed) == (None, None, 0.1, 0.0)
+    assert math.isfinite(power.needed[0].known)
+
+
+def test_many_budgets_are_represented_from_the_least_to_the_largest():
+    pairs = [(0.0, 0.1 * (k + 1)) for k in range(30)]
+    budgets = plan(METRIC, pairs, event_masses=[0.5], samples=100).budgets
+    assert len(budgets) == MOST_BUDGETS and sum(budget.pairs for budget in budgets) == 30
+    assert (budgets[0].id, budgets[-1].id) == ("0.0|0.1", "0.0|3.0")
+    assert [b.budget for b in budgets] == sorted(b.budget for b in budgets)
+
+
+def test_pairs_that_are_not_asked_are_counted_and_cost_nothing():
+    limited = dpaudit.MetricDP(lambda x, y: math.inf if y > 1.0 else abs(x - y))
+    planned = plan(limited, [(0.0, 1.0), (0.0, 2.0)])
+    assert (planned.pairs, planned.not_asked, planned.inputs) == (1, 1, 2)
+    assert planned.error_share == pytest.approx(0.05)
+    nothing = plan("eps=inf")
+    assert (nothing.pairs, nothing.budgets, nothing.runs, nothing.pilot_runs) == (0, (), 0, 0)
+
+
+# --- the pilot ---
+
+
+def test_the_pilot_draws_nothing_that_an_audit_of_the_same_seed_draws():
+    seen = []
+
+    def watched(data, size, rng):
+        noise = rng.laplace(size=size)
+        seen.extend(noise.tolist())
+        return data + noise
+
+    planned = dpaudit.plan(watched, "eps=1", [(0.0, 1.0)], pilot=500, seed=3)
+    assert len(set(seen)) == len(seen) == planned.pilot_runs
+    result = dpaudit.audit(watched, "eps=1", [(0.0, 1.0)], samples=2_000, seed=3)
+    assert len(set(seen)) == len(seen) == planned.pilot_runs + result.samples + result.floating_point.samples
+
+
+def test_a_slow_subject_is_run_a_few_times_only_and_its_time_is_told():
+    def slow(data, rng):
+        time.sleep(0.02)
+        return data + rng.random()
+
+    planned = dpaudit.plan(slow, "eps=1", [(0.0, 1.0)], seed=1)
+    assert planned.pilot_runs <= 100  # 0.2 s of each input, and the batch that ends it is at most as long again
+    assert 5.0 < planned.runs_per_second <= 50.0
+    assert planned.seconds == pytest.approx(planned.runs / planned.runs_per_second)
+    assert planned.seconds > 200_000 * 0.02
+
+
+def test_the_pilot_takes_no_large_batch_of_wide_outputs():
+    sizes = []
+
+    def wide(data, size, rng):
+        sizes.append(size)
+        return data + rng.random((size, 4_000))
+
+    dpaudit.plan(wide, "eps=1", [(0.0, 1.0)], seed=1)
+    assert max(sizes) * 4_000 <= 1 << 19
+
+
+def test_the_estimate_finds_the_event_that_is_there_and_adds_a_row():
+    def mostly_nothing(data, size, rng):
+        u = rng.random(size)
+        return np.where(u < 0.2 * special.expit(2.0 if data else -2.0), 1, np.where(u < 0.2, 0, 2))
+
+    (budget,) = dpaudit.plan(mostly_nothing, "eps=1", [(0, 1)], pilot=4_000, seed=1, event_masses=[0.5]).budgets
+    # Half of the pilot counts: 4,000 outputs, of which 800 +- 25 lie inside the event; 6 standard deviations.
+    assert budget.estimate.event_mass == pytest.approx(0.2, abs=0.04)
+    assert budget.estimate.loss == pytest.approx(2.0, abs=0.7) and budget.estimate.runs == 8_000
+    assert [(power.is_estimate, power.event_mass) for power in budget.powers] == [
+        (False, 0.5),
+        (True, budget.estimate.event_mass),
+    ]
+
+
+def test_the_same_seed_gives_the_same_figures():
+    first, second = (plan(pilot=500) for _ in range(2))
+    assert first.budgets[0].estimate == second.budgets[0].estimate
+    assert [p.known for p in first.budgets[0].powers] == [p.known for p in second.budgets[0].powers]
+    assert plan(pilot=500, seed=4).budgets[0].estimate != first.budgets[0].estimate
+
+
+def test_a_vectorised_subject_that_raises_is_timed_one_call_a_draw_and_one_that_always_raises_is_an_error():
+    def raising(data, size, rng):
+        if size > 1:
+            raise ValueError("one at a time")
+        return data + rng.laplace(size=size)
+
+    assert dpaudit.plan(raising, "eps=1", [(0.0, 1.0)], seed=1).subject["interface"].endswith("one call a draw")
+
+    def broken(data, rng):
+        raise ValueError("gone")
+
+    with pytest.raises(SubjectError, match=r"broken must return outputs, got ValueError from every call \(gone\)"):
+        dpaudit.plan(broken, "eps=1", [(0.0, 1.0)], seed=1)
+
+
+# --- arguments and the saved form ---
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 5}, "samples must be an integer of at least 10, got 5"),
+        ({"mode": "both"}, "mode must be 'sequential' or 'fixed', got 'both'"),
+        ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
+        ({"over": 0.0}, r"over must be in \(0, 100\]"),
+        ({"over": math.nan}, r"over must be in \(0, 100\].*got nan"),
+        ({"power": 0.995}, r"power must be in \[0.5, 0.99\], got 0.995"),
+        ({"claim": "rho=0.5", "power": 0.8}, "power must be 0.9 for the claim rho=0.5"),
+        ({"event_masses": []}, "event_masses must be a list of numbers"),
+        ({"event_masses": [0.0]}, r"event_masses must be numbers in \(0, 1\], got 0.0"),
+        ({"pilot": 50}, "pilot must be an integer of at least 100, or 0 for none, got 50"),
+        ({"pilot": True}, "pilot must be"),
+        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_refused_by_name(options, message):
+    with pytest.raises(UsageError, match=message):
+        plan(**options)
+
+
+def test_a_claim_and_pairs_must_be_there():
+    with pytest.raises(UsageError, match="claim must be given"):
+        dpaudit.plan(laplace, pairs=[(0.0, 1.0)])
+    with pytest.raises(UsageError, match="pairs must be given"):
+        dpaudit.plan(laplace, "eps=1")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"pilot": 200},
+        {"claim": "rho=0.5", "event_masses": [0.5], "over": 1.0},
+        {"claim": "eps=0"},
+        {"claim": "eps=inf"},
+        {"claim": "eps=1,delta=0.1", "event_masses": [0.1]},
+    ],
+    ids=["plain", "pilot", "rho", "zero", "vacuous", "any loss"],
+)
+def test_every_plan_follows_the_published_schema(validator, options, tmp_path):
+    planned = plan(**options)
+    planned.save(tmp_path / "plan.json")
+    text = (tmp_path / "plan.json").read_text()
+    record = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    validator.validate(record)
+    assert record["schema"] == validator.schema["title"]
+
+
+def test_the_schema_refuses_what_no_plan_holds(validator):
+    record = plan().to_dict()
+    for change in ({"seconds": -1.0}, {"mode": "both"}, {"unknown": 1}, {"budgets": {}}):
+        with pytest.raises(jsonschema.ValidationError):
+            validator.validate({**record, **change})
