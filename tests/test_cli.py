@@ -473,8 +473,10 @@ def test_help_and_version_import_no_numpy():
 
 def test_an_interrupt_from_the_keyboard_leaves_nothing_behind(run, project):
     (project / "endless.py").write_text(
+        # A process started in the background by a shell ignores the signal, and would sleep for ever.
         "import os, signal, time\n"
-        "def f(data):\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(60)\n"
+        "def f(data):\n    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(60)\n"
     )
     result = process("audit", "endless.py:f", "--claim", "eps=1", "--pairs", "0,1", "--out", "o", "--quiet")
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "Interrupted.\n")
