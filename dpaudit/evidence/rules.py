@@ -187,7 +187,9 @@ class Objective:
         spread = np.sqrt(square * (accuracy * (1.0 - accuracy) / guesses + square / (4.0 * guesses**2)))
         lowest = np.maximum(accuracy + square / (2.0 * guesses) - spread, 0.0) / (1.0 + square / guesses)
         right = lowest - self.delta * sides / (2.0 * mass)
-        return np.where(right > 0.0, np.log(np.maximum(right, 1e-150) / (1.0 - lowest)), -math.inf)
+        # Without a right guess the interval ends at 0 up to rounding, which is no bound.
+        has_bound = (right > 0.0) & (correct > 0.0)
+        return np.where(has_bound, np.log(np.maximum(right, 1e-150) / (1.0 - lowest)), -math.inf)
 
     def _growth(self, odds: FloatArray, guesses: FloatArray) -> FloatArray:
         """Expected log wealth of guesses at this rate, right with these log-odds, at the best stake."""
