@@ -198,7 +198,9 @@ class Objective:
         square = self._quantile**2 * trained_on / self.draws + BOUND_DEVIATIONS**2
         accuracy = correct / mass
         spread = np.sqrt(square * (accuracy * (1.0 - accuracy) / guesses + square / (4.0 * guesses**2)))
-        return np.maximum(accuracy + square / (2.0 * guesses) - spread, 0.0) / (1.0 + square / guesses), mass
+        lowest = np.maximum(accuracy + square / (2.0 * guesses) - spread, 0.0) / (1.0 + square / guesses)
+        # Without a right guess the interval ends at 0 up to rounding, which is no bound.
+        return np.where(correct > 0.0, lowest, 0.0), mass
 
     def _growth(self, odds: FloatArray, guesses: FloatArray) -> FloatArray:
         """Expected log wealth of guesses at this rate, right with these log-odds, at the best stake."""

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from mechanisms.dx_exponential import DxExponential
 from mechanisms.small_db import SmallDB
 
 
+class _WithoutTheTwo:
+    """Divides scores by c in place of 2 c."""
+
+    @property
+    def divisor(self) -> float:
+        return super().divisor / 2.0
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss of the worst pair."""
+        pair = self.pairs()[0]
+        exact = self.privacy_loss(pair.x, pair.x_prime)
+        promised = self.claim.for_pair(pair.x, pair.x_prime).value
+        return f"the factor 2 is missing: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class DxExponentialWithoutTheTwo(DxExponential):
+class DxExponentialWithoutTheTwo(_WithoutTheTwo, DxExponential):
     """Weights exp(u'(x, r) / c) in place of exp(u'(x, r) / (2 c)); parameters as in `DxExponential`.
 
     Examples
@@ -22,28 +37,10 @@ class DxExponentialWithoutTheTwo(DxExponential):
     'the factor 2 is missing: loss 1.47061 nats on the pair (1, 0)|(0, 1), promised 1'
     """
 
-    @property
-    def divisor(self) -> float:
-        return super().divisor / 2.0
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the worst pair."""
-        return _without_the_two(self)
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SmallDBWithoutTheTwo(SmallDB):
+class SmallDBWithoutTheTwo(_WithoutTheTwo, SmallDB):
     """SmallDB with weights exp(u'(x, y) / c); parameters as in `SmallDB`."""
-
-    @property
-    def divisor(self) -> float:
-        return super().divisor / 2.0
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact loss of the worst pair."""
-        return _without_the_two(self)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -58,10 +55,3 @@ class DxExponentialTooFlat(DxExponential):
     def fault(self) -> str:
         """What is wrong."""
         return "the exponent is divided by 1.2: poor outcomes are more likely than the bound on the score allows"
-
-
-def _without_the_two(mechanism: Any) -> str:
-    pair = mechanism.pairs()[0]
-    exact = mechanism.privacy_loss(pair.x, pair.x_prime)
-    promised = mechanism.claim.for_pair(pair.x, pair.x_prime).value
-    return f"the factor 2 is missing: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"

@@ -371,3 +371,12 @@ def test_no_discriminant_is_made_of_constants_or_of_numbers_that_are_not_finite(
     constant = outcomes([[1.0, 2.0]] * 10)
     assert fit_linear(constant, constant) is None
     assert fit_linear(outcomes([[1.0, math.inf]] * 10), outcomes([[1.0, 0.0]] * 10)) is None
+
+
+def test_a_rare_exact_value_has_a_bin_of_its_own_and_a_sample_without_one_none():
+    rng = np.random.default_rng(20_261_121)
+    sample = rng.normal(size=2_000)
+    hidden = np.append(sample, [0.25] * 8)  # far less than half of one of 16 bins
+    edges = histogram_edges(hidden, 16)
+    assert {0.25, np.nextafter(0.25, np.inf)} <= set(edges.tolist())
+    assert len(histogram_edges(sample, 16)) == 15

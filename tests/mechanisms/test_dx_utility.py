@@ -76,7 +76,7 @@ def test_the_mean_size_of_the_noise_is_what_sampling_says(c):
     assert mean_noise(c, "l1") == sum(c)
     for norm, values in samples.items():
         # E|Y|_p^2 <= 2 K max c^2 (K of them for l1 by the variance), so this is 7 standard errors: 2.6e-12 a value
-        slack = 7.0 * max(c) * math.sqrt(2.0 * len(c) / draws)
+        slack = 7.0 * max(c) * math.sqrt(2.0 * len(c) / draws)  # 7 standard errors, as said above
         assert values.mean() == pytest.approx(mean_noise(c, norm), abs=slack)
         assert abs(values.mean() - 1.1 * mean_noise(c, norm)) > slack  # 10% off would be seen
     if len(c) == 2 and c[1] == 0.5:  # E max = a + b - 1 / (1 / a + 1 / b)
@@ -201,7 +201,7 @@ def test_the_mean_of_runs_keeps_the_other_bounds_and_too_much_noise_does_not(nor
     sound = DxLaplace(QUERIES, METRIC, "PSA", base_histogram=[1.0, 1.0, 0.0])
     twin = DxLaplaceTooMuchNoise(QUERIES, METRIC, "PSA", base_histogram=[1.0, 1.0, 0.0])
     bound = norm_error_bound(0.0 * QUERIES, sound.c, RECORDS, norm)
-    slack = 7.0 * math.sqrt(2.0 * float((sound.c**2).sum()) / draws)
+    slack = 7.0 * math.sqrt(2.0 * float((sound.c**2).sum()) / draws)  # 7 standard errors, as said above
     assert 0.5 * bound > 30.0 / 7.0 * slack
     truth = QUERIES @ np.array([1.0, 1.0, 1.0])
     for mechanism, is_kept in ((sound, True), (twin, False)):

@@ -236,6 +236,7 @@ def test_the_squared_loss_is_convex_along_every_line_in_one_block(seed):
     def f(scales, transformed):
         return loss_value(queries, scales[:, None] * transformed, scales, 5, "squared")
 
+    # Rounding of the losses, which are sums of a few squares: far below 1e-9 of their size.
     slack = 1e-9 * (1.0 + f(c, q_prime) + f(c, other) + f(c_other, q_prime))
     assert f(c, (q_prime + other) / 2) <= (f(c, q_prime) + f(c, other)) / 2 + slack
     assert f((c + c_other) / 2, q_prime) <= (f(c, q_prime) + f(c_other, q_prime)) / 2 + slack

@@ -159,7 +159,7 @@ def test_the_mean_of_the_largest_and_of_the_euclidean_error_keeps_its_bound_and_
     sound, runs = undistorted(values, 2.0 * (1.0 - np.eye(3)), records=2), 200_000
     twin = StatisticalTooMuchNoise(sound.transformed, sound.c, sound.metric, 2)
     bound = mean_noise(sound.c, norm)
-    slack = 7.0 * math.sqrt(2.0 * float((sound.c**2).sum()) / runs)
+    slack = 7.0 * math.sqrt(2.0 * float((sound.c**2).sum()) / runs)  # 7 standard errors, as said above
     assert 0.2 * bound > 30.0 / 7.0 * slack
     for mechanism, is_kept in ((sound, True), (twin, False)):
         outputs = mechanism.sample((0, 2), runs, np.random.default_rng(20_261_130)) - values[[0, 2]].mean(axis=0)
