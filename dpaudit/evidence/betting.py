@@ -41,6 +41,7 @@ from scipy import special
 from dpaudit.privacy.claims import FloatArray
 
 MIDDLE_LEVEL, LEAST_MIDDLE = 0.6, 0.1  # in units of the highest level
+SPREAD_LEVELS = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)  # in the same units
 HIGH_SHARE = 0.5  # of the largest stake, from which on a level is taken for far above epsilon
 END_SHARE = 0.35  # prior probability of each of the two extreme levels in a cell that does not follow its neighbour
 SWITCHES = 8.0  # expected number of cells that do not follow their neighbour
@@ -78,7 +79,8 @@ class Components:
     up, down : ndarray of float
         Stakes on label 1 in cells of the highest level, and on label 0 in cells of the lowest.
     highest, middle : ndarray of float
-        The highest level, and the one between it and 0, in log-odds.
+        The highest level, and the one between it and 0, in log-odds. NaN in `middle`: each cell between has a level of
+        its own, any of `SPREAD_LEVELS`.
     """
 
     anchor: FloatArray
@@ -195,9 +197,7 @@ def fit_bets(
         the bets would have won on the training draws.
     """
     highest, middle = components.highest, components.middle
-    levels = np.stack([-highest, -middle, np.zeros_like(highest), middle, highest])
-    label0, label1 = book.train[:, :, None, :, None]
-    model = label1 * special.log_expit(levels) + label0 * special.log_expit(-levels)
+    model = _model(book.train, components)
     switch = book.switch[:, None]
     evidence = path_log_sum(model, switch)
     shares = _normalised(evidence)
@@ -209,6 +209,27 @@ def fit_bets(
         shares = _normalised(shares)
     weights = np.concatenate([_floored(part) for part in np.split(history + shares, np.cumsum(epochs)[:-1])])
     return Bets(components, model, evidence, switch, weights)
+
+
+def _model(train: FloatArray, components: Components) -> FloatArray:
+    """Log probability of the training labels in each cell at each level, shape (cells, levels, partitions, components).
+
+    Where a component's middle levels are spread out, what lies between the extremes has no say in which highest level
+    is the likeliest: else one that describes the many cells below epsilon well would be bet on, whatever lies above.
+    """
+    highest, middle = components.highest, components.middle
+    is_spread = np.isnan(middle)
+    middle = np.where(is_spread, MIDDLE_LEVEL * highest, middle)
+    levels = np.stack([-highest, -middle, np.zeros_like(highest), middle, highest])
+    label0, label1 = train[:, :, None, :, None]
+    model = label1 * special.log_expit(levels) + label0 * special.log_expit(-levels)
+    if np.any(is_spread):
+        spread = np.multiply.outer(SPREAD_LEVELS, highest)
+        for position, own in ((1, -spread), (3, spread)):
+            logs = label1 * special.log_expit(own) + label0 * special.log_expit(-own)
+            average = log_sum(logs, axis=1) - math.log(len(SPREAD_LEVELS))
+            model[:, position] = np.where(is_spread, average, model[:, position])
+    return np.asarray(model)
 
 
 def components_for(
@@ -233,8 +254,10 @@ def components_for(
     # Where that is far above epsilon, cells just at epsilon would be taken for the highest level: a lower one as well.
     high = fraction >= HIGH_SHARE
     lower = np.minimum(MIDDLE_LEVEL * highest, np.maximum(epsilon, LEAST_MIDDLE * highest))[high]
-    middle = np.concatenate([MIDDLE_LEVEL * highest, lower])
-    share, highest = (np.concatenate([part, part[high]]) for part in (fraction, highest))
+    # Where lines have a delta there are many components already, and rare cells at the highest level are what counts.
+    spread = np.full(0 if may_have_delta else len(fraction), math.nan)
+    middle = np.concatenate([MIDDLE_LEVEL * highest, lower, spread])
+    share, highest = (np.concatenate([part, part[high], part[: len(spread)]]) for part in (fraction, highest))
     largest = 1.0 / (math.exp(min(epsilon, 700.0)) + delta)
     up = down = largest * share
     if may_have_delta:
