@@ -50,6 +50,7 @@ FIRST_DRAWS = 64  # of each input, before the size of an output is known
 TRAINING_DRAWS = 20_000  # draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 REFIT_GROWTH = 1.3  # fit again when a pair has this many times the training draws of its last fit
+COUNTS_GROWTH = 1.5  # the same where no more draws are kept, and bets are fitted on counts: of the labelled draws
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 
 
@@ -143,7 +144,7 @@ class PairGame:
         self.level = math.nan
         self.failure = ""  # the outcome of every call of the pilot, if all raised, on both inputs
         self.looks: list[Look] = []
-        self.trained_on = 0
+        self.trained_on = self._labelled_at_fit = 0
 
     def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
         """Fit every use on earlier draws of x and x_prime."""
@@ -158,6 +159,16 @@ class PairGame:
             else:
                 game.fit(first, second, level * share, self.log_ratio)
         self.trained_on = min(len(first), len(second))
+        self._labelled_at_fit = self.labelled
+
+    def fit_again(self, draws_before: int) -> None:
+        """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
+        if self.labelled + draws_before < COUNTS_GROWTH * (self._labelled_at_fit + draws_before):
+            return
+        for _, game in self.uses:
+            if isinstance(game, SequentialGame):
+                game.fit_again()
+        self._labelled_at_fit = self.labelled
 
     def start(self, level: float) -> None:
         """Fix the levels of all uses, before the first counted draw."""
@@ -370,6 +381,8 @@ class LabelGame:
         available = min(sum(len(part) for part in self._kept[i]) for i in pair.inputs)
         if available >= REFIT_GROWTH * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
+        else:
+            pair.fit_again(self.pilot)
 
     def _training(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
         first, second = (self._joined(i) for i in pair.inputs)

@@ -57,12 +57,25 @@ POINTS, PRECISION = 2, 2e-3  # of the search for the bound: parts of an interval
 class Epoch:
     """What one fit bets on: partitions and bets meant for the budget, and the counts."""
 
-    cells: tuple[Cells, ...]
+    partitions: tuple[Partition, ...]
     book: Book
     bets: Bets
-    statistic: CellSet
-    kinds: tuple[str, ...]
     kept: NDArray[np.intp]  # positions of the bets' components among all
+
+    @functools.cached_property
+    def cells(self) -> tuple[Cells, ...]:
+        """Of each partition."""
+        return tuple(partition.cells for partition in self.partitions)
+
+    @functools.cached_property
+    def statistic(self) -> CellSet:
+        """What is counted on each side's draws."""
+        return CellSet(self.cells)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of each partition."""
+        return tuple(partition.kind for partition in self.partitions)
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
@@ -152,11 +165,25 @@ class SequentialGame(HockeyStickGame):
         if book.train[..., 0].sum() >= LONG_TRAINING:
             shares = log_sum(bets.log_weights, axis=1)
             worth = np.flatnonzero(shares >= min(math.log(IGNORED_WEIGHT), float(shares.max())))
-            partitions, kinds = [partitions[int(k)] for k in worth], tuple(kinds[int(k)] for k in worth)
+            partitions = [partitions[int(k)] for k in worth]
             book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
-        cells = tuple(partition.cells for partition in partitions)
-        self._epochs.append(Epoch(cells, book, bets, CellSet(cells), kinds, kept))
+        self._epochs.append(Epoch(tuple(partitions), book, bets, kept))
         self._best = None
+
+    def fit_again(self) -> None:
+        """Open an epoch of the same partitions, with bets on all draws that were counted in them so far.
+
+        For later on, when no more outputs are kept. Validity: called before the draws that it is counted on.
+        """
+        last = self._epochs[-1]
+        counts = last.book.train + last.book.live
+        self.fit(
+            [
+                dataclasses.replace(partition, counts=counts[:, : partition.cells.size, k])
+                for k, partition in enumerate(last.partitions)
+            ],
+            self.level,
+        )
 
     def _prior(self, kinds: Sequence[str], components: int) -> FloatArray:
         """Log prior weights of partitions and components: what their kind has won, or the average where it is new."""

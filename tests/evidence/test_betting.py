@@ -69,7 +69,9 @@ def random_components(rng, count, epsilon, delta):
     up, down = largest * rng.uniform(0.0, 0.999, (2, 1, count))
     up[0, 0], down[0, 1] = 0.0, 0.0
     highest = rng.uniform(0.1, 5.0, (1, count))
-    return Components(np.zeros((1, count)), up, down, highest, highest * rng.uniform(0.1, 0.9, (1, count)))
+    middle = highest * rng.uniform(0.1, 0.9, (1, count))
+    middle[0, ::3] = math.nan
+    return Components(np.zeros((1, count)), up, down, highest, middle)
 
 
 def factors(bets, p_or_q, label, epsilon, delta):
@@ -119,7 +121,9 @@ def test_the_components_of_a_line_are_legal_there_and_increase_in_level(epsilon,
     components = components_for(epsilon, delta, FRACTIONS, 0.0, may_have_delta)
     charge = 0.5 * delta * (components.up + components.down)
     assert np.all(np.maximum(components.up, components.down) * math.exp(epsilon) + charge < 1.0)
-    assert np.all((components.middle > 0.0) & (components.middle < components.highest))
+    is_spread = np.isnan(components.middle)
+    assert np.all(is_spread | ((components.middle > 0.0) & (components.middle < components.highest)))
+    assert np.any(is_spread) != may_have_delta
     assert np.all(components.highest > epsilon)  # the level at which its stake pays
     assert np.all(components.up + components.down > 0.0)
     assert may_have_delta == bool(np.any(components.up * components.down == 0.0))  # one direction alone
@@ -301,6 +305,33 @@ def test_no_weight_is_far_below_an_even_share():
     book = book_of(np.random.default_rng(0), draws=2_000, law=([0.9, 0.1, 0.0, 0.0], [0.0, 0.0, 0.1, 0.9]))
     bets = fitted(book, 1.0, 0.0)
     assert bets.log_weights.min() >= math.log(betting.FLOOR / bets.log_weights.size) - 1e-9
+
+
+def test_levels_between_the_extremes_are_averaged_over_where_they_are_spread():
+    components = components_for(1.0, 0.0, FRACTIONS)
+    book = book_of(np.random.default_rng(0))
+    model = fit_bets(book, components, np.zeros((3, components.up.shape[1])), (3,)).model
+    for k in np.flatnonzero(np.isnan(components.middle[0])).tolist():
+        between = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9]) * components.highest[0, k]
+        for cell, partition in itertools.product(range(4), range(3)):
+            zeros, ones = book.train[:, cell, partition]
+            upper = np.mean(special.expit(between) ** ones * special.expit(-between) ** zeros)
+            lower = np.mean(special.expit(-between) ** ones * special.expit(between) ** zeros)
+            assert np.exp(model[cell, 3, partition, k]) == pytest.approx(upper, rel=1e-9)
+            assert np.exp(model[cell, 1, partition, k]) == pytest.approx(lower, rel=1e-9)
+
+
+def test_what_lies_between_has_no_say_in_which_extreme_is_bet_on():
+    # 40% of the draws at log-odds 1.2, 60% at 0.4, and the line is at 1: exact counts, as many as fit no level but 1.2.
+    odds, draws = np.array([-1.2, -0.4, 0.4, 1.2]), np.array([4_000.0, 6_000.0, 6_000.0, 4_000.0])
+    train = np.stack([draws * special.expit(-odds), draws * special.expit(odds)])[..., None]
+    book = Book(train, np.zeros_like(train), np.array([0.5]))
+    components = components_for(1.0, 0.0, wealth.fractions(40_000, math.log(20.0)))
+    bets = fit_bets(book, components, np.zeros_like(components.up), (1,))
+    is_spread = np.isnan(components.middle[0])
+    distance = np.abs(components.highest[0] - 1.2)
+    best = int(np.argmax(bets.log_weights[0]))
+    assert is_spread[best] and distance[best] == distance[is_spread].min()
 
 
 def test_weights_of_several_epochs_sum_to_one_in_each():

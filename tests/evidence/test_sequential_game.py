@@ -74,9 +74,11 @@ def training(p, q, draws=20):
 
 
 @pytest.mark.parametrize("claim", [PureDP(0.5), ApproxDP(0.5, 0.2), *ANCHORED], ids=str)
-def test_expected_wealth_is_at_most_one_for_a_game_that_refits_after_every_draw(claim):
-    # Every sequence of 2 or 3 labelled draws, on a law at the budget; before each draw the partitions and the bets are
-    # fitted again, on a first sample and all draws so far. One label a draw is the smallest round there can be.
+@pytest.mark.parametrize("on", ["outputs", "counts"])
+def test_expected_wealth_is_at_most_one_for_a_game_that_refits_after_every_draw(claim, on):
+    # Every sequence of 2 or 3 labelled draws, on a law at the budget; before each draw the bets are fitted again, on a
+    # first sample and all draws so far (with new partitions, where outputs are kept). One label a draw is the smallest
+    # round there can be.
     p, q = on_budget(claim)
     draws = 3 if len(labelled_draws(p, q)) == 4 and not claim.anchored else 2
     total, levels = 0.0, collections.Counter()
@@ -87,7 +89,10 @@ def test_expected_wealth_is_at_most_one_for_a_game_that_refits_after_every_draw(
             feed(game, [outcome] if label else [], [] if label else [outcome])
             game.update()
             (of_x if label else of_x_prime).append(outcome)
-            game.fit(fit_partitions(outcomes(of_x), outcomes(of_x_prime)), 0.05)
+            if on == "outputs":
+                game.fit(fit_partitions(outcomes(of_x), outcomes(of_x_prime)), 0.05)
+            else:
+                game.fit_again()
         total += math.prod(probability for *_, probability in sequence) * math.exp(game.log_wealth)
         levels[round(game.log_wealth, 6)] += 1
     assert len(levels) > 3  # it did bet
@@ -249,6 +254,23 @@ def test_the_wealth_of_epochs_multiplies_and_one_without_draws_is_dropped():
     game.update()
     assert game.log_wealth > after_one
     assert sum(game.counts) == 70 or sum(game.counts) in (60, 10)  # the witness is counted on its own epoch
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), *ANCHORED], ids=str)
+def test_bets_fitted_on_counts_are_those_fitted_on_the_outputs_that_were_counted(claim):
+    first, second = [0] * 15 + [3] * 5, [3] * 15 + [0] * 5
+    of_x, of_x_prime = [0] * 90 + [3] * 30, [3] * 90 + [0] * 30
+    game, other = (started(claim, 1_000, 0.05, first, second) for _ in range(2))
+    for played in (game, other):
+        feed(played, of_x, of_x_prime)
+        played.update()
+    game.fit_again()
+    other.fit(fit_partitions(outcomes(first + of_x), outcomes(second + of_x_prime)), 0.05)
+    for played in (game, other):
+        feed(played, of_x[::2], of_x_prime[::2])
+        played.update()
+    assert game.log_wealth == pytest.approx(other.log_wealth, abs=1e-9)
+    assert game.lower == pytest.approx(other.lower, rel=sequential_game.PRECISION)
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), *ANCHORED], ids=str)
