@@ -47,9 +47,10 @@ SMALLEST_TARGET = 0.25  # the same where only the bound is wanted
 TARGET_STEP = 0.35  # from one such target to the next
 FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
 BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
-KEPT = 48  # components of a free family, which has one set for each of `ANCHORS`
+KEPT = 48  # components of a free family, which has one set for each of `BET_ANCHORS`
 IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
 LONG_TRAINING = 2_000  # draws
+KEPT_LATER = 12  # components, of a line without a delta, once training is long
 POINTS, PRECISION = 2, 2e-3  # of the search for the bound: parts of an interval, and relative precision
 
 
@@ -91,6 +92,15 @@ class Epoch:
         """The line of a free family that holds most of the weights."""
         best = np.argmax(log_sum(self.bets.log_weights, axis=0))
         return float(self.bets.components.anchor[0, best])
+
+
+@dataclasses.dataclass(frozen=True)
+class Stack:
+    """Several epochs as one: their book, bets meant for the budget and for targets below it, and where each begins."""
+
+    book: Book
+    bets: tuple[Bets, ...]
+    first: NDArray[np.intp]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,12 +167,16 @@ class SequentialGame(HockeyStickGame):
         prior = self._prior(kinds, components.up.shape[1])
         lines = self._lines(self.claim.value, components) if self.claim.anchored else None
         bets = fit_bets(book, components, prior, (len(partitions),), lines)
-        kept = np.arange(components.up.shape[1])
+        is_long = book.train[..., 0].sum() >= LONG_TRAINING
+        most = components.up.shape[1]
         if self.claim.anchored:
-            heaviest = np.argsort(-log_sum(bets.log_weights, axis=0), kind="stable")[:KEPT]
-            kept = np.sort(heaviest)
+            most = KEPT
+        elif is_long and not self._has_delta:  # with a delta, those that bet on rare cells may come late
+            most = KEPT_LATER
+        kept = np.sort(np.argsort(-log_sum(bets.log_weights, axis=0), kind="stable")[:most])
+        if len(kept) < components.up.shape[1]:
             bets = bets.only(kept)
-        if book.train[..., 0].sum() >= LONG_TRAINING:
+        if is_long:
             shares = log_sum(bets.log_weights, axis=1)
             worth = np.flatnonzero(shares >= min(math.log(IGNORED_WEIGHT), float(shares.max())))
             partitions = [partitions[int(k)] for k in worth]
@@ -277,29 +291,43 @@ class SequentialGame(HockeyStickGame):
 
     def _rejection(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
         """Whether each of several parameter values is rejected by all draws so far."""
-        epochs = [epoch for epoch in self._epochs if epoch.book.live.any()]
-        book = stacked([epoch.book for epoch in epochs])
-        sizes = [len(epoch.cells) for epoch in epochs]
-        first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        parts = [(math.log(self._share), stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1]))]
-        for target in self._targets:
-            value = target * self.claim.value
-            of_epochs = [self._components(value, epoch.anchor).repeated(len(epoch.cells)) for epoch in epochs]
-            components = Components.concatenated(of_epochs, axis=0)
-            prior = np.zeros((len(book.switch), components.up.shape[1]))
-            bets = fit_bets(book, components, prior, sizes)
-            parts.append((math.log((1.0 - self._share) / len(self._targets)), bets))
+        stacks = self._stacks()
         threshold = -math.log(self.level)
 
         def log_wealth(value: float) -> float:
-            total = -math.inf
-            for share, bets in parts:
-                logs = bets.log_wealth(book.live, *self._lines(value, bets.components)) + bets.log_weights
-                of_epochs = np.logaddexp.reduceat(log_sum(logs, axis=1), first)
-                total = float(np.logaddexp(total, share + of_epochs.sum()))
-            return total
+            total = np.log(self._shares)
+            for stack in stacks:
+                for k, bets in enumerate(stack.bets):
+                    logs = bets.log_wealth(stack.book.live, *self._lines(value, bets.components)) + bets.log_weights
+                    total[k] += np.logaddexp.reduceat(log_sum(logs, axis=1), stack.first).sum()
+            return float(log_sum(total))
 
         return lambda values: np.array([log_wealth(value) >= threshold for value in values.tolist()])
+
+    @property
+    def _shares(self) -> FloatArray:
+        """Shares of the bets for the budget, and of those for each target."""
+        return np.array([self._share] + [(1.0 - self._share) / len(self._targets)] * len(self._targets))
+
+    def _stacks(self) -> list[Stack]:
+        """All epochs' counts, with the bets for the budget and for each target; those of as many bets together."""
+        by_components: dict[int, list[Epoch]] = {}
+        for epoch in self._epochs:
+            if epoch.book.live.any():
+                by_components.setdefault(len(epoch.kept), []).append(epoch)
+        stacks = []
+        for epochs in by_components.values():
+            book = stacked([epoch.book for epoch in epochs])
+            sizes = [len(epoch.cells) for epoch in epochs]
+            several = [stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1])]
+            for target in self._targets:
+                value = target * self.claim.value
+                of_epochs = [self._components(value, epoch.anchor).repeated(len(epoch.cells)) for epoch in epochs]
+                components = Components.concatenated(of_epochs, axis=0)
+                prior = np.zeros((len(book.switch), components.up.shape[1]))
+                several.append(fit_bets(book, components, prior, sizes))
+            stacks.append(Stack(book, tuple(several), np.concatenate([[0], np.cumsum(sizes)[:-1]])))
+        return stacks
 
     def _close(self) -> None:
         """End the last epoch; one without draws is dropped."""
