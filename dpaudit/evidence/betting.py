@@ -196,7 +196,6 @@ def fit_bets(
         chance, the better they speak for a high level, whatever the stake there): between lines, weights go by what
         the bets would have won on the training draws.
     """
-    highest, middle = components.highest, components.middle
     model = _model(book.train, components)
     switch = book.switch[:, None]
     evidence = path_log_sum(model, switch)

@@ -190,7 +190,7 @@ class SequentialGame(HockeyStickGame):
         For later on, when no more outputs are kept. Validity: called before the draws that it is counted on.
         """
         last = self._epochs[-1]
-        counts = last.book.train + last.book.live
+        counts = (last.book.train + last.book.live).astype(np.int64)
         self.fit(
             [
                 dataclasses.replace(partition, counts=counts[:, : partition.cells.size, k])
