@@ -20,6 +20,7 @@ from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import Claim, FloatArray
 
 MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
+SURE_GUESSES = 30  # right ones among the training draws, without a wrong one
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
 
 
@@ -34,6 +35,7 @@ class FixedGame(HockeyStickGame):
         self._rule: Rule | None = None
         self._anchor = 0.0
         self.merit: tuple[int, float] = (0, -math.inf)
+        self.is_sure = False  # whether the rule was often right, and never wrong, on its training draws
         self._record = np.zeros(3, dtype=np.int64)  # correct, wrong, abstained
         self._lower = 0.0
 
@@ -47,16 +49,18 @@ class FixedGame(HockeyStickGame):
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
         highest bound on the parameter.
         """
-        best: tuple[float, tuple[int, float], Rule, float] | None = None
+        best: tuple[float, FittedRule, Objective, float] | None = None
         for anchor in ANCHORS if self.claim.anchored else (0.0,):
             line = self._line_at_budget(anchor)
             objective = Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, chase_wealth=False)
             for fitted in fit_rules(first, second, objective, log_ratio):
                 bound = self._expected_bound(fitted, anchor, objective)
                 if best is None or bound > best[0]:
-                    best = bound, best_rule([fitted], objective)[1], fitted.rule, anchor
+                    best = bound, fitted, objective, anchor
         assert best is not None
-        _, self.merit, self._rule, self._anchor = best
+        _, fitted, objective, self._anchor = best
+        self._rule, self.merit = fitted.rule, best_rule([fitted], objective)[1]
+        self.is_sure = fitted.wrong == 0.0 and fitted.correct * fitted.trained_on >= SURE_GUESSES
 
     def _expected_bound(self, fitted: FittedRule, anchor: float, objective: Objective) -> float:
         """The bound on the parameter that a rule is expected to give; negative, and higher for better, where none."""

@@ -14,6 +14,8 @@ Everything that is printed with a confidence derives from here. The rules that m
   1 / rank: the pilot's draws are not counted, so the levels are fixed before the first counted draw.
 * **Uses.** A claim without an epsilon of its own pays for two bounds from its level: 80% for its parameter (which is
   the verdict) and 20% for epsilon at the report delta.
+* **Pilot of a fixed test.** A first part of it is enough where every pair has a rule that was never wrong: what more
+  draws could teach is worth less than they are in the test. How long the pilot is depends on the pilot alone.
 * **Looks.** Sequential wealth may be looked at after every round (Ville's inequality); the exact test of the fixed mode
   is looked at once, after a number of draws fixed beforehand.
 """
@@ -42,6 +44,7 @@ Mode = Literal["sequential", "fixed"]
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 PILOT_SHARE = {"sequential": 0.05, "fixed": 0.15}  # of all labelled draws: before many pairs' bets, before a fixed test
+SURE_PILOT_SHARE = 0.02  # before a fixed test, where so many draws show rules that are never wrong
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
 ROUND_GROWTH = 0.08  # a round's labelled draws over all those before it
@@ -201,6 +204,11 @@ class PairGame:
         return self.main.describe(x, x_prime)
 
     @property
+    def is_sure(self) -> bool:
+        """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
+        return all(isinstance(game, FixedGame) and game.is_sure for _, game in self.uses)
+
+    @property
     def is_violated(self) -> bool:
         """The verdict *is* the bound above the budget."""
         return self.main.is_rejected
@@ -298,14 +306,20 @@ class LabelGame:
         # A few draws first, which tell how large an output is, and so how many fit into a chunk.
         self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
         self._columns = max(part.numbers.shape[1] for parts in self._kept.values() for part in parts)
-        if side > FIRST_DRAWS:
-            self._round += 1
-            self._collect({i: side - FIRST_DRAWS for i in inputs}, {i: [] for i in inputs})
+        drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
+        sure = max(min(int(SURE_PILOT_SHARE * self.planned) // 2, side), drawn) if self.mode == "fixed" else side
+        for target in sorted({sure, side}):
+            if target > drawn:
+                self._round += 1
+                self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
+                drawn = target
+            for pair in self.pairs:
+                pair.fit(*self._training(pair), even)
+            if all(pair.is_sure for pair in self.pairs):
+                break
+        self._shorten_pilot(2 * drawn)
         for pair in self.pairs:
             pair.failure = common_failure([self._joined(i) for i in pair.inputs])
-        even = self.error_rate / len(self.pairs)
-        for pair in self.pairs:
-            pair.fit(*self._training(pair), even)
         merits = [pair.main.merit for pair in self.pairs]
         order = sorted(range(len(merits)), key=lambda k: (merits[k], -k), reverse=True)
         rank = np.empty(len(merits))
@@ -314,6 +328,13 @@ class LabelGame:
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, weights / weights.sum(), strict=True):
             pair.start(self.error_rate * float(weight))
+
+    def _shorten_pilot(self, drawn: int) -> None:
+        """Leave to the test what the pilot did not draw."""
+        for pair in self.pairs:
+            for _, game in pair.uses:
+                game.draws += self.pilot - drawn
+        self.pilot = drawn
 
     def play_round(self) -> bool:
         """Draw one round for the pairs still open, count, look; False when nothing is left to do."""

@@ -125,6 +125,58 @@ def test_a_fixed_game_looks_once():
     assert len(coins.quotas) == 1
 
 
+def often_telling(i, size, rng):
+    """Never wrong, and right every other time: 2.0 on input 1, -2.0 on input 0; else the same law."""
+    return np.where(rng.uniform(size=size) < 0.5, 4.0 * i - 2.0, -rng.uniform(size=size)).tolist()
+
+
+def seldom_telling(i, size, rng):
+    """Never wrong either, but right once in five hundred times."""
+    return np.where(rng.uniform(size=size) < 0.002, 4.0 * i - 2.0, -rng.uniform(size=size)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "share"),
+    [(often_telling, label_game.SURE_PILOT_SHARE), (seldom_telling, 0.15), (noise, 0.15)],
+    ids=["often right", "seldom right", "no leak"],
+)
+def test_the_pilot_of_a_fixed_game_is_short_where_rules_are_never_wrong(outputs, share):
+    # 10,000 labelled draws: the short pilot has 200, in which 100 right guesses are expected, or 0.4.
+    game, deck, coins = played(outputs, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=5_000)
+    assert game.pilot == round(share * 10_000)
+    assert len(coins.quotas) == 1
+    (quota,) = coins.quotas.values()
+    assert sum(quota) == 10_000 - game.pilot == game.pairs[0].main.draws == sum(game.pairs[0].main.counts)
+    pilot_rounds = [r for r in deck.rounds if (r, 0) not in coins.quotas]
+    assert sum(deck.drawn(i, r) for i in (0, 1) for r in pilot_rounds) == game.pilot
+
+
+def test_one_pair_without_such_a_rule_keeps_the_pilot_of_a_fixed_game_long():
+    def of_three(i, size, rng):
+        return often_telling(i, size, rng) if i < 2 else noise(i, size, rng)
+
+    claims = [PureDP(1.0)] * 2
+    game, *_ = played(of_three, claims, [(0, 1), (2, 3)], mode="fixed", samples=5_000)
+    assert game.pilot == 1_500
+
+
+def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
+    monkeypatch.setattr(label_game, "TRAINING_DRAWS", 100)
+    trained = []
+    fit = label_game.SequentialGame.fit
+
+    def recorded(game, partitions, level):
+        trained.append(int(partitions[0].counts.sum()))
+        fit(game, partitions, level)
+
+    monkeypatch.setattr(label_game.SequentialGame, "fit", recorded)
+    game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
+    assert game.pairs[0].labelled + game.pilot == 2_000
+    beyond = [count for count in trained if count > 200]  # more than all outputs that are kept
+    assert len(beyond) >= 3 and max(beyond) <= 2_000
+    assert trained == sorted(trained)
+
+
 def test_a_sequential_game_looks_after_every_round_and_no_round_is_tiny():
     game, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
     sizes = [sum(quota) for quota in coins.quotas.values()]
