@@ -68,7 +68,6 @@ def log_wealth(
     epsilon: FloatArray,
     delta: FloatArray,
     fraction: FloatArray,
-    cash: float = 0.0,
 ) -> FloatArray:
     """Natural logarithm of the e-value of a guessing record against lines (epsilon, delta).
 
@@ -81,8 +80,6 @@ def log_wealth(
         The lines.
     fraction : ndarray of float, shape (fractions,)
         From `fractions`.
-    cash : float
-        Share of the wealth that is never bet, in [0, 1): all that such a record can lose is the rest.
 
     Returns
     -------
@@ -99,8 +96,7 @@ def log_wealth(
         stake = fraction * np.exp(-scale)[:, None]  # (lines, fractions)
         logs += correct * np.log1p(stake * (1.0 - cost[:, None])) + wrong * np.log1p(-fraction)
         logs += abstained * np.log1p(-stake * cost[:, None])
-    bet = np.logaddexp.reduce(logs, axis=1) - math.log(len(fraction)) + math.log1p(-cash)
-    return np.asarray(np.logaddexp(bet, math.log(cash)) if cash > 0.0 else bet)
+    return np.asarray(np.logaddexp.reduce(logs, axis=1) - math.log(len(fraction)))
 
 
 def critical_correct(
