@@ -298,10 +298,12 @@ def is_convergent(shell: FloatArray, next_shell: FloatArray, top: float) -> bool
     >>> is_convergent(union([[-3.0, -2.0], [2.0, 3.0]]), union([[-4.0, -3.0], [3.0, 4.0]]), 1.0)
     True
     """
-    if len(shell) != 2 or len(next_shell) != 2:
+    a = float(shell.max(initial=-top)) - top
+    if a < -SPARE * top:
         return False
-    a = shell[1, 0]
-    expected = [np.array([[-a - (k + 1) * top, -a - k * top], [a + k * top, a + (k + 1) * top]]) for k in (0, 1)]
-    return all(np.allclose(one, other, rtol=0.0, atol=SPARE * top * max(1.0, a / top))
-               for one, other in zip(expected, (shell, next_shell), strict=True))  # fmt: skip
-
+    for k, found in ((0, shell), (1, next_shell)):
+        low = a + k * top
+        expected = union([[-low - top, -max(low, 0.0)], [max(low, 0.0), low + top]])
+        if expected.shape != found.shape or np.abs(expected - found).max() > SPARE * (low + top):
+            return False
+    return True
