@@ -24,21 +24,42 @@ from mechanisms.faulty.gaussian import GaussianTooLittleNoise
 from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
 from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
 from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from mechanisms.faulty.two_metrics import (
+    OnTheLineTooNarrow,
+    PrivacyFirstSquared,
+    StaircaseOfHalfTheSensitivity,
+    WidenedPrivacyFirstLastShell,
+)
 from mechanisms.gaussian import Gaussian
 from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
 from mechanisms.randomised_response import RandomisedResponse
+from mechanisms.two_metrics import (
+    FiniteSpaces,
+    OnTheLine,
+    PrivacyFirst,
+    Staircase,
+    WidenedPrivacyFirst,
+    staircase_profile,
+)
 
 # One good outcome and many poor ones: where the factor 2 matters.
 SCORES = np.array([[1.0] + [0.0] * 20, [0.0] + [1.0] * 20])
 QUERIES = np.array([[0.0, 0.5, 3.0], [1.0, 0.0, 2.0]])
 METRIC = np.array([[0.0, 1.0, 3.9], [1.0, 0.0, 3.0], [3.9, 3.0, 0.0]])
+# One heavy value, which one of two neighbours has at level 0 and the other one at level 1: most of 2 epsilon is used.
+HEAVY = FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], measure=[20.0, 1.0])
+STEPS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+# A path of four datasets, widened: the sets that the paper prints put some values into several of them (UP-D-R).
+SHELLS = FiniteSpaces([[0, 3, 2, 1], [3, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]], [2, 1, 0, 3],
+                      [[0, 1, 2, 1], [1, 0, 1, 1], [2, 1, 0, 1], [1, 1, 1, 0]])  # fmt: skip
+WIDTHS = [1.0, 2.0, 1.0, 1.0]
 FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails have a constant loss by then
 
 
 def problems() -> list[Problem]:
     """The reference mechanisms, each next to its faulty twin."""
-    return [*_numbers(), *_vectors(), *_finite()]
+    return [*_numbers(), *_vectors(), *_finite(), *_two_metrics()]
 
 
 def _problem(
@@ -104,6 +125,39 @@ def _finite() -> list[Problem]:
         _problem("exponential, without the two", "category", without, 1, functools.partial(_listed_law, without),
                  False),
     ]  # fmt: skip
+
+
+def _two_metrics() -> list[Problem]:
+    profile = staircase_profile(1.0)
+    steps, narrow = OnTheLine(profile, 0.5), OnTheLineTooNarrow(profile, 0.5)
+    finite = [
+        ("staircase", Staircase(HEAVY, 0.5), True),
+        ("staircase, half the sensitivity", StaircaseOfHalfTheSensitivity(HEAVY, 0.5), False),
+        ("privacy first", PrivacyFirst(STEPS, 0.7), True),
+        ("privacy first, squared distances", PrivacyFirstSquared(STEPS, 0.7), False),
+        ("widened privacy first", WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), True),
+        ("widened privacy first, last shell only", WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS), False),
+    ]
+    return [
+        _problem("staircase on the line", "continuous", steps, 1, functools.partial(_cells_law, steps), True),
+        _problem("staircase on the line, too narrow", "continuous", narrow, 1, functools.partial(_cells_law, narrow),
+                 False),
+        *(_problem(name, "category", mechanism, 1, functools.partial(_listed_law, mechanism), sound, tight=False)
+          for name, mechanism, sound in finite),
+    ]  # fmt: skip
+
+
+def _cells_law(mechanism: OnTheLine) -> Law:
+    """From the masses between all edges of both inputs; beyond the cut the loss is that of the last cells."""
+    pair, profile = mechanism.pairs()[0], mechanism.drawn
+    reach = profile.edges[-1] + profile.width * math.ceil(30.0 / mechanism.epsilon)
+    half = np.concatenate([profile.edges, np.arange(profile.edges[-1], reach, profile.width)[1:]])
+    edges = np.concatenate([-half, half])
+    cuts = np.unique(np.concatenate([pair.x + edges, pair.x_prime + edges]))
+    middles, widths = (cuts[1:] + cuts[:-1]) / 2.0, np.diff(cuts)
+    kept = widths > 1e-9  # edges of both that agree up to rounding
+    p, q = (np.exp(mechanism.log_density(data, middles[kept])) * widths[kept] for data in (pair.x, pair.x_prime))
+    return finite_law(p / p.sum(), q / q.sum(), "cut where a mass of 1e-13 is left")
 
 
 def _shift_law(losses: tuple[float, ...]) -> Law:

@@ -111,7 +111,7 @@ class LevelMechanism:
 
     @functools.cached_property
     def epsilon_exact(self) -> float:
-        """The largest exact loss over neighbours, in nats; 0 without neighbours. At most 2 epsilon where it is sound."""
+        """The largest exact loss over neighbours, in nats; 0 without neighbours. At most 2 epsilon if sound."""
         pairs = self.spaces.neighbour_pairs
         return max((loss_of(*self.log_laws[pair]) for pair in pairs), default=0.0)
 

@@ -3,9 +3,9 @@
 Letters: F the query (d, n), x a dataset in R^n, neighbours at l1 distance at most 1, B the l1 ball of R^n, K = F B the
 convex hull of plus and minus the columns of F, |v|_K = min {b >= 0: v in b K} the gauge, in neighbours' steps.
 
-`KNorm` has density exp(-epsilon |r - F x|_K) / beta, `KNorm(..., discrete=True)` exp(-epsilon ceil |r - F x|_K) / alpha.
-The level is the same function of r - F x for all x, so the normaliser is constant, and both keep epsilon. With one row F = [[s]]
-they are Laplace noise of scale s / epsilon, and the staircase of sensitivity s without offset.
+`KNorm` has density exp(-epsilon |r - F x|_K) / beta, `KNorm(..., discrete=True)` exp(-epsilon ceil |r - F x|_K) /
+alpha. The level is the same function of r - F x for all x, so the normaliser is constant, and both keep epsilon. With
+one row F = [[s]] they are Laplace noise of scale s / epsilon, and the staircase of sensitivity s without offset.
 
 Degenerate: the outputs live in the column space of F, where densities are taken (with respect to its Lebesgue measure);
 F = 0 is refused. An integer gauge b has level b.

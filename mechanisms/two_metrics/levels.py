@@ -3,10 +3,11 @@
 Letters: x dataset, r value, a anchor, i level, mu measure on values.
 
 1. *Partition.* Each dataset x sees *anchors* (datasets, or values) at a cost in steps; each anchor covers some values.
-   The level of r is the least cost of an anchor that covers it: level^x(r) = min over a with r in cover(a) of cost^x(a).
-   So {r: level^x(r) = i} is what the anchors of cost i cover and no cheaper one does: a partition of the values, as every
-   set sequence of the paper is meant to be.
-2. *Weight.* p^x(r) = exp(-epsilon level^x(r)) / alpha^x with respect to mu, alpha^x = sum of exp(-epsilon i) mu(level i).
+   The level of r is the least cost of an anchor that covers it: level^x(r) = min over a with r in cover(a) of
+   cost^x(a). So {r: level^x(r) = i} is what the anchors of cost i cover and no cheaper one does: a partition of the
+   values, as every set sequence of the paper is meant to be.
+2. *Weight.* p^x(r) = exp(-epsilon level^x(r)) / alpha^x with respect to mu, alpha^x = sum of exp(-epsilon i) mu(level
+   i).
 
 One proof for all: if no anchor's cost differs by more than 1 between neighbours, then no level does. So the weights of
 neighbours have ratios of at most e^epsilon, their totals alpha too, and the mechanism keeps 2 epsilon. Where alpha is
@@ -38,7 +39,8 @@ def covered_levels(costs: FloatArray, covers: NDArray[np.bool_]) -> FloatArray:
 
     Examples
     --------
-    >>> covered_levels(np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([[True, True, False], [False, True, True]])).tolist()
+    >>> covers = np.array([[True, True, False], [False, True, True]])
+    >>> covered_levels(np.array([[0.0, 1.0], [1.0, 0.0]]), covers).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     return np.stack([
@@ -70,7 +72,8 @@ def levels_of_sets(sets: Iterable[ArrayLike]) -> FloatArray:
     """
     member = np.array([np.asarray(one, dtype=bool) for one in sets])  # (levels, outcomes)
     for r in np.flatnonzero(member.sum(axis=0) != 1).tolist():
-        raise UsageError(f"sets must be a partition, got value {r} in the sets {np.flatnonzero(member[:, r]).tolist()}.")
+        found = np.flatnonzero(member[:, r]).tolist()
+        raise UsageError(f"sets must be a partition, got value {r} in the sets {found}.")
     return member.argmax(axis=0).astype(float)
 
 

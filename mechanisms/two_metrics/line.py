@@ -1,10 +1,10 @@
 """The family on the real line: levels of the deviation |r - f(x)|, with Lebesgue measure.
 
-A `Profile` says which level each deviation has: finitely many cells, then a tail of cells of one width whose levels grow
-by 1 each. `staircase_profile` makes that of the staircase mechanism (UP-S7, UP-X9), `query_profile` that of the
-privacy-first and of the widened privacy-first mechanism for a linear query (UP-T2, UP-T3, UP-C1), from the changes of the
-answer that a neighbour can make. `OnTheLine` is the mechanism of any profile. For the weights exp(-epsilon b) without
-rounding (Laplace noise) see `k_norm` in one dimension.
+A `Profile` says which level each deviation has: finitely many cells, then a tail of cells of one width whose levels
+grow by 1 each. `staircase_profile` makes that of the staircase mechanism (UP-S7, UP-X9), `query_profile` that of the
+privacy-first and of the widened privacy-first mechanism for a linear query (UP-T2, UP-T3, UP-C1), from the changes of
+the answer that a neighbour can make. `OnTheLine` is the mechanism of any profile. For the weights exp(-epsilon b)
+without rounding (Laplace noise) see `k_norm` in one dimension.
 
 The normaliser is the same for every answer, so a change of one level costs epsilon, not 2 epsilon.
 """
@@ -82,7 +82,7 @@ class Profile:
         return np.where(np.isfinite(away), np.where(away > self.edges[-1], beyond, head), np.inf)
 
     def cells(self, epsilon: float) -> tuple[FloatArray, FloatArray]:
-        """Integral over r of exp(-epsilon level), and of that times |r - f(x)|: by cell, and the tail as the last one."""
+        """Integral over r of exp(-epsilon level), and of that times |r - f(x)|: cell by cell, the tail as the last."""
         low, high = self.edges[:-1], self.edges[1:]
         weights = 2.0 * np.exp(-epsilon * self.levels)
         ratio = math.exp(-epsilon)
@@ -134,7 +134,7 @@ class OnTheLine:
     @functools.cached_property
     def log_alpha(self) -> float:
         """Natural log of the integral of exp(-epsilon level)."""
-        return math.log(math.fsum(self.drawn.cells(self.epsilon)[0].tolist()))
+        return math.log(float(self.drawn.cells(self.epsilon)[0].sum()))
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one answer, shape (size,): a cell, then a uniform point of it, on either side."""
@@ -187,7 +187,7 @@ class OnTheLine:
     def expected_error(self) -> float:
         """E |output - f(x)|, in units of the answer (UP-S14)."""
         masses, moments = self.drawn.cells(self.epsilon)
-        return float(math.fsum(moments.tolist()) / math.fsum(masses.tolist()))
+        return float(moments.sum() / masses.sum())
 
 
 def staircase_profile(sensitivity: float, offset: float = 0.0) -> Profile:
@@ -269,7 +269,7 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
         cells.append(half)
         levels.append(np.full(len(half), float(i)))
         is_filled = length(covered) >= 2.0 * (i * top + delta) * (1.0 - SPARE)
-        if is_filled and i > 0:  # then the next one is filled too: it has this one moved by Delta f either way, and more
+        if is_filled and i > 0:  # then so is the next one, which has this one moved by Delta f either way
             return _profile_of(np.concatenate(cells), np.concatenate(levels), i + 1.0, top, given)
         if i == MOST_SHELLS or (i == 64 and delta == 0.0 and length(reached) == 0.0):
             raise UsageError(f"neighbouring_set must make levels that fill the line, got {given.tolist()}.")

@@ -146,11 +146,12 @@ class GraphClasses:
         return np.einsum("kij,kji->k", a @ a, a) // 6
 
     def local_sensitivities(self, distance: int) -> IntArray:
-        """Largest change of the triangle count by one toggle, after `distance` toggles, in closed form, shape (classes,).
+        """Largest change of the triangle count by one toggle, after `distance` toggles, in closed form, shape
+        (classes,).
 
         max over i < j of min(a_ij + floor((t + min(t, b_ij)) / 2), n - 2), with a_ij the common neighbours of i and j,
-        b_ij the nodes joined to exactly one of them, t the distance: the form that the ladder mechanism's paper uses. It
-        equals Delta_t of `FiniteSpaces` for every class (tests). Fewer than two nodes have nothing to toggle: 0.
+        b_ij the nodes joined to exactly one of them, t the distance: the form that the ladder mechanism's paper uses.
+        It equals Delta_t of `FiniteSpaces` for every class (tests). Fewer than two nodes have nothing to toggle: 0.
         """
         if self.nodes < 2:
             return np.zeros(len(self.bits), dtype=np.int64)

@@ -25,13 +25,36 @@ from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittl
 from mechanisms.faulty.mwem import MWEMHalfTheNoise
 from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
 from mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
+from mechanisms.faulty.two_metrics import (
+    GlobalSensitivityTooSteep,
+    KNormOneDegreeShort,
+    LadderOfEqualRungs,
+    OnTheLineTooNarrow,
+    PrivacyFirstSquared,
+    StaircaseOfHalfTheSensitivity,
+    WidenedPrivacyFirstLastShell,
+    WidenedStaircaseSparesTheTruth,
+)
 from mechanisms.gaussian import Gaussian
 from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
 from mechanisms.mwem import MWEM
+from mechanisms.problems import HEAVY, SHELLS, STEPS, WIDTHS
 from mechanisms.randomised_response import RandomisedResponse
 from mechanisms.small_db import SmallDB
 from mechanisms.statistical_queries import StatisticalLaplace
+from mechanisms.two_metrics import (
+    FiniteSpaces,
+    GlobalSensitivity,
+    KNorm,
+    Ladder,
+    OnTheLine,
+    PrivacyFirst,
+    Staircase,
+    WidenedPrivacyFirst,
+    WidenedStaircase,
+    staircase_profile,
+)
 
 SCORES = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
 METRIC = [[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]]
@@ -40,6 +63,12 @@ EQUAL = [[0.0, 1.0], [1.0, 0.0]]
 # One query whose error grows and several whose errors shrink where a record moves from 0 to 1 (see test_mwem.py).
 ONE_AGAINST_FOUR = [[0.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.9], [0.0, 1.0, 1.1], [0.0, 1.0, 1.05]]
 NEARLY_EQUAL = [[0.0, 1.0, 1.2], [1.0, 0.0, 1.1], [1.2, 1.1, 0.0]]
+NO_VALUE = [False, False]
+# Local sensitivities 1 and 4: a rung of 1 above the first one is too low next to rungs of 4. The heavy middle value
+# makes the pair of the first two the worst.
+RUNGS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 5], [1, 0, 4], [5, 4, 0]], [1.0, 1.0, 50.0])
+LINE = staircase_profile(1.0)
+MATRIX = [[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]]
 
 
 def one_good_outcome(x):
@@ -64,6 +93,17 @@ TWINS = [
         MWEMHalfTheNoise(ONE_AGAINST_FOUR, NEARLY_EQUAL, 1.0, 1, 6, release="transcript"),
     ),
     (StatisticalLaplace([[0.0], [1.0]], [1.0], EQUAL, 1), StatisticalHalfTheNoise([[0.0], [1.0]], [1.0], EQUAL, 1)),
+    (Staircase(HEAVY, 0.5), StaircaseOfHalfTheSensitivity(HEAVY, 0.5)),
+    (GlobalSensitivity(HEAVY, 0.5), GlobalSensitivityTooSteep(HEAVY, 0.5)),
+    (PrivacyFirst(STEPS, 0.7), PrivacyFirstSquared(STEPS, 0.7)),
+    (WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS)),
+    (
+        WidenedStaircase(HEAVY, 0.5, 0.0, NO_VALUE, 2.0),
+        WidenedStaircaseSparesTheTruth(HEAVY, 0.5, 0.0, NO_VALUE, 2.0),
+    ),
+    (Ladder(RUNGS, 0.5), LadderOfEqualRungs(RUNGS, 0.5)),
+    (OnTheLine(LINE, 0.5), OnTheLineTooNarrow(LINE, 0.5)),
+    (KNorm(MATRIX, 1.0), KNormOneDegreeShort(MATRIX, 1.0)),
     (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceForgetsAQuery(QUERIES, METRIC, "S2")),
     (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceEuclidean(QUERIES, METRIC, "S2")),
     (DxLaplace(QUERIES, METRIC, "PSA"), DxLaplaceUnsharedBudget(QUERIES, METRIC, "PSA")),

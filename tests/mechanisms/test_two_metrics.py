@@ -26,6 +26,7 @@ from mechanisms.faulty.two_metrics import (
     WidenedPrivacyFirstLastShell,
     WidenedStaircaseSparesTheTruth,
 )
+from mechanisms.problems import HEAVY, SHELLS, STEPS, WIDTHS
 from mechanisms.two_metrics import (
     FiniteSpaces,
     GlobalSensitivity,
@@ -55,12 +56,6 @@ EVERY = [
     WidenedStaircase(SPACES, 0.8, widths=[1.0, 0.0, 0.0, 2.0]),
     WidenedStaircase(SPACES, 0.8, 1.0, IMPORTANT, 0.5),
 ]
-# Two datasets, one heavy value: most of 2 epsilon is used.
-HEAVY = FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], measure=[20.0, 1.0])
-CYCLE = np.minimum(np.subtract.outer(np.arange(4), np.arange(4)) % 4, np.subtract.outer(np.arange(4), np.arange(4)).T % 4)
-# UP-T3's counterexample, with the widths that go with it: the printed sets, a value taking the last of its sets.
-SHELLS = FiniteSpaces([[0, 1, 1, 2], [1, 0, 2, 3], [1, 2, 0, 1], [2, 3, 1, 0]], [3, 1, 0, 2],
-                      [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]])  # fmt: skip
 # Local sensitivities 1, 4, 4 at distance 0: a rung of 1 after the first one is too low next to rungs of 4.
 UNEVEN = FiniteSpaces(PATH[:3, :3], range(3), np.abs(np.subtract.outer([0.0, 1.0, 5.0], [0.0, 1.0, 5.0])),
                       measure=[50.0, 1.0, 50.0])  # fmt: skip
@@ -202,8 +197,14 @@ def test_a_rung_of_height_0_is_an_empty_level():
     ("make", "message"),
     [
         (lambda: FiniteSpaces([[0, 1], [1, 0]], [0, 2], [[0, 1], [1, 0]]), r"values must be the positions 0 to 1"),
-        (lambda: FiniteSpaces([[0, 3, 1], [3, 0, 1], [1, 1, 0]], [0, 0, 0], [[0]]), r"violates the triangle inequality"),
-        (lambda: FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], [1.0, 0.0]), r"measure must be in \(0, inf\)"),
+        (
+            lambda: FiniteSpaces([[0, 3, 1], [3, 0, 1], [1, 1, 0]], [0, 0, 0], [[0]]),
+            r"violates the triangle inequality",
+        ),
+        (
+            lambda: FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], [1.0, 0.0]),
+            r"measure must be in \(0, inf\)",
+        ),
         (lambda: PrivacyFirst(SPACES, -1.0), r"epsilon must be in \[0, inf\], got -1\.0\."),
         (lambda: Staircase(SPACES, 1.0, offset=4.0), r"offset must be in \[0, 4\), got 4\.0\."),
         (lambda: WidenedPrivacyFirst(SPACES, 1.0, [1.0, 2.0]), r"widths must be of shape \(6,\), got shape \(2,\)\."),
@@ -223,13 +224,13 @@ def test_what_makes_no_sense_is_refused(make, message):
 
 # ---- twins ----------------------------------------------------------------------------------------------------------
 
-LINE_OF_3 = FiniteSpaces(PATH[:3, :3], range(3), PATH[:3, :3])
+NO_VALUE = [False, False]
 TWINS = [
     (Staircase(HEAVY, 0.5), StaircaseOfHalfTheSensitivity(HEAVY, 0.5)),
     (GlobalSensitivity(HEAVY, 0.5), GlobalSensitivityTooSteep(HEAVY, 0.5)),
-    (PrivacyFirst(LINE_OF_3, 0.7), PrivacyFirstSquared(LINE_OF_3, 0.7)),
-    (WidenedPrivacyFirst(SHELLS, 1.0, [1.0, 2.0, 0.0, 0.0]), WidenedPrivacyFirstLastShell(SHELLS, 1.0, [1.0, 2.0, 0.0, 0.0])),
-    (WidenedStaircase(HEAVY, 0.5, 0.0, [False, False], 2.0), WidenedStaircaseSparesTheTruth(HEAVY, 0.5, 0.0, [False, False], 2.0)),
+    (PrivacyFirst(STEPS, 0.7), PrivacyFirstSquared(STEPS, 0.7)),
+    (WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS)),
+    (WidenedStaircase(HEAVY, 0.5, 0.0, NO_VALUE, 2.0), WidenedStaircaseSparesTheTruth(HEAVY, 0.5, 0.0, NO_VALUE, 2.0)),
     (Ladder(UNEVEN, 0.5), LadderOfEqualRungs(UNEVEN, 0.5)),
 ]  # fmt: skip
 

@@ -1,11 +1,12 @@
 """The paper's continuous examples: a query that flips irrational numbers, and the K-norm mechanism.
 
-Numbers are a + b sqrt(2) with rational a, b: rational exactly where b = 0, and compared exactly. Example 7: f(x) = x for
-rational x, -x for irrational x; datasets and values are the real line.
+Numbers are a + b sqrt(2) with rational a, b: rational exactly where b = 0, and compared exactly. Example 7: f(x) = x
+for rational x, -x for irrational x; datasets and values are the real line.
 """
 
 import dataclasses
 import functools
+import itertools
 import math
 from fractions import Fraction
 
@@ -88,7 +89,7 @@ def points_around(ends):
     """Every end, and rational and irrational points between and beyond them."""
     ends = sorted(set(map(surd, ends)))
     found = list(ends)
-    for low, high in zip(ends, ends[1:], strict=False):
+    for low, high in itertools.pairwise(ends):
         middle = Surd((low.a + high.a) / 2, (low.b + high.b) / 2)
         rational = surd(Fraction(round(1000 * (float(middle.a) + float(middle.b) * math.sqrt(2.0))), 1000))
         found += [point for point in (middle, rational, rational + HALF_ROOT) if low < point < high]
@@ -150,7 +151,7 @@ def level_12(x, r):
     # Rational datasets y = f(y) in [r - 1, r + 1]: the nearest to x is x itself, or an end (reached if r is rational).
     found.append(max((abs(x - r) - 1).ceil(), 0))
     # Irrational datasets with -y in [r - 1, r + 1]: the ends -r -+ 1 are irrational exactly if r is, then reached; x
-    # itself is rational, so never one of them. Where the distance is a whole number that is not reached, one level more.
+    # itself is rational, so never one of them. A whole distance that is not reached is one level more.
     away = abs(x + r) - 1
     if away.sign() < 0:
         found.append(1)
@@ -186,7 +187,8 @@ def test_the_widened_sets_of_the_example_with_the_right_ends(x):
             assert corrected_12(x, i, r) == (level == i), (r, i)
         inside = not r.is_rational or r.a.denominator > 1  # not at an end
         if inside and x > 1:  # Figure 5 and the printed sets are right between the ends, up to the overlap with R_0
-            assert [i for i in range(1, 10) if printed_12(x, i, r) and level != 0] == ([level] if 0 < level < 10 else [])
+            printed = [i for i in range(1, 10) if printed_12(x, i, r)]
+            assert level == 0 or printed == ([level] if level < 10 else [])
 
 
 @pytest.mark.claim("UP-X12")
@@ -239,6 +241,6 @@ def test_at_a_whole_gauge_the_printed_set_is_empty_and_the_level_is_still_that_n
     assert KNorm(queries, 1.0).gauge(r[None])[0] == pytest.approx(b)
     assert math.ceil(b) == math.floor(b)  # A_ceil(b) - A_floor(b) is empty, and r is not in it
     assert KNorm(queries, 1.0, discrete=True).level(r[None])[0] == b
-    # The image of a shell is more than A_i - A_(i-1) where F has a kernel: a dataset one step away with the same answer.
+    # The image of a shell is more than A_i - A_(i-1) where F has a kernel: a dataset one step away, the same answer.
     same = np.array(data["kernel"])
     assert np.abs(same).sum() == 1.0 and not (np.array(data["F_with_kernel"]) @ same).any()

@@ -15,6 +15,7 @@ from mechanisms.two_metrics import (
     KNorm,
     OnTheLine,
     PrivacyFirst,
+    Profile,
     WidenedPrivacyFirst,
     query_mechanism,
     query_profile,
@@ -69,7 +70,7 @@ def test_the_printed_normaliser_makes_a_mass_of_two():
 @pytest.mark.claim("UP-X9")
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_offset_staircase_is_the_published_one_with_its_best_error(epsilon):
-    """Geng and Viswanath's density: level k on [(k - 1 + g) D, (k + g) D), g in (0, 1); best g and E |r| in closed form."""
+    """Geng and Viswanath's density: level k on [(k - 1 + g) D, (k + g) D); best g and E |r| in closed form."""
     top = 3.0
     best = best_offset(top, epsilon)
     errors = {offset: OnTheLine(staircase_profile(top, offset), epsilon).expected_error()
@@ -153,11 +154,15 @@ def starts_converging(neighbouring_set, top, count):
 @pytest.mark.claim("UP-D13")
 @pytest.mark.claim("UP-P3")
 @pytest.mark.parametrize(
-    ("a", "b", "c"), [(0.01, 1.0, 2.0), (0.3, 1.0, 1.5), (1.0, 3.0, 4.0), (0.125, 4.0, 4.5), (1e-3, 9.0, 10.0), (5.0, 6.0, 7.0)]
+    ("a", "b", "c"),
+    [(0.01, 1.0, 2.0), (0.3, 1.0, 1.5), (1.0, 3.0, 4.0), (0.125, 4.0, 4.5), (1e-3, 9.0, 10.0), (5.0, 6.0, 7.0)],
 )  # fmt: skip
 def test_with_both_signs_shells_converge_from_one_after_the_printed_index(a, b, c):
-    """A_i fills [-i c, i c] for every i >= c / (c - b): chains of j steps up and l steps down reach [j b - l c, j c - l b],
-    and for i (c - b) >= c those of j + l = i and of j + l = i - 1 leave no gap."""
+    """A_i fills [-i c, i c] for every i >= c / (c - b).
+
+    Chains of j steps up and l steps down reach [j b - l c, j c - l b]; for i (c - b) >= c those of j + l = i and of
+    j + l = i - 1 leave no gap.
+    """
     first = math.ceil(c / (c - b) - 1e-9)
     assert starts_converging([[0.0, a], [b, c]], c, first + 3) <= first + 1
     shells = first_shells([[0.0, a], [b, c]], first + 4)
@@ -177,8 +182,8 @@ def test_one_signed_sets_do_not_converge_at_the_printed_index():
     assert shell == pytest.approx(np.array(data["shell"]))
     (_, a), (b, c) = data["neighbouring_set"]
     assert data["index"] >= c / (c - b) and a < b
-    assert shell[-1].tolist() == [(data["index"] - 1) * c, data["index"] * c]  # what the proof finds, and one piece more
-    assert length(shell) > c
+    assert shell[-1].tolist() == [(data["index"] - 1) * c, data["index"] * c]  # what the proof finds
+    assert length(shell) > c  # and one piece more
 
 
 @pytest.mark.claim("UP-D13")
@@ -219,6 +224,19 @@ def test_sets_of_less_volume_gain_more_over_the_staircase(width):
         assert rates == sorted(rates)
 
 
+def mirrored_profile(neighbouring_set, top):
+    """Levels of the shells of a one-sided set, on either side of the answer."""
+    cells, before = [], union([])
+    for i, reached in enumerate(query_shells(neighbouring_set, symmetric=False)):
+        cells += [(low, high, float(i)) for low, high in difference(reached, before)]
+        if length(reached) >= i * top * (1.0 - 1e-12) > 0.0:
+            break
+        before = reached
+    cells.sort()
+    edges, levels = [0.0, *(high for _, high, _ in cells)], [level for _, _, level in cells]
+    return Profile(edges, levels, top, i + 1.0, neighbouring_set)
+
+
 @pytest.mark.claim("UP-E2")
 @pytest.mark.claim("UP-F7")
 def test_without_width_the_second_set_is_better_than_the_staircase_after_all():
@@ -230,6 +248,10 @@ def test_without_width_the_second_set_is_better_than_the_staircase_after_all():
              for name in ("V_2", "V_3", "V_4")}  # fmt: skip
     assert rates["V_2"] == pytest.approx(data["rate"], rel=1e-3) and rates["V_2"] < 1.0
     assert rates["V_3"] > 1.0 and rates["V_4"] > 1.0
+    # Read one-sided as printed, with output on either side, V_2 is better still, but it costs nine levels: not private.
+    one_sided = mirrored_profile(SETS["V_2"], 1001.0)
+    assert OnTheLine(one_sided, epsilon).expected_error() / printed == pytest.approx(data["rate_one_sided"], rel=1e-3)
+    assert OnTheLine(one_sided, epsilon).epsilon_exact == data["levels_one_sided"] * epsilon
     # V_4 with a width below its sensitivity is the staircase with that offset: never better than the best one
     assert OnTheLine(query_profile(SETS["V_4"], 30.0), epsilon).expected_error() == pytest.approx(
         OnTheLine(staircase_profile(1001.0, 30.0), epsilon).expected_error()
@@ -242,4 +264,5 @@ def test_densities_rise_again_where_one_neighbour_jumps_to(name):
     mechanism = query_mechanism(SETS[name], 1.0, 5.0)
     inside, gap, jump = mechanism.log_density(0.0, [2.0, 800.0, 1000.5])
     assert inside > jump > gap
-    assert (np.diff(OnTheLine(query_profile(SETS["V_4"], 5.0), 1.0).log_density(0.0, [2.0, 800.0, 1000.5])) <= 0.0).all()
+    convex = query_mechanism(SETS["V_4"], 1.0, 5.0)
+    assert (np.diff(convex.log_density(0.0, [2.0, 800.0, 1000.5])) <= 0.0).all()

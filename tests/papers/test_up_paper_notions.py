@@ -335,7 +335,7 @@ def test_which_functions_are_monotonic():
 @pytest.mark.claim("UP-D11")
 @pytest.mark.claim("UP-X3")
 def test_a_permutation_of_one_metric_space_has_equal_level_sets_on_both_sides():
-    """Injective with d = dbar: the identity and every isometry make the privacy-first and the staircase levels equal."""
+    """Injective, d = dbar: the identity and every isometry make privacy-first and staircase levels equal."""
     cycle = [[min((i - j) % 5, (j - i) % 5) for j in range(5)] for i in range(5)]
     isometries = 0
     for f in itertools.permutations(range(5)):

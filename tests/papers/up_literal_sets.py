@@ -78,6 +78,7 @@ def ladder_sets(space, x):
 
 def local_sensitivity(space, x, i):
     """Delta_i^x of UP-D12."""
+
     def at(z):
         return max(space.kept[space.f[z]][space.f[y]] for y in space.datasets if space.hidden[z][y] <= 1)
 
@@ -138,6 +139,7 @@ def levels(space, make):
 
 def loss(space, levels_of, epsilon):
     """AUDIT: the largest |log ratio| over neighbours and values, of weights exp(-epsilon level) times the measure."""
+
     def log_law(x):
         weights = [float(m) * math.exp(-epsilon * level) for m, level in zip(space.measure, levels_of[x], strict=True)]
         total = math.log(math.fsum(weights))
