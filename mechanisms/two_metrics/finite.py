@@ -298,7 +298,7 @@ class WidenedPrivacyFirst(_Penalised):
 
     def covers(self) -> BoolArray:
         distances = self.spaces.distances if self.distortion is None else self.distortion
-        return distances <= np.asarray(self.widths)[:, None]
+        return distances <= np.asarray(self.widths)[:, None] * (1.0 + ROUNDING)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

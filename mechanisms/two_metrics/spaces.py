@@ -5,7 +5,8 @@ d the metric on values ("utility metric"); f the query, mu the measure on values
 0..n - 1 and 0..m - 1; every value is the value of some dataset. Source: UP-D4, UP-D5, UP-D12.
 
 An extended metric is accepted (infinity between parts that no chain of neighbours joins): what is infinitely far away
-gets level infinity, that is probability 0.
+gets level infinity, that is probability 0. Two datasets at distance 0 are neighbours like any others, and each sees the
+other's value on level 0.
 """
 
 from __future__ import annotations

@@ -136,6 +136,22 @@ def test_the_two_printed_orderings_against_the_ladder(seven):
     assert (rates[0.8] < 1.0).mean() > 0.98 and all((rates[epsilon] > 1.0).all() for epsilon in (2.5, 3.0, 5.0))
 
 
+@pytest.mark.claim("UP-D-R")
+def test_the_printed_widened_sets_are_no_partition_in_the_paper_s_own_experiment(seven):
+    """Only the last shell is subtracted: a count returns three shells later for most graphs, with and without width."""
+    spaces = seven.spaces()
+    for width, expected in ((0.0, 745), (1.0, 711)):
+        widths = np.zeros(1044)
+        widths[:100] = width
+        covers = (spaces.distances <= widths[:, None]).astype(float)
+        times, before = np.zeros((1044, 28), dtype=int), np.zeros((1044, 28), dtype=bool)
+        for i in range(22):
+            covered = (spaces.shells == i).astype(float) @ covers > 0.0
+            times += covered & ~before  # in R_i as printed
+            before = covered
+        assert (times >= 1).all() and (times > 1).any(axis=1).sum() == expected
+
+
 def test_true_losses_are_below_the_paper_s_bound(seven):
     spaces = seven.spaces()
     for kind in (PrivacyFirst, Ladder):

@@ -187,6 +187,13 @@ def test_datasets_that_no_chain_joins_never_answer_for_each_other():
         assert np.isfinite(mechanism.expected_error()).all()
 
 
+def test_datasets_at_distance_0_have_one_law_where_privacy_comes_first():
+    same = FiniteSpaces([[0, 0, 1], [0, 0, 1], [1, 1, 0]], range(3), PATH[:3, :3])
+    mechanism = PrivacyFirst(same, 1.0)
+    assert mechanism.levels[0].tolist() == mechanism.levels[1].tolist() == [0.0, 0.0, 1.0]
+    assert mechanism.privacy_loss(0, 1) == 0.0 < Staircase(same, 1.0).privacy_loss(0, 1) <= 2.0
+
+
 def test_a_rung_of_height_0_is_an_empty_level():
     flat = FiniteSpaces(PATH[:4, :4], [0, 0, 1, 2], VALUES[:3, :3])
     assert flat.local_sensitivities(0)[0] == 0.0

@@ -99,12 +99,11 @@ def largest_group_ratio(hidden, x, y, epsilon, rare=1e-4):
     rows, limits = [], []
     for a, b in itertools.permutations(range(count), 2):
         if hidden[a][b] <= 1:
-            row = np.zeros(count)
-            row[a], row[b] = 1.0, -factor
-            rows += [row, -row[np.arange(count)] * 0.0]
-            limits += [0.0, 0.0]
-            rows[-1][a], rows[-1][b] = -1.0, factor  # of the complement: 1 - p_a <= e^eps (1 - p_b)
-            limits[-1] = factor - 1.0
+            event, complement = np.zeros(count), np.zeros(count)
+            event[a], event[b] = 1.0, -factor  # p_a <= e^eps p_b
+            complement[a], complement[b] = -1.0, factor  # 1 - p_a <= e^eps (1 - p_b)
+            rows += [event, complement]
+            limits += [0.0, factor - 1.0]
     objective = np.zeros(count)
     objective[x] = -1.0
     fixed = np.zeros((1, count))

@@ -94,10 +94,9 @@ def test_staircase_levels_of_neighbours_overlap_in_adjacent_ones_only(seed, epsi
 @pytest.mark.claim("UP-T2")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_no_smaller_multiple_than_2_epsilon_holds_in_general(epsilon):
-    """A star: the centre's value is seen from all leaves at level 1, nearly all mass at the leaves' side of the choice.
+    """Two neighbours, one of which has a heavy value at level 0 and the other one at level 1.
 
-    Two neighbours, one of which has all of a heavy value at level 0 and the other one at level 1: the totals differ by
-    nearly e^epsilon, and so do the weights of the light value.
+    The totals differ by nearly e^epsilon, and so do the weights of the light value, the other way round.
     """
     heavy = FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], measure=[1e6, 1.0])
     for kind in (Staircase, PrivacyFirst, GlobalSensitivity, Ladder):
