@@ -15,7 +15,13 @@ from mechanisms.two_metrics.finite import (
     WidenedStaircase,
 )
 from mechanisms.two_metrics.k_norm import KNorm
-from mechanisms.two_metrics.levels import covered_levels, levels_of_sets, log_probabilities, loss_of
+from mechanisms.two_metrics.levels import (
+    PartitionAndWeight,
+    covered_levels,
+    levels_of_sets,
+    log_probabilities,
+    loss_of,
+)
 from mechanisms.two_metrics.line import OnTheLine, Profile, query_mechanism, query_profile, staircase_profile
 from mechanisms.two_metrics.spaces import FiniteSpaces, whole_steps
 from mechanisms.two_metrics.triangles import GraphClasses, algorithm_1
@@ -28,6 +34,7 @@ __all__ = [
     "Ladder",
     "LevelMechanism",
     "OnTheLine",
+    "PartitionAndWeight",
     "PrivacyFirst",
     "Profile",
     "Staircase",

@@ -24,20 +24,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP, number
+from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from mechanisms.inputs import FloatArray, output_batch, position, table
-from mechanisms.two_metrics.levels import covered_levels, log_probabilities, loss_of
-from mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps, widths_of
+from mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, log_weights, loss_of
+from mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, IntArray, whole_steps, widths_of
 
 MOST_PAIRS = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LevelMechanism:
-    """What the mechanisms of the family share; a subclass states `costs` and `covers`.
+class LevelMechanism(PartitionAndWeight):
+    """What the mechanisms between finite spaces share; a subclass states `costs` and `covers`.
 
     Parameters
     ----------
@@ -80,11 +81,6 @@ class LevelMechanism:
         return log_probabilities(self.levels, self.spaces.measure, self.epsilon)
 
     @property
-    def claim(self) -> Claim:
-        """`PureDP(2 epsilon)` between neighbours: what the paper's theorems promise."""
-        return PureDP(2.0 * self.epsilon)
-
-    @property
     def outcomes(self) -> NDArray[np.int64]:
         """All outputs in increasing order, shape (outcomes,)."""
         return np.arange(self.spaces.outcomes)
@@ -98,11 +94,31 @@ class LevelMechanism:
         probabilities: FloatArray = np.exp(self.log_laws[position(data, self.spaces.datasets)])
         return probabilities
 
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
-        logs, values = self.log_laws[position(data, self.spaces.datasets)], output_batch(outputs, ())
-        is_possible = (values >= 0) & (values < len(logs)) & (values == np.floor(values))
-        return np.where(is_possible, logs[np.where(is_possible, values, 0.0).astype(int)], -np.inf)
+    def level_at(self, data: Any, outputs: Any) -> FloatArray:
+        """The level of each output on one dataset, shape (size,); infinity where it is no position of a value."""
+        is_value, values = self._values(outputs)
+        return np.where(is_value, self.levels[position(data, self.spaces.datasets)][values], np.inf)
+
+    def lowest_level(self, data: Any) -> float:
+        """The lowest level of a value on one dataset."""
+        return float(self.levels[position(data, self.spaces.datasets)].min())
+
+    def log_measure_at(self, outputs: Any) -> FloatArray:
+        """Natural log of mu of each output, shape (size,); 0 where it is no position of a value."""
+        is_value, values = self._values(outputs)
+        return np.where(is_value, np.log(self.spaces.measure)[values], 0.0)
+
+    def log_alpha_of(self, data: Any) -> float:
+        """Natural log of the sum of mu exp(-epsilon level), levels counted from the lowest one."""
+        levels = self.levels[position(data, self.spaces.datasets)]
+        weights = log_weights(levels - levels.min(), self.epsilon)
+        return float(special.logsumexp(weights + np.log(self.spaces.measure)))
+
+    def _values(self, outputs: Any) -> tuple[BoolArray, IntArray]:
+        """Whether each output is the position of a value, and that position (0 where it is not)."""
+        given = output_batch(outputs, ())
+        is_value = (given >= 0) & (given < self.spaces.outcomes) & (given == np.floor(given))
+        return is_value, np.where(is_value, given, 0.0).astype(int)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two datasets in nats, a maximum over values; neighbours or not."""
@@ -135,6 +151,13 @@ class LevelMechanism:
         return np.where(laws > 0.0, laws * np.where(laws > 0.0, self.spaces.distances, 0.0), 0.0).sum(axis=1)
 
 
+def finite_sensitivity(spaces: FiniteSpaces) -> float:
+    """Delta f, refused where it is infinite: levels of an infinite step would hide what is infinitely far apart."""
+    if math.isinf(spaces.sensitivity):
+        raise UsageError("spaces must have a finite sensitivity, got inf.")
+    return spaces.sensitivity
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class GlobalSensitivity(LevelMechanism):
     """Weights exp(-epsilon d(f(x), r) / Delta f): the level is not rounded (UP-X8, its continuous relative).
@@ -150,13 +173,11 @@ class GlobalSensitivity(LevelMechanism):
         unit = self.sensitivity_used()
         if unit == 0.0:
             return np.where(self.spaces.distances == 0.0, 0.0, np.inf)
-        if math.isinf(unit):
-            raise UsageError("spaces must have a finite sensitivity, got inf.")
         return self.spaces.distances / unit
 
     def sensitivity_used(self) -> float:
         """Delta f as it is used, in units of d."""
-        return self.spaces.sensitivity
+        return finite_sensitivity(self.spaces)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -212,7 +233,7 @@ class Ladder(LevelMechanism):
     def costs(self) -> FloatArray:
         distances, n = self.spaces.distances, self.spaces.datasets
         levels = np.where(distances == 0.0, 0.0, np.inf)
-        if self.spaces.sensitivity == 0.0:
+        if finite_sensitivity(self.spaces) == 0.0:
             return levels
         reached, i = np.zeros(n), 0
         # The last finite distance is reached: the steps grow to Delta f > 0 on the part of each dataset that has one.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +24,9 @@ from scipy import special
 from scipy.spatial import ConvexHull, Delaunay
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from mechanisms.inputs import FloatArray, answer, output_batch, positive, table
+from mechanisms.two_metrics.levels import PartitionAndWeight
 from mechanisms.two_metrics.spaces import whole_steps
 
 OFF_SPACE = 1e-9  # relative: an output further from the column space of F than this is impossible
@@ -86,7 +86,7 @@ class Body:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class KNorm:
+class KNorm(PartitionAndWeight):
     """Answers F x with noise whose density falls with its gauge.
 
     Parameters
@@ -110,6 +110,7 @@ class KNorm:
     queries: FloatArray = dataclasses.field(repr=False)
     epsilon: float
     discrete: bool = False
+    has_one_total: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         queries = table("queries", self.queries, (None, None))
@@ -120,11 +121,6 @@ class KNorm:
         object.__setattr__(self, "queries", queries)
         if self.basis.shape[1] > 8:
             raise UsageError(f"queries must have rank at most 8, got {self.basis.shape[1]}.")
-
-    @property
-    def claim(self) -> Claim:
-        """`PureDP(epsilon)` between datasets at l1 distance 1."""
-        return PureDP(self.epsilon)
 
     @functools.cached_property
     def basis(self) -> FloatArray:
@@ -185,12 +181,14 @@ class KNorm:
         low = (i - 1.0) ** rank
         return np.asarray((low + (i**rank - low) * rng.random(size)) ** (1.0 / rank))
 
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the density in the column space at each output, shape (size,); -inf off it."""
+    def level_at(self, data: Any, outputs: Any) -> FloatArray:
+        """The level of each output on one dataset, shape (size,); infinity off the column space."""
         values = output_batch(outputs, (len(self.queries),))
-        deviations = values - self.queries @ answer(data, self.queries.shape[1])
-        result: FloatArray = -self.epsilon * self.level(deviations) - self.log_beta
-        return result
+        return self.level(values - self.queries @ answer(data, self.queries.shape[1]))
+
+    def log_alpha_of(self, data: Any) -> float:
+        """`log_beta`, whatever the dataset."""
+        return self.log_beta
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two datasets in nats: epsilon times the level of F (x - x'), attained beyond both."""

@@ -14,16 +14,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP, number
+from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from mechanisms.inputs import FloatArray, answer, output_batch, positive, table
 from mechanisms.two_metrics.intervals import NOTHING, difference, length, minkowski, union
+from mechanisms.two_metrics.levels import PartitionAndWeight
 
 MOST_SHELLS = 20_000  # that are computed before a query is given up as one whose shells never fill the line
 SPARE = 1e-9  # relative to the sensitivity: gaps below it are rounding of sums of shells
@@ -96,7 +97,7 @@ class Profile:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class OnTheLine:
+class OnTheLine(PartitionAndWeight):
     """Answers one real-valued query with density exp(-epsilon level(r - f(x))) / alpha.
 
     Parameters
@@ -117,14 +118,10 @@ class OnTheLine:
 
     profile: Profile
     epsilon: float
+    has_one_total: ClassVar[bool] = True  # UP-S7, UP-C1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-
-    @property
-    def claim(self) -> Claim:
-        """`PureDP(epsilon)` between neighbours' answers (UP-S7, UP-C1)."""
-        return PureDP(self.epsilon)
 
     @property
     def drawn(self) -> Profile:
@@ -147,12 +144,13 @@ class OnTheLine:
         away = low + widths * rng.random(size)
         return centre + np.where(rng.random(size) < 0.5, -away, away)
 
-    def log_density(self, data: Any, outputs: Any) -> FloatArray:
-        """Natural log of the density at each output, shape (size,); -inf where an output is not finite."""
-        values = output_batch(outputs, ())
-        levels = self.drawn.level(values - float(answer(data, None)))
-        result: FloatArray = -self.epsilon * levels - self.log_alpha
-        return result
+    def level_at(self, data: Any, outputs: Any) -> FloatArray:
+        """The level of each output on one answer, shape (size,); infinity where an output is not finite."""
+        return self.drawn.level(output_batch(outputs, ()) - float(answer(data, None)))
+
+    def log_alpha_of(self, data: Any) -> float:
+        """`log_alpha`, whatever the answer."""
+        return self.log_alpha
 
     def largest_level_change(self, shift: float) -> float:
         """The largest change of the level of one output where the answer moves by `shift`; ends of cells left out."""

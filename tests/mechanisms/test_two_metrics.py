@@ -122,6 +122,9 @@ def test_laws_are_laws_and_the_exact_loss_is_theirs(mechanism):
     assert mechanism.epsilon_exact == pytest.approx(worst) and worst <= mechanism.claim.value == 1.6
     assert np.exp(mechanism.log_density(2, mechanism.outcomes)) == pytest.approx(laws[2])
     assert np.isneginf(mechanism.log_density(2, [-1, 4, 0.5, math.nan])).all()
+    for epsilon in (0.0, INF):  # the density of the family and the law of finite spaces agree at both ends too
+        extreme = type(mechanism)(SPACES, epsilon)
+        assert np.exp(extreme.log_density(2, extreme.outcomes)) == pytest.approx(extreme.distribution(2))
     first = mechanism.pairs()[0]
     assert mechanism.privacy_loss(first.x, first.x_prime) == pytest.approx(worst)
     assert mechanism.accuracy(INF) == pytest.approx(np.ones(6))
@@ -185,6 +188,14 @@ def test_datasets_that_no_chain_joins_never_answer_for_each_other():
         assert mechanism.distribution(2).tolist() == [0.0, 0.0, 1.0] and mechanism.distribution(0)[2] == 0.0
         assert mechanism.privacy_loss(0, 2) == INF and mechanism.epsilon_exact <= 2.0
         assert np.isfinite(mechanism.expected_error()).all()
+
+
+def test_an_infinite_sensitivity_is_refused_where_it_is_used():
+    torn = FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, INF], [INF, 0]])
+    for kind in (GlobalSensitivity, Staircase, Ladder):
+        with pytest.raises(UsageError, match="spaces must have a finite sensitivity, got inf"):
+            kind(torn, 1.0).levels  # noqa: B018
+    assert PrivacyFirst(torn, 1.0).levels.tolist() == [[0.0, 1.0], [1.0, 0.0]]
 
 
 def test_datasets_at_distance_0_have_one_law_where_privacy_comes_first():
