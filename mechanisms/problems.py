@@ -25,6 +25,7 @@ from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLi
 from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
 from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
 from mechanisms.faulty.two_metrics import (
+    LadderOfEqualRungs,
     OnTheLineTooNarrow,
     PrivacyFirstSquared,
     StaircaseOfHalfTheSensitivity,
@@ -36,6 +37,7 @@ from mechanisms.laplace import Laplace
 from mechanisms.randomised_response import RandomisedResponse
 from mechanisms.two_metrics import (
     FiniteSpaces,
+    Ladder,
     OnTheLine,
     PrivacyFirst,
     Staircase,
@@ -54,6 +56,8 @@ STEPS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 2], [
 SHELLS = FiniteSpaces([[0, 3, 2, 1], [3, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]], [2, 1, 0, 3],
                       [[0, 1, 2, 1], [1, 0, 1, 1], [2, 1, 0, 1], [1, 1, 1, 0]])  # fmt: skip
 WIDTHS = [1.0, 2.0, 1.0, 1.0]
+# Local sensitivities 1 and 4: a rung of 1 above the first one is too low next to rungs of 4.
+RUNGS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 5], [1, 0, 4], [5, 4, 0]], [1.0, 1.0, 50.0])
 FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails have a constant loss by then
 
 
@@ -133,6 +137,8 @@ def _two_metrics() -> list[Problem]:
     finite = [
         ("staircase", Staircase(HEAVY, 0.5), True),
         ("staircase, half the sensitivity", StaircaseOfHalfTheSensitivity(HEAVY, 0.5), False),
+        ("ladder", Ladder(RUNGS, 0.5), True),
+        ("ladder, rungs of one height", LadderOfEqualRungs(RUNGS, 0.5), False),
         ("privacy first", PrivacyFirst(STEPS, 0.7), True),
         ("privacy first, squared distances", PrivacyFirstSquared(STEPS, 0.7), False),
         ("widened privacy first", WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any, ClassVar
 
@@ -84,7 +85,7 @@ class WidenedPrivacyFirstLastShell(_Broken, WidenedPrivacyFirst):
 
     what = "only the last shell is subtracted"
 
-    @property
+    @functools.cached_property
     def levels(self) -> FloatArray:
         shells, covers = self.costs(), self.covers()
         found = np.zeros((self.spaces.datasets, self.spaces.outcomes))
@@ -102,7 +103,7 @@ class WidenedStaircaseSparesTheTruth(_Broken, WidenedStaircase):
 
     what = "the true value has no penalty"
 
-    @property
+    @functools.cached_property
     def levels(self) -> FloatArray:
         return WidenedStaircase(self.spaces, self.epsilon, self.widths).levels + np.where(
             self.spaces.values_of, 0.0, self.penalties()
@@ -172,7 +173,7 @@ class PrivacyFirstTooFlat(PrivacyFirst):
 
     what: ClassVar[str] = "levels are a quarter too low: private, with a larger expected error"
 
-    @property
+    @functools.cached_property
     def levels(self) -> FloatArray:
         return 0.75 * super().levels
 

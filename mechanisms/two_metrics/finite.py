@@ -24,13 +24,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from mechanisms.inputs import FloatArray, output_batch, position, table
-from mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, log_weights, loss_of
+from mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
 from mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, IntArray, whole_steps, widths_of
 
 MOST_PAIRS = 20
@@ -110,9 +109,13 @@ class LevelMechanism(PartitionAndWeight):
 
     def log_alpha_of(self, data: Any) -> float:
         """Natural log of the sum of mu exp(-epsilon level), levels counted from the lowest one."""
-        levels = self.levels[position(data, self.spaces.datasets)]
-        weights = log_weights(levels - levels.min(), self.epsilon)
-        return float(special.logsumexp(weights + np.log(self.spaces.measure)))
+        return float(self._log_alphas[position(data, self.spaces.datasets)])
+
+    @functools.cached_property
+    def _log_alphas(self) -> FloatArray:
+        """`log_alpha_of` every dataset, shape (datasets,): the weight of a value of the lowest level is 1."""
+        lowest = self.levels.argmin(axis=1)
+        return np.log(self.spaces.measure)[lowest] - self.log_laws[np.arange(len(lowest)), lowest]
 
     def _values(self, outputs: Any) -> tuple[BoolArray, IntArray]:
         """Whether each output is the position of a value, and that position (0 where it is not)."""

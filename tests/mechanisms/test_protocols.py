@@ -39,12 +39,11 @@ from mechanisms.gaussian import Gaussian
 from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
 from mechanisms.mwem import MWEM
-from mechanisms.problems import HEAVY, SHELLS, STEPS, WIDTHS
+from mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
 from mechanisms.randomised_response import RandomisedResponse
 from mechanisms.small_db import SmallDB
 from mechanisms.statistical_queries import StatisticalLaplace
 from mechanisms.two_metrics import (
-    FiniteSpaces,
     GlobalSensitivity,
     KNorm,
     Ladder,
@@ -64,9 +63,6 @@ EQUAL = [[0.0, 1.0], [1.0, 0.0]]
 ONE_AGAINST_FOUR = [[0.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.9], [0.0, 1.0, 1.1], [0.0, 1.0, 1.05]]
 NEARLY_EQUAL = [[0.0, 1.0, 1.2], [1.0, 0.0, 1.1], [1.2, 1.1, 0.0]]
 NO_VALUE = [False, False]
-# Local sensitivities 1 and 4: a rung of 1 above the first one is too low next to rungs of 4. The heavy middle value
-# makes the pair of the first two the worst.
-RUNGS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 5], [1, 0, 4], [5, 4, 0]], [1.0, 1.0, 50.0])
 LINE = staircase_profile(1.0)
 MATRIX = [[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]]
 

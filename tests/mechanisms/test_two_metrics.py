@@ -26,7 +26,7 @@ from mechanisms.faulty.two_metrics import (
     WidenedPrivacyFirstLastShell,
     WidenedStaircaseSparesTheTruth,
 )
-from mechanisms.problems import HEAVY, SHELLS, STEPS, WIDTHS
+from mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
 from mechanisms.two_metrics import (
     FiniteSpaces,
     GlobalSensitivity,
@@ -56,9 +56,6 @@ EVERY = [
     WidenedStaircase(SPACES, 0.8, widths=[1.0, 0.0, 0.0, 2.0]),
     WidenedStaircase(SPACES, 0.8, 1.0, IMPORTANT, 0.5),
 ]
-# Local sensitivities 1, 4, 4 at distance 0: a rung of 1 after the first one is too low next to rungs of 4.
-UNEVEN = FiniteSpaces(PATH[:3, :3], range(3), np.abs(np.subtract.outer([0.0, 1.0, 5.0], [0.0, 1.0, 5.0])),
-                      measure=[50.0, 1.0, 50.0])  # fmt: skip
 
 
 def ids(mechanism):
@@ -249,7 +246,7 @@ TWINS = [
     (PrivacyFirst(STEPS, 0.7), PrivacyFirstSquared(STEPS, 0.7)),
     (WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS)),
     (WidenedStaircase(HEAVY, 0.5, 0.0, NO_VALUE, 2.0), WidenedStaircaseSparesTheTruth(HEAVY, 0.5, 0.0, NO_VALUE, 2.0)),
-    (Ladder(UNEVEN, 0.5), LadderOfEqualRungs(UNEVEN, 0.5)),
+    (Ladder(RUNGS, 0.5), LadderOfEqualRungs(RUNGS, 0.5)),
 ]  # fmt: skip
 
 

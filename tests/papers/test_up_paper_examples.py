@@ -229,8 +229,12 @@ def test_the_gauge_of_k_is_the_least_number_of_steps_and_the_level_rounds_it_up(
         b = least_l1_preimage(queries, r)
         assert mechanism.gauge(r[None])[0] == pytest.approx(b, rel=1e-7)
         assert rounded.level(r[None])[0] == math.ceil(b)
-        # eq. (12) and membership: r is in ceil(b) K and, unless b is whole, not in floor(b) K
-        assert b <= math.ceil(b) and not b <= math.floor(b)
+        # Membership: r is in ceil(b) K, and not in floor(b) K as b is not whole.
+        assert mechanism.gauge(r[None] / math.ceil(b))[0] <= 1.0 + 1e-9
+        assert math.floor(b) == 0 or mechanism.gauge(r[None] / math.floor(b))[0] > 1.0
+        for inner, outer in ((math.floor(b), b), (b, math.ceil(b))):  # eq. (12): points of one set are in the next
+            z = rng.dirichlet(np.ones(n)) * rng.choice([-1.0, 1.0], size=n) * inner
+            assert mechanism.gauge((queries @ z)[None])[0] <= outer + 1e-9
 
 
 @pytest.mark.claim("UP-X11")

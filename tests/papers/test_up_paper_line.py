@@ -24,7 +24,7 @@ from mechanisms.two_metrics import (
 from mechanisms.two_metrics.intervals import difference, length, union
 from mechanisms.two_metrics.line import best_offset, is_convergent, query_shells
 
-FIXED = settings(derandomize=True, deadline=None, max_examples=40)
+FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SETS = {
     "V_1": [[0.0, 1.0], [1000.0, 1001.0]],
     "V_2": [[0.0, 100.0], [1000.0, 1001.0]],
