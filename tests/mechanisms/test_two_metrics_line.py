@@ -128,6 +128,23 @@ def test_one_query_is_laplace_noise_or_the_staircase(discrete):
     assert mechanism.log_density([0.0, 0.0], points) == pytest.approx(other, rel=1e-9)
 
 
+@pytest.mark.claim("UP-X11")
+def test_discrete_k_norm_noise_is_the_privacy_first_mechanism_of_its_query():
+    """On the line: its neighbouring set is K. In the plane: levels are least numbers of steps, by enumeration."""
+    points = np.linspace(-20.0, 20.0, 401) + 1e-3
+    knorm = KNorm([[2.0, -1.0]], 0.7, discrete=True)
+    assert np.array_equal(knorm.level(points[:, None]), query_profile([[0.0, 2.0]]).level(points))
+    plane = KNorm(MATRIX, 0.7, discrete=True)
+    steps = np.array([[i, j, k] for i in range(-4, 5) for j in range(-4, 5) for k in range(-4, 5)])
+    datasets = steps[np.abs(steps).sum(axis=1) <= 4] / 2.0  # half steps: at most 2 neighbours away
+    values = datasets @ MATRIX.T
+    nearest = {}
+    for value, distance in zip(np.round(values, 9).tolist(), np.abs(datasets).sum(axis=1), strict=True):
+        nearest[tuple(value)] = min(distance, nearest.get(tuple(value), math.inf))
+    levels = plane.level(np.array(list(nearest)))
+    assert (levels <= np.ceil(list(nearest.values()))).all()  # real-valued datasets may be nearer still
+
+
 @pytest.mark.parametrize("discrete", [False, True])
 def test_in_the_plane_the_density_has_mass_1(discrete):
     mechanism = KNorm(MATRIX, 1.5, discrete)
