@@ -101,7 +101,8 @@ class Affine:
     def free_variables(self) -> tuple[int, ...]:
         """Coordinates that parametrise the set: as many as its dimension, the others follow from them.
 
-        Any coordinates do that leave an invertible square system for the rest; these come from a pivoted QR of the rows.
+        Any coordinates do that leave an invertible square system for the rest; these come from a pivoted QR of the
+        rows.
         """
         from scipy import linalg
 

@@ -6,11 +6,11 @@ chain is run.
 Conditioning. A coordinate at x in [l, h] with noise of scale s falls into its interval with probability
 c(x) = (1 - e^(-(x-l)/s)) / 2 + (1 - e^(-(h-x)/s)) / 2. For two answers in the interval at distance d the densities'
 ratio without conditioning has every value in [e^(-d/s), e^(d/s)] inside it, so that the loss of the pair is exactly
-d/s + |log c(x') / c(x)|: the bound (1 + gamma) epsilon of CD-S7 is reached. c is log-concave and symmetric, so the worst
-pair of all starts at an end of the interval.
+d/s + |log c(x') / c(x)|: the bound (1 + gamma) epsilon of CD-S7 is reached. c is log-concave and symmetric, so the
+worst pair of all starts at an end of the interval.
 
-Imaging. The nearest point of a box is a clamp, coordinate by coordinate; its ends become atoms, whose probabilities have
-the ratio e^(d/s) again: the loss is that of the noise, no more and no less.
+Imaging. The nearest point of a box is a clamp, coordinate by coordinate; its ends become atoms, whose probabilities
+have the ratio e^(d/s) again: the loss is that of the noise, no more and no less.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class BoxLaplace:
 
     @property
     def claim(self) -> Claim:
-        """`PureDP(epsilon)`, over all pairs of answers in the box whose coordinates differ by at most the sensitivity."""
+        """`PureDP(epsilon)`, for answers in the box whose coordinates differ by at most the sensitivity."""
         return PureDP(self.epsilon)
 
     @property
@@ -156,6 +156,15 @@ class ConditionedLaplace(BoxLaplace):
             each = -np.abs(np.where(np.isfinite(batch), batch, 0.0) - point) / self.scale
         constant = np.log(2.0 * self.scale * self.masses(data)).sum()
         return np.where(inside, each.sum(axis=1) - constant, -np.inf)
+
+    def tails(self, data: Any, values: Any) -> tuple[FloatArray, FloatArray]:
+        """P(coordinate <= value) and P(coordinate > value), one value a coordinate, shape (size, coordinates) each."""
+        point = self.answer(data)
+        at = np.clip(output_batch(values, point.shape), self.lower, self.upper)
+        below, above = self._sides(point)
+        near = -0.5 * np.expm1(-np.abs(at - point) / self.scale)  # the mass between the answer and the value
+        left, right = np.where(at < point, below - near, below + near), np.where(at < point, above + near, above - near)
+        return left / (below + above), right / (below + above)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of a pair in nats: sum of |x - x'| / scale, plus the log ratio of the masses."""

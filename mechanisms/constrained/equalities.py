@@ -2,9 +2,9 @@
 
 The invariant is an affine set C = {z : A z = b} in which every true answer lies, so that the noise U is conditioned on
 A U = 0: a law on the kernel of A that is the same for all answers. Two answers x and x' differ by an element of that
-kernel, and the loss of the pair is what it was without conditioning, |x - x'|_1 / scale for Laplace noise (the log ratio
-reaches it along x + t (x - x')). An answer outside of C is refused: its noise would be conditioned on another set, with
-another normaliser, and the loss can be nearly twice as large (the ledger has a counterexample for CD-L3.3).
+kernel, and the loss of the pair is what it was without conditioning, |x - x'|_1 / scale for Laplace noise (the log
+ratio reaches it along x + t (x - x')). An answer outside of C is refused: its noise would be conditioned on another
+set, with another normaliser, and the loss can be nearly twice as large (the ledger has a counterexample for CD-L3.3).
 
 Densities are with respect to Lebesgue measure on C.
 """
@@ -110,8 +110,8 @@ class LaplaceOnEqualities:
 
     Where the equalities have no coordinate in common and each has coefficients of one size (a sum, say), draws are
     exact and in closed form. Elsewhere each draw is the end of a Gibbs chain of its own, which starts at the projection
-    of noise without the condition and takes `sweeps` turns along all lines of `lines.directions`; its law is that of the
-    claim up to what the chain has not forgotten (diagnostics: `chains`).
+    of noise without the condition and takes `sweeps` turns along all lines of `lines.directions`; its law is that of
+    the claim up to what the chain has not forgotten (diagnostics: `chains`).
 
     Parameters
     ----------

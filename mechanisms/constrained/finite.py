@@ -158,12 +158,12 @@ class FiniteLaw:
 
 
 def hockey_stick(p: Any, q: Any, factor: Any) -> Any:
-    """The least delta with P(S) <= factor Q(S) + delta for every event S: sum of the positive parts; exact on fractions."""
+    """The least delta with P(S) <= factor Q(S) + delta for every event S; exact on fractions."""
     return sum(max(a - factor * b, 0 * a) for a, b in zip(p, q, strict=True))
 
 
 def largest_ratio(p: Any, q: Any) -> Any:
-    """The largest p(w) / q(w) and q(w) / p(w) over worlds: e to the loss; inf where one is 0 alone; exact on fractions."""
+    """The largest p(w) / q(w) and q(w) / p(w): e to the loss; inf where one is 0 alone; exact on fractions."""
     found: Any = 1
     for a, b in zip(p, q, strict=True):
         if (a == 0) != (b == 0):

@@ -9,9 +9,9 @@ the l1 sensitivity, and the scale of the Laplace noise at each node is levels / 
 * `TopDown`: the root's noisy count is kept, and from there on each node's children are moved to the nearest numbers
   (non-negative ones, if wanted) that sum to it.
 
-Exact draws. Given the sums S_b of the middle nodes, the leaves under each are Laplace variables given their sum, and the
-S_b have a density proportional to exp(-|sum of all S_b| - sum of |S_b|) prod of q_b(S_b), q_b the density of a sum of as
-many Laplace variables as b has leaves (scale 1). Laplace variables are accepted with the probabilities
+Exact draws. Given the sums S_b of the middle nodes, the leaves under each are Laplace variables given their sum, and
+the S_b have a density proportional to exp(-|sum of all S_b| - sum of |S_b|) prod of q_b(S_b), q_b the density of a sum
+of as many Laplace variables as b has leaves (scale 1). Laplace variables are accepted with the probabilities
 q_b(S_b) / q_b(0), and all of them together with exp(-|sum|).
 """
 
@@ -301,6 +301,6 @@ def _tilted(count: int, size: int, rng: np.random.Generator) -> FloatArray:
 
 
 def level_errors(tree: Hierarchy, truth: Any, released: Any) -> FloatArray:
-    """Sum of |error| over the nodes of each level, shape (size, levels); the paper divides it by the number of nodes."""
+    """Sum of |error| over the nodes of each level, shape (size, levels); the paper divides it by all nodes."""
     gaps = np.abs(output_batch(released, (tree.nodes,)) - np.asarray(truth, dtype=float))
     return np.stack([gaps[:, tree.depth == level].sum(axis=1) for level in range(tree.levels)], axis=1)

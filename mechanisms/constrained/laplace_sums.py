@@ -1,7 +1,7 @@
 """Sums of independent Laplace variables of one scale, and the variables given their sum: densities and exact draws.
 
-A Laplace variable is the difference of two exponential ones of its scale. So n of them with the sum s are E - F, where E
-and F are n exponentials each with sum(E) - sum(F) = s. Given sum(F) = t and sum(E) = t + s, both are uniform on their
+A Laplace variable is the difference of two exponential ones of its scale. So n of them with the sum s are E - F, where
+E and F are n exponentials each with sum(E) - sum(F) = s. Given sum(F) = t and sum(E) = t + s, both are uniform on their
 simplices, and t has the density proportional to (t (t + s))^(n-1) e^(-2t) for s >= 0, from which `draw_given_sum` takes
 exact draws by rejection: no chain, and no error but rounding.
 

@@ -57,8 +57,6 @@ def step_along(noise: FloatArray, direction: FloatArray, scales: FloatArray, rng
     rows = np.arange(len(noise))
     v, rate, length = rng.random(len(noise)), rates[rows, chosen], lengths[rows, chosen]
     with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.where(
-            flat[rows, chosen], v * length, -np.log1p(v * np.expm1(-rate * length)) / rate
-        )
+        distance = np.where(flat[rows, chosen], v * length, -np.log1p(v * np.expm1(-rate * length)) / rate)
     t = starts[rows, chosen] + np.where(rising[rows, chosen], distance, -distance)
     noise += t[:, None] * direction

@@ -70,5 +70,6 @@ class Mixture:
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density of each output, shape (size,), where all of the mechanisms have one."""
         with np.errstate(divide="ignore"):
-            logs = [m.log_density(data, outputs) + np.log(w) for m, w in zip(self.mechanisms, self.weights, strict=True)]
+            weights = np.log(self.weights)
+        logs = [m.log_density(data, outputs) + w for m, w in zip(self.mechanisms, weights, strict=True)]
         return np.asarray(special.logsumexp(logs, axis=0))

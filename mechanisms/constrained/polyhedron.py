@@ -2,9 +2,9 @@
 
 The projection is a least-distance program, which Lawson and Hanson turn into non-negative least squares: with
 x = z - y, minimise |E w - f| over w >= 0, E = [G'; (h - G y)'], f = (0, ..., 0, 1); the residual gives x, and w > 0 the
-rows that hold with equality. `scipy.optimize.nnls`, an active-set method, solves it; the point is then computed from its
-active rows alone, so that no output carries the tolerance of a solver, nor anything of the other outputs of its batch.
-Boxes, and sets of non-negative numbers with a given sum, are projected onto in closed form.
+rows that hold with equality. `scipy.optimize.nnls`, an active-set method, solves it; the point is then computed from
+its active rows alone, so that no output carries the tolerance of a solver, nor anything of the other outputs of its
+batch. Boxes, and sets of non-negative numbers with a given sum, are projected onto in closed form.
 
 Source: Lawson and Hanson, Solving Least Squares Problems (1974), chapter 23.
 """
@@ -57,9 +57,7 @@ class Polyhedron:
         if not (np.isfinite(rows).all() and np.isfinite(bounds).all()):
             raise UsageError("rows and bounds must be finite, got an infinite entry.")
         if self.equalities is not None and self.equalities.coordinates != rows.shape[1]:
-            raise UsageError(
-                f"equalities must have {rows.shape[1]} coordinates, got {self.equalities.coordinates}."
-            )
+            raise UsageError(f"equalities must have {rows.shape[1]} coordinates, got {self.equalities.coordinates}.")
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "bounds", bounds)
         self.project(np.zeros((1, rows.shape[1])))  # refuses an empty set
