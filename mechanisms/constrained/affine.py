@@ -41,7 +41,7 @@ class Affine:
     >>> line = Affine([[1.0, 1.0], [2.0, 2.0]], [3.0, 6.0])
     >>> line.rank, line.dimension
     (1, 1)
-    >>> line.project([[0.0, 0.0]]).tolist()
+    >>> line.project([[0.0, 0.0]]).round(9).tolist()
     [[1.5, 1.5]]
     """
 

@@ -100,8 +100,8 @@ class FiniteLaw:
 
     Examples
     --------
-    >>> FiniteLaw([[0.75, 0.25], [0.25, 0.75]]).claim
-    PureDP(epsilon=1.0986122886681098)
+    >>> round(FiniteLaw([[0.75, 0.25], [0.25, 0.75]]).claim.value, 6)  # log 3
+    1.098612
     """
 
     law: Any

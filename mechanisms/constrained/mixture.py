@@ -34,7 +34,7 @@ class Mixture:
     --------
     >>> from mechanisms.laplace import Laplace
     >>> Mixture([Laplace(1.0), Laplace(1.0, 0.5)], [0.5, 0.5]).claim
-    PureDP(epsilon=1.0)
+    PureDP(epsilon=1.0, delta=0.0)
     """
 
     mechanisms: Any
