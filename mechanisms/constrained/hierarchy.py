@@ -201,7 +201,10 @@ class HierarchyLaplace:
         return [Pair(ones, ones + first), Pair(ones, ones - first)]
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
-        """Exact loss of the noisy nodes in nats: l1 distance of all nodes over the scale."""
+        """Loss of the noisy nodes in nats: l1 distance of all nodes over the scale.
+
+        Exact for `HierarchyConditioned`; an upper bound of what is made of the noisy nodes by post-processing.
+        """
         return float(np.abs(self.nodes(x) - self.nodes(x_prime)).sum() / self.scale)
 
 

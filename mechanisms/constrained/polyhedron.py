@@ -133,10 +133,12 @@ def project_onto_simplex(points: ArrayLike, totals: ArrayLike) -> FloatArray:
     >>> project_onto_simplex([[3.0, 0.0, -5.0]], [2.0]).tolist()
     [[2.0, 0.0, 0.0]]
     """
-    batch = table("points", points, (None, None))
-    sums = table("totals", totals, (len(batch),))
+    sums = np.asarray(totals, dtype=float)
+    batch = np.asarray(points, dtype=float)
+    if batch.ndim != 2 or not batch.shape[1] or sums.shape != batch.shape[:1]:
+        raise UsageError(f"totals must be one number a point, got shapes {sums.shape} and {batch.shape}.")
     if not ((sums >= 0.0) & np.isfinite(sums)).all():
-        raise UsageError(f"totals must be in [0, inf), got {sums.min()}.")
+        raise UsageError(f"totals must be in [0, inf), got {sums[~((sums >= 0.0) & np.isfinite(sums))][0]}.")
     ordered = -np.sort(-batch, axis=1)
     counts = np.arange(1, batch.shape[1] + 1)
     levels = (np.cumsum(ordered, axis=1) - sums[:, None]) / counts

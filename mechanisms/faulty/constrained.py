@@ -236,6 +236,9 @@ class MetropolisStartsAtTheTruth(HierarchyMetropolis):
         counts = table("data", data, (self.tree.leaves,))
         return Chains(self.tree, self.nodes(data), self.scale, np.tile(counts, (size, 1)))
 
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        return math.inf if (self.nodes(x) != self.nodes(x_prime)).any() else 0.0
+
     @property
     def fault(self) -> str:
         """What is wrong, and the true exact loss."""
