@@ -156,23 +156,20 @@ class LaplaceOnEqualities:
         return self.l1_sensitivity / self.epsilon
 
     @property
-    def groups(self) -> list[np.ndarray[Any, np.dtype[np.intp]]] | None:
-        """The coordinates of each equality, where draws have a closed form; None elsewhere."""
-        rows = np.abs(self.given.normals)
-        uses = rows > EQUAL
-        if (uses.sum(axis=0) > 1).any():
-            rows = np.abs(self._rows())
-            uses = rows > EQUAL * rows.max(axis=1, keepdims=True)
-            if (uses.sum(axis=0) > 1).any():
-                return None
-        found = [np.flatnonzero(row) for row in uses]
-        sizes = [rows[i, group] for i, group in enumerate(found)]
-        return found if all(np.ptp(size) <= 1e-9 * size.max() for size in sizes) else None
+    def groups(self) -> list[tuple[np.ndarray[Any, np.dtype[np.intp]], FloatArray]] | None:
+        """For each equality its coordinates and the signs of their coefficients; None where there is no closed form.
 
-    def _rows(self) -> FloatArray:
-        """The equalities as given, those that say nothing left out, if they are independent; else orthonormal ones."""
-        rows = self.given.matrix[np.abs(self.given.matrix).max(axis=1) > 0.0]
-        return rows if len(rows) == self.given.rank else self.given.normals
+        That is where equalities share a coordinate, or one of them has coefficients of different sizes.
+        """
+        given = self.given.matrix[np.abs(self.given.matrix).max(axis=1) > 0.0]
+        for rows in (given, self.given.normals):  # the rows as given, if they are independent, and orthonormal ones
+            sizes = np.abs(rows)
+            uses = sizes > EQUAL * sizes.max(axis=1, keepdims=True, initial=0.0)
+            if len(rows) == self.given.rank and (uses.sum(axis=0) <= 1).all():
+                found = [np.flatnonzero(use) for use in uses]
+                if all(np.ptp(size[group]) <= 1e-9 * size.max() for size, group in zip(sizes, found, strict=True)):
+                    return [(group, np.sign(row[group])) for row, group in zip(rows, found, strict=True)]
+        return None
 
     @property
     def is_exact(self) -> bool:
@@ -186,19 +183,10 @@ class LaplaceOnEqualities:
 
     def _exact(self, size: int, rng: np.random.Generator) -> FloatArray:
         noise = rng.laplace(size=(size, self.given.coordinates))
-        rows, groups = self._signed_rows()
-        for row, group in zip(rows, groups, strict=True):
+        for group, signs in self.groups or []:
             # sum of a_i u_i = 0 with |a_i| = a: the numbers sign(a_i) u_i are Laplace variables with the sum 0
-            noise[:, group] = np.sign(row[group]) * draw_given_sum(len(group), np.zeros(size), rng)
+            noise[:, group] = signs * draw_given_sum(len(group), np.zeros(size), rng)
         return noise
-
-    def _signed_rows(self) -> tuple[FloatArray, list[np.ndarray[Any, np.dtype[np.intp]]]]:
-        groups = self.groups or []
-        for rows in (self.given.normals, self._rows()):
-            if all((np.abs(rows[:, group]) > EQUAL).sum() == len(group) for group in groups):
-                ordered = [next(row for row in rows if abs(row[group[0]]) > EQUAL) for group in groups]
-                return np.array(ordered).reshape(len(groups), -1), groups
-        return np.empty((0, self.given.coordinates)), []
 
     def _ends(self, size: int, rng: np.random.Generator) -> FloatArray:
         noise = rng.laplace(size=(size, self.given.coordinates)) @ self.given.projector
@@ -240,9 +228,9 @@ class LaplaceOnEqualities:
         groups = self.groups
         if groups is None:
             return 0.0
-        alone = self.given.coordinates - sum(len(group) for group in groups)
+        alone = self.given.coordinates - sum(len(group) for group, _ in groups)
         total = alone * math.log(2.0 * self.scale)
-        for group in groups:
+        for group, _ in groups:
             n = len(group)
             total += 0.5 * math.log(n) + n * math.log(2.0 * self.scale) - math.log(self.scale) + log_density_at_zero(n)
         return total

@@ -24,6 +24,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from mechanisms.constrained.hierarchy import Hierarchy, HierarchyLaplace
+from mechanisms.constrained.tree_masses import non_negative_gamma
 from mechanisms.inputs import FloatArray, positive, table, whole_number
 
 STEPS = (2.5, 0.8)  # of proposals, in scales, sweep by sweep: far moves for 263 leaves, near ones for one or two
@@ -222,6 +223,13 @@ class HierarchyMetropolis(HierarchyLaplace):
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Loss of the law that the chains converge to, in nats: exact; with non-negativity a bound (gamma = 1)."""
         return (2.0 if self.non_negative else 1.0) * super().privacy_loss(x, x_prime)
+
+    def gamma(self, x: Any, x_prime: Any) -> float:
+        """What non-negativity adds to the noise's loss of a pair, as a share of it (CD-S7); 0 without non-negativity.
+
+        For trees on which noise leaves all counts non-negative with a probability of at least 1e-11.
+        """
+        return non_negative_gamma(self.tree, x, x_prime, self.scale) if self.non_negative else 0.0
 
     def start(self, data: Any, size: int, rng: np.random.Generator) -> Chains:
         """Chains at their starts: noisy nodes, made consistent (and their leaves non-negative)."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from
 from scipy import integrate, stats
 
-from dpaudit.errors import UsageError
+from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import PureDP
 from mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
 from mechanisms.constrained.equalities import LaplaceOnEqualities
@@ -22,6 +22,7 @@ from mechanisms.constrained.hierarchy import (
     level_errors,
 )
 from mechanisms.constrained.metropolis import Chains, HierarchyMetropolis, Inequalities, transition_matrix
+from mechanisms.constrained.tree_masses import log_non_negative_mass, non_negative_gamma
 from mechanisms.faulty.constrained import HierarchyForgetsTheLevels, MetropolisStartsAtTheTruth
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
@@ -239,6 +240,7 @@ def test_the_exact_gamma_of_a_non_negative_leaf_under_a_root(count):
     assert 0.0 < gamma < 1.0
     mechanism = HierarchyMetropolis(1.0, Hierarchy.flat(1), non_negative=True, sweeps=60)
     assert mechanism.scale == scale  # 2 * levels / epsilon
+    assert mechanism.gamma([count], [count + 1.0]) == pytest.approx(gamma, abs=1e-4)  # a grid of 1/100
     draws = mechanism.sample([count], DRAWS, np.random.default_rng(20_261_547))[:, 0] - count
 
     def cdf(u):
@@ -246,6 +248,53 @@ def test_the_exact_gamma_of_a_non_negative_leaf_under_a_root(count):
         return (stats.laplace.cdf(u, scale=scale / 2.0) - low) / (1.0 - low)
 
     assert is_drawn_from(draws, cdf)  # false alarm rate 1e-10 each; 60 sweeps leave far less than the test's 0.015
+
+
+@pytest.mark.claim("CD-S7")
+@pytest.mark.parametrize("counts", [(0.0, 0.0), (1.0, 0.0), (2.5, 4.0)])
+def test_the_exact_gamma_of_two_non_negative_leaves(counts):
+    """By quadrature of the definition over the quadrant, and the loss by a grid of the log ratio: (1 + gamma) d / s."""
+    tree, scale = Hierarchy.flat(2), 4.0
+    x, x_prime = np.array(counts), np.add(counts, [1.0, 0.0])
+
+    def integral(point):
+        ends = -point / scale
+        cuts = [sorted({float(end), 0.0, 30.0}) for end in ends]
+
+        def inner(u):  # kinks at v = 0 and v = -u
+            kinks = sorted({*cuts[1], *([-u] if ends[1] < -u < 30.0 else [])})
+            parts = itertools.pairwise(kinks)
+            return sum(integrate.quad(lambda v: math.exp(-abs(u) - abs(v) - abs(u + v)), a, b)[0] for a, b in parts)
+
+        return sum(integrate.quad(inner, a, b, epsabs=1e-9)[0] for a, b in itertools.pairwise(cuts[0]))
+
+    expected = math.log(integral(x_prime) / integral(x))
+    mechanism = HierarchyMetropolis(1.5, tree, non_negative=True)
+    assert mechanism.scale == pytest.approx(8.0 / 3.0)
+    found = non_negative_gamma(tree, x, x_prime, scale)
+    assert found == pytest.approx(expected / (2.0 / scale), abs=2e-4)  # a grid of 1/100
+    assert math.exp(log_non_negative_mass(tree, x, scale)) == pytest.approx(integral(x) / 1.5, rel=1e-3)  # K = 3/2
+    grid = np.array(list(itertools.product([0.0, 0.5, 3.0, 50.0], repeat=2)))
+    nodes, truths = tree.totals(grid), (tree.totals(x), tree.totals(x_prime))
+    logs = (np.abs(nodes - truths[1]) - np.abs(nodes - truths[0])).sum(axis=1) / scale + expected
+    assert np.abs(logs).max() == pytest.approx((1.0 + found) * 2.0 / scale, abs=2e-4)
+
+
+@pytest.mark.claim("CD-S7")
+def test_gamma_on_three_levels_is_within_its_bounds_and_noise_far_from_zero_pays_nothing():
+    """Rejection agrees: the share of non-negative draws among 200,000, 7 standard errors of at most 0.0012."""
+    proposals = HierarchyConditioned(1.5, SMALL).sample(COUNTS, 200_000, np.random.default_rng(20_261_550))
+    share = (proposals >= 0.0).all(axis=1).mean()
+    assert math.exp(log_non_negative_mass(SMALL, COUNTS, 2.0)) == pytest.approx(share, abs=0.0085)
+    mechanism = HierarchyMetropolis(3.0, SMALL, non_negative=True)
+    for pair in mechanism.pairs():
+        assert 0.0 < mechanism.gamma(pair.x, pair.x_prime) < 1.0
+    assert mechanism.gamma([200.0] * 3, [201.0, 200.0, 200.0]) == pytest.approx(0.0, abs=1e-9)
+    assert HierarchyMetropolis(3.0, SMALL).gamma(COUNTS, COUNTS) == 0.0
+    with pytest.raises(DpauditError, match="must be at least 1e-11"):
+        log_non_negative_mass(Hierarchy.flat(60), np.zeros(60), 1.0)
+    with pytest.raises(UsageError, match=r"counts must be in \[0, inf\), got -1"):
+        log_non_negative_mass(SMALL, [-1.0, 0.0, 0.0], 1.0)
 
 
 def test_utility_conditioning_is_more_accurate_than_imaging_and_top_down():
