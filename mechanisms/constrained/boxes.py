@@ -136,7 +136,7 @@ class ConditionedLaplace(BoxLaplace):
 
     def _sides(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Probabilities of both sides of the answer within the interval, each without cancellation."""
-        return tuple(-0.5 * np.expm1(-room / self.scale) for room in (point - self.lower, self.upper - point))  # type: ignore[return-value]
+        return tuple(-0.5 * np.expm1(-room / self.scale) for room in (point - self.lower, self.upper - point))
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, coordinates), by the inverse distribution function of each side."""

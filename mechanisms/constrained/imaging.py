@@ -40,7 +40,7 @@ class Imaged:
     @property
     def claim(self) -> Claim:
         """That of the mechanism."""
-        return self.mechanism.claim  # type: ignore[no-any-return]
+        return self.mechanism.claim
 
     def pairs(self) -> list[Any]:
         """Those of the mechanism."""

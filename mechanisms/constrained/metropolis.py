@@ -247,7 +247,12 @@ class HierarchyMetropolis(HierarchyLaplace):
         chains = self.start(data, size, rng)
         for _ in range(self.sweeps):
             chains.sweep(rng)
-        return chains.states()
+        return self._released(chains)
+
+    def _released(self, chains: Chains) -> FloatArray:
+        """The states; slacks add up rounding of their own, and a count of -1e-15 would not be non-negative."""
+        states = chains.states()
+        return self.tree.totals(np.maximum(states[:, -self.tree.leaves :], 0.0)) if self.non_negative else states
 
     def chains(self, data: Any, count: int, steps: int, rng: np.random.Generator) -> FloatArray:
         """The nodes of `count` chains after each of `steps` sweeps, for diagnostics: (count, steps, nodes)."""
@@ -255,5 +260,5 @@ class HierarchyMetropolis(HierarchyLaplace):
         found = np.empty((count, steps, self.tree.nodes))
         for i in range(steps):
             running.sweep(rng)
-            found[:, i] = running.states()
+            found[:, i] = self._released(running)
         return found

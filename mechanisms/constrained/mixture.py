@@ -52,7 +52,7 @@ class Mixture:
     @property
     def claim(self) -> Claim:
         """What each of them promises: every law of one claim here is closed under mixing both sides alike."""
-        return self.mechanisms[0].claim  # type: ignore[no-any-return]
+        return self.mechanisms[0].claim
 
     def pairs(self) -> list[Any]:
         """Those of the first mechanism."""

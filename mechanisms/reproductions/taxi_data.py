@@ -1,7 +1,7 @@
 """Trips of New York's taxis by pick-up zone: the zones' boroughs, counts from a user's file, and synthetic ones.
 
 The Taxi and Limousine Commission numbers its zones from 1 to 263; its published lookup table gives each its borough.
-264 and 265 stand for "unknown", and are left out. No data come with this package.
+264 and 265 stand for "unknown", and are left out. No trips come with this package.
 """
 
 from __future__ import annotations
@@ -43,11 +43,10 @@ def order() -> np.ndarray[Any, np.dtype[np.intp]]:
 def synthetic(rng: np.random.Generator) -> FloatArray:
     """Counts of 263 zones with the paper's total, in the order of the leaves: shares of boroughs, log-normal zones."""
     weights = []
-    for letter, share in SHARES.items():
+    for letter in BOROUGHS:
         own = np.exp(SPREAD * rng.normal(size=ZONES.count(letter)))
-        weights.append((letter, share * own / own.sum()))
-    by_borough = dict(weights)
-    chances = np.concatenate([by_borough[letter] for letter in BOROUGHS])
+        weights.append(SHARES[letter] * own / own.sum())
+    chances = np.concatenate(weights)
     return rng.multinomial(TOTAL, chances / chances.sum()).astype(float)
 
 
@@ -67,7 +66,7 @@ def from_file(path: str) -> tuple[FloatArray, int]:
     place = Path(path)
     try:
         values = _parquet(place) if place.suffix == ".parquet" else _csv(place)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, OverflowError, EOFError, csv.Error) as error:
         raise UsageError(f"data must be a readable file of trips, got {path!r} ({error}).") from error
     inside = (values >= 1) & (values <= len(ZONES))
     counts = np.bincount(values[inside] - 1, minlength=len(ZONES)).astype(float)

@@ -73,7 +73,7 @@ def test_the_printed_table_is_not_that_of_noise_in_proportion_to_one_over_epsilo
 @pytest.mark.claim("CD-E1")
 @pytest.mark.claim("CD-E2")
 def test_ours_conditioned_is_more_accurate_than_top_down_on_every_level():
-    """Exact draws, not the short chains of the quick run; the ratios of the full one are 85%, 79% and 98%."""
+    """Exact draws, not the short chains of the quick run; the ratios of the full one are 84%, 79% and 98%."""
     outcome = quick("taxi")
     errors = outcome.numbers["errors_at_scale_1"]
     assert errors["conditioned"][2] < 1.02 * errors["TopDown"][2]

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import dpaudit
+from mechanisms.constrained.hierarchy import Hierarchy
+from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
@@ -57,6 +59,8 @@ FAULTS = [
     (DxExponentialWithoutTheTwo(one_good_and_eight_poor, EQUAL, 1), 5_100),
     (SmallDBWithoutTheTwo(EQUAL, EQUAL, 1.0, 0.5, 3), 47_000),
     (StatisticalHalfTheNoise([[0.0], [1.0]], [1.0], EQUAL, 1), 1_100),
+    (ConditionedLaplaceForgetsTheMass(1.0, [0.0], [np.inf]), 59_000),
+    (HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2])), 1_000),
 ]
 
 
