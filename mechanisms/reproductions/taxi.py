@@ -40,7 +40,7 @@ def run(options: Options) -> Outcome:
     hierarchy = tree()
     counts, source = _counts(options, rng)
     truth = hierarchy.totals(counts)
-    chains, sweeps, draws = (10, 24, 200) if options.quick else (CHAINS, SWEEPS, DRAWS)
+    chains, sweeps, draws = (10, 16, 200) if options.quick else (CHAINS, SWEEPS, DRAWS)
     # At scale 1: what is proportional to the scale is run once, from epsilon = levels.
     unit = float(hierarchy.levels)
     options.tell("chains without inequalities")

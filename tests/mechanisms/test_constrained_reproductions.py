@@ -28,7 +28,7 @@ def quick(name):
 
 @pytest.mark.claim("CD-E0")
 @pytest.mark.claim("CD-E1")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["constrained-variance", pytest.param("taxi", marks=pytest.mark.slow)])
 def test_an_experiment_runs_draws_and_is_repeated_by_its_seed(name):
     experiment, outcome = NAMES[name].reproduction, quick(name)
     assert isinstance(experiment, HasRun)
@@ -78,7 +78,7 @@ def test_ours_conditioned_is_more_accurate_than_top_down_on_every_level():
     errors = outcome.numbers["errors_at_scale_1"]
     assert errors["conditioned"][2] < 1.02 * errors["TopDown"][2]
     assert errors["conditioned"][0] < errors["TopDown"][0] and errors["conditioned"][1] < errors["TopDown"][1]
-    assert errors["M_MH"] == pytest.approx(errors["conditioned"], rel=0.5)  # 10 chains of 12 kept sweeps
+    assert errors["M_MH"] == pytest.approx(errors["conditioned"], rel=0.5)  # 10 chains of 8 kept sweeps
     assert [s.agrees for s in outcome.statements if s.source == "CD-E2"][1] == "no: not in the printed table"
     assert len(outcome.tables[0].rows) == 9
 
