@@ -7,6 +7,7 @@ there for the auditor to use.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from typing import Any
@@ -14,10 +15,15 @@ from typing import Any
 import numpy as np
 
 from dpaudit.bench.laws import gaussian_law, geometric_law, laplace_law
-from dpaudit.bench.problem import Kind, Law, Problem, finite_law, product_law
+from dpaudit.bench.problem import CELLS, Kind, Law, Problem, finite_law, grid_law, product_law
 from dpaudit.privacy.claims import ApproxDP, GaussianDP
+from mechanisms.constrained.affine import Affine
+from mechanisms.constrained.boxes import ConditionedLaplace
+from mechanisms.constrained.equalities import LaplaceOnEqualities
+from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
+from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
 from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
 from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 from mechanisms.faulty.gaussian import GaussianTooLittleNoise
@@ -63,7 +69,7 @@ FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails
 
 def problems() -> list[Problem]:
     """The reference mechanisms, each next to its faulty twin."""
-    return [*_numbers(), *_vectors(), *_finite(), *_two_metrics()]
+    return [*_numbers(), *_vectors(), *_finite(), *_two_metrics(), *_constrained()]
 
 
 def _problem(
@@ -164,6 +170,44 @@ def _cells_law(mechanism: OnTheLine) -> Law:
     kept = widths > 1e-9  # edges of both that agree up to rounding
     p, q = (np.exp(mechanism.log_density(data, middles[kept])) * widths[kept] for data in (pair.x, pair.x_prime))
     return finite_law(p / p.sum(), q / q.sum(), "cut where a mass of 1e-13 is left")
+
+
+def _constrained() -> list[Problem]:
+    inside, forgetful = (kind(1.0, [0.0], [3.0]) for kind in (ConditionedLaplace, ConditionedLaplaceForgetsTheMass))
+    total, tree = LaplaceOnEqualities(0.5, Affine([[1.0, 1.0]], [3.0])), Hierarchy.flat(1)
+    return [
+        _problem("laplace given an interval", "vector", inside, 1, functools.partial(_interval_law, inside), True),
+        _problem("laplace given an interval, forgets the mass", "vector", forgetful, 1,
+                 functools.partial(_interval_law, forgetful), False),
+        # Two coordinates with a given sum have one free one, with half the scale and half the shift.
+        _problem("laplace given a sum", "vector", total, 2, functools.partial(laplace_law, 0.5), True),
+        _problem("tree of two levels", "vector", HierarchyConditioned(1.0, tree), 2,
+                 functools.partial(laplace_law, 1.0), True),
+        _problem("tree of two levels, forgets one", "vector", HierarchyForgetsTheLevels(1.0, tree), 2,
+                 functools.partial(laplace_law, 2.0), False),
+    ]  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class _Given:
+    """The law of one coordinate of a conditioned mechanism on one input."""
+
+    mechanism: ConditionedLaplace
+    data: Any
+
+    def cdf(self, values: Any) -> Any:
+        return self.mechanism.tails(self.data, np.asarray(values)[:, None])[0][:, 0]
+
+    def sf(self, values: Any) -> Any:
+        return self.mechanism.tails(self.data, np.asarray(values)[:, None])[1][:, 0]
+
+
+def _interval_law(mechanism: ConditionedLaplace) -> Law:
+    pair = mechanism.pairs()[0]
+    ends = (float(mechanism.lower[0]), float(pair.x[0]), float(pair.x_prime[0]), float(mechanism.upper[0]))
+    edges = np.unique(np.concatenate([np.linspace(ends[0], ends[-1], CELLS + 1), ends]))
+    note = "a grid between the ends of the interval and the two answers"
+    return grid_law(_Given(mechanism, pair.x), _Given(mechanism, pair.x_prime), edges, note)
 
 
 def _shift_law(losses: tuple[float, ...]) -> Law:

@@ -8,9 +8,12 @@ import pytest
 from dpaudit.privacy.claims import ApproxDP, GaussianDP
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.protocol import HasClaim, HasLogDensity, HasPairs, Mechanism
+from mechanisms.constrained.boxes import ConditionedLaplace
+from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
 from mechanisms.dx_exponential import DxExponential
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
+from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
@@ -103,6 +106,14 @@ TWINS = [
     (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceForgetsAQuery(QUERIES, METRIC, "S2")),
     (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceEuclidean(QUERIES, METRIC, "S2")),
     (DxLaplace(QUERIES, METRIC, "PSA"), DxLaplaceUnsharedBudget(QUERIES, METRIC, "PSA")),
+    (
+        ConditionedLaplace(1.0, [0.0, 0.0], [3.0, np.inf]),
+        ConditionedLaplaceForgetsTheMass(1.0, [0.0, 0.0], [3.0, np.inf]),
+    ),
+    (
+        HierarchyConditioned(1.0, Hierarchy.of_sizes([1, 2])),
+        HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2])),
+    ),
 ]
 EVERY = [mechanism for pair in TWINS for mechanism in pair]
 

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import dpaudit
+from mechanisms.constrained.hierarchy import Hierarchy
+from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
@@ -77,6 +79,8 @@ FAULTS = [
     (LadderOfEqualRungs(RUNGS, 0.5), 5_100),
     (OnTheLineTooNarrow(staircase_profile(1.0), 0.5), 16_000),
     (KNormOneDegreeShort([[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]], 1.0), 4_000),
+    (ConditionedLaplaceForgetsTheMass(1.0, [0.0], [np.inf]), 59_000),
+    (HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2])), 1_000),
 ]
 
 
