@@ -190,8 +190,8 @@ def test_wealth_decreases_in_delta_and_without_delta_in_epsilon(counts):
 
 
 def test_wealth_may_increase_in_epsilon_where_there_is_a_delta():
-    # why bets whose parameters are searched hold their stakes fixed: with many abstentions the charge for delta, in units
-    # of the largest legal stake, falls with epsilon: -cost / (e^epsilon + cost)
+    # why bets whose parameters are searched hold their stakes fixed: with many abstentions the charge for delta, in
+    # units of the largest legal stake, falls with epsilon: -cost / (e^epsilon + cost)
     record = np.array([[0, 0, 0], [0, 0, 100]])
     values = wealth.log_wealth(record, np.array([0.0, 2.0]), np.array([0.1, 0.1]), FRACTIONS)
     assert values[1] > values[0]

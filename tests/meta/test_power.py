@@ -84,10 +84,16 @@ FAULTS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "labelled"), FAULTS, ids=[f"{type(m).__name__}-{m.claim}" for m, _ in FAULTS])
-def test_every_seed_finds_the_planted_fault_within_the_stated_draws(mechanism: Any, labelled: int) -> None:
-    for seed in SEEDS:
+@pytest.mark.parametrize(
+    "seeds",
+    [pytest.param(SEEDS[:1], marks=pytest.mark.slow), pytest.param(SEEDS, marks=pytest.mark.long)],
+    ids=["one seed", "all seeds"],
+)
+def test_every_seed_finds_the_planted_fault_within_the_stated_draws(
+    mechanism: Any, labelled: int, seeds: range
+) -> None:
+    for seed in seeds:
         result = dpaudit.audit(mechanism, samples=labelled // 2, seed=seed)
         assert result.verdict == "violated", (mechanism.fault, seed)
 
