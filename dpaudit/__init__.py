@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
+    from dpaudit import laws
     from dpaudit.auditing import audit
     from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         SubjectError,
         UsageError,
     )
+    from dpaudit.laws import LAWS, Law
     from dpaudit.plan_result import Plan
     from dpaudit.planning import plan
     from dpaudit.privacy.claims import (
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from dpaudit.subjects.protocol import Mechanism
 
 _HOMES = {
+    "LAWS": "dpaudit.laws",
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results",
@@ -60,6 +63,7 @@ _HOMES = {
     "Finding": "dpaudit.results",
     "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
+    "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
     "Pair": "dpaudit.privacy.pairs",
@@ -81,8 +85,10 @@ _HOMES = {
     "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
 }
+_MODULES = ("laws",)  # whole rooms of names, as `dpaudit.laws.mixture`
 
 __all__ = [
+    "LAWS",
     "AllPairs",
     "ApproxDP",
     "AuditResult",
@@ -93,6 +99,7 @@ __all__ = [
     "Finding",
     "FloatingPointFinding",
     "GaussianDP",
+    "Law",
     "Mechanism",
     "MetricDP",
     "Pair",
@@ -108,6 +115,7 @@ __all__ = [
     "all_pairs",
     "as_subject",
     "audit",
+    "laws",
     "load",
     "parse_claim",
     "plan",
@@ -118,6 +126,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"dpaudit.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
