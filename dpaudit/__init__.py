@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
-    from dpaudit import laws
+    from dpaudit import laws, strategies
     from dpaudit.auditing import audit
     from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SubjectError,
         UsageError,
     )
+    from dpaudit.exact.finite_mechanism import FiniteMechanism
     from dpaudit.laws import LAWS, Law
     from dpaudit.plan_result import Plan
     from dpaudit.planning import plan
@@ -61,6 +62,7 @@ _HOMES = {
     "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "Finding": "dpaudit.results",
+    "FiniteMechanism": "dpaudit.exact.finite_mechanism",
     "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
     "Law": "dpaudit.laws",
@@ -85,7 +87,7 @@ _HOMES = {
     "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
 }
-_MODULES = ("laws",)  # whole rooms of names, as `dpaudit.laws.mixture`
+_MODULES = ("laws", "strategies")  # whole rooms of names, as `dpaudit.laws.mixture`
 
 __all__ = [
     "LAWS",
@@ -97,6 +99,7 @@ __all__ = [
     "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",
     "Finding",
+    "FiniteMechanism",
     "FloatingPointFinding",
     "GaussianDP",
     "Law",
@@ -121,6 +124,7 @@ __all__ = [
     "plan",
     "replay",
     "replay_floating_point",
+    "strategies",
     "write_report",
 ]
 

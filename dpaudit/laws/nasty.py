@@ -3,8 +3,8 @@
 Each is a function of *one* output, and of nothing else: what it makes of a run never depends on the rest of the batch.
 Numbers and arrays of numbers are changed as the name says; any other output (text, None, an exception) stays itself,
 but for `text`, `hashing` and `forgetting`, which take anything. The randomised ones take a generator too. One
-`reads_doubles`: naive noise in floating point gives its input away through the low bits, which no claim on the real line
-promises against. The auditor has a check of its own for that, so it is not among `LAWS`.
+`reads_doubles`: naive noise in floating point gives its input away through the low bits, which no claim on the real
+line promises against. The auditor has a check of its own for that, so it is not among `LAWS`.
 
 `NASTY_FUNCTIONS` has them all, by name and in this order: rounding, truncation, clipping, thresholding, sign, parity,
 low bits, sorting, argmax, total, reciprocal (infinities and NaN included), text, hashing, forgetting, and, randomised,
