@@ -30,7 +30,7 @@ from dpaudit.laws.claims import largest_log_ratio
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.finite_metrics import shortest_paths
 
-UNIT = 2.0**-53
+UNIT: float = 2.0**-53
 SMALLEST = 1e-70
 Measure = Callable[[FloatArray], FloatArray]
 
@@ -378,7 +378,7 @@ def _check(
     epsilon: float | None = None,
     order: float | None = None,
 ) -> ExactCheck:
-    """The check with its tolerance: `operations` made an entry of `derived`, and the promise adds up len(given) terms."""
+    """The check with its tolerance: `operations` made an entry of `derived`, the promise adds up len(given) terms."""
     matrices = [derived, *(np.asarray(rows, dtype=float) for rows in given)]
     if epsilon is not None:
         tolerance = _delta_tolerance(matrices, operations, epsilon)
