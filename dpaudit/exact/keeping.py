@@ -139,6 +139,7 @@ def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
     kept = np.concatenate([np.cumsum(q[order][::-1])[::-1], [0.0]])
     kept = kept / kept[0]  # a row that sums to 1 but for rounding is no loss at a type I error of 0
     rejected = np.concatenate([[0.0], np.cumsum(p[order])])
+    rejected = rejected / rejected[-1]
     with np.errstate(divide="ignore"):
         least = special.log_ndtr(-special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
         return bool(np.all(np.log(kept) >= least - 1e-15 * np.where(np.isfinite(least), np.abs(least), 0.0)))

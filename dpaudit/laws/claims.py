@@ -10,7 +10,9 @@ Conventions
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
@@ -111,17 +113,18 @@ class _GroupProfile:
     claim: Claim
     k: int
 
-    def __call__(self, epsilon: float) -> float:
-        best = 1.0
+    @functools.cached_property
+    def _table(self) -> list[float]:
+        best, table = 1.0, []
         for e in _GRID:
-            if e > epsilon:
-                break
             delta = self.claim.profile(e / self.k)
-            if delta == 0.0:
-                return 0.0
-            exponent = math.log(delta) + float(np.logaddexp.reduce(np.arange(self.k) * (e / self.k)))
-            best = min(best, math.exp(min(0.0, exponent)))
-        return best
+            growth = float(np.logaddexp.reduce(np.arange(self.k) * (e / self.k)))
+            best = min(best, math.exp(min(0.0, math.log(delta) + growth)) if delta > 0.0 else 0.0)
+            table.append(best)
+        return table
+
+    def __call__(self, epsilon: float) -> float:
+        return self._table[bisect.bisect_right(_GRID, epsilon) - 1]
 
 
 _GRID = (0.0, *np.geomspace(0.01, LARGEST_EPSILON, 256).tolist())
