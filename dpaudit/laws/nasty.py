@@ -14,6 +14,7 @@ flipping and jitter.
 from __future__ import annotations
 
 import dataclasses
+import math
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -69,7 +70,7 @@ class NastyFunction:
         return output
 
     def _on_numbers(self, outputs: NDArray[Any], rng: np.random.Generator | None) -> NDArray[Any]:
-        rows = np.ascontiguousarray(outputs.reshape(len(outputs), -1), dtype=float)
+        rows = np.ascontiguousarray(outputs.reshape(len(outputs), math.prod(outputs.shape[1:])), dtype=float)
         with np.errstate(all="ignore"):  # nasty on purpose: division by zero, overflow and NaN are outputs
             if self.noise is not None and rng is not None:
                 result = self.noise(rows, rng)

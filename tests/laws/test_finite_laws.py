@@ -406,6 +406,7 @@ def linear_cases(seed, count):
         yield rng, matrix, values, answers, grid
 
 
+@pytest.mark.claim("CD-L3.3")
 def test_linear_equalities_cost_nothing_where_all_answers_satisfy_them():
     for rng, matrix, values, answers, _ in linear_cases(32, 50):  # 50 x 40 noise laws
         noise = strategies.random_mechanisms(rng, 40, 1, MODULUS**3, "extreme")[:, 0]
@@ -422,6 +423,7 @@ def test_linear_equalities_are_tight_for_answers_along_them():
     assert check.holds.all() and check.used.max() == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.claim("CD-L3.3")
 def test_linear_equalities_that_an_answer_misses_cost_more():
     with pytest.raises(UsageError, match="answers must satisfy the equalities"):
         finite.check_linear(np.full((1, 25), 0.04), [[0, 0], [1, 0]], MODULUS, [[1, 1]], [0])
