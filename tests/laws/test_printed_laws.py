@@ -281,7 +281,7 @@ def test_without_unit_steps_a_distance_bounds_nothing():
 
 @pytest.mark.claim("UP-S5")
 def test_neighbours_at_half_a_unit_may_lose_a_whole_epsilon():
-    # D = {0, 1/2}, epsilon = 1: neighbours are at most 1 apart, and randomised response of 1 nat is 1-DP; eq. 4 says 1/2.
+    # D = {0, 1/2}, epsilon = 1: neighbours are at most 1 apart, so a loss of 1 is 1-DP; eq. 4 promises 1/2.
     keep = math.e / (1.0 + math.e)
     rows = np.array([[keep, 1.0 - keep], [1.0 - keep, keep]])
     assert finite.losses(rows).max() == pytest.approx(1.0) and finite.losses(rows).max() > 0.5
