@@ -79,8 +79,8 @@ def sequential_composition(
     Claims: DX-F1.2, UP-P1. Both are true as printed, for independent runs, which UP-P1 says by the product measure.
     CD-L3.6 and CD-L3.10 print it without: with *shared* noise it is false (y_1 - y_2 gives the input away).
 
-    Tight: pure budgets (randomised response reaches the sum), Renyi, zCDP and Gaussian ones; basic composition of
-    approximate ones is not.
+    Tight: pure budgets (randomised response reaches the sum), Renyi, zCDP and Gaussian ones. The sum of deltas is not:
+    1 - (1 - delta_1) (1 - delta_2) is kept, and reached.
 
     Parameters
     ----------

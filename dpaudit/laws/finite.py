@@ -406,14 +406,14 @@ def _delta_tolerance(matrices: Sequence[FloatArray], operations: int, epsilon: f
     1 within s make a promise of delta worth s more.
     """
     off = max(float(np.abs(rows.sum(axis=-1) - 1.0).max()) for rows in matrices)
-    outcomes = max(rows.shape[-1] for rows in matrices)
+    outcomes = float(max(rows.shape[-1] for rows in matrices))
     return UNIT * (3.0 * (operations + 4.0 + epsilon) + outcomes) + 2.0 * off
 
 
 def _renyi_tolerance(matrices: Sequence[FloatArray], operations: int, order: float) -> float:
     """An exponent r log p - (r - 1) log q is off by 2 r - 1 times what a log is; the log of a sum by that and more."""
     logs = operations + 1 + 3.0 * _largest_log(matrices)
-    outcomes = max(rows.shape[-1] for rows in matrices)
+    outcomes = float(max(rows.shape[-1] for rows in matrices))
     return UNIT * ((2.0 * order - 1.0) * logs + 2.0 * outcomes + 4.0) / (order - 1.0)
 
 

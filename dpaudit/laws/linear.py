@@ -46,11 +46,11 @@ class LinearlyConditioned:
         return f"{self.noise} noise of scale {self.scale:g} given {len(self.values)} linear equalities"
 
     @property
-    def pairs(self) -> Callable[[], list[Pair]]:
+    def pairs(self) -> Callable[[], tuple[Pair, ...]]:
         """`pairs()`: those that were given."""
         if self.known_pairs is None:
             raise AttributeError(f"{self.name} has no pairs of its own.")
-        return lambda: list(self.known_pairs or ())
+        return lambda: self.known_pairs or ()
 
     def centre(self, data: Any) -> FloatArray:
         """f(data), checked to satisfy the equalities; shape (columns,)."""
@@ -135,9 +135,10 @@ def linear_conditioning(
     every v where p_U is continuous. Normal noise of one sigma keeps its law along the solutions, so mu and rho stay.
 
     Claims: CD-L3.3, true where f(x) and f(x') both satisfy A z = b. Its proof uses one K for both ("K depends only on C
-    and U", CD-S6 d), which is wrong where one of them does not: there 2 epsilon is reached. CD-S6 prints n' free
-    variables for n' equalities: the solutions have n - n' dimensions. CD-S14: for normal noise projection has the same
-    law. Approximate claims of other noise are not kept in general, and are refused.
+    and U", CD-S6 d), which is wrong where one of them does not: for Laplace noise of scale 1, answers (0, 0) and (a, 0)
+    and z_1 + z_2 = 0 the loss is 2 a - log(1 + a), for a claim of a. CD-S6 prints n' free variables for n' equalities:
+    the solutions have n - n' dimensions. CD-S14: for normal noise projection has the same law. Approximate claims of
+    other noise are not kept in general, and are refused.
 
     Tight: the loss along the solutions is that of U itself, as f(x) - f(x') solves A u = 0.
 

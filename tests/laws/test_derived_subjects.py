@@ -393,3 +393,16 @@ def test_a_metric_on_pieces_adds_up_and_equal_pieces_cost_nothing():
     _, claim = laws.parallel_composition([Geometric(1.0), Geometric(1.0)], [metric, PureDP(0.5)], lambda data: data)
     assert claim.for_pair((0, 0), (3, 0)) == PureDP(3.0)
     assert claim.for_pair((0, 0), (3, 1)) == PureDP(3.5)
+
+
+def test_all_pairs_of_many_inputs_stay_compact():
+    many = dpaudit.AllPairs([float(k) for k in range(100)])
+    metric = MetricDP(AbsoluteMetric(1.0))
+    subject, _ = BY_NAME["post-processing by rounding"].derive(Laplace(1.0), metric, many)
+    assert subject.pairs() is many
+    pieces, claim = BY_NAME["parallel composition"].derive(Laplace(1.0), metric, many)
+    assert (
+        len(pieces.pairs()) == 2_000
+        and claim.for_pair(*((pieces.pairs()[0].x), (pieces.pairs()[0].x_prime))).value == 1.0
+    )
+    assert not BY_NAME["group privacy"].applies(Laplace(1.0), metric, many)  # every two inputs are a pair already
