@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.laws.claims import checked, weakest
+from dpaudit.laws.claims import checked, weakest_claim
 from dpaudit.laws.derived import (
     Derived,
     LogDensity,
@@ -179,7 +179,7 @@ def adaptive_composition(
     mechanism, claim
         What runs first, and its claim.
     others, other_claims : iterables
-        What may run next, at least one, with a claim each (of one family: see `dpaudit.laws.weakest`).
+        What may run next, at least one, with a claim each (of one family: see `dpaudit.laws.weakest_claim`).
     choose : callable
         A batch of first outputs to the positions in `others`, whole numbers of shape (size,). Each position depends on
         its own output alone, and on nothing of the input.
@@ -202,7 +202,7 @@ def adaptive_composition(
         raise UsageError(f"choose must be a callable of a batch of outputs, got {choose!r}.")
     parts = (first, *subjects)
     derived = AdaptivelyComposed(parts, choose, known_pairs=shared_pairs(parts, pairs))
-    return derived, compose([checked(claim), weakest(promises)])
+    return derived, compose([checked(claim), weakest_claim(promises)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,14 +283,14 @@ def parallel_composition(
     known = None if pairs is None else pairs_of(subjects[0], pairs)
     derived = ParallelComposed(subjects, split, known_pairs=known)
     if any(isinstance(promise, MetricDP) for promise in promises):
-        weakest(promises)  # the same refusal of mixed families
+        weakest_claim(promises)  # the same refusal of mixed families
         return derived, MetricDP(PiecesMetric(promises, split))
     return derived, compose(_largest(promises, changed))
 
 
 def _largest(claims: Sequence[Claim], count: int) -> list[Claim]:
     """`count` claims that compose to what any `count` of `claims` compose to, at least."""
-    common = weakest(claims)
+    common = weakest_claim(claims)
     if isinstance(common, ApproxDP) and not isinstance(common, PureDP):
         epsilons = sorted((claim.value for claim in claims), reverse=True)
         deltas = sorted((claim.delta for claim in claims), reverse=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
-from dpaudit.laws.claims import checked, conditioned
+from dpaudit.laws.claims import checked, conditioned_claim
 from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, merged, pairs_of, selected, subject_of
 from dpaudit.laws.nasty import hash_of
 from dpaudit.privacy.claims import Claim, FloatArray
@@ -91,7 +91,7 @@ def conditioning(
 
     Proof. P(S | C) / Q(S | C) = [P(S and C) / Q(S and C)] [Q(C) / P(C)], and both factors are bounded by e^epsilon: a
     pure claim is kept with twice its budget, and 2 epsilon cannot be lowered without a bound of the mass of C (see
-    `dpaudit.laws.conditioned` for every family, with such a bound).
+    `dpaudit.laws.conditioned_claim` for every family, with such a bound).
 
     Claims: CD-S7. True is gamma in [0, 1] (its maximum runs over both orders of a pair, so that it is never negative;
     printed is [-1, 1], which is wider). For approximate claims nothing of the kind holds without a mass bound: an event
@@ -128,7 +128,7 @@ def conditioning(
         raise UsageError(f"event must be a callable of a batch of outputs, got {event!r}.")
     subject = subject_of(mechanism)
     derived = Conditioned((subject,), event, event_mass, known_pairs=pairs_of(subject, pairs))
-    return derived, conditioned(checked(claim), mass)
+    return derived, conditioned_claim(checked(claim), mass)
 
 
 @dataclasses.dataclass(frozen=True)

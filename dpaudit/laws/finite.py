@@ -290,7 +290,7 @@ def check_conditioning(
     order: float | None = None,
     uses_mass: bool = True,
 ) -> ExactCheck:
-    """Conditioning on an event of positive mass: what `dpaudit.laws.conditioned` says, pair by pair.
+    """Conditioning on an event of positive mass: what `dpaudit.laws.conditioned_claim` says, pair by pair.
 
     With `uses_mass` the mass c is that of the pair, its smaller one; without (losses only) twice the loss is promised.
     With `epsilon`: at epsilon + log R the divergence delta / c, for the pair's own delta at epsilon and R from it.
