@@ -35,7 +35,7 @@ from dpaudit.privacy.claims import (
     number,
     number_text,
 )
-from dpaudit.privacy.composition import group
+from dpaudit.privacy.composition import compose, group
 from dpaudit.privacy.metrics import Metric
 
 PureRule = Callable[[Sequence[PureDP]], PureDP]
@@ -50,13 +50,13 @@ class PairwiseMetric(Metric):
     claims : tuple of Claim
         Pure or metric.
     rule : str
-        "max" (the largest), "conditioned" (see `conditioned_claim`; one claim).
+        "max" (the largest), "sum", "conditioned" (see `conditioned_claim`; one claim).
     mass : float or None
         As in `conditioned_claim`.
     """
 
     claims: tuple[Claim, ...]
-    rule: Literal["max", "conditioned"]
+    rule: Literal["max", "sum", "conditioned"]
     mass: float | None = None
 
     @property
@@ -65,6 +65,8 @@ class PairwiseMetric(Metric):
 
     def __call__(self, x: Any, x_prime: Any) -> float:
         budgets = [claim.for_pair(x, x_prime) for claim in self.claims]
+        if self.rule == "sum":
+            return math.fsum(budget.value for budget in budgets)
         found = weakest_claim(budgets) if self.rule == "max" else conditioned_claim(budgets[0], self.mass)
         return found.value
 
@@ -178,6 +180,23 @@ def weakest_claim(claims: Sequence[Claim]) -> Claim:
         return max(parts, key=lambda part: part.value)
     kinds = " and ".join(sorted({str(part) for part in parts}))
     raise UsageError(f"claims must be of one family (and one Renyi order), got {kinds}. Convert them first.")
+
+
+def composed_claim(claims: Sequence[Claim]) -> Claim:
+    """`dpaudit.privacy.compose`; metric claims beside pure ones, or on inputs beside records, add up pair by pair.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.metrics import AbsoluteMetric
+    >>> composed_claim([PureDP(0.5), MetricDP(AbsoluteMetric(1.0))]).for_pair(0.0, 2.0)
+    PureDP(epsilon=2.5, delta=0.0)
+    """
+    parts = [checked(claim) for claim in claims]
+    metrics = [part for part in parts if isinstance(part, MetricDP)]
+    is_pairwise = len(metrics) < len(parts) or len({part.on for part in metrics}) > 1
+    if metrics and is_pairwise and all(isinstance(part, PureDP | MetricDP) for part in parts):
+        return MetricDP(PairwiseMetric(tuple(parts), "sum"))
+    return compose(parts)
 
 
 def average_claim(claims: Sequence[Claim], weights: Sequence[float]) -> Claim:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.laws.claims import checked, weakest_claim
+from dpaudit.laws.claims import checked, composed_claim, weakest_claim
 from dpaudit.laws.derived import (
     Derived,
     LogDensity,
@@ -24,7 +24,6 @@ from dpaudit.laws.derived import (
     widths,
 )
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
-from dpaudit.privacy.composition import compose
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import Subject
@@ -104,7 +103,7 @@ def sequential_composition(
     ((5, 2), 'eps=2')
     """
     subjects, promises = _matched(mechanisms, claims)
-    return Composed(subjects, known_pairs=shared_pairs(subjects, pairs)), compose(promises)
+    return Composed(subjects, known_pairs=shared_pairs(subjects, pairs)), composed_claim(promises)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,7 +201,7 @@ def adaptive_composition(
         raise UsageError(f"choose must be a callable of a batch of outputs, got {choose!r}.")
     parts = (first, *subjects)
     derived = AdaptivelyComposed(parts, choose, known_pairs=shared_pairs(parts, pairs))
-    return derived, compose([checked(claim), weakest_claim(promises)])
+    return derived, composed_claim([checked(claim), weakest_claim(promises)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -285,7 +284,7 @@ def parallel_composition(
     if any(isinstance(promise, MetricDP) for promise in promises):
         weakest_claim(promises)  # the same refusal of mixed families
         return derived, MetricDP(PiecesMetric(promises, split))
-    return derived, compose(_largest(promises, changed))
+    return derived, composed_claim(_largest(promises, changed))
 
 
 def _largest(claims: Sequence[Claim], count: int) -> list[Claim]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,6 +118,9 @@ def draw(subject: Subject, data: Any, size: int, rng: np.random.Generator) -> Ou
         if error.__cause__ is not None:
             raise error.__cause__ from None
         raise
+    if isinstance(outputs, str | bytes | Mapping) or not hasattr(outputs, "__len__"):
+        kind = type(outputs).__name__
+        raise SubjectError(f"{subject.name} must return {size} outputs, batch axis first, got {kind}.")
     if isinstance(outputs, np.ma.MaskedArray) or not isinstance(outputs, np.ndarray | list):
         outputs = outputs.tolist() if isinstance(outputs, np.ma.MaskedArray) else list(outputs)
     if (isinstance(outputs, np.ndarray) and outputs.ndim == 0) or len(outputs) != size:

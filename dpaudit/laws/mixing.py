@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.laws.claims import average_claim, checked, normalised, weakest_claim
+from dpaudit.laws.claims import average_claim, checked, composed_claim, normalised, weakest_claim
 from dpaudit.laws.composing import _matched
 from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, joined, merged, shared_pairs
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.privacy.composition import compose
 
 Weights = Sequence[float] | Callable[[Any], Sequence[float]]
 
@@ -191,7 +190,7 @@ def _mixed(
         raise UsageError(f"choice_claim must be given exactly where weights depend on the input, got {given}.")
     known = shared_pairs(subjects, pairs)
     if callable(weights):
-        claim = compose([checked(choice_claim), weakest_claim(promises)])
+        claim = composed_claim([checked(choice_claim), weakest_claim(promises)])
         return Mixed(subjects, weights, is_labelled, known_pairs=known), claim
     share = tuple(normalised(weights, len(subjects)))
     return Mixed(subjects, share, is_labelled, known_pairs=known), weakest_claim(promises)

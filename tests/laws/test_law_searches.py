@@ -161,7 +161,7 @@ def test_two_deltas_compose_to_no_more_than_one_minus_the_product_of_their_compl
 
 def test_the_climb_finds_mixtures_that_depend_on_the_input():
     def gap(rows):  # the first two outcomes are the two constants, chosen with these chances: losses of 0 a part
-        derived = finite.mixed([np.eye(2)[[0, 0]], np.eye(2)[[1, 1]]], rows)
+        derived = finite.mixed([np.eye(2)[[0, 0]], np.eye(2)[[1, 1]]], rows, by_input=True)
         return finite.losses(derived).max(axis=(-2, -1))
 
     assert climb(gap, 2, outcomes=2, steps=50)[0] > math.log(100.0)
