@@ -15,18 +15,18 @@ from dpaudit.laws.derived import (
     LogDensity,
     Outputs,
     draw,
+    is_same_input,
     joined,
+    matched,
     merged,
     pairs_of,
     shared_pairs,
-    subject_of,
-    subjects_of,
     widths,
 )
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.callables import Subject, as_subject
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +102,7 @@ def sequential_composition(
     >>> both.sample(0.0, 5, np.random.default_rng(1)).shape, str(claim)
     ((5, 2), 'eps=2')
     """
-    subjects, promises = _matched(mechanisms, claims)
+    subjects, promises = matched(mechanisms, claims)
     return Composed(subjects, known_pairs=shared_pairs(subjects, pairs)), composed_claim(promises)
 
 
@@ -195,8 +195,8 @@ def adaptive_composition(
     >>> twice.sample(0.0, 5, np.random.default_rng(1)).shape, str(claim)
     ((5, 2), 'eps=2')
     """
-    subjects, promises = _matched(others, other_claims)
-    first = subject_of(mechanism)
+    subjects, promises = matched(others, other_claims)
+    first = as_subject(mechanism)
     if not callable(choose):
         raise UsageError(f"choose must be a callable of a batch of outputs, got {choose!r}.")
     parts = (first, *subjects)
@@ -234,7 +234,7 @@ class PiecesMetric(Metric):
 
     def __call__(self, x: Any, x_prime: Any) -> float:
         pieces = zip(self.claims, self.split(x), self.split(x_prime), strict=True)
-        return sum((0.0 if _is_equal(u, v) else claim.for_pair(u, v).value for claim, u, v in pieces), start=0.0)
+        return sum((0.0 if is_same_input(u, v) else claim.for_pair(u, v).value for claim, u, v in pieces), start=0.0)
 
 
 def parallel_composition(
@@ -275,7 +275,7 @@ def parallel_composition(
     >>> both.sample([0, 1, 1, 0], 5, np.random.default_rng(1)).shape, str(claim)
     ((5, 2), 'eps=1')
     """
-    subjects, promises = _matched(mechanisms, claims)
+    subjects, promises = matched(mechanisms, claims)
     changed = whole_number("changed_pieces", changed_pieces, "a whole number of at least 1", 1)
     if changed > len(subjects):
         raise UsageError(f"changed_pieces must be at most the number of mechanisms {len(subjects)}, got {changed}.")
@@ -297,21 +297,6 @@ def _largest(claims: Sequence[Claim], count: int) -> list[Claim]:
     if all(claim == common for claim in claims) or isinstance(common, PureDP | RenyiDP) or common.family == "renyi":
         return sorted(claims, key=lambda claim: claim.value, reverse=True)[:count]
     return [common] * count
-
-
-def _is_equal(u: Any, v: Any) -> bool:
-    """Whether two pieces are the same input; where that cannot be said, they are taken for different ones."""
-    try:
-        return bool(np.array_equal(u, v)) if isinstance(u, np.ndarray | list | tuple) else bool(u == v)
-    except Exception:
-        return False
-
-
-def _matched(mechanisms: Iterable[Any], claims: Iterable[Claim]) -> tuple[tuple[Subject, ...], tuple[Claim, ...]]:
-    subjects, promises = subjects_of("mechanisms", mechanisms), tuple(checked(claim) for claim in claims)
-    if len(subjects) != len(promises):
-        raise UsageError(f"claims must be one a mechanism, {len(subjects)}, got {len(promises)}.")
-    return subjects, promises
 
 
 @dataclasses.dataclass(frozen=True)

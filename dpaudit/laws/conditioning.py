@@ -10,10 +10,10 @@ import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.laws.claims import checked, conditioned_claim
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, merged, pairs_of, selected, subject_of
+from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, merged, pairs_of, selected
 from dpaudit.laws.nasty import hash_of
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.callables import Failed, as_subject
 
 SMALLEST_BATCH = 64  # drawn at least at a time, so that a few missing runs do not cost a call each
 MOST_TRIES = 100_000  # draws without one that is kept, after which the event counts as impossible
@@ -135,7 +135,7 @@ def conditioning(
     """
     if not callable(event):
         raise UsageError(f"event must be a callable of a batch of outputs, got {event!r}.")
-    subject = subject_of(mechanism)
+    subject = as_subject(mechanism)
     derived = Conditioned((subject,), event, event_mass, known_pairs=pairs_of(subject, pairs))
     return derived, conditioned_claim(checked(claim), mass)
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import LARGEST_EXACT, is_number, plain
-from dpaudit.privacy.claims import FloatArray
+from dpaudit.laws.claims import checked
+from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.subjects.callables import CallError, Failed, Subject, as_subject
 
@@ -82,17 +83,14 @@ class Derived:
         return None
 
 
-def subject_of(mechanism: Any) -> Subject:
-    """The mechanism as a `Subject`, in the words of `as_subject`."""
-    return as_subject(mechanism)
-
-
-def subjects_of(name: str, mechanisms: Iterable[Any], least: int = 1) -> tuple[Subject, ...]:
-    """At least `least` mechanisms as subjects."""
-    found = tuple(as_subject(mechanism) for mechanism in mechanisms)
-    if len(found) < least:
-        raise UsageError(f"{name} must be at least {least}, got {len(found)}.")
-    return found
+def matched(mechanisms: Iterable[Any], claims: Iterable[Claim]) -> tuple[tuple[Subject, ...], tuple[Claim, ...]]:
+    """The mechanisms as subjects, at least one, with one claim each."""
+    subjects, promises = tuple(map(as_subject, mechanisms)), tuple(map(checked, claims))
+    if not subjects:
+        raise UsageError("mechanisms must be at least one, got none.")
+    if len(subjects) != len(promises):
+        raise UsageError(f"claims must be one a mechanism, {len(subjects)}, got {len(promises)}.")
+    return subjects, promises
 
 
 def pairs_of(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair] | None:
@@ -108,6 +106,18 @@ def shared_pairs(subjects: Sequence[Subject], pairs: Iterable[Any] | None) -> Se
         if found is not None:
             return found
     return None
+
+
+def is_same_input(a: Any, b: Any) -> bool:
+    """Whether two inputs are equal, by value; where that cannot be said, whether they are one object."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    try:
+        return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray | list | tuple) else bool(a == b)
+    except Exception:  # an equality of the user's own may do anything; different inputs cost more, never less
+        return False
 
 
 def draw(subject: Subject, data: Any, size: int, rng: np.random.Generator) -> Outputs:

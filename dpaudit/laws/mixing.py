@@ -10,8 +10,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import average_claim, checked, composed_claim, normalised, weakest_claim
-from dpaudit.laws.composing import _matched
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, joined, merged, shared_pairs
+from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, joined, matched, merged, shared_pairs
 from dpaudit.privacy.claims import Claim, FloatArray
 
 Weights = Sequence[float] | Callable[[Any], Sequence[float]]
@@ -170,7 +169,7 @@ def convexity(
     >>> str(convexity([noisy, noisy], [ApproxDP(1.0, 0.0), ApproxDP(1.0, 0.02)], [0.5, 0.5])[1])
     'eps=1,delta=0.01'
     """
-    subjects, promises = _matched(mechanisms, claims)
+    subjects, promises = matched(mechanisms, claims)
     share = tuple(normalised(weights, len(subjects)))
     return Mixed(subjects, share, known_pairs=shared_pairs(subjects, pairs)), average_claim(promises, share)
 
@@ -184,7 +183,7 @@ def _mixed(
     *,
     is_labelled: bool,
 ) -> tuple[Mixed, Claim]:
-    subjects, promises = _matched(mechanisms, claims)
+    subjects, promises = matched(mechanisms, claims)
     if callable(weights) != (choice_claim is not None):
         given = "none" if choice_claim is None else str(choice_claim)
         raise UsageError(f"choice_claim must be given exactly where weights depend on the input, got {given}.")

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.evidence.outcomes import canonical
 from dpaudit.laws.claims import checked
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, pairs_of, subject_of
+from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, pairs_of
 from dpaudit.laws.nasty import NastyFunction
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.subjects.callables import Failed, Subject
+from dpaudit.subjects.callables import Failed, as_subject
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +103,7 @@ def post_processing(
     """
     if not callable(function):
         raise UsageError(f"function must be a callable of a batch of outputs, got {function!r}.")
-    subject = subject_of(mechanism)
+    subject = as_subject(mechanism)
     label = name or getattr(function, "name", "") or getattr(function, "__name__", type(function).__name__)
     known = pairs_of(subject, pairs)
     derived = PostProcessed((subject,), function, _takes_generator(function), label, known_pairs=known)
@@ -236,8 +236,3 @@ def _takes_generator(function: Callable[..., Any]) -> bool:
 
 def _is_list(outputs: Outputs) -> bool:
     return not isinstance(outputs, np.ndarray) or outputs.dtype == object
-
-
-def processed_subject(subject: Subject, function: Callable[..., Any]) -> PostProcessed:
-    """The post-processed mechanism alone, for laws that need a second mechanism with the same claim."""
-    return PostProcessed((subject,), function, _takes_generator(function), getattr(function, "name", "function"))

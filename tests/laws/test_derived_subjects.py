@@ -74,6 +74,11 @@ def test_a_law_leaves_the_input_as_it_is(law):
     assert data.tolist() == [1.0, 2.0]
 
 
+def test_laws_can_be_pickled():
+    for law in pickle.loads(pickle.dumps(LAWS)):
+        assert law.derive(RandomisedResponse(1.0, 3), PureDP(1.0))
+
+
 def test_the_laws_have_unique_names_and_say_what_they_do_not_apply_to():
     assert len({law.name for law in LAWS}) == len(LAWS) >= 20
     alone = RandomisedResponse(1.0, 2)  # one pair: no chain of two
@@ -334,7 +339,7 @@ ONE = PureDP(1.0)
     ("call", "message"),
     [
         (lambda: laws.sequential_composition([RR], [ONE, ONE]), "claims must be one a mechanism, 1, got 2"),
-        (lambda: laws.sequential_composition([], []), "mechanisms must be at least 1, got 0"),
+        (lambda: laws.sequential_composition([], []), "mechanisms must be at least one, got none"),
         (lambda: laws.sequential_composition([RR, RR], [ONE, GaussianDP(1.0)]), "families with one composition rule"),
         (lambda: laws.adaptive_composition(RR, ONE, [RR], [ONE], None), "choose must be a callable"),
         (lambda: laws.post_processing(RR, ONE, 3), "function must be a callable"),
@@ -402,7 +407,7 @@ def test_all_pairs_of_many_inputs_stay_compact():
     assert subject.pairs() is many
     pieces, claim = BY_NAME["parallel composition"].derive(Laplace(1.0), metric, many)
     assert (
-        len(pieces.pairs()) == 2_000
+        len(pieces.pairs()) == 100
         and claim.for_pair(*((pieces.pairs()[0].x), (pieces.pairs()[0].x_prime))).value == 1.0
     )
     assert not BY_NAME["group privacy"].applies(Laplace(1.0), metric, many)  # every two inputs are a pair already
