@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,16 +15,17 @@ from dpaudit.laws.claims import checked, composed_claim, weakest_claim
 from dpaudit.laws.derived import (
     Derived,
     LogDensity,
-    Outputs,
     draw,
     is_same_input,
     joined,
     matched,
     merged,
     pairs_of,
+    selected,
     shared_pairs,
     widths,
 )
+from dpaudit.laws.listed import MOST_OUTCOMES, ListedLaw, Outputs, listed_laws
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
@@ -44,7 +47,20 @@ class Composed(Derived):
         return [(part, data) for part in self.parts]
 
     def _density(self) -> LogDensity | None:
-        return self._joint_density if all(part.has_log_density for part in self.parts) else None
+        return self._joint_density if all(part.has_log_density for part in self.parts) else super()._density()
+
+    def _listed(self) -> ListedLaw | None:
+        laws = listed_laws(self.parts)
+        if laws is None or math.prod(len(law.outcomes) for law in laws) > MOST_OUTCOMES:
+            return None
+        places = np.indices([len(law.outcomes) for law in laws]).reshape(len(laws), -1)  # (parts, outcomes)
+        columns = [selected(law.outcomes, place) for law, place in zip(laws, places, strict=True)]
+
+        def probabilities(data: Any) -> FloatArray:
+            parts = [law.probabilities(given) for law, (_, given) in zip(laws, self._inputs(data), strict=True)]
+            return functools.reduce(lambda total, part: np.outer(total, part).ravel(), parts)
+
+        return ListedLaw(joined(columns, places.shape[1]), probabilities)
 
     def _joint_density(self, data: Any, outputs: Any) -> FloatArray:
         """The sum of the parts' log densities, each at its own columns."""
@@ -135,7 +151,30 @@ class AdaptivelyComposed(Derived):
         return choices.astype(np.int64)
 
     def _density(self) -> LogDensity | None:
-        return self._joint_density if all(part.has_log_density for part in self.parts) else None
+        return self._joint_density if all(part.has_log_density for part in self.parts) else super()._density()
+
+    def _listed(self) -> ListedLaw | None:
+        laws = listed_laws(self.parts)
+        if laws is None:
+            return None
+        choices = self._choices(laws[0].outcomes, len(laws[0].outcomes))
+        counts = np.array([len(laws[1 + choice].outcomes) for choice in choices.tolist()])
+        if counts.sum() > MOST_OUTCOMES:
+            return None
+        owners = np.repeat(np.arange(len(counts)), counts)  # the first outcome of each outcome of the whole
+        pieces = []
+        for k, law in enumerate(laws[1:]):
+            where = np.flatnonzero(choices[owners] == k)
+            repeated = np.tile(np.arange(len(law.outcomes)), int((choices == k).sum()))
+            pieces.append((where, selected(law.outcomes, repeated)))
+        outcomes = joined([selected(laws[0].outcomes, owners), merged(len(owners), pieces)], len(owners))
+
+        def probabilities(data: Any) -> FloatArray:
+            second = [law.probabilities(data) for law in laws[1:]]
+            follow = np.concatenate([second[k] for k in choices.tolist()])
+            return np.asarray(np.repeat(laws[0].probabilities(data), counts) * follow)
+
+        return ListedLaw(outcomes, probabilities)
 
     def _joint_density(self, data: Any, outputs: Any) -> FloatArray:
         shapes = widths(self.parts, [data] * len(self.parts))

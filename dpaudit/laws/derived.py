@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import LARGEST_EXACT, is_number, plain
 from dpaudit.laws.claims import checked
+from dpaudit.laws.listed import ListedLaw, Outputs
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.subjects.callables import CallError, Failed, Subject, as_subject
-
-Outputs = Any  # a batch: an array of shape (size, ...), or a list of `size` outputs of any kind
 
 
 class LogDensity(Protocol):
@@ -41,7 +40,7 @@ class LogDensity(Protocol):
 class Derived:
     """A mechanism made of others. `parts` are what it draws from; `known_pairs` are pairs of its own inputs.
 
-    `log_density` is an attribute only where `_density()` finds one: without it the auditor looks for other witnesses.
+    `log_density`, `outcomes` and `distribution` are attributes only where they are known exactly.
     """
 
     parts: tuple[Subject, ...]
@@ -79,7 +78,33 @@ class Derived:
     def _listed_pairs(self) -> Sequence[Pair]:
         return self.known_pairs or ()
 
+    @property
+    def outcomes(self) -> Outputs:
+        """All outputs, as `sample` gives them, where all parts list theirs: at most 10,000."""
+        return self._known_law("outcomes").outcomes
+
+    @property
+    def distribution(self) -> Callable[[Any], FloatArray]:
+        """`distribution(data)`: the probabilities of `outcomes` on one input, shape (outcomes,)."""
+        return self._known_law("distribution").probabilities
+
+    def _known_law(self, name: str) -> ListedLaw:
+        law = self._try_listed()
+        if law is None:
+            raise AttributeError(f"{self.name} has no {name}.")
+        return law
+
+    def _try_listed(self) -> ListedLaw | None:
+        try:
+            return self._listed()
+        except Exception:  # a function of the user's own on outcomes that no run may ever give; nothing rests on it
+            return None
+
     def _density(self) -> LogDensity | None:
+        law = self._try_listed()
+        return None if law is None else law.log_density
+
+    def _listed(self) -> ListedLaw | None:
         return None
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import checked, group_claim
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, is_same_input, pairs_of
+from dpaudit.laws.derived import Derived, LogDensity, draw, is_same_input, pairs_of
+from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
 from dpaudit.privacy.claims import Claim, FloatArray, MetricDP, whole_number
 from dpaudit.privacy.finite_metrics import shortest_paths
 from dpaudit.privacy.metrics import Metric
@@ -33,6 +34,9 @@ class Grouped(Derived):
 
     def _density(self) -> LogDensity | None:
         return self._own_density if self.parts[0].has_log_density else None
+
+    def _listed(self) -> ListedLaw | None:
+        return listed_law(self.parts[0])
 
     def _own_density(self, data: Any, outputs: Any) -> FloatArray:
         density = self.parts[0].log_density(data, outputs)

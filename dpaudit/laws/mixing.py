@@ -10,7 +10,8 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import average_claim, checked, composed_claim, normalised, weakest_claim
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, joined, matched, merged, shared_pairs
+from dpaudit.laws.derived import Derived, LogDensity, draw, joined, matched, merged, shared_pairs
+from dpaudit.laws.listed import ListedLaw, Outputs, listed_laws, without_repetition
 from dpaudit.privacy.claims import Claim, FloatArray
 
 Weights = Sequence[float] | Callable[[Any], Sequence[float]]
@@ -49,7 +50,24 @@ class Mixed(Derived):
         return weights
 
     def _density(self) -> LogDensity | None:
-        return self._mixed_density if all(part.has_log_density for part in self.parts) else None
+        return self._mixed_density if all(part.has_log_density for part in self.parts) else super()._density()
+
+    def _listed(self) -> ListedLaw | None:
+        laws = listed_laws(self.parts)
+        if laws is None:
+            return None
+        labels = np.repeat(np.arange(len(laws)), [len(law.outcomes) for law in laws])
+        pieces = [(np.flatnonzero(labels == k), law.outcomes) for k, law in enumerate(laws)]
+        outcomes = merged(len(labels), pieces)
+
+        def probabilities(data: Any) -> FloatArray:
+            return np.concatenate(
+                [weight * law.probabilities(data) for weight, law in zip(self._weights(data), laws, strict=True)]
+            )
+
+        if self.is_labelled:
+            return ListedLaw(joined([labels, outcomes], len(labels)), probabilities)
+        return without_repetition(ListedLaw(outcomes, probabilities))
 
     def _mixed_density(self, data: Any, outputs: Any) -> FloatArray:
         """Log of the average density; of the label and the output where the label is seen."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit.evidence.outcomes import canonical
 from dpaudit.laws.claims import checked
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, pairs_of
+from dpaudit.laws.derived import Derived, draw, pairs_of
+from dpaudit.laws.listed import ListedLaw, Outputs, listed_law, without_repetition
 from dpaudit.laws.nasty import NastyFunction
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.subjects.callables import Failed, as_subject
@@ -47,20 +47,10 @@ class PostProcessed(Derived):
         processed: Outputs = self.function(outputs, rng) if self.is_randomised else self.function(outputs)
         return processed
 
-    def _density(self) -> LogDensity | None:
-        """The law of the images, where the mechanism lists its `outcomes` with their `distribution`."""
-        inner = self.parts[0].mechanism
-        is_finite = hasattr(inner, "outcomes") and callable(getattr(inner, "distribution", None))
-        return self._finite_density if is_finite and not self.is_randomised else None
-
-    def _finite_density(self, data: Any, outputs: Any) -> FloatArray:
-        inner = self.parts[0].mechanism
-        images = [canonical(image) for image in self.function(inner.outcomes)]
-        law: dict[str, float] = {}
-        for image, probability in zip(images, np.asarray(inner.distribution(data), dtype=float).tolist(), strict=True):
-            law[image] = law.get(image, 0.0) + probability
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log([law.get(canonical(output), 0.0) for output in outputs]), dtype=float)
+    def _listed(self) -> ListedLaw | None:
+        """The law of the images, where the mechanism lists its outcomes."""
+        law = None if self.is_randomised else listed_law(self.parts[0])
+        return None if law is None else without_repetition(ListedLaw(self.function(law.outcomes), law.probabilities))
 
 
 def post_processing(
