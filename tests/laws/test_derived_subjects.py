@@ -523,3 +523,27 @@ def test_an_adaptive_law_is_listed_also_where_the_mechanisms_differ():
     first = two.distribution(1)
     expected = np.concatenate([first[0] * two.distribution(1), first[1] * three.distribution(1)])
     np.testing.assert_allclose(subject.distribution(1), expected, rtol=1e-15)
+
+
+@pytest.mark.claim("CD-S9")
+def test_projections_are_idempotent_and_never_move_points_apart():
+    rng = stream()
+    for _ in range(100):
+        columns = int(rng.integers(1, 6))
+        a = rng.normal(size=(int(rng.integers(1, columns + 1)), columns))
+        b = a @ rng.normal(size=columns)
+        points = rng.normal(scale=5.0, size=(20, columns))
+        for nearest in (laws.AffineProjection(a.tolist(), b.tolist()), laws.BoxProjection(-1.0, 2.0)):
+            images = nearest(points)
+            # 1e-7: pinv of a random square matrix loses up to 8 of 16 digits here
+            np.testing.assert_allclose(nearest(images), images, rtol=0, atol=1e-7)
+            before, after = (np.linalg.norm(table[:10] - table[10:], axis=1) for table in (points, images))
+            assert np.all(after <= before + 1e-7)
+        assert np.allclose(laws.AffineProjection(a.tolist(), b.tolist())(points) @ a.T, b, rtol=0, atol=1e-6)
+
+
+def test_a_projection_treats_each_row_by_itself():
+    nearest = laws.AffineProjection(((1.0, 2.0, -1.0),), (0.3,))
+    points = stream().normal(size=(50, 3))
+    alone = np.concatenate([nearest(points[[k]]) for k in range(50)])
+    assert np.array_equal(nearest(points), alone)  # to the last bit: else a rule could see the batch

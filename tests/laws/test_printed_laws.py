@@ -331,3 +331,88 @@ def test_a_map_that_looks_at_all_points_costs_more():
     mechanism = finite.in_parallel(one, one)  # on two bits, one changed bit costs 1
     before, after = mechanism[0], mechanism[3]  # (0, 0) -> 0, 0 and (2, 0) -> 1, 1
     assert finite.losses(np.stack([before, after])).max() == pytest.approx(2.0)
+
+
+# ---- the summary table (constrained DP, table 1) ---------------------------------------------------------------------
+
+POINTS = np.array([0.0, 1.0, 2.5, 4.0])
+LEFT, RIGHT = np.array([1.0, 1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0, 1.0])
+
+
+def largest(rows):
+    return finite.losses(rows).max(axis=(-2, -1))
+
+
+def given(rows, event):
+    return finite.conditioned(rows, event)
+
+
+def projected(rows, targets):
+    return imaged(rows, POINTS, targets)
+
+
+def cell(operator, column, first, second, kernel):
+    """The loss of what the operator gives, and the loss that the column of the table allows it; one a mechanism."""
+    mean = finite.mixed([first, second], [0.5, 0.5])
+    if operator == "revision":
+        return {
+            "privacy": lambda: (largest(given(first, LEFT)), largest(first)),
+            "post-processing": lambda: (largest(given(first, LEFT) @ kernel), largest(given(first, LEFT))),
+            "composition": lambda: (
+                largest(given(finite.composed(first, second), np.outer(LEFT, RIGHT).ravel())),
+                largest(given(first, LEFT)) + largest(given(second, RIGHT)),
+            ),
+            "disjoint union": lambda: (
+                largest(given(first, LEFT + np.array([0, 0, 1.0, 0]))),
+                np.maximum(largest(given(first, LEFT)), largest(given(first, np.array([0, 0, 1.0, 0])))),
+            ),
+            "mixture": lambda: (
+                largest(given(mean, LEFT)),
+                np.maximum(largest(given(first, LEFT)), largest(given(second, LEFT))),
+            ),
+        }[column]()
+    return {
+        "privacy": lambda: (largest(projected(first, [0, 2])), largest(first)),
+        "post-processing": lambda: (largest(projected(first @ kernel, [0, 2])), largest(projected(first, [0, 2]))),
+        "composition": lambda: (
+            largest(finite.composed(projected(first, [0, 2]), projected(second, [1, 3]))),
+            largest(first) + largest(second),
+        ),
+        "disjoint union": lambda: (
+            largest(projected(first, [0, 1, 3])),
+            np.maximum(largest(projected(first, [0, 3])), largest(projected(first, [1]))),
+        ),
+        "mixture": lambda: (
+            largest(projected(mean, [0, 2])),
+            np.maximum(largest(projected(first, [0, 2])), largest(projected(second, [0, 2]))),
+        ),
+    }[column]()
+
+
+@pytest.mark.claim("CD-TAB1")
+@pytest.mark.parametrize(
+    ("operator", "column", "printed", "holds"),
+    [
+        ("revision", "privacy", False, False),
+        ("revision", "post-processing", True, True),  # h after M given C: CD-L3.4.1
+        ("revision", "composition", True, True),  # of independent mechanisms
+        ("revision", "disjoint union", True, False),  # the weights depend on the input
+        ("revision", "mixture", False, False),
+        ("update", "privacy", True, True),
+        ("update", "post-processing", True, False),  # as CD-L3.8 prints it: (h after M)_C from the claim of M_C
+        ("update", "composition", True, True),  # of independent mechanisms
+        ("update", "disjoint union", False, False),
+        ("update", "mixture", True, True),
+    ],
+)
+def test_each_cell_of_the_table(operator, column, printed, holds):
+    # Two cells differ from the print. "Linear equalities" has tests of its own: CD-L3.3.
+    broken = 0
+    for kind in ("dense", "extreme", "near"):
+        first, rng = drawn(18, kind)
+        second, _ = drawn(19, kind)
+        kernel = np.eye(4)[rng.permutation(4)]
+        found, allowed = cell(operator, column, positive(first), positive(second), kernel)
+        broken += int((found > allowed + 1e-12).sum())
+    assert (broken == 0) is holds
+    assert printed or not holds
