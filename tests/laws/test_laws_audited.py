@@ -37,7 +37,7 @@ def audited(subject, claim, samples=4_000, seed=20_261_121, **options):
 @pytest.mark.parametrize("mechanism", [RandomisedResponse(1.0, 3), Laplace(1.0)], ids=["response", "laplace"])
 def test_what_a_law_derives_keeps_its_claim(law, mechanism):
     subject, claim = law.derive(mechanism, mechanism.claim)
-    result = audited(subject, claim, samples=2_000)
+    result = audited(subject, claim, samples=1_000)
     assert result.verdict != "violated" and result.findings
 
 
