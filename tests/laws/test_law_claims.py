@@ -178,6 +178,17 @@ def test_a_mass_is_a_probability(mass):
         conditioned_claim(PureDP(1.0), mass=mass)
 
 
+def test_a_conditioned_approximate_claim_is_that_of_its_extreme_pair():
+    # delta / c is needed: an outcome of one input alone, at any epsilon. And epsilon + log R, for a mass c without delta.
+    delta, mass = 0.05, 0.4
+    rows = np.array([[delta, mass - delta, 1.0 - mass], [0.0, mass, 1.0 - mass]])
+    kept = conditioned_claim(ApproxDP(0.5, delta), mass)
+    derived = finite.conditioned(rows, [1.0, 1.0, 0.0])
+    assert kept.delta == delta / mass == pytest.approx(privacy_profile(*derived, kept.epsilon), rel=1e-12)
+    ratio = min(math.exp(0.5) + delta / mass, math.exp(-0.5) + (1.0 - math.exp(-0.5) * (1.0 - delta)) / mass)
+    assert kept.epsilon == pytest.approx(0.5 + math.log(ratio), rel=1e-12)
+
+
 @given(data=st.data())
 @FIXED
 def test_conditioned_mechanisms_keep_their_claims(data):
