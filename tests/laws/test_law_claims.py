@@ -179,7 +179,7 @@ def test_a_mass_is_a_probability(mass):
 
 
 def test_a_conditioned_approximate_claim_is_that_of_its_extreme_pair():
-    # delta / c is needed: an outcome of one input alone, at any epsilon. And epsilon + log R, for a mass c without delta.
+    # delta / c is needed at any epsilon: an outcome of one input alone. Beside it stands epsilon + log R.
     delta, mass = 0.05, 0.4
     rows = np.array([[delta, mass - delta, 1.0 - mass], [0.0, mass, 1.0 - mass]])
     kept = conditioned_claim(ApproxDP(0.5, delta), mass)
