@@ -382,9 +382,10 @@ def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: boo
 @click.option("--out", default="reproductions", show_default=True, help="Folder of the JSON files and the plots.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
 @click.option("--quick", is_flag=True, help="Few repetitions: a smoke test.")
+@click.option("--data", default="", metavar="FILE", help="A file of your own, for an experiment that reads one.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @_with_debug
-def reproduce_command(names: tuple[str, ...], out: str, seed: int, quick: bool, quiet: bool) -> None:
+def reproduce_command(names: tuple[str, ...], out: str, seed: int, quick: bool, data: str, quiet: bool) -> None:
     """Run published experiments again, with the printed numbers beside ours.
 
     Without a NAME, list what can be reproduced. Each writes NAME.json and NAME.png.
@@ -396,7 +397,7 @@ def reproduce_command(names: tuple[str, ...], out: str, seed: int, quick: bool, 
         console.print(listing())
     tell = (lambda text: None) if quiet else (lambda text: click.echo(_plain(text), err=True))
     for name, reproduction in chosen(names).items():
-        shown, written = reproduce(name, reproduction, seed=seed, quick=quick, out=out, tell=tell)
+        shown, written = reproduce(name, reproduction, seed=seed, quick=quick, out=out, tell=tell, data=data)
         console.print(shown)
         for path in written:
             click.echo(f"Written: {path}")

@@ -7,6 +7,7 @@ there for the auditor to use.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from typing import Any
@@ -14,31 +15,61 @@ from typing import Any
 import numpy as np
 
 from dpaudit.bench.laws import gaussian_law, geometric_law, laplace_law
-from dpaudit.bench.problem import Kind, Law, Problem, finite_law, product_law
+from dpaudit.bench.problem import CELLS, Kind, Law, Problem, finite_law, grid_law, product_law
 from dpaudit.privacy.claims import ApproxDP, GaussianDP
+from mechanisms.constrained.affine import Affine
+from mechanisms.constrained.boxes import ConditionedLaplace
+from mechanisms.constrained.equalities import LaplaceOnEqualities
+from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
+from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
 from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
 from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 from mechanisms.faulty.gaussian import GaussianTooLittleNoise
 from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
 from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
 from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from mechanisms.faulty.two_metrics import (
+    LadderOfEqualRungs,
+    OnTheLineTooNarrow,
+    PrivacyFirstSquared,
+    StaircaseOfHalfTheSensitivity,
+    WidenedPrivacyFirstLastShell,
+)
 from mechanisms.gaussian import Gaussian
 from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
 from mechanisms.randomised_response import RandomisedResponse
+from mechanisms.two_metrics import (
+    FiniteSpaces,
+    Ladder,
+    OnTheLine,
+    PrivacyFirst,
+    Staircase,
+    WidenedPrivacyFirst,
+    staircase_profile,
+)
 
 # One good outcome and many poor ones: where the factor 2 matters.
 SCORES = np.array([[1.0] + [0.0] * 20, [0.0] + [1.0] * 20])
 QUERIES = np.array([[0.0, 0.5, 3.0], [1.0, 0.0, 2.0]])
 METRIC = np.array([[0.0, 1.0, 3.9], [1.0, 0.0, 3.0], [3.9, 3.0, 0.0]])
+# One heavy value, which one of two neighbours has at level 0 and the other one at level 1: most of 2 epsilon is used.
+HEAVY = FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], measure=[20.0, 1.0])
+STEPS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 2], [1, 0, 1], [2, 1, 0]])
+# A path of four datasets, widened: the sets that the paper prints put some values into several of them (UP-D-R).
+SHELLS = FiniteSpaces([[0, 3, 2, 1], [3, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]], [2, 1, 0, 3],
+                      [[0, 1, 2, 1], [1, 0, 1, 1], [2, 1, 0, 1], [1, 1, 1, 0]])  # fmt: skip
+WIDTHS = [1.0, 2.0, 1.0, 1.0]
+# Local sensitivities 1 and 4: a rung of 1 above the first one is too low next to rungs of 4.
+RUNGS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 5], [1, 0, 4], [5, 4, 0]], [1.0, 1.0, 50.0])
 FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails have a constant loss by then
 
 
 def problems() -> list[Problem]:
     """The reference mechanisms, each next to its faulty twin."""
-    return [*_numbers(), *_vectors(), *_finite()]
+    return [*_numbers(), *_vectors(), *_finite(), *_two_metrics(), *_constrained()]
 
 
 def _problem(
@@ -104,6 +135,79 @@ def _finite() -> list[Problem]:
         _problem("exponential, without the two", "category", without, 1, functools.partial(_listed_law, without),
                  False),
     ]  # fmt: skip
+
+
+def _two_metrics() -> list[Problem]:
+    profile = staircase_profile(1.0)
+    steps, narrow = OnTheLine(profile, 0.5), OnTheLineTooNarrow(profile, 0.5)
+    finite = [
+        ("staircase", Staircase(HEAVY, 0.5), True),
+        ("staircase, half the sensitivity", StaircaseOfHalfTheSensitivity(HEAVY, 0.5), False),
+        ("ladder", Ladder(RUNGS, 0.5), True),
+        ("ladder, rungs of one height", LadderOfEqualRungs(RUNGS, 0.5), False),
+        ("privacy first", PrivacyFirst(STEPS, 0.7), True),
+        ("privacy first, squared distances", PrivacyFirstSquared(STEPS, 0.7), False),
+        ("widened privacy first", WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), True),
+        ("widened privacy first, last shell only", WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS), False),
+    ]
+    return [
+        _problem("staircase on the line", "continuous", steps, 1, functools.partial(_cells_law, steps), True),
+        _problem("staircase on the line, too narrow", "continuous", narrow, 1, functools.partial(_cells_law, narrow),
+                 False),
+        *(_problem(name, "category", mechanism, 1, functools.partial(_listed_law, mechanism), sound, tight=False)
+          for name, mechanism, sound in finite),
+    ]  # fmt: skip
+
+
+def _cells_law(mechanism: OnTheLine) -> Law:
+    """From the masses between all edges of both inputs; beyond the cut the loss is that of the last cells."""
+    pair, profile = mechanism.pairs()[0], mechanism.drawn
+    reach = profile.edges[-1] + profile.width * math.ceil(30.0 / mechanism.epsilon)
+    half = np.concatenate([profile.edges, np.arange(profile.edges[-1], reach, profile.width)[1:]])
+    edges = np.concatenate([-half, half])
+    cuts = np.unique(np.concatenate([pair.x + edges, pair.x_prime + edges]))
+    middles, widths = (cuts[1:] + cuts[:-1]) / 2.0, np.diff(cuts)
+    kept = widths > 1e-9  # edges of both that agree up to rounding
+    p, q = (np.exp(mechanism.log_density(data, middles[kept])) * widths[kept] for data in (pair.x, pair.x_prime))
+    return finite_law(p / p.sum(), q / q.sum(), "cut where a mass of 1e-13 is left")
+
+
+def _constrained() -> list[Problem]:
+    inside, forgetful = (kind(1.0, [0.0], [3.0]) for kind in (ConditionedLaplace, ConditionedLaplaceForgetsTheMass))
+    total, tree = LaplaceOnEqualities(0.5, Affine([[1.0, 1.0]], [3.0])), Hierarchy.flat(1)
+    return [
+        _problem("laplace given an interval", "vector", inside, 1, functools.partial(_interval_law, inside), True),
+        _problem("laplace given an interval, forgets the mass", "vector", forgetful, 1,
+                 functools.partial(_interval_law, forgetful), False),
+        # Two coordinates with a given sum have one free one, with half the scale and half the shift.
+        _problem("laplace given a sum", "vector", total, 2, functools.partial(laplace_law, 0.5), True),
+        _problem("tree of two levels", "vector", HierarchyConditioned(1.0, tree), 2,
+                 functools.partial(laplace_law, 1.0), True),
+        _problem("tree of two levels, forgets one", "vector", HierarchyForgetsTheLevels(1.0, tree), 2,
+                 functools.partial(laplace_law, 2.0), False),
+    ]  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class _Given:
+    """The law of one coordinate of a conditioned mechanism on one input."""
+
+    mechanism: ConditionedLaplace
+    data: Any
+
+    def cdf(self, values: Any) -> Any:
+        return self.mechanism.tails(self.data, np.asarray(values)[:, None])[0][:, 0]
+
+    def sf(self, values: Any) -> Any:
+        return self.mechanism.tails(self.data, np.asarray(values)[:, None])[1][:, 0]
+
+
+def _interval_law(mechanism: ConditionedLaplace) -> Law:
+    pair = mechanism.pairs()[0]
+    ends = (float(mechanism.lower[0]), float(pair.x[0]), float(pair.x_prime[0]), float(mechanism.upper[0]))
+    edges = np.unique(np.concatenate([np.linspace(ends[0], ends[-1], CELLS + 1), ends]))
+    note = "a grid between the ends of the interval and the two answers"
+    return grid_law(_Given(mechanism, pair.x), _Given(mechanism, pair.x_prime), edges, note)
 
 
 def _shift_law(losses: tuple[float, ...]) -> Law:

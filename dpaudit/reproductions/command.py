@@ -70,23 +70,25 @@ def chosen(names: Sequence[str]) -> dict[str, HasRun]:
 
 
 def reproduce(
-    name: str, reproduction: HasRun, *, seed: int, quick: bool, out: str, tell: Callable[[str], None]
+    name: str, reproduction: HasRun, *, seed: int, quick: bool, out: str, tell: Callable[[str], None], data: str = ""
 ) -> tuple[RenderableType, list[Path]]:
     """Run one reproduction, write its files, and return what to print and the files.
 
     Raises
     ------
     UsageError
-        If the seed is negative or the folder cannot be written.
+        If the seed is negative, the folder cannot be written, or a file is given to an experiment that reads none.
     """
     if seed < 0:
         raise UsageError(f"seed must be a non-negative integer, got {seed}.")
+    if data and not getattr(reproduction, "data", ""):
+        raise UsageError(f"data must be left out for {name}, which reads no file, got {data!r}.")
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"out must be a folder that can be written, got {out!r} (a file is in the way).")
     tell(f"Reproducing {name}: {reproduction.description}, seed {seed}")
     start = time.perf_counter()
-    outcome = reproduction.run(Options(seed=seed, quick=quick, tell=tell))
+    outcome = reproduction.run(Options(seed=seed, quick=quick, tell=tell, data=data))
     seconds = time.perf_counter() - start
     content = saved_form(name, reproduction, outcome, seed=seed, quick=quick, seconds=seconds)
     written = [folder / f"{name}.json", folder / f"{name}.png"]

@@ -87,11 +87,15 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How to run: `seed` of everything random; `quick` for a smoke test with few repetitions; `tell` for progress."""
+    """How to run: `seed` of everything random; `quick` for a smoke test with few repetitions; `tell` for progress.
+
+    `data` is the path of a file of the user's own, where the experiment reads one; empty elsewhere.
+    """
 
     seed: int = 0
     quick: bool = False
     tell: Callable[[str], None] = lambda text: None
+    data: str = ""
 
 
 @runtime_checkable
@@ -108,6 +112,8 @@ class HasRun(Protocol):
 class Reproduction:
     """An experiment: one line that describes it, where it is published, and a function that runs it.
 
+    `data` says what a file has to be that the user may give (`--data`); empty where none is read.
+
     Examples
     --------
     >>> half = Reproduction("the half", "nowhere", lambda options: Outcome([], [], {"half": 0.5}, lambda figure: None))
@@ -118,6 +124,7 @@ class Reproduction:
     description: str
     source: str
     function: Callable[[Options], Outcome]
+    data: str = ""
 
     def run(self, options: Options) -> Outcome:
         """Run the experiment."""

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 DRAWS = 50_000
-FALSE_ALARM_RATE = 1e-10  # a call; there are fewer than 60 calls in tests/mechanisms, in all below 6e-9
+FALSE_ALARM_RATE = 1e-10  # a call; there are fewer than 150 calls in tests/mechanisms, in all below 1.5e-8
 THRESHOLD = math.sqrt(math.log(2.0 / FALSE_ALARM_RATE) / (2.0 * DRAWS))  # 0.0154
 # A negative control must be at least this far from the truth: then it passes with probability at most 1e-20.
 SMALLEST_CONTROL_GAP = THRESHOLD + math.sqrt(math.log(2.0 / 1e-20) / (2.0 * DRAWS))  # 0.0370

@@ -32,6 +32,7 @@ def test_the_sampler_draws_normal_noise_about_the_answer():
         assert not is_drawn_from(samples, stats.norm(10.0, sigma).cdf)
 
 
+@pytest.mark.claim("CD-D2.6")
 def test_the_vector_sampler_draws_normal_noise_in_every_coordinate():
     samples = Gaussian(GaussianDP(1.0), dimension=2).sample([1.0, -1.0], DRAWS, np.random.default_rng(20_261_105))
     assert samples.shape == (DRAWS, 2)

@@ -8,9 +8,12 @@ import pytest
 from dpaudit.privacy.claims import ApproxDP, GaussianDP
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.protocol import HasClaim, HasLogDensity, HasPairs, Mechanism
+from mechanisms.constrained.boxes import ConditionedLaplace
+from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
 from mechanisms.dx_exponential import DxExponential
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
+from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
@@ -25,13 +28,35 @@ from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittl
 from mechanisms.faulty.mwem import MWEMHalfTheNoise
 from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
 from mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
+from mechanisms.faulty.two_metrics import (
+    GlobalSensitivityTooSteep,
+    KNormOneDegreeShort,
+    LadderOfEqualRungs,
+    OnTheLineTooNarrow,
+    PrivacyFirstSquared,
+    StaircaseOfHalfTheSensitivity,
+    WidenedPrivacyFirstLastShell,
+    WidenedStaircaseSparesTheTruth,
+)
 from mechanisms.gaussian import Gaussian
 from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
 from mechanisms.mwem import MWEM
+from mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
 from mechanisms.randomised_response import RandomisedResponse
 from mechanisms.small_db import SmallDB
 from mechanisms.statistical_queries import StatisticalLaplace
+from mechanisms.two_metrics import (
+    GlobalSensitivity,
+    KNorm,
+    Ladder,
+    OnTheLine,
+    PrivacyFirst,
+    Staircase,
+    WidenedPrivacyFirst,
+    WidenedStaircase,
+    staircase_profile,
+)
 
 SCORES = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
 METRIC = [[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]]
@@ -40,6 +65,9 @@ EQUAL = [[0.0, 1.0], [1.0, 0.0]]
 # One query whose error grows and several whose errors shrink where a record moves from 0 to 1 (see test_mwem.py).
 ONE_AGAINST_FOUR = [[0.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.9], [0.0, 1.0, 1.1], [0.0, 1.0, 1.05]]
 NEARLY_EQUAL = [[0.0, 1.0, 1.2], [1.0, 0.0, 1.1], [1.2, 1.1, 0.0]]
+NO_VALUE = [False, False]
+LINE = staircase_profile(1.0)
+MATRIX = [[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]]
 
 
 def one_good_outcome(x):
@@ -64,9 +92,28 @@ TWINS = [
         MWEMHalfTheNoise(ONE_AGAINST_FOUR, NEARLY_EQUAL, 1.0, 1, 6, release="transcript"),
     ),
     (StatisticalLaplace([[0.0], [1.0]], [1.0], EQUAL, 1), StatisticalHalfTheNoise([[0.0], [1.0]], [1.0], EQUAL, 1)),
+    (Staircase(HEAVY, 0.5), StaircaseOfHalfTheSensitivity(HEAVY, 0.5)),
+    (GlobalSensitivity(HEAVY, 0.5), GlobalSensitivityTooSteep(HEAVY, 0.5)),
+    (PrivacyFirst(STEPS, 0.7), PrivacyFirstSquared(STEPS, 0.7)),
+    (WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS)),
+    (
+        WidenedStaircase(HEAVY, 0.5, 0.0, NO_VALUE, 2.0),
+        WidenedStaircaseSparesTheTruth(HEAVY, 0.5, 0.0, NO_VALUE, 2.0),
+    ),
+    (Ladder(RUNGS, 0.5), LadderOfEqualRungs(RUNGS, 0.5)),
+    (OnTheLine(LINE, 0.5), OnTheLineTooNarrow(LINE, 0.5)),
+    (KNorm(MATRIX, 1.0), KNormOneDegreeShort(MATRIX, 1.0)),
     (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceForgetsAQuery(QUERIES, METRIC, "S2")),
     (DxLaplace(QUERIES, METRIC, "S2"), DxLaplaceEuclidean(QUERIES, METRIC, "S2")),
     (DxLaplace(QUERIES, METRIC, "PSA"), DxLaplaceUnsharedBudget(QUERIES, METRIC, "PSA")),
+    (
+        ConditionedLaplace(1.0, [0.0, 0.0], [3.0, np.inf]),
+        ConditionedLaplaceForgetsTheMass(1.0, [0.0, 0.0], [3.0, np.inf]),
+    ),
+    (
+        HierarchyConditioned(1.0, Hierarchy.of_sizes([1, 2])),
+        HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2])),
+    ),
 ]
 EVERY = [mechanism for pair in TWINS for mechanism in pair]
 

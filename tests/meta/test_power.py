@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import dpaudit
+from mechanisms.constrained.hierarchy import Hierarchy
+from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
@@ -27,7 +29,19 @@ from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLi
 from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
 from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
 from mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
+from mechanisms.faulty.two_metrics import (
+    GlobalSensitivityTooSteep,
+    KNormOneDegreeShort,
+    LadderOfEqualRungs,
+    OnTheLineTooNarrow,
+    PrivacyFirstSquared,
+    StaircaseOfHalfTheSensitivity,
+    WidenedPrivacyFirstLastShell,
+    WidenedStaircaseSparesTheTruth,
+)
 from mechanisms.laplace import Laplace
+from mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
+from mechanisms.two_metrics import staircase_profile
 
 SEEDS = range(20)
 ONE_GOOD_OUTCOME = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
@@ -57,13 +71,21 @@ FAULTS = [
     (DxExponentialWithoutTheTwo(one_good_and_eight_poor, EQUAL, 1), 5_100),
     (SmallDBWithoutTheTwo(EQUAL, EQUAL, 1.0, 0.5, 3), 47_000),
     (StatisticalHalfTheNoise([[0.0], [1.0]], [1.0], EQUAL, 1), 1_100),
+    (StaircaseOfHalfTheSensitivity(HEAVY, 0.5), 7_900),
+    (GlobalSensitivityTooSteep(HEAVY, 0.5), 38_000),
+    (PrivacyFirstSquared(STEPS, 0.7), 25_000),
+    (WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS), 30_000),
+    (WidenedStaircaseSparesTheTruth(HEAVY, 0.5, 0.0, [False, False], 2.0), 2_100),
+    (LadderOfEqualRungs(RUNGS, 0.5), 5_100),
+    (OnTheLineTooNarrow(staircase_profile(1.0), 0.5), 16_000),
+    (KNormOneDegreeShort([[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]], 1.0), 4_000),
+    (ConditionedLaplaceForgetsTheMass(1.0, [0.0], [np.inf]), 59_000),
+    (HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2])), 1_000),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mechanism", "labelled"), FAULTS, ids=[f"{type(m).__name__}-{m.claim}" for m, _ in FAULTS]
-)
+@pytest.mark.parametrize(("mechanism", "labelled"), FAULTS, ids=[f"{type(m).__name__}-{m.claim}" for m, _ in FAULTS])
 def test_every_seed_finds_the_planted_fault_within_the_stated_draws(mechanism: Any, labelled: int) -> None:
     for seed in SEEDS:
         result = dpaudit.audit(mechanism, samples=labelled // 2, seed=seed)

@@ -1,0 +1,173 @@
+"""Conditioning, imaging and mixing of finite laws: one row an input, one column a world.
+
+Tables are row-stochastic, shape (inputs, worlds), of floats or of fractions (dtype object): nothing here rounds what
+comes in as fractions. An event is the set of its worlds, as a boolean array; a closest-world map gives for each world
+the position of the world that it moves to.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, PureDP
+from dpaudit.privacy.pairs import Pair
+from mechanisms.inputs import FloatArray, position, table
+
+
+def masses(law: Any, event: Any) -> Any:
+    """P(event) of each row, shape (inputs,)."""
+    rows = np.asarray(law)
+    return rows[:, np.asarray(event, dtype=bool)].sum(axis=1)
+
+
+def conditioned(law: Any, event: Any) -> Any:
+    """Each row given the event: p(w) / P(event) on it, 0 off it (CD-S5 for finite laws).
+
+    Raises
+    ------
+    UsageError
+        If the event has probability 0 in a row: the law given it is not defined there.
+
+    Examples
+    --------
+    >>> conditioned([[0.5, 0.25, 0.25]], [True, True, False]).round(4).tolist()
+    [[0.6667, 0.3333, 0.0]]
+    """
+    rows, inside = np.asarray(law), np.asarray(event, dtype=bool)
+    if inside.shape != rows.shape[1:]:
+        raise UsageError(f"event must be of shape {rows.shape[1:]}, got shape {inside.shape}.")
+    mass = masses(rows, inside)
+    if not (mass > 0).all():
+        raise UsageError(f"event must have a positive probability on every input, got 0 on input {np.argmin(mass)}.")
+    return np.where(inside, rows, 0 * rows) / mass[:, None]
+
+
+def imaged(law: Any, nearest: Any) -> Any:
+    """Each row after every world's probability has moved to its closest world (eq. 1, CD-S2).
+
+    Examples
+    --------
+    >>> imaged([[0.5, 0.25, 0.25]], [0, 1, 0]).tolist()
+    [[0.75, 0.25, 0.0]]
+    """
+    rows, goal = np.asarray(law), np.asarray(nearest)
+    if goal.shape != rows.shape[1:] or not ((goal >= 0) & (goal < rows.shape[1])).all():
+        raise UsageError(f"nearest must be a world for each of {rows.shape[1]}, got {goal.tolist()}.")
+    moved = 0 * rows
+    for world, to in enumerate(goal):
+        moved[:, to] = moved[:, to] + rows[:, world]
+    return moved
+
+
+def nearest_worlds(points: Any, event: Any) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """The closest world of the event for each world, by L2 distance of points; ties go to the first one."""
+    places = table("points", points, (None, None))
+    inside = np.flatnonzero(np.asarray(event, dtype=bool))
+    if not inside.size:
+        raise UsageError("event must have a world, got none.")
+    distances = np.linalg.norm(places[:, None] - places[inside], axis=2)
+    return inside[distances.argmin(axis=1)]
+
+
+def mixed(laws: Any, weights: Any) -> Any:
+    """The mixture of laws with these weights, which do not depend on the input (CD-T3.9.1)."""
+    return sum(weight * np.asarray(law) for weight, law in zip(weights, laws, strict=True))
+
+
+def gamma(law: Any, event: Any, epsilon: float) -> float:
+    """The printed extra loss of conditioning: max over ordered pairs of log(c_x / c_x') / epsilon (CD-S7).
+
+    At least 0, since every pair is taken in both orders; at most 1 where the mechanism is epsilon-DP.
+    """
+    logs = np.log(np.asarray(masses(law, event), dtype=float))
+    return float((logs.max() - logs.min()) / epsilon)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FiniteLaw:
+    """A mechanism with finitely many inputs and outputs, both positions; every two inputs are adjacent.
+
+    Parameters
+    ----------
+    law : array_like of float, shape (inputs, worlds)
+        Row-stochastic within 1e-9.
+
+    Examples
+    --------
+    >>> round(FiniteLaw([[0.75, 0.25], [0.25, 0.75]]).claim.value, 6)  # log 3
+    1.098612
+    """
+
+    law: Any
+
+    def __post_init__(self) -> None:
+        law = table("law", self.law, (None, None))
+        if not (law >= 0.0).all() or np.abs(law.sum(axis=1) - 1.0).max() > 1e-9:
+            raise UsageError(f"law must have rows of probabilities, got sums {law.sum(axis=1).tolist()}.")
+        object.__setattr__(self, "law", law)
+
+    @property
+    def claim(self) -> Claim:
+        """`PureDP` at the exact loss over all pairs."""
+        return PureDP(max((self.privacy_loss(p.x, p.x_prime) for p in self.pairs()), default=0.0))
+
+    @property
+    def outcomes(self) -> np.ndarray[Any, np.dtype[np.intp]]:
+        """The outputs: 0 to worlds - 1."""
+        return np.arange(self.law.shape[1])
+
+    def distribution(self, data: Any) -> FloatArray:
+        """Probabilities of `outcomes` on one input, shape (worlds,)."""
+        return np.asarray(self.law[position(data, len(self.law))])
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """`size` outputs on one input, shape (size,)."""
+        row = self.distribution(data)
+        return rng.choice(len(row), size=size, p=row / row.sum())
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
+        row = self.distribution(data)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(row)[np.asarray(outputs, dtype=int)])
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact privacy loss of a pair in nats, in [0, inf]."""
+        p, q = self.distribution(x), self.distribution(x_prime)
+        either = (p > 0.0) | (q > 0.0)
+        with np.errstate(divide="ignore"):
+            return float(np.abs(np.log(p[either]) - np.log(q[either])).max())
+
+    def pairs(self) -> list[Pair]:
+        """Every two inputs."""
+        return [Pair(a, b) for a, b in itertools.combinations(range(len(self.law)), 2)]
+
+    def given(self, event: Any) -> FiniteLaw:
+        """This mechanism conditioned on an event of positive probability on every input."""
+        return FiniteLaw(conditioned(self.law, event))
+
+    def moved(self, nearest: Any) -> FiniteLaw:
+        """This mechanism after imaging along a closest-world map."""
+        return FiniteLaw(imaged(self.law, nearest))
+
+
+def hockey_stick(p: Any, q: Any, factor: Any) -> Any:
+    """The least delta with P(S) <= factor Q(S) + delta for every event S; exact on fractions."""
+    return sum(max(a - factor * b, 0 * a) for a, b in zip(p, q, strict=True))
+
+
+def largest_ratio(p: Any, q: Any) -> Any:
+    """The largest p(w) / q(w) and q(w) / p(w): e to the loss; inf where one is 0 alone; exact on fractions."""
+    found: Any = 1
+    for a, b in zip(p, q, strict=True):
+        if (a == 0) != (b == 0):
+            return math.inf
+        if a:
+            found = max(found, a / b, b / a)
+    return found

@@ -1,0 +1,309 @@
+"""Counts in a tree: nodes that are the sums of their children, and three ways to keep them so under noise.
+
+The data are the counts of the leaves; every mechanism releases all nodes, root first. A record counts in its leaf and
+in every node above it, so that adding or removing one changes as many nodes as the tree has levels, by 1 each: that is
+the l1 sensitivity, and the scale of the Laplace noise at each node is levels / epsilon. True counts satisfy the sums.
+
+* `HierarchyConditioned`: noise given that the noisy nodes satisfy the sums; exact draws for two and three levels.
+* `HierarchyImaged`: the nearest consistent tree in L2, one matrix.
+* `TopDown`: the root's noisy count is kept, and from there on each node's children are moved to the nearest numbers
+  (non-negative ones, if wanted) that sum to it.
+
+Exact draws. Given the sums S_b of the middle nodes, the leaves under each are Laplace variables given their sum, and
+the S_b have a density proportional to exp(-|sum of all S_b| - sum of |S_b|) prod of q_b(S_b), q_b the density of a sum
+of as many Laplace variables as b has leaves (scale 1). Laplace variables are accepted with the probabilities
+q_b(S_b) / q_b(0), and all of them together with exp(-|sum|).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, PureDP
+from dpaudit.privacy.pairs import Pair
+from mechanisms.constrained.affine import Affine
+from mechanisms.constrained.laplace_sums import draw_given_sum, relative_density
+from mechanisms.constrained.polyhedron import project_onto_simplex
+from mechanisms.inputs import FloatArray, output_batch, positive, table
+
+Indices = np.ndarray[Any, np.dtype[np.intp]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """A tree of which all leaves are on the last level.
+
+    Parameters
+    ----------
+    parents : sequence of int
+        The parent of each node, -1 for the root, which comes first; levels follow each other.
+
+    Raises
+    ------
+    UsageError
+        If this is no such tree, or has one node only.
+
+    Examples
+    --------
+    >>> tree = Hierarchy.of_sizes([2, 3])  # a root, two nodes, five leaves
+    >>> tree.levels, len(tree.parents), tree.totals([1, 2, 3, 4, 5]).tolist()[:3]
+    (3, 8, [15.0, 3.0, 12.0])
+    """
+
+    parents: Sequence[int]
+    depth: Indices = dataclasses.field(init=False)  # (nodes,): 0 for the root
+    sums: FloatArray = dataclasses.field(init=False)  # (nodes, leaves) of 0 and 1: nodes = sums @ leaves
+
+    def __post_init__(self) -> None:
+        parents = np.asarray(self.parents, dtype=int)
+        depth = np.zeros(len(parents), dtype=int)
+        if parents.ndim != 1 or len(parents) < 2 or parents[0] != -1 or (parents[1:] < 0).any():
+            raise UsageError(f"parents must be -1 for the first node only, got {self.parents!r}.")
+        for node in range(1, len(parents)):
+            if parents[node] >= node:
+                raise UsageError(f"parents must come before their children, got {parents[node]} for node {node}.")
+            depth[node] = depth[parents[node]] + 1
+        leaves = np.flatnonzero(~np.isin(np.arange(len(parents)), parents))
+        if (np.diff(depth) < 0).any() or (depth[leaves] != depth.max()).any():
+            raise UsageError("parents must put all leaves on the last level, got some higher up.")
+        sums = np.zeros((len(parents), len(leaves)))
+        for j, leaf in enumerate(leaves):
+            node = leaf
+            while node >= 0:
+                sums[node, j] = 1.0
+                node = parents[node]
+        for name, value in (("parents", tuple(parents.tolist())), ("depth", depth), ("sums", sums)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_sizes(cls, sizes: Sequence[int]) -> Hierarchy:
+        """A root, one node for each size, and as many leaves under it: three levels."""
+        middle = [-1] + [0] * len(sizes)
+        return cls([*middle, *np.repeat(np.arange(1, len(sizes) + 1), sizes).tolist()])
+
+    @classmethod
+    def flat(cls, leaves: int) -> Hierarchy:
+        """A root and its leaves: two levels."""
+        return cls([-1, *[0] * leaves])
+
+    @property
+    def levels(self) -> int:
+        """Number of levels, root included."""
+        return int(self.depth.max()) + 1
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.parents)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves."""
+        return int(self.sums.shape[1])
+
+    def children(self, node: int) -> Indices:
+        """The children of a node, as positions."""
+        return np.flatnonzero(np.asarray(self.parents) == node)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Leaves under each node of the level above the leaves."""
+        return [int(self.sums[node].sum()) for node in np.flatnonzero(self.depth == self.levels - 2)]
+
+    def totals(self, leaf_counts: Any) -> FloatArray:
+        """All nodes from the leaves, shape (nodes,), or (size, nodes) from (size, leaves)."""
+        return np.asarray(np.asarray(leaf_counts, dtype=float) @ self.sums.T)
+
+    def equalities(self) -> Affine:
+        """Node - sum of its children = 0 for every node with children: an affine set of `leaves` free variables."""
+        inner = np.flatnonzero(self.depth < self.levels - 1)
+        rows = np.zeros((len(inner), self.nodes))
+        for i, node in enumerate(inner):
+            rows[i, node] = 1.0
+            rows[i, self.children(int(node))] = -1.0
+        return Affine(rows)
+
+    def image(self, points: Any) -> FloatArray:
+        """The nearest consistent tree in L2 for each point, shape (size, nodes)."""
+        batch = output_batch(points, (self.nodes,))
+        return batch @ self._projector()
+
+    def _projector(self) -> FloatArray:
+        return np.asarray(self.sums @ np.linalg.solve(self.sums.T @ self.sums, self.sums.T))
+
+    def top_down(self, points: Any, non_negative: bool = False) -> FloatArray:
+        """Level by level from the root: children are moved to the nearest numbers that sum to their parent.
+
+        With `non_negative` the root is raised to 0 where it is below, and children are non-negative.
+        """
+        released = output_batch(points, (self.nodes,)).copy()
+        if non_negative:
+            released[:, 0] = np.maximum(released[:, 0], 0.0)
+        for node in range(self.nodes):
+            below = self.children(node)
+            if not below.size:
+                break
+            total = released[:, node]
+            if non_negative:
+                released[:, below] = project_onto_simplex(released[:, below], total)
+            else:
+                released[:, below] += ((total - released[:, below].sum(axis=1)) / len(below))[:, None]
+        return released
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HierarchyLaplace:
+    """What the mechanisms on a tree share: Laplace noise of scale levels / epsilon at every node.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, in (0, inf), for adding or removing one record.
+    tree : Hierarchy
+    """
+
+    epsilon: float
+    tree: Hierarchy
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+
+    @property
+    def claim(self) -> Claim:
+        """`PureDP(epsilon)`."""
+        return PureDP(self.epsilon)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise at each node: a record counts once on every level."""
+        return self.tree.levels / self.epsilon
+
+    def nodes(self, data: Any) -> FloatArray:
+        """The true counts of all nodes, shape (nodes,), from those of the leaves."""
+        counts = table("data", data, (self.tree.leaves,))
+        if not np.isfinite(counts).all():
+            raise UsageError(f"data must be finite, got {counts.tolist()}.")
+        return self.tree.totals(counts)
+
+    def noisy(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """All nodes with independent noise, inconsistent, shape (size, nodes)."""
+        truth = self.nodes(data)
+        return truth + rng.laplace(scale=self.scale, size=(size, len(truth)))
+
+    def pairs(self) -> list[Pair]:
+        """One record more in the first leaf, and one less, from one record in every leaf."""
+        ones, first = np.ones(self.tree.leaves), np.eye(self.tree.leaves)[0]
+        return [Pair(ones, ones + first), Pair(ones, ones - first)]
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Loss of the noisy nodes in nats: l1 distance of all nodes over the scale.
+
+        Exact for `HierarchyConditioned`; an upper bound of what is made of the noisy nodes by post-processing.
+        """
+        return float(np.abs(self.nodes(x) - self.nodes(x_prime)).sum() / self.scale)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HierarchyConditioned(HierarchyLaplace):
+    """Noise at every node given that the noisy nodes satisfy the sums: exact draws, for two or three levels.
+
+    The loss of a pair is that of the noise (CD-L3.3, both answers being consistent). Parameters as in
+    `HierarchyLaplace`.
+
+    Examples
+    --------
+    >>> mechanism = HierarchyConditioned(1.0, Hierarchy.of_sizes([2, 2]))
+    >>> draw = mechanism.sample([5.0, 1.0, 0.0, 2.0], 1, np.random.default_rng(1))[0]
+    >>> bool(abs(draw[0] - draw[3:].sum()) < 1e-9)
+    True
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tree.levels not in (2, 3):
+            raise UsageError(f"tree must have two or three levels, got {self.tree.levels}.")
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, nodes), consistent up to rounding."""
+        counts = table("data", data, (self.tree.leaves,))
+        self.nodes(data)  # refuses what is no table of counts
+        sizes = self.tree.sizes
+        sums = _middle_sums(sizes, size, rng, with_root=self.tree.levels == 3)  # (size, middle nodes)
+        noise = [draw_given_sum(count, sums[:, b], rng) for b, count in enumerate(sizes)]
+        return self.tree.totals(counts + self.scale * np.hstack(noise))
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the density in terms of the leaves, shape (size,), up to one constant for all inputs."""
+        truth = self.nodes(data)
+        batch = output_batch(outputs, truth.shape)
+        finite = np.isfinite(batch).all(axis=1)
+        known = np.where(finite[:, None], batch, truth)
+        room = 1e-9 * (1.0 + np.abs(known).sum(axis=1))
+        inside = finite & (np.abs(known - self.tree.totals(known[:, -self.tree.leaves :])).max(axis=1) <= room)
+        return np.where(inside, -np.abs(known - truth).sum(axis=1) / self.scale, -np.inf)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HierarchyImaged(HierarchyLaplace):
+    """Noise at every node, moved to the nearest consistent tree; parameters as in `HierarchyLaplace`."""
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, nodes)."""
+        return self.tree.image(self.noisy(data, size, rng))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TopDown(HierarchyLaplace):
+    """Noise at every node, made consistent level by level from the root; parameters as in `HierarchyLaplace`.
+
+    Parameters
+    ----------
+    non_negative : bool, optional
+        Whether all released counts are to be non-negative as well.
+    """
+
+    non_negative: bool = False
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, nodes)."""
+        return self.tree.top_down(self.noisy(data, size, rng), self.non_negative)
+
+
+def _middle_sums(sizes: Sequence[int], size: int, rng: np.random.Generator, with_root: bool) -> FloatArray:
+    """Exact draws of the sums of noise under each middle node, at scale 1, shape (size, middle nodes).
+
+    Without a root above them (two levels) there is one middle node, which is the root itself.
+    """
+    found: list[FloatArray] = []
+    missing = size
+    while missing > 0:
+        batch = max(64, 4 * missing if with_root else missing)
+        sums = np.column_stack([_tilted(count, batch, rng) for count in sizes])
+        if with_root:
+            sums = sums[rng.standard_exponential(batch) >= np.abs(sums.sum(axis=1))]
+        found.append(sums[:missing])
+        missing -= len(found[-1])
+    return np.concatenate(found) if found else np.empty((0, len(sizes)))
+
+
+def _tilted(count: int, size: int, rng: np.random.Generator) -> FloatArray:
+    """Draws with density proportional to e^-|s| times that of a sum of `count` Laplace variables, shape (size,)."""
+    found = np.empty(size)
+    waiting = np.arange(size)
+    while waiting.size:
+        proposals = rng.laplace(size=waiting.size)
+        accepted = rng.random(waiting.size) < relative_density(count, proposals)
+        found[waiting[accepted]] = proposals[accepted]
+        waiting = waiting[~accepted]
+    return found
+
+
+def level_errors(tree: Hierarchy, truth: Any, released: Any) -> FloatArray:
+    """Sum of |error| over the nodes of each level, shape (size, levels); the paper divides it by all nodes."""
+    gaps = np.abs(output_batch(released, (tree.nodes,)) - np.asarray(truth, dtype=float))
+    return np.stack([gaps[:, tree.depth == level].sum(axis=1) for level in range(tree.levels)], axis=1)

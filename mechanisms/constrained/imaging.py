@@ -1,0 +1,51 @@
+"""Imaging: a mechanism whose output is moved to the nearest point of a set that does not depend on the data (CD-S9).
+
+Post-processing: whatever the mechanism promises, the imaged one promises too (CD-L3.7).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from dpaudit.privacy.claims import Claim
+from mechanisms.constrained.affine import Affine
+from mechanisms.constrained.polyhedron import Polyhedron
+from mechanisms.inputs import FloatArray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Imaged:
+    """A mechanism with outputs of shape (size, coordinates), projected onto an affine set or a polyhedron.
+
+    Parameters
+    ----------
+    mechanism : object
+        With `sample(data, size, rng)`.
+    onto : Affine or Polyhedron
+
+    Examples
+    --------
+    >>> from mechanisms.laplace import Laplace
+    >>> noisy = Imaged(Laplace(1.0, (0.5, 0.5)), Affine([[1.0, 1.0]], [3.0]))
+    >>> noisy.sample([1.0, 2.0], 2, np.random.default_rng(1)).sum(axis=1).round(9).tolist()
+    [3.0, 3.0]
+    """
+
+    mechanism: Any
+    onto: Affine | Polyhedron
+
+    @property
+    def claim(self) -> Claim:
+        """That of the mechanism."""
+        return self.mechanism.claim
+
+    def pairs(self) -> list[Any]:
+        """Those of the mechanism."""
+        return list(self.mechanism.pairs())
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, coordinates), all in the set."""
+        return self.onto.project(self.mechanism.sample(data, size, rng))

@@ -1,0 +1,75 @@
+"""The mixture of mechanisms, with weights that do not depend on the data (CD-T3.9)."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim
+from mechanisms.inputs import FloatArray, table
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Mixture:
+    """Runs one of several mechanisms, chosen by a coin that knows nothing of the data; which one is not told.
+
+    Parameters
+    ----------
+    mechanisms : sequence
+        Of one kind of output (numeric, of one shape) and one claim, on the same inputs.
+    weights : array_like of float, shape (mechanisms,)
+        Non-negative, with sum 1.
+
+    Raises
+    ------
+    UsageError
+        If the weights are no probabilities (weights that depend on the data, a function for one, are none), or the
+        claims differ.
+
+    Examples
+    --------
+    >>> from mechanisms.laplace import Laplace
+    >>> Mixture([Laplace(1.0), Laplace(1.0, 0.5)], [0.5, 0.5]).claim
+    PureDP(epsilon=1.0, delta=0.0)
+    """
+
+    mechanisms: Any
+    weights: Any
+
+    def __post_init__(self) -> None:
+        weights = table("weights", self.weights, (len(self.mechanisms),))
+        if not (weights >= 0.0).all() or abs(weights.sum() - 1.0) > 1e-12:
+            raise UsageError(f"weights must be probabilities, got {weights.tolist()}.")
+        if len({str(mechanism.claim) for mechanism in self.mechanisms}) != 1:
+            raise UsageError(f"mechanisms must have one claim, got {[str(m.claim) for m in self.mechanisms]}.")
+        object.__setattr__(self, "mechanisms", tuple(self.mechanisms))
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def claim(self) -> Claim:
+        """What each of them promises: every law of one claim here is closed under mixing both sides alike."""
+        return self.mechanisms[0].claim
+
+    def pairs(self) -> list[Any]:
+        """Those of the first mechanism."""
+        return list(self.mechanisms[0].pairs())
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, each from a mechanism of its own choice."""
+        chosen = rng.choice(len(self.weights), size=size, p=self.weights / self.weights.sum())
+        parts = [np.asarray(m.sample(data, int((chosen == i).sum()), rng)) for i, m in enumerate(self.mechanisms)]
+        outputs = np.empty((size, *parts[0].shape[1:]))
+        for i, part in enumerate(parts):
+            outputs[chosen == i] = part
+        return outputs
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the density of each output, shape (size,), where all of the mechanisms have one."""
+        with np.errstate(divide="ignore"):
+            weights = np.log(self.weights)
+        logs = [m.log_density(data, outputs) + w for m, w in zip(self.mechanisms, weights, strict=True)]
+        return np.asarray(special.logsumexp(logs, axis=0))

@@ -1,0 +1,66 @@
+"""Conditioning by rejection: draw from a mechanism until the output is in the event (CD-S5).
+
+The law is exactly that of the mechanism given the event; the number of draws is geometric with mean 1 / c, where c is
+the event's probability on that input. So its running time tells c, and c tells something of the input: where somebody
+can watch the clock, take a sampler of fixed time (`boxes.ConditionedLaplace` is one).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import DpauditError
+from mechanisms.inputs import FloatArray, whole_number
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rejected:
+    """A mechanism with numeric outputs, given an event.
+
+    Parameters
+    ----------
+    mechanism : object
+        With `sample(data, size, rng)`, an array of shape (size, ...).
+    event : callable
+        From outputs to booleans, shape (size,).
+    most : int, optional
+        Draws of the mechanism for one output, on average over a batch, before a `DpauditError` is raised: an event of
+        probability 0 would go on for ever. The number does not depend on the input, and no output is made up.
+
+    Examples
+    --------
+    >>> from mechanisms.laplace import Laplace
+    >>> positive = Rejected(Laplace(1.0), lambda outputs: outputs >= 0.0)
+    >>> bool((positive.sample(0.5, 100, np.random.default_rng(1)) >= 0.0).all())
+    True
+    """
+
+    mechanism: Any
+    event: Callable[[Any], Any]
+    most: int = 100_000
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, ...)."""
+        most = whole_number("most", self.most, 1)
+        found: list[FloatArray] = []
+        missing, drawn, batch = size, 0, max(2 * size, 64)
+        while missing > 0:
+            outputs = np.asarray(self.mechanism.sample(data, batch, rng))
+            kept = outputs[np.asarray(self.event(outputs), dtype=bool)]
+            found.append(kept[:missing])
+            drawn += batch
+            missing -= len(found[-1])
+            if missing > 0 and drawn > most * size:
+                raise DpauditError(f"the event occurred in {size - missing} of {drawn:,} draws: too rare to reject to.")
+            batch = min(2 * batch, 1_000_000)
+        if not found:
+            return np.asarray(self.mechanism.sample(data, 0, rng))
+        return np.concatenate(found)
+
+    def acceptance(self, data: Any, size: int, rng: np.random.Generator) -> float:
+        """The share of `size` draws of the mechanism that are in the event: an estimate of its probability."""
+        return float(np.mean(self.event(np.asarray(self.mechanism.sample(data, size, rng)))))

@@ -1,0 +1,245 @@
+"""Constrained mechanisms with a planted fault: what goes wrong where an invariant is taken for free."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
+from mechanisms.constrained.hierarchy import HierarchyConditioned
+from mechanisms.constrained.laplace_sums import draw_given_sum, log_density_at_zero, relative_density
+from mechanisms.constrained.metropolis import Chains, HierarchyMetropolis
+from mechanisms.constrained.mixture import Mixture
+from mechanisms.constrained.rejection import Rejected
+from mechanisms.inputs import FloatArray, output_batch, positive, table
+from mechanisms.laplace import Laplace
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ConditionedLaplaceForgetsTheMass(ConditionedLaplace):
+    """Laplace noise given a box, with the scale that noise without the condition needs; parameters as in the sound one.
+
+    Examples
+    --------
+    >>> twin = ConditionedLaplaceForgetsTheMass(1.0, [0.0], [math.inf])
+    >>> round(twin.privacy_loss([0.0], [1.0]), 4)  # 1 + log(2 - 1/e)
+    1.4899
+    """
+
+    def _calibrated(self) -> float:
+        return self.l1_sensitivity / self.epsilon
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        exact = self.worst_loss(self.scale)
+        return f"the probability of the event depends on the data: loss {exact:g} nats, promised {self.epsilon:g}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HierarchyForgetsTheLevels(HierarchyConditioned):
+    """Noise given the sums of a tree, with the scale of a single level; parameters as in `HierarchyConditioned`.
+
+    Examples
+    --------
+    >>> from mechanisms.constrained.hierarchy import Hierarchy
+    >>> twin = HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2]))
+    >>> twin.privacy_loss([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    3.0
+    """
+
+    @property
+    def scale(self) -> float:
+        return 1.0 / self.epsilon
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        exact = self.tree.levels * self.epsilon
+        return f"a record counts on {self.tree.levels} levels: loss {exact:g} nats, promised {self.epsilon:g}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LaplaceOnAnyTotal:
+    """Laplace noise in n coordinates given that the output sums to `total`, whatever the true answer sums to.
+
+    For answers with that sum it is `LaplaceOnEqualities`; for others the noise is conditioned on another event for each
+    answer, which the lemma on equalities does not cover.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, in (0, inf); adjacent answers are at l1 distance 1.
+    total : float
+    count : int, optional
+        Coordinates, at least 2.
+
+    Examples
+    --------
+    >>> twin = LaplaceOnAnyTotal(1.0, 0.0)
+    >>> round(twin.privacy_loss([0.0, 0.0], [1.0, 0.0]), 6)  # 2 - log 2
+    1.306853
+    """
+
+    epsilon: float
+    total: float
+    count: int = 2
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+
+    @property
+    def claim(self) -> Any:
+        """`PureDP(epsilon)`, which does not hold."""
+        return Laplace(self.epsilon).claim
+
+    def pairs(self) -> list[Any]:
+        """An answer with the total, and one beside it."""
+        start = np.full(self.count, self.total / self.count)
+        return [(start, start + np.eye(self.count)[0])]
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, count)."""
+        centre = table("data", data, (self.count,))
+        missing = np.full(size, self.total - centre.sum())
+        return centre + draw_given_sum(self.count, missing, rng, 1.0 / self.epsilon)
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Log density on the plane of that total, shape (size,); outputs are taken to lie on it."""
+        centre = table("data", data, (self.count,))
+        distances = np.abs(output_batch(outputs, centre.shape) - centre).sum(axis=1) * self.epsilon
+        return -distances - self.log_normaliser(centre)
+
+    def log_normaliser(self, centre: FloatArray) -> float:
+        """Log of the integral of exp(-epsilon |z - centre|_1) over the plane: it depends on the answer's own total."""
+        n, gap = self.count, (self.total - centre.sum()) * self.epsilon
+        at = log_density_at_zero(n) + math.log(float(relative_density(n, np.array(gap))))
+        return 0.5 * math.log(n) + n * math.log(2.0) + at - (n - 1.0) * math.log(self.epsilon)
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact loss for answers that differ in one coordinate: the log ratio has its extremes far out."""
+        first, second = (table("data", data, (self.count,)) for data in (x, x_prime))
+        shift = self.epsilon * float(np.abs(first - second).sum())
+        return shift + abs(self.log_normaliser(first) - self.log_normaliser(second))
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        exact = self.privacy_loss(*self.pairs()[0])
+        return f"answers off the plane have other normalisers: loss {exact:g} nats, promised {self.epsilon:g}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ImagedOntoTheData(ImagedLaplace):
+    """Laplace noise clamped to within `reach` of the true answer: an invariant that depends on the data (CD-S11).
+
+    Parameters as in `ImagedLaplace`; `reach` in scales of the noise, in (0, inf).
+
+    Examples
+    --------
+    >>> twin = ImagedOntoTheData(1.0, [-math.inf], [math.inf])
+    >>> twin.privacy_loss([0.0], [1.0])
+    inf
+    """
+
+    reach: float = 1.0
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        point = self.answer(data)
+        room = self.reach * self.scale
+        return np.clip(point + rng.laplace(scale=self.scale, size=(size, len(point))), point - room, point + room)
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        point, room = self.answer(data), self.reach * self.scale
+        batch = output_batch(outputs, point.shape)
+        at_end = (batch == point - room) | (batch == point + room)
+        with np.errstate(invalid="ignore"):
+            distances = np.abs(batch - point) / self.scale
+            inside = ((batch >= point - room) & (batch <= point + room)).all(axis=1)
+        each = np.where(at_end, -self.reach - math.log(2.0), -distances - math.log(2.0 * self.scale))
+        return np.where(inside, each.sum(axis=1), -np.inf)
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        return math.inf if (self.answer(x) != self.answer(x_prime)).any() else 0.0
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        return f"the set that outputs are moved onto follows the data: loss inf nats, promised {self.epsilon:g}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RejectedGivesUp(Rejected):
+    """Rejection that releases the true answer after `tries` draws outside of the event; the rest as in `Rejected`.
+
+    Examples
+    --------
+    >>> twin = RejectedGivesUp(Laplace(1.0), lambda outputs: outputs >= 0.0, tries=1)
+    >>> bool((twin.sample(0.5, 100, np.random.default_rng(1)) == 0.5).any())
+    True
+    """
+
+    tries: int = 3
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        outputs = np.asarray(self.mechanism.sample(data, size, rng))
+        for _ in range(self.tries - 1):
+            outside = ~np.asarray(self.event(outputs), dtype=bool)
+            outputs[outside] = self.mechanism.sample(data, int(outside.sum()), rng)
+        outputs[~np.asarray(self.event(outputs), dtype=bool)] = data
+        return outputs
+
+    @property
+    def claim(self) -> Any:
+        """That of rejection itself: at most twice the mechanism's epsilon (CD-S7)."""
+        claim = self.mechanism.claim
+        return claim.with_value(2.0 * claim.value)
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        return f"the true answer itself is an output: loss inf nats, promised {self.claim.value:g}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MixtureByTheData(Mixture):
+    """A mixture whose weights go round with the sign of the data; parameters as in `Mixture`."""
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        return self._chosen(data).sample(data, size, rng)
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        return self._chosen(data).log_density(data, outputs)
+
+    def _chosen(self, data: Any) -> Mixture:
+        return Mixture(self.mechanisms, self.weights if np.sum(data) > 0.0 else self.weights[::-1])
+
+    @property
+    def fault(self) -> str:
+        """What is wrong."""
+        return f"the weights depend on the data, promised {self.claim}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MetropolisStartsAtTheTruth(HierarchyMetropolis):
+    """M_MH whose chains start at the true counts and take one sweep; parameters as in `HierarchyMetropolis`.
+
+    A leaf whose proposals are all refused keeps its true count.
+    """
+
+    sweeps: int = 1
+
+    def start(self, data: Any, size: int, rng: np.random.Generator) -> Chains:
+        counts = table("data", data, (self.tree.leaves,))
+        return Chains(self.tree, self.nodes(data), self.scale, np.tile(counts, (size, 1)))
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        return math.inf if (self.nodes(x) != self.nodes(x_prime)).any() else 0.0
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        return f"a chain that has not moved releases the truth: loss inf nats, promised {self.epsilon:g}"

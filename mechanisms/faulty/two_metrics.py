@@ -1,0 +1,183 @@
+"""Mechanisms between two metric spaces with a planted fault each: all but one break their privacy."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import special
+
+from mechanisms.inputs import FloatArray, answer, output_batch
+from mechanisms.two_metrics import (
+    GlobalSensitivity,
+    KNorm,
+    Ladder,
+    OnTheLine,
+    PrivacyFirst,
+    Profile,
+    Staircase,
+    WidenedPrivacyFirst,
+    WidenedStaircase,
+)
+
+
+class _Broken:
+    """The words of a fault, with the exact loss of the first pair."""
+
+    what: ClassVar[str]
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss of the first pair."""
+        pair = self.pairs()[0]
+        exact = self.privacy_loss(pair.x, pair.x_prime)
+        promised = self.claim.for_pair(pair.x, pair.x_prime).value
+        return f"{self.what}: loss {exact:.6g} nats on the pair {pair.id}, promised {promised:g}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StaircaseOfHalfTheSensitivity(_Broken, Staircase):
+    """Steps of Delta f / 2: a neighbour changes a level by up to 2.
+
+    Examples
+    --------
+    >>> from mechanisms.two_metrics import FiniteSpaces
+    >>> heavy = FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], measure=[50.0, 1.0])
+    >>> StaircaseOfHalfTheSensitivity(heavy, epsilon=0.5).fault
+    'the steps are half the sensitivity: loss 1.95439 nats on the pair 0|1, promised 1'
+    """
+
+    what = "the steps are half the sensitivity"
+
+    def sensitivity_used(self) -> float:
+        return super().sensitivity_used() / 2.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GlobalSensitivityTooSteep(_Broken, GlobalSensitivity):
+    """Weights exp(-1.5 epsilon d / Delta f): the sensitivity is taken 1.5 times too small."""
+
+    what = "the sensitivity is 1.5 times too small"
+
+    def sensitivity_used(self) -> float:
+        return super().sensitivity_used() / 1.5
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PrivacyFirstSquared(_Broken, PrivacyFirst):
+    """Levels are squared distances of datasets: from the second step on they change by more than 1."""
+
+    what = "the distances of datasets are squared"
+
+    def costs(self) -> FloatArray:
+        return super().costs() ** 2
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WidenedPrivacyFirstLastShell(_Broken, WidenedPrivacyFirst):
+    """The sets as printed (UP-D-R), which subtract the last shell alone: a value of several sets takes its last one.
+
+    Every value is in some set, so the law exists. Parameters as in `WidenedPrivacyFirst`.
+    """
+
+    what = "only the last shell is subtracted"
+
+    @functools.cached_property
+    def levels(self) -> FloatArray:
+        shells, covers = self.costs(), self.covers()
+        found = np.zeros((self.spaces.datasets, self.spaces.outcomes))
+        before = np.zeros(found.shape, dtype=bool)
+        for i in range(int(shells[np.isfinite(shells)].max()) + 1):
+            covered = (shells == i).astype(float) @ covers > 0.0  # (datasets, outcomes)
+            found[covered & ~before] = i
+            before = covered
+        return found + self.penalties()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WidenedStaircaseSparesTheTruth(_Broken, WidenedStaircase):
+    """The penalty of unimportant values is waived for the true value: it depends on the dataset."""
+
+    what = "the true value has no penalty"
+
+    @functools.cached_property
+    def levels(self) -> FloatArray:
+        return WidenedStaircase(self.spaces, self.epsilon, self.widths).levels + np.where(
+            self.spaces.values_of, 0.0, self.penalties()
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LadderOfEqualRungs(_Broken, Ladder):
+    """Every rung has the height of the first one: neighbours with other local sensitivities are forgotten."""
+
+    what = "all rungs are as high as the first"
+
+    def steps(self, distance: int) -> FloatArray:
+        return super().steps(0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OnTheLineTooNarrow(_Broken, OnTheLine):
+    """Cells 1.2 times too narrow: the change of a neighbour crosses two levels.
+
+    Examples
+    --------
+    >>> from mechanisms.two_metrics import staircase_profile
+    >>> OnTheLineTooNarrow(staircase_profile(1.0), epsilon=0.5).fault
+    'the cells are 1.2 times too narrow: loss 1 nats on the pair 0.0|1.0, promised 0.5'
+    """
+
+    what = "the cells are 1.2 times too narrow"
+
+    @property
+    def drawn(self) -> Profile:
+        sound = self.profile
+        return Profile(sound.edges / 1.2, sound.levels, sound.width / 1.2, sound.first, sound.steps)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class KNormOneDegreeShort(_Broken, KNorm):
+    """Outputs F x + rho v with v uniform in K and rho from Gamma(rank) in place of Gamma(rank + 1).
+
+    A classic slip: the density is then epsilon^rank E_1(epsilon b) / (vol(K) (rank - 1)!) at gauge b, infinite at F x.
+    Parameters as in `KNorm`, without `discrete`.
+    """
+
+    what = "the radius has one degree of freedom too few"
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        rank = self.basis.shape[1]
+        radii = rng.gamma(rank, 1.0 / self.epsilon, size=size)
+        noise = (self.body.uniform(size, rng) * radii[:, None]) @ self.basis.T
+        return self.queries @ answer(data, self.queries.shape[1]) + noise
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        values, rank = output_batch(outputs, (len(self.queries),)), self.basis.shape[1]
+        gauges = self.gauge(values - self.queries @ answer(data, self.queries.shape[1]))
+        constant = rank * math.log(self.epsilon) - math.log(self.body.volume) - special.gammaln(rank)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(special.exp1(self.epsilon * gauges)) + constant)
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        count = self.queries.shape[1]
+        return math.inf if (self.queries @ (answer(x, count) - answer(x_prime, count))).any() else 0.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PrivacyFirstTooFlat(PrivacyFirst):
+    """Every level counts three quarters: private, and less accurate than the law that it states to have."""
+
+    what: ClassVar[str] = "levels are a quarter too low: private, with a larger expected error"
+
+    @functools.cached_property
+    def levels(self) -> FloatArray:
+        return 0.75 * super().levels
+
+    @property
+    def fault(self) -> str:
+        """What is wrong."""
+        return self.what

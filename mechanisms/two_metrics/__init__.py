@@ -1,0 +1,52 @@
+"""Mechanisms between two metric spaces: one family, from privacy-first to utility-first (Wu, Xia, He).
+
+`levels` has the construction that all of them instantiate, and the one proof; `finite` the mechanisms between finite
+spaces, `line` those on the real line, `k_norm` those for linear queries in several dimensions, `triangles` the datasets
+of all graphs with n nodes.
+"""
+
+from mechanisms.two_metrics.finite import (
+    GlobalSensitivity,
+    Ladder,
+    LevelMechanism,
+    PrivacyFirst,
+    Staircase,
+    WidenedPrivacyFirst,
+    WidenedStaircase,
+)
+from mechanisms.two_metrics.k_norm import KNorm
+from mechanisms.two_metrics.levels import (
+    PartitionAndWeight,
+    covered_levels,
+    levels_of_sets,
+    log_probabilities,
+    loss_of,
+)
+from mechanisms.two_metrics.line import OnTheLine, Profile, query_mechanism, query_profile, staircase_profile
+from mechanisms.two_metrics.spaces import FiniteSpaces, whole_steps
+from mechanisms.two_metrics.triangles import GraphClasses, algorithm_1
+
+__all__ = [
+    "FiniteSpaces",
+    "GlobalSensitivity",
+    "GraphClasses",
+    "KNorm",
+    "Ladder",
+    "LevelMechanism",
+    "OnTheLine",
+    "PartitionAndWeight",
+    "PrivacyFirst",
+    "Profile",
+    "Staircase",
+    "WidenedPrivacyFirst",
+    "WidenedStaircase",
+    "algorithm_1",
+    "covered_levels",
+    "levels_of_sets",
+    "log_probabilities",
+    "loss_of",
+    "query_mechanism",
+    "query_profile",
+    "staircase_profile",
+    "whole_steps",
+]

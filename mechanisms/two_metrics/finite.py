@@ -1,0 +1,377 @@
+"""The mechanisms of the family between finite spaces: anchors, costs and covers of each (see `levels`).
+
+| mechanism | anchors | cost, in steps | covers | source |
+| --- | --- | --- | --- | --- |
+| `Staircase` | values | d(f(x), v) / Delta f, less the offset, rounded up | itself | UP-T1, UP-X9 |
+| `GlobalSensitivity` | values | d(f(x), v) / Delta f | itself | UP-X8 |
+| `Ladder` | values | rungs of growing local sensitivities | itself | UP-X10 |
+| `PrivacyFirst` | datasets | dbar(x, y), rounded up | f(y) | UP-T2 |
+| `WidenedPrivacyFirst` | datasets | dbar(x, y), rounded up | r with d(f(y), r) <= width | UP-T3, UP-T6 |
+| `WidenedStaircase` | values | d(f(x), v) / Delta f, rounded up | values of datasets within a width | UP-T4, UP-T5 |
+
+The widened ones are the paper's compositional mechanisms; with `important` values and a `penalty` for all others they
+are its third category. `WidenedPrivacyFirst` subtracts all nearer datasets' sets, not the last shell's alone as printed
+(UP-D-R: those are no partition). `Ladder` places f(x) itself on level 0, which the printed sets leave out (UP-X10).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import number
+from dpaudit.privacy.pairs import Pair
+from mechanisms.inputs import FloatArray, output_batch, position, table
+from mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
+from mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, IntArray, whole_steps, widths_of
+
+MOST_PAIRS = 20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LevelMechanism(PartitionAndWeight):
+    """What the mechanisms between finite spaces share; a subclass states `costs` and `covers`.
+
+    Parameters
+    ----------
+    spaces : FiniteSpaces
+        Datasets, values, the query and both metrics. Inputs are positions of datasets, outputs positions of values.
+    epsilon : float
+        Weight of one level, in nats, in [0, inf]. The claim is 2 epsilon; `epsilon_exact` is the true loss.
+    """
+
+    spaces: FiniteSpaces
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, "in [0, inf]", lambda v: v >= 0.0))
+
+    # ---- what a member of the family states ----
+
+    def costs(self) -> FloatArray:
+        """Steps from each dataset to each anchor, shape (datasets, anchors)."""
+        raise NotImplementedError
+
+    def covers(self) -> BoolArray:
+        """Whether an anchor covers a value, shape (anchors, outcomes)."""
+        return np.eye(self.spaces.outcomes, dtype=bool)
+
+    def penalties(self) -> FloatArray:
+        """Steps that are added to each value's level on every dataset, shape (outcomes,)."""
+        return np.zeros(self.spaces.outcomes)
+
+    # ---- what follows ----
+
+    @functools.cached_property
+    def levels(self) -> FloatArray:
+        """The level of every value on every dataset, as it is drawn, shape (datasets, outcomes)."""
+        return covered_levels(self.costs(), self.covers()) + self.penalties()
+
+    @functools.cached_property
+    def log_laws(self) -> FloatArray:
+        """Natural log of the probability of every value on every dataset, shape (datasets, outcomes)."""
+        return log_probabilities(self.levels, self.spaces.measure, self.epsilon)
+
+    @property
+    def outcomes(self) -> NDArray[np.int64]:
+        """All outputs in increasing order, shape (outcomes,)."""
+        return np.arange(self.spaces.outcomes)
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """`size` positions of values on one dataset, shape (size,)."""
+        return rng.choice(self.spaces.outcomes, size=size, p=self.distribution(data))
+
+    def distribution(self, data: Any) -> FloatArray:
+        """Probabilities of all values on one dataset, shape (outcomes,)."""
+        probabilities: FloatArray = np.exp(self.log_laws[position(data, self.spaces.datasets)])
+        return probabilities
+
+    def level_at(self, data: Any, outputs: Any) -> FloatArray:
+        """The level of each output on one dataset, shape (size,); infinity where it is no position of a value."""
+        is_value, values = self._values(outputs)
+        return np.where(is_value, self.levels[position(data, self.spaces.datasets)][values], np.inf)
+
+    def lowest_level(self, data: Any) -> float:
+        """The lowest level of a value on one dataset."""
+        return float(self.levels[position(data, self.spaces.datasets)].min())
+
+    def log_measure_at(self, outputs: Any) -> FloatArray:
+        """Natural log of mu of each output, shape (size,); 0 where it is no position of a value."""
+        is_value, values = self._values(outputs)
+        return np.where(is_value, np.log(self.spaces.measure)[values], 0.0)
+
+    def log_alpha_of(self, data: Any) -> float:
+        """Natural log of the sum of mu exp(-epsilon level), levels counted from the lowest one."""
+        return float(self._log_alphas[position(data, self.spaces.datasets)])
+
+    @functools.cached_property
+    def _log_alphas(self) -> FloatArray:
+        """`log_alpha_of` every dataset, shape (datasets,): the weight of a value of the lowest level is 1."""
+        lowest = self.levels.argmin(axis=1)
+        return np.log(self.spaces.measure)[lowest] - self.log_laws[np.arange(len(lowest)), lowest]
+
+    def _values(self, outputs: Any) -> tuple[BoolArray, IntArray]:
+        """Whether each output is the position of a value, and that position (0 where it is not)."""
+        given = output_batch(outputs, ())
+        is_value = (given >= 0) & (given < self.spaces.outcomes) & (given == np.floor(given))
+        return is_value, np.where(is_value, given, 0.0).astype(int)
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact privacy loss of two datasets in nats, a maximum over values; neighbours or not."""
+        first, second = (position(data, self.spaces.datasets) for data in (x, x_prime))
+        return loss_of(self.log_laws[first], self.log_laws[second])
+
+    @functools.cached_property
+    def epsilon_exact(self) -> float:
+        """The largest exact loss over neighbours, in nats; 0 without neighbours. At most 2 epsilon if sound."""
+        pairs = self.spaces.neighbour_pairs
+        return max((loss_of(*self.log_laws[pair]) for pair in pairs), default=0.0)
+
+    def pairs(self) -> list[Pair]:
+        """The neighbours of the largest losses, at most 20."""
+        found = self.spaces.neighbour_pairs
+        if not len(found):
+            raise UsageError("spaces must have neighbours for pairs, got none.")
+        losses = np.array([loss_of(*self.log_laws[pair]) for pair in found])
+        order = np.argsort(-np.round(losses, 9), kind="stable")[:MOST_PAIRS]
+        return [Pair(int(x), int(y)) for x, y in found[order]]
+
+    def accuracy(self, within: float) -> FloatArray:
+        """P_T^x: the probability that the output is within T of the true value, shape (datasets,) (UP-S2)."""
+        limit = number("within", within, "in [0, inf]", lambda v: v >= 0.0)
+        return (np.exp(self.log_laws) * (self.spaces.distances <= limit)).sum(axis=1)
+
+    def expected_error(self) -> FloatArray:
+        """E d(output, f(x)) in units of d, shape (datasets,) (UP-S2, UP-S13); infinity has to be impossible."""
+        laws = np.exp(self.log_laws)
+        return np.where(laws > 0.0, laws * np.where(laws > 0.0, self.spaces.distances, 0.0), 0.0).sum(axis=1)
+
+
+def finite_sensitivity(spaces: FiniteSpaces) -> float:
+    """Delta f, refused where it is infinite: levels of an infinite step would hide what is infinitely far apart."""
+    if math.isinf(spaces.sensitivity):
+        raise UsageError("spaces must have a finite sensitivity, got inf.")
+    return spaces.sensitivity
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GlobalSensitivity(LevelMechanism):
+    """Weights exp(-epsilon d(f(x), r) / Delta f): the level is not rounded (UP-X8, its continuous relative).
+
+    A query of sensitivity 0 is released exactly (level infinity for all other values). Parameters as `LevelMechanism`.
+    """
+
+    def costs(self) -> FloatArray:
+        return self.scaled_distances()
+
+    def scaled_distances(self) -> FloatArray:
+        """d(f(x), v) / Delta f, shape (datasets, values)."""
+        unit = self.sensitivity_used()
+        if unit == 0.0:
+            return np.where(self.spaces.distances == 0.0, 0.0, np.inf)
+        return self.spaces.distances / unit
+
+    def sensitivity_used(self) -> float:
+        """Delta f as it is used, in units of d."""
+        return finite_sensitivity(self.spaces)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Staircase(GlobalSensitivity):
+    """Weights exp(-i epsilon) where (i - 1) Delta f + offset < d(f(x), r) <= i Delta f + offset (UP-T1, UP-X9).
+
+    Parameters
+    ----------
+    spaces, epsilon
+        As in `LevelMechanism`.
+    offset : float
+        The paper's gamma, in units of d, in [0, Delta f); 0 is UP-T1. Must be 0 where Delta f is 0.
+
+    Examples
+    --------
+    >>> path = np.abs(np.subtract.outer(range(4), range(4)))
+    >>> mechanism = Staircase(FiniteSpaces(path, range(4), path), epsilon=1.0)
+    >>> mechanism.levels[0].tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    >>> round(mechanism.epsilon_exact, 4), mechanism.claim.value
+    (1.1863, 2.0)
+    """
+
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        top = self.spaces.sensitivity
+        offset = number("offset", self.offset, f"in [0, {top:g})", lambda v: 0.0 <= v < top or v == top == 0.0)
+        object.__setattr__(self, "offset", offset)
+
+    def costs(self) -> FloatArray:
+        unit = self.sensitivity_used()
+        scaled = self.scaled_distances()
+        below = 0.0 if unit == 0.0 else self.offset / unit
+        return whole_steps(np.maximum(scaled - below, 0.0))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Ladder(LevelMechanism):
+    """Level i >= 1 where the sum of i - 1 local sensitivities < d(f(x), r) <= the sum of i of them (UP-X10).
+
+    The sum of i of them is Delta_0^x + ... + Delta_(i - 1)^x; level 0 is f(x) alone, as in the ladder mechanism's own
+    paper. The sets printed in UP-X10 are one level lower and leave f(x) out. A step of 0 gives an empty level.
+
+    Examples
+    --------
+    >>> path, line = (np.abs(np.subtract.outer(p, p)) for p in (np.arange(4), np.array([0.0, 1.0, 3.0])))
+    >>> Ladder(FiniteSpaces(path, [0, 0, 1, 2], line), epsilon=1.0).levels[0].tolist()  # steps 0, 1, 2, 2, ...
+    [0.0, 2.0, 3.0]
+    """
+
+    def costs(self) -> FloatArray:
+        distances, n = self.spaces.distances, self.spaces.datasets
+        levels = np.where(distances == 0.0, 0.0, np.inf)
+        if finite_sensitivity(self.spaces) == 0.0:
+            return levels
+        reached, i = np.zeros(n), 0
+        # The last finite distance is reached: the steps grow to Delta f > 0 on the part of each dataset that has one.
+        top = np.where(np.isfinite(distances), distances, 0.0).max(axis=1)
+        last = int(np.where(np.isfinite(self.spaces.shells), self.spaces.shells, 0.0).max())
+        while True:
+            step = self.steps(min(i, last))
+            reached, i = reached + step, i + 1
+            new = np.isinf(levels) & (distances <= reached[:, None] * (1.0 + ROUNDING))
+            levels[new] = i
+            if ((reached >= top) | ((step == 0.0) & (i > last))).all():
+                return levels
+
+    def steps(self, distance: int) -> FloatArray:
+        """The height of the rung above that many rungs, shape (datasets,): Delta_i^x."""
+        return self.spaces.local_sensitivities(distance)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Penalised(LevelMechanism):
+    """The third category (UP-T5, UP-T6): values that are not `important` are `penalty` steps further away."""
+
+    widths: float | Sequence[float] | FloatArray = dataclasses.field(default=0.0, repr=False)
+    important: Sequence[bool] | BoolArray | None = dataclasses.field(default=None, repr=False)
+    penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked = number("penalty", self.penalty, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
+        object.__setattr__(self, "penalty", checked)
+        if self.important is not None:
+            marks = table("important", np.asarray(self.important, dtype=float), (self.spaces.outcomes,))
+            if not np.isin(marks, (0.0, 1.0)).all():
+                raise UsageError(f"important must be True or False for each value, got {marks.tolist()}.")
+            object.__setattr__(self, "important", marks.astype(bool))
+        elif checked:
+            raise UsageError(f"penalty must be 0 without important values, got {checked}.")
+
+    def penalties(self) -> FloatArray:
+        if self.important is None:
+            return super().penalties()
+        return np.where(self.important, 0.0, self.penalty)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WidenedPrivacyFirst(_Penalised):
+    """The level of r is the least dbar(x, y), rounded up, of a dataset with d(f(y), r) <= widths[y] (UP-T3).
+
+    Parameters
+    ----------
+    spaces, epsilon
+        As in `LevelMechanism`.
+    widths : float or array_like of float, shape (datasets,)
+        delta^y in units of d, in [0, inf]; 0 is `PrivacyFirst`.
+    important : array_like of bool, shape (outcomes,), optional
+        The set E (UP-T6); all values by default. The empty set gives the same law as all values.
+    penalty : float
+        t in levels, in [0, inf), for values that are not important.
+    distortion : array_like of float, shape (datasets, outcomes), optional
+        L^x(r) in place of d(f(x), r), in [0, inf], 0 at r = f(x); it need not be a metric (UP-S11).
+
+    Examples
+    --------
+    >>> path = np.abs(np.subtract.outer(range(4), range(4)))
+    >>> WidenedPrivacyFirst(FiniteSpaces(path, range(4), path), 1.0, widths=[1.0, 0.0, 0.0, 0.0]).levels[0].tolist()
+    [0.0, 0.0, 2.0, 3.0]
+    """
+
+    distortion: FloatArray | None = dataclasses.field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "widths", widths_of("widths", self.widths, self.spaces.datasets))
+        if self.distortion is not None:
+            found = table("distortion", self.distortion, (self.spaces.datasets, self.spaces.outcomes))
+            own = found[np.arange(self.spaces.datasets), self.spaces.values]
+            if (found < 0.0).any() or own.any():
+                raise UsageError("distortion must be at least 0, and 0 at the value of each dataset.")
+            object.__setattr__(self, "distortion", found)
+
+    def costs(self) -> FloatArray:
+        return self.spaces.shells
+
+    def covers(self) -> BoolArray:
+        distances = self.spaces.distances if self.distortion is None else self.distortion
+        return distances <= np.asarray(self.widths)[:, None] * (1.0 + ROUNDING)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PrivacyFirst(LevelMechanism):
+    """The level of r is the least dbar(x, y), rounded up, of a dataset with f(y) = r (UP-T2); d plays no part.
+
+    Examples
+    --------
+    >>> path = np.abs(np.subtract.outer(range(3), range(3)))
+    >>> mechanism = PrivacyFirst(FiniteSpaces(path, [0, 1, 0], [[0.0, 9.0], [9.0, 0.0]]), epsilon=1.0)
+    >>> mechanism.levels.tolist()
+    [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
+    >>> mechanism.epsilon_exact
+    1.0
+    """
+
+    def costs(self) -> FloatArray:
+        return self.spaces.shells
+
+    def covers(self) -> BoolArray:
+        return self.spaces.values_of
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WidenedStaircase(_Penalised):
+    """The level of r is the least staircase level of a value that covers r (UP-T4, UP-T5).
+
+    A value v covers r where some dataset with value v has one with value r within widths[v] (in units of dbar).
+
+    Parameters
+    ----------
+    spaces, epsilon, important, penalty
+        As in `WidenedPrivacyFirst`.
+    widths : float or array_like of float, shape (outcomes,)
+        delta^v in units of dbar, in [0, inf]; 0 is `Staircase` without offset.
+
+    Examples
+    --------
+    >>> path = np.abs(np.subtract.outer(range(4), range(4)))
+    >>> WidenedStaircase(FiniteSpaces(path, range(4), path), 1.0, widths=[0.0, 1.0, 0.0, 0.0]).levels[0].tolist()
+    [0.0, 1.0, 1.0, 3.0]
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "widths", widths_of("widths", self.widths, self.spaces.outcomes))
+
+    def costs(self) -> FloatArray:
+        return Staircase(self.spaces, self.epsilon).costs()
+
+    def covers(self) -> BoolArray:
+        return self.spaces.nearby_values(np.asarray(self.widths))

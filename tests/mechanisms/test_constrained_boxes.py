@@ -1,0 +1,322 @@
+"""Laplace noise in boxes, conditioned and clamped; rejection; projections onto polyhedra; mixtures."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sampler_checks import DRAWS, is_drawn_from
+from scipy import integrate, stats
+
+from dpaudit.errors import DpauditError, UsageError
+from dpaudit.privacy.claims import PureDP
+from mechanisms.constrained.affine import Affine
+from mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
+from mechanisms.constrained.imaging import Imaged
+from mechanisms.constrained.mixture import Mixture
+from mechanisms.constrained.polyhedron import Polyhedron, project_onto_simplex
+from mechanisms.constrained.rejection import Rejected
+from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, ImagedOntoTheData, MixtureByTheData
+from mechanisms.laplace import Laplace
+from mechanisms.preprocessing.conic import Rows, solve
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=50)
+SEEDS = st.integers(0, 2**32)
+INF = math.inf
+# lower, upper, sensitivity of one coordinate
+INTERVALS = st.tuples(st.floats(-3.0, 3.0), st.one_of(st.floats(0.1, 8.0), st.just(INF)), st.floats(0.1, 5.0))
+
+
+def in_box(seed, mechanism, count):
+    """Random answers in a box, infinite sides cut at 6 scales from the finite end or from 0."""
+    far = 6.0 * mechanism.scale
+    low = np.where(np.isfinite(mechanism.lower), mechanism.lower, np.minimum(mechanism.upper, far) - 2.0 * far)
+    high = np.where(np.isfinite(mechanism.upper), mechanism.upper, low + 2.0 * far)
+    return np.random.default_rng(seed).uniform(low, high, size=(count, len(low)))
+
+
+# ---- conditioning on a box ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("CD-S7")
+@FIXED
+@given(st.floats(0.02, 8.0), INTERVALS, INTERVALS, SEEDS)
+def test_the_scale_is_the_least_that_keeps_the_claim_on_all_pairs(epsilon, first, second, seed):
+    """No random pair within the sensitivity exceeds epsilon, the stated pair reaches it, gamma lies in [0, 1]."""
+    lower, widths, reach = (np.array(values) for values in zip(first, second, strict=True))
+    mechanism = ConditionedLaplace(epsilon, lower, lower + widths, reach)
+    assert mechanism.claim == PureDP(epsilon)
+    pair = mechanism.pairs()[0]
+    assert mechanism.privacy_loss(pair.x, pair.x_prime) == pytest.approx(epsilon, rel=1e-9)
+    assert 0.0 <= mechanism.gamma <= 1.0
+    x = in_box(seed, mechanism, 200)
+    moves = np.random.default_rng(seed + 1).uniform(-1.0, 1.0, size=x.shape) * mechanism.coordinate_sensitivity
+    x[::4] = np.where(np.isfinite(mechanism.lower), mechanism.lower, x[::4])  # ends too
+    moves[::2] = np.sign(moves[::2]) * reach
+    x_prime = np.clip(x + moves, mechanism.lower, mechanism.upper)
+    x_prime = np.clip(x_prime, x - mechanism.coordinate_sensitivity, x + mechanism.coordinate_sensitivity)
+    losses = [mechanism.privacy_loss(a, b) for a, b in zip(x, x_prime, strict=True)]
+    assert max(losses) <= epsilon * (1.0 + 1e-9)
+
+
+@pytest.mark.claim("CD-S7")
+@pytest.mark.parametrize("end", [-2.0, 0.0, 0.5])
+def test_the_printed_bound_is_reached_for_answers_in_the_half_line(end):
+    """C = [end, inf), answers from end on, scale 1: the loss is 1 + log(2 - 1/e), which is (1 + gamma) epsilon."""
+    twin = ConditionedLaplaceForgetsTheMass(1.0, [end], [INF])
+    expected = 1.0 + math.log(2.0 - math.exp(-1.0))
+    assert twin.privacy_loss([end], [end + 1.0]) == pytest.approx(expected, rel=1e-12)
+    gamma = math.log(stats.laplace.sf(-1.0) / stats.laplace.sf(0.0))  # of the masses of [end, inf), by SciPy
+    assert (1.0 + gamma) == pytest.approx(expected, rel=1e-12)
+    assert f"loss {expected:g} nats, promised 1" in twin.fault
+
+
+@pytest.mark.claim("CD-S7")
+@pytest.mark.parametrize("end", [1.0, 3.0])
+def test_the_printed_bound_may_be_far_off_for_answers_outside(end):
+    """Answers 0 and 1 below C = [end, inf): gamma = 1 promises 2 epsilon, both laws are one exponential law."""
+    laws = [stats.laplace(x) for x in (0.0, 1.0)]
+    assert math.log(laws[1].sf(end) / laws[0].sf(end)) == pytest.approx(1.0)
+    u = np.linspace(end, end + 9.0, 20)
+    assert laws[0].pdf(u) / laws[0].sf(end) == pytest.approx(laws[1].pdf(u) / laws[1].sf(end), rel=1e-9)
+
+
+@pytest.mark.claim("CD-S5")
+@FIXED
+@given(st.floats(0.1, 5.0), INTERVALS, SEEDS)
+def test_the_conditioned_density_is_the_noise_over_its_mass_and_integrates_to_one(epsilon, interval, seed):
+    lower, width, reach = interval
+    mechanism = ConditionedLaplace(epsilon, [lower], [lower + width], [reach])
+    point = in_box(seed, mechanism, 1)[0]
+    law = stats.laplace(point[0], mechanism.scale)
+    mass = law.cdf(lower + width) - law.cdf(lower)
+    assert mechanism.masses(point)[0] == pytest.approx(mass, rel=1e-9)
+    inside = lower + min(width, 5.0) * np.array([0.1, 0.5, 0.9])
+    assert np.exp(mechanism.log_density(point, inside[:, None])) == pytest.approx(law.pdf(inside) / mass, rel=1e-9)
+    outside = np.array([[lower - 0.1], [lower + width + 0.1], [np.nan], [INF]])
+    assert (mechanism.log_density(point, outside) == -INF).all()
+    end = min(lower + width, point[0] + 40.0 * mechanism.scale)
+    total = sum(
+        integrate.quad(lambda u: math.exp(mechanism.log_density(point, [[u]])[0]), a, b)[0]
+        for a, b in ((lower, point[0]), (point[0], end))
+    )
+    assert total == pytest.approx(1.0, abs=1e-6)
+    left, right = mechanism.tails(point, inside[:, None])
+    assert left[:, 0] == pytest.approx((law.cdf(inside) - law.cdf(lower)) / mass, rel=1e-7, abs=1e-12)
+    assert left + right == pytest.approx(np.ones((3, 1)))
+
+
+@pytest.mark.claim("CD-S5")
+@pytest.mark.claim("CD-D3.2")
+def test_both_samplers_draw_from_the_conditional_law():
+    """The inverse distribution function and rejection, in an interval and in an orthant; the noise itself does not."""
+    rng = np.random.default_rng(20_261_531)
+    mechanism = ConditionedLaplace(1.0, [0.0], [3.0])
+    noise = Laplace(1.0, (mechanism.scale,))
+    rejected = Rejected(noise, lambda outputs: ((outputs >= 0.0) & (outputs <= 3.0)).all(axis=1))
+
+    def cdf(values):
+        return mechanism.tails([0.5], np.asarray(values)[:, None])[0][:, 0]
+
+    for sampler in (mechanism, rejected):
+        draws = sampler.sample([0.5], DRAWS, rng)
+        assert draws.min() >= 0.0 and draws.max() <= 3.0
+        assert is_drawn_from(draws[:, 0], cdf)  # false alarm rate 1e-10 each
+    assert not is_drawn_from(np.clip(noise.sample([0.5], DRAWS, rng), 0.0, 3.0)[:, 0], cdf)  # control: imaging
+    assert rejected.acceptance([0.5], 10_000, rng) == pytest.approx(mechanism.masses([0.5])[0], abs=0.035)  # 7 errors
+    orthant = ConditionedLaplace(1.0, [0.0, 0.0], [INF, INF])
+    draws = orthant.sample([0.0, 1.0], DRAWS, rng)
+    assert is_drawn_from(draws[:, 0], stats.expon(scale=orthant.scale).cdf)  # the answer at the end: one side is left
+    assert is_drawn_from(draws[:, 1], lambda v: orthant.tails([0.0, 1.0], np.column_stack([v, v]))[0][:, 1])
+
+
+@pytest.mark.parametrize("kind", [ConditionedLaplace, ImagedLaplace])
+def test_utility_the_mean_error_is_that_of_the_law(kind):
+    """Mean |error| of 50,000 draws at an inner answer, against quadrature. An error is at most 2: by Hoeffding's
+    inequality the limit is exceeded with probability at most 2 exp(-2 * 50,000 * (0.03 / 2)^2) = 3e-10."""
+    mechanism = kind(1.0, [0.0], [3.0])
+    draws = mechanism.sample([1.0], DRAWS, np.random.default_rng(20_261_536))
+
+    def weighted(u):
+        return abs(u - 1.0) * math.exp(mechanism.log_density([1.0], [[u]])[0])
+
+    inside = 1e-12  # from the ends, where imaging has atoms
+    expected = integrate.quad(weighted, inside, 1.0)[0] + integrate.quad(weighted, 1.0, 3.0 - inside)[0]
+    if kind is ImagedLaplace:
+        expected += float(np.exp(mechanism.log_density([1.0], [[0.0], [3.0]])) @ [1.0, 2.0])
+    assert np.abs(draws - 1.0).mean() == pytest.approx(expected, abs=0.03)
+    assert abs(1.1 * np.abs(draws - 1.0).mean() - expected) > 0.03  # control: errors a tenth too large
+
+
+def test_an_event_that_never_occurs_ends_with_an_error_and_no_output_is_made_up():
+    impossible = Rejected(Laplace(1.0), lambda outputs: outputs > np.inf, most=10)
+    with pytest.raises(DpauditError, match=r"occurred in 0 of"):
+        impossible.sample(0.0, 100, np.random.default_rng(1))
+    line = Affine([[1.0, 1.0]])
+    with pytest.raises(DpauditError, match="too rare to reject to"):  # a set of probability 0
+        Rejected(Laplace(1.0, (1.0, 1.0)), line.contains, most=10).sample([0.0, 0.0], 50, np.random.default_rng(1))
+    assert Rejected(Laplace(1.0), lambda outputs: outputs > 0.0).sample(0.0, 0, np.random.default_rng(1)).shape == (0,)
+
+
+# ---- imaging onto a box ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("CD-L3.7")
+@pytest.mark.claim("CD-S10")
+@FIXED
+@given(st.floats(0.1, 5.0), INTERVALS, SEEDS)
+def test_clamped_noise_loses_what_the_noise_loses(epsilon, interval, seed):
+    """Exactly: the supremum over atoms and density together is |x - x'| / scale, for every pair in the box."""
+    lower, width, reach = interval
+    mechanism = ImagedLaplace(epsilon, [lower], [lower + width], [reach])
+    x, x_prime = in_box(seed, mechanism, 2)
+    ends = [end for end in (lower, lower + width) if np.isfinite(end)]
+    outputs = np.array([*ends, *(lower + min(width, 9.0) * np.linspace(0.01, 0.99, 50)), x[0], x_prime[0]])[:, None]
+    ratios = mechanism.log_density(x, outputs) - mechanism.log_density(x_prime, outputs)
+    assert np.abs(ratios).max() == pytest.approx(mechanism.privacy_loss(x, x_prime), rel=1e-9, abs=1e-9)
+    pair = mechanism.pairs()[0]
+    assert mechanism.privacy_loss(pair.x, pair.x_prime) == pytest.approx(epsilon, rel=1e-9)
+    law = stats.laplace(x[0], mechanism.scale)
+    atoms = np.exp(mechanism.log_density(x, np.array(ends)[:, None]))
+    assert atoms[0] == pytest.approx(law.cdf(lower), rel=1e-9)
+    if len(ends) == 2:
+        assert atoms[1] == pytest.approx(law.sf(lower + width), rel=1e-9)
+
+
+@pytest.mark.claim("CD-S9")
+def test_a_clamp_is_the_projection_onto_a_box():
+    draws = np.random.default_rng(20_261_532).normal(scale=3.0, size=(200, 2))
+    box = Polyhedron(np.vstack([np.eye(2), -np.eye(2)]), [0.0, -1.0, -2.0, -3.0])  # [0, 2] x [-1, 3]
+    assert box.project(draws) == pytest.approx(np.clip(draws, [0.0, -1.0], [2.0, 3.0]), abs=1e-12)
+    interval = Imaged(Laplace(1.0, (1.0,)), Polyhedron([[1.0], [-1.0]], [0.0, -2.0]))
+    same = [m.sample([1.0], 50, np.random.default_rng(3)) for m in (ImagedLaplace(1.0, [0.0], [2.0]), interval)]
+    assert same[0] == pytest.approx(same[1], abs=1e-12)
+
+
+# ---- projections onto polyhedra -------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("CD-S9")
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(SEEDS, st.integers(1, 4), st.integers(1, 6))
+def test_a_projection_satisfies_what_characterises_it(seed, coordinates, rows):
+    """In the set; idempotent; non-expansive; (y - P y) (z - P y) <= 0 for points z of the set."""
+    rng = np.random.default_rng(seed)
+    inner = rng.normal(size=coordinates)  # a point of the set
+    normals = rng.normal(size=(rows, coordinates))
+    equalities = None
+    if coordinates > 1 and rng.random() < 0.5:
+        row = rng.normal(size=(1, coordinates))
+        equalities = Affine(row, row @ inner)
+    onto = Polyhedron(normals, normals @ inner - rng.exponential(size=rows), equalities)
+    points = rng.normal(scale=4.0, size=(8, coordinates))
+    found = onto.project(points)
+    assert onto.contains(found).all()
+    assert onto.project(found) == pytest.approx(found, abs=1e-8)
+    gaps = np.linalg.norm(found[:, None] - found, axis=2) - np.linalg.norm(points[:, None] - points, axis=2)
+    assert gaps.max() <= 1e-8
+    others = np.vstack([found, inner])  # points of the set
+    for y, p in zip(points, found, strict=True):
+        assert ((others - p) @ (y - p)).max() <= 1e-7 * (1.0 + np.linalg.norm(y - p) ** 2)
+
+
+@pytest.mark.claim("CD-S9")
+def test_projections_are_those_of_a_conic_solver():
+    pytest.importorskip("clarabel")
+    rng = np.random.default_rng(20_261_533)
+    normals, bounds, row = rng.normal(size=(6, 4)), -rng.exponential(size=6), rng.normal(size=(1, 4))
+    onto = Polyhedron(normals, bounds, Affine(row, [0.5]))
+    for y in rng.normal(scale=4.0, size=(20, 4)):
+        equal, at_most = Rows(), Rows()
+        equal.add([(np.array([i]), float(row[0, i])) for i in range(4)], 0.5)
+        for normal, bound in zip(normals, bounds, strict=True):
+            at_most.add([(np.array([i]), -float(normal[i])) for i in range(4)], -float(bound))
+        assert onto.project(y[None])[0] == pytest.approx(solve(np.ones(4), -y, equal, at_most).x, abs=1e-6)
+
+
+def test_a_batch_is_projected_point_by_point():
+    """What comes of a point does not depend on what the others of its batch are: the same bits beside others."""
+    rng = np.random.default_rng(20_261_534)
+    onto = Polyhedron(rng.normal(size=(4, 3)), -np.ones(4))
+    points = rng.normal(scale=3.0, size=(50, 3))
+    others = np.where(np.arange(50)[:, None] % 2, points, rng.normal(scale=30.0, size=(50, 3)))
+    assert (onto.project(points)[1::2] == onto.project(others)[1::2]).all()
+    assert (onto.project(points)[::2] != onto.project(others)[::2]).any()
+
+
+@pytest.mark.claim("CD-S9")
+@FIXED
+@given(SEEDS, st.integers(1, 6))
+def test_the_simplex_is_a_polyhedron_in_closed_form(seed, coordinates):
+    rng = np.random.default_rng(seed)
+    points, total = rng.normal(scale=4.0, size=(5, coordinates)), float(rng.exponential() * 5.0)
+    found = project_onto_simplex(points, np.full(5, total))
+    assert found.min() >= 0.0 and found.sum(axis=1) == pytest.approx(np.full(5, total), abs=1e-9)
+    if coordinates > 1:
+        onto = Polyhedron(np.eye(coordinates), np.zeros(coordinates), Affine(np.ones((1, coordinates)), [total]))
+        assert found == pytest.approx(onto.project(points), abs=1e-8)
+    assert project_onto_simplex([[-1.0, -2.0]], [0.0]).tolist() == [[0.0, 0.0]]
+
+
+# ---- mixtures -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("CD-T3.9.1")
+def test_a_mixture_draws_each_output_from_a_mechanism_of_its_choice():
+    mixture = Mixture([Laplace(1.0), Laplace(1.0, 3.0)], [0.75, 0.25])
+    draws = mixture.sample(2.0, DRAWS, np.random.default_rng(20_261_535))
+
+    def cdf(values):
+        return 0.75 * stats.laplace.cdf(values, 2.0, 1.0) + 0.25 * stats.laplace.cdf(values, 2.0, 3.0)
+
+    assert is_drawn_from(draws, cdf)  # false alarm rate 1e-10
+    assert not is_drawn_from(draws, stats.laplace(2.0, 1.0).cdf)  # control: 0.04 away
+    assert np.exp(mixture.log_density(2.0, [1.0])) == pytest.approx(
+        0.75 * stats.laplace.pdf(1.0, 2.0, 1.0) + 0.25 * stats.laplace.pdf(1.0, 2.0, 3.0)
+    )
+    first = draws[:2000] - 2.0  # which mechanism was drawn does not follow the position in the batch
+    assert abs((np.abs(first[:1000]) > 4.0).mean() - (np.abs(first[1000:]) > 4.0).mean()) < 0.1  # 7 standard errors
+
+
+@pytest.mark.claim("CD-T3.9.2")
+@FIXED
+@given(st.floats(0.0, 1.0), SEEDS)
+def test_a_mixture_loses_no_more_than_its_parts_and_one_by_the_data_does(weight, seed):
+    mixture = Mixture([Laplace(1.0), Laplace(1.0, 3.0)], [weight, 1.0 - weight])
+    outputs = np.random.default_rng(seed).normal(scale=5.0, size=100)
+    ratios = mixture.log_density(0.0, outputs) - mixture.log_density(1.0, outputs)
+    assert np.abs(ratios).max() <= 1.0 + 1e-9
+    twin = MixtureByTheData(mixture.mechanisms, [0.9, 0.1])
+    far = twin.log_density(0.0, [100.0])[0] - twin.log_density(1.0, [100.0])[0]
+    assert far == pytest.approx(math.log(9.0) - 1.0 / 3.0, abs=1e-6)  # only the wide noise reaches that far
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ConditionedLaplace(1.0, [0.0], [0.0]), "upper must exceed lower"),
+        (lambda: ConditionedLaplace(1.0, [INF], [INF]), "upper must exceed lower"),
+        (lambda: ConditionedLaplace(1.0, [0.0], [1.0], [0.0]), "coordinate_sensitivity must be in"),
+        (lambda: ConditionedLaplace(1.0, [0.0], [1.0]).sample([2.0], 1, None), "data must lie in the box"),
+        (lambda: ImagedLaplace(0.0, [0.0], [1.0]), r"epsilon must be in \(0, inf\)"),
+        (lambda: Polyhedron([[1.0], [-1.0]], [1.0, 0.0]), "rows must leave a point, got an empty set"),
+        (lambda: Polyhedron([[0.0]], [1.0]), "rows must leave a point, got an empty set"),
+        (lambda: Polyhedron([[1.0, 0.0]], [0.0], Affine([[1.0]])), "equalities must have 2 coordinates, got 1"),
+        (lambda: project_onto_simplex([[1.0]], [-1.0]), r"totals must be in \[0, inf\)"),
+        (lambda: Mixture([Laplace(1.0)], [0.5]), "weights must be probabilities"),
+        (lambda: Mixture([Laplace(1.0), Laplace(2.0)], [0.5, 0.5]), "mechanisms must have one claim"),
+        (lambda: Mixture([Laplace(1.0)], lambda data: [1.0]), "weights must be an array of numbers"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()
+
+
+def test_open_boxes_leave_the_noise_as_it_is():
+    open_box = ConditionedLaplace(2.0, [-INF], [INF], [3.0])
+    assert open_box.scale == 1.5 and open_box.gamma == 0.0
+    assert open_box.log_density([1.0], [[0.0]])[0] == pytest.approx(stats.laplace.logpdf(0.0, 1.0, 1.5))
+    twin = ImagedOntoTheData(1.0, [-INF], [INF])
+    assert twin.privacy_loss([0.0], [0.0]) == 0.0 and "loss inf" in twin.fault

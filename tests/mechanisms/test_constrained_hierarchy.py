@@ -1,0 +1,353 @@
+"""Counts in a tree: projections, TopDown, exact draws given the sums, and Metropolis-Hastings with inequalities."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sampler_checks import DRAWS, is_drawn_from
+from scipy import integrate, stats
+
+from dpaudit.errors import DpauditError, UsageError
+from dpaudit.privacy.claims import PureDP
+from mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
+from mechanisms.constrained.equalities import LaplaceOnEqualities
+from mechanisms.constrained.hierarchy import (
+    Hierarchy,
+    HierarchyConditioned,
+    HierarchyImaged,
+    TopDown,
+    level_errors,
+)
+from mechanisms.constrained.metropolis import Chains, HierarchyMetropolis, Inequalities, transition_matrix
+from mechanisms.constrained.tree_masses import log_non_negative_mass, non_negative_gamma
+from mechanisms.faulty.constrained import HierarchyForgetsTheLevels, MetropolisStartsAtTheTruth
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=50)
+SEEDS = st.integers(0, 2**32)
+SMALL = Hierarchy.of_sizes([1, 2])
+COUNTS = np.array([3.0, 0.0, 1.0])
+TAXI = Hierarchy.of_sizes([43, 61, 1, 69, 69, 20])
+
+
+@st.composite
+def trees(draw):
+    """Trees of two to four levels with up to 12 leaves."""
+    if draw(st.booleans()):
+        return Hierarchy.flat(draw(st.integers(1, 5)))
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    if draw(st.booleans()):
+        return Hierarchy.of_sizes(sizes)
+    two = Hierarchy.of_sizes(sizes)  # each leaf gets one or two children: four levels
+    more = draw(st.lists(st.integers(1, 2), min_size=two.leaves, max_size=two.leaves))
+    first = two.nodes - two.leaves
+    return Hierarchy([*two.parents, *np.repeat(np.arange(first, two.nodes), more).tolist()])
+
+
+# ---- the tree -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("CD-F3")
+@FIXED
+@given(trees(), SEEDS)
+def test_nodes_are_the_sums_of_their_children_and_of_their_leaves(tree, seed):
+    counts = np.random.default_rng(seed).normal(size=tree.leaves)
+    nodes = tree.totals(counts)
+    for node in range(tree.nodes):
+        below = tree.children(node)
+        if below.size:
+            assert nodes[node] == pytest.approx(nodes[below].sum())
+    assert nodes[-tree.leaves :] == pytest.approx(counts)
+    equalities = tree.equalities()
+    assert equalities.contains(nodes[None])[0]
+    assert equalities.dimension == tree.leaves and equalities.rank == tree.nodes - tree.leaves
+
+
+@pytest.mark.claim("CD-S9")
+@FIXED
+@given(trees(), SEEDS)
+def test_the_image_is_the_projection_onto_the_equalities(tree, seed):
+    points = np.random.default_rng(seed).normal(size=(4, tree.nodes)) * 5.0
+    assert tree.image(points) == pytest.approx(tree.equalities().project(points), abs=1e-9)
+
+
+@FIXED
+@given(trees(), SEEDS, st.booleans())
+def test_top_down_is_consistent_and_keeps_the_root(tree, seed, non_negative):
+    points = np.random.default_rng(seed).normal(size=(4, tree.nodes)) * 5.0
+    released = tree.top_down(points, non_negative)
+    assert tree.equalities().contains(released).all()
+    expected = np.maximum(points[:, 0], 0.0) if non_negative else points[:, 0]
+    assert released[:, 0] == pytest.approx(expected)
+    if non_negative:
+        assert released.min() >= 0.0
+    consistent = tree.totals(np.abs(points[:, : tree.leaves]))
+    assert tree.top_down(consistent, non_negative) == pytest.approx(consistent, abs=1e-9)  # nothing to do
+
+
+# ---- exact draws given the sums -------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("CD-L3.3")
+@pytest.mark.parametrize("tree", [Hierarchy.flat(3), SMALL, TAXI], ids=["flat", "small", "taxi"])
+def test_a_record_costs_epsilon_and_the_twin_forgets_levels(tree):
+    mechanism, twin = HierarchyConditioned(0.5, tree), HierarchyForgetsTheLevels(0.5, tree)
+    assert mechanism.claim == PureDP(0.5) == twin.claim
+    for pair in mechanism.pairs():
+        assert mechanism.privacy_loss(pair.x, pair.x_prime) == pytest.approx(0.5)
+        assert twin.privacy_loss(pair.x, pair.x_prime) == pytest.approx(0.5 * tree.levels)
+        draws = mechanism.sample(pair.x, 20, np.random.default_rng(1))
+        ratios = mechanism.log_density(pair.x, draws) - mechanism.log_density(pair.x_prime, draws)
+        assert np.abs(ratios).max() <= 0.5 * (1.0 + 1e-9)
+        truth, other = mechanism.nodes(pair.x), mechanism.nodes(pair.x_prime)
+        far = truth + 1e3 * (truth - other)  # the loss is reached along the line through both
+        assert mechanism.log_density(pair.x, far[None])[0] - mechanism.log_density(pair.x_prime, far[None])[0] == (
+            pytest.approx(0.5)
+        )
+    assert (mechanism.log_density(pair.x, draws + 1.0) == -np.inf).all()  # off the sums
+    assert f"loss {0.5 * tree.levels:g} nats" in twin.fault
+
+
+def test_two_leaves_under_a_root_are_three_laplace_variables_with_a_given_sum():
+    """Root - leaf - leaf = 0: by signs the law of CD-U2 at each node, here for scale 2."""
+    mechanism = HierarchyConditioned(1.0, Hierarchy.flat(2))
+    draws = mechanism.sample([5.0, 0.0], DRAWS, np.random.default_rng(20_261_541))
+
+    def cdf(u):
+        tail = np.exp(-np.abs(u)) * (0.5 + np.abs(u) / 6.0)  # (1/2 + |v| / 3) e^(-2|v|) at v = u / 2
+        return np.where(u < 0.0, tail, 1.0 - tail)
+
+    for node, truth in enumerate((5.0, 5.0, 0.0)):
+        assert is_drawn_from(draws[:, node] - truth, cdf)  # false alarm rate 1e-10 each
+    assert not is_drawn_from(1.25 * (draws[:, 0] - 5.0), cdf)  # control: a scale a quarter too large, 0.05 away
+    other = LaplaceOnEqualities(1.0, Hierarchy.flat(2).equalities(), 2.0)
+    assert other.is_exact and other.scale == mechanism.scale == 2.0
+    assert is_drawn_from(other.sample([5.0, 5.0, 0.0], DRAWS, np.random.default_rng(20_261_542))[:, 1] - 5.0, cdf)
+
+
+def small_moments():
+    """E of u^2 for leaves, middle nodes and root of SMALL at scale 1, by a grid in the three leaves."""
+    grid = np.linspace(-12.0, 12.0, 97)
+    leaves = np.stack(np.meshgrid(grid, grid, grid, indexing="ij"), axis=-1).reshape(-1, 3)
+    nodes = SMALL.totals(leaves)
+    weights = np.exp(-np.abs(nodes).sum(axis=1))
+    return (weights[:, None] * nodes**2).sum(axis=0) / weights.sum()
+
+
+@pytest.mark.claim("CD-A1")
+def test_exact_draws_and_chains_have_the_moments_of_the_density():
+    """Means of squares of 100,000 draws. The largest kurtosis is below 8, so that 6 standard errors are 5%; so are
+    those of chains of at least 20,000 effective draws at 11%. The grid's own error is below 1%."""
+    expected = small_moments()
+    mechanism, rng = HierarchyConditioned(3.0, SMALL), np.random.default_rng(20_261_543)  # scale 1
+    draws = mechanism.sample(COUNTS, 100_000, rng) - SMALL.totals(COUNTS)
+    assert (draws**2).mean(axis=0) == pytest.approx(expected, rel=0.06)
+    assert (1.15**2 * draws**2).mean(axis=0) != pytest.approx(expected, rel=0.06)  # control: a larger scale
+    chains = HierarchyMetropolis(3.0, SMALL).chains(COUNTS, 400, 250, rng)[:, 20:] - SMALL.totals(COUNTS)
+    for node in range(SMALL.nodes):
+        assert split_r_hat(chains[:, :, node]) < 1.05
+        assert effective_sample_size(chains[:, :, node]) > 8_000
+    assert (chains**2).mean(axis=(0, 1)) == pytest.approx(expected, rel=0.12)
+
+
+@pytest.mark.claim("CD-A1")
+@pytest.mark.slow
+def test_on_the_papers_tree_chains_and_exact_draws_agree():
+    """Sums of |error| by level. Each mean of ours has a relative standard error below 1.5% (2,000 effective draws of a
+    sum with a coefficient of variation below 0.7 on boroughs and below 0.06 on zones; 1 on the city's 10,000)."""
+    rng, truth = np.random.default_rng(20_261_544), np.zeros(TAXI.nodes)
+    exact = level_errors(TAXI, truth, HierarchyConditioned(3.0, TAXI).sample(np.zeros(263), 10_000, rng)).mean(axis=0)
+    running = HierarchyMetropolis(3.0, TAXI).start(np.zeros(263), 100, rng)
+    found, zones = [], []
+    for i in range(150):
+        running.sweep(rng)
+        if i >= 30:
+            states = running.states()
+            found.append(level_errors(TAXI, truth, states).mean(axis=0))
+            zones.append(states[:, -8:])
+    assert np.mean(found, axis=0) == pytest.approx(exact, rel=0.1)
+    zones = np.stack(zones, axis=1)
+    assert max(split_r_hat(zones[:, :, j]) for j in range(8)) < 1.1
+    assert min(effective_sample_size(zones[:, :, j]) for j in range(8)) > 600
+    imaged = level_errors(TAXI, truth, HierarchyImaged(3.0, TAXI).sample(np.zeros(263), 10_000, rng)).mean(axis=0)
+    assert (exact < imaged).all()  # conditioning beats imaging on every level
+
+
+# ---- inequalities ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("CD-A1")
+@pytest.mark.claim("CD-S17")
+def test_chains_with_non_negative_counts_have_the_law_of_rejection():
+    """A tree of three leaves, two of them with small counts: means of both samplers, 7 standard errors of 20,000 draws
+    and of chains of at least 5,000 effective ones (each node has a standard deviation below 2 scales)."""
+    rng, scale = np.random.default_rng(20_261_545), 2.0
+    mechanism = HierarchyMetropolis(3.0, SMALL, non_negative=True)
+    assert mechanism.scale == scale and mechanism.claim == PureDP(3.0)
+    proposals = HierarchyConditioned(1.5, SMALL).sample(COUNTS, 200_000, rng)  # the same scale without inequalities
+    rejected = proposals[(proposals >= 0.0).all(axis=1)]
+    assert len(rejected) > 20_000
+    chains = mechanism.chains(COUNTS, 400, 300, rng)[:, 50:]
+    assert chains.min() >= 0.0
+    assert (np.abs(chains[:, :, 0] - chains[:, :, 3:].sum(axis=2)) < 1e-9).all()
+    for node in range(SMALL.nodes):
+        size = effective_sample_size(chains[:, :, node])
+        assert size > 5_000 and split_r_hat(chains[:, :, node]) < 1.05
+        limit = 7.0 * 2.0 * scale * math.sqrt(1.0 / size + 1.0 / len(rejected))
+        assert abs(chains[:, :, node].mean() - rejected[:, node].mean()) < limit
+        if node in (0, 4):  # control: without limits the root and the leaf without a record are elsewhere
+            assert abs(chains[:, :, node].mean() - proposals[:, node].mean()) > limit
+
+
+def test_general_inequalities_are_kept_and_change_with_single_leaves():
+    """A row over several nodes: twice the first leaf less the root is at least -1."""
+    row = np.zeros((1, SMALL.nodes))
+    row[0, 0], row[0, 3] = -1.0, 2.0
+    limits = Inequalities(SMALL, row, [-1.0])
+    assert limits.by_leaf().tolist() == [[1.0, -1.0, -1.0]]
+    start = np.tile([3.0, 1.0, 1.0], (50, 1))
+    running, rng = Chains(SMALL, SMALL.totals(COUNTS), 1.0, start, limits), np.random.default_rng(20_261_546)
+    for _ in range(50):
+        running.sweep(rng)
+        assert (running.states() @ row[0] >= -1.0 - 1e-9).all()
+    assert 0 < running.accepted < running.proposed
+    with pytest.raises(UsageError, match="start must satisfy the inequalities"):
+        Chains(SMALL, SMALL.totals(COUNTS), 1.0, [[0.0, 3.0, 3.0]], limits)
+
+
+@pytest.mark.claim("CD-S7")
+@pytest.mark.parametrize("count", [0.0, 1.0, 4.0])
+def test_the_exact_gamma_of_a_non_negative_leaf_under_a_root(count):
+    """One leaf and its root: noise of half the scale in one variable, the interval of `ConditionedLaplace`.
+
+    gamma of one more record is log((1 - e^(-2(x+1)/s) / 2) / (1 - e^(-2x/s) / 2)) over 2 / s: below 1, so that twice
+    the scale is more than enough.
+    """
+    scale = 4.0  # levels / epsilon at epsilon = 1/2
+
+    def mass(x):
+        return 1.0 - 0.5 * math.exp(-2.0 * x / scale)
+
+    def density(u, x):
+        return math.exp(-2.0 * abs(u) / scale) / scale / mass(x)
+
+    ends = (-count, 0.0, 80.0)
+    total = sum(integrate.quad(density, a, b, args=(count,))[0] for a, b in itertools.pairwise(ends))
+    assert total == pytest.approx(1.0, abs=1e-8)
+    gamma = math.log(mass(count + 1.0) / mass(count)) / (2.0 / scale)
+    assert 0.0 < gamma < 1.0
+    mechanism = HierarchyMetropolis(1.0, Hierarchy.flat(1), non_negative=True, sweeps=60)
+    assert mechanism.scale == scale  # 2 * levels / epsilon
+    assert mechanism.gamma([count], [count + 1.0]) == pytest.approx(gamma, abs=1e-4)  # a grid of 1/100
+    draws = mechanism.sample([count], DRAWS, np.random.default_rng(20_261_547))[:, 0] - count
+
+    def cdf(u):
+        low = stats.laplace.cdf(-count, scale=scale / 2.0)
+        return (stats.laplace.cdf(u, scale=scale / 2.0) - low) / (1.0 - low)
+
+    assert is_drawn_from(draws, cdf)  # false alarm rate 1e-10 each; 60 sweeps leave far less than the test's 0.015
+
+
+@pytest.mark.claim("CD-S7")
+@pytest.mark.parametrize("counts", [(0.0, 0.0), (1.0, 0.0), (2.5, 4.0)])
+def test_the_exact_gamma_of_two_non_negative_leaves(counts):
+    """By quadrature of the definition over the quadrant, and the loss by a grid of the log ratio: (1 + gamma) d / s."""
+    tree, scale = Hierarchy.flat(2), 4.0
+    x, x_prime = np.array(counts), np.add(counts, [1.0, 0.0])
+
+    def integral(point):
+        ends = -point / scale
+        cuts = [sorted({float(end), 0.0, 30.0}) for end in ends]
+
+        def inner(u):  # kinks at v = 0 and v = -u
+            kinks = sorted({*cuts[1], *([-u] if ends[1] < -u < 30.0 else [])})
+            parts = itertools.pairwise(kinks)
+            return sum(integrate.quad(lambda v: math.exp(-abs(u) - abs(v) - abs(u + v)), a, b)[0] for a, b in parts)
+
+        return sum(integrate.quad(inner, a, b, epsabs=1e-9)[0] for a, b in itertools.pairwise(cuts[0]))
+
+    expected = math.log(integral(x_prime) / integral(x))
+    mechanism = HierarchyMetropolis(1.5, tree, non_negative=True)
+    assert mechanism.scale == pytest.approx(8.0 / 3.0)
+    found = non_negative_gamma(tree, x, x_prime, scale)
+    assert found == pytest.approx(expected / (2.0 / scale), abs=2e-4)  # a grid of 1/100
+    assert math.exp(log_non_negative_mass(tree, x, scale)) == pytest.approx(integral(x) / 1.5, rel=1e-3)  # K = 3/2
+    grid = np.array(list(itertools.product([0.0, 0.5, 3.0, 50.0], repeat=2)))
+    nodes, truths = tree.totals(grid), (tree.totals(x), tree.totals(x_prime))
+    logs = (np.abs(nodes - truths[1]) - np.abs(nodes - truths[0])).sum(axis=1) / scale + expected
+    assert np.abs(logs).max() == pytest.approx((1.0 + found) * 2.0 / scale, abs=2e-4)
+
+
+@pytest.mark.claim("CD-S7")
+def test_gamma_on_three_levels_is_within_its_bounds_and_noise_far_from_zero_pays_nothing():
+    """Rejection agrees: the share of non-negative draws among 200,000, 7 standard errors of at most 0.0012."""
+    proposals = HierarchyConditioned(1.5, SMALL).sample(COUNTS, 200_000, np.random.default_rng(20_261_550))
+    share = (proposals >= 0.0).all(axis=1).mean()
+    assert math.exp(log_non_negative_mass(SMALL, COUNTS, 2.0)) == pytest.approx(share, abs=0.0085)
+    mechanism = HierarchyMetropolis(3.0, SMALL, non_negative=True)
+    for pair in mechanism.pairs():
+        assert 0.0 < mechanism.gamma(pair.x, pair.x_prime) < 1.0
+    assert mechanism.gamma([200.0] * 3, [201.0, 200.0, 200.0]) == pytest.approx(0.0, abs=1e-9)
+    assert HierarchyMetropolis(3.0, SMALL).gamma(COUNTS, COUNTS) == 0.0
+    with pytest.raises(DpauditError, match="must be at least 1e-11"):
+        log_non_negative_mass(Hierarchy.flat(60), np.zeros(60), 1.0)
+    with pytest.raises(UsageError, match=r"counts must be in \[0, inf\), got -1"):
+        log_non_negative_mass(SMALL, [-1.0, 0.0, 0.0], 1.0)
+
+
+def test_utility_conditioning_is_more_accurate_than_imaging_and_top_down():
+    """Mean |error| of the root over 50,000 draws, of which 7 standard errors are below 4% (|error| has at most the
+    standard deviation of its mean): exactly scale for TopDown; the exact value for conditioning by quadrature."""
+    tree, truth = Hierarchy.flat(2), np.zeros(3)
+    rng = np.random.default_rng(20_261_548)
+    found = {
+        kind.__name__: level_errors(tree, truth, kind(2.0, tree).sample([0.0, 0.0], 50_000, rng)).mean(axis=0)[0]
+        for kind in (HierarchyConditioned, HierarchyImaged, TopDown)
+    }
+    conditioned = integrate.quad(lambda u: u * (1.0 + u) * math.exp(-2.0 * u) / 0.75, 0.0, 40.0)[0]  # CD-U2
+    assert found["HierarchyConditioned"] == pytest.approx(conditioned, rel=0.05)
+    assert found["TopDown"] == pytest.approx(1.0, rel=0.05)
+    assert found["HierarchyConditioned"] < found["HierarchyImaged"] < found["TopDown"]
+
+
+# ---- degenerate cases -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Hierarchy([0, 0]), "parents must be -1 for the first node only"),
+        (lambda: Hierarchy([-1]), "parents must be -1 for the first node only"),
+        (lambda: Hierarchy([-1, 0, 3, 0]), "parents must come before their children, got 3 for node 2"),
+        (lambda: Hierarchy([-1, 0, 0, 1]), "all leaves on the last level"),
+        (lambda: HierarchyConditioned(1.0, Hierarchy([-1, 0, 1, 2])), "tree must have two or three levels, got 4"),
+        (lambda: HierarchyConditioned(1.0, SMALL).sample([1.0], 1, None), r"data must be of shape \(3,"),
+        (lambda: HierarchyConditioned(1.0, SMALL).sample([1.0, 1.0, np.inf], 1, None), "data must be finite"),
+        (lambda: HierarchyMetropolis(1.0, SMALL, non_negative=True).sample([-1.0, 0.0, 0.0], 1, None), "non-negative"),
+        (lambda: HierarchyMetropolis(1.0, SMALL, sweeps=0), "sweeps must be an integer of at least 1"),
+        (lambda: HierarchyImaged(0.0, SMALL), r"epsilon must be in \(0, inf\)"),
+        (lambda: transition_matrix([1.0, 1.0], [[1.0]]), r"proposal must be of shape \(2, 2\)"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()
+
+
+def test_empty_batches_and_seeds():
+    for mechanism in (HierarchyConditioned(1.0, SMALL), HierarchyImaged(1.0, SMALL), TopDown(1.0, SMALL, True),
+                      HierarchyMetropolis(1.0, SMALL, sweeps=2), MetropolisStartsAtTheTruth(1.0, SMALL)):  # fmt: skip
+        assert mechanism.sample(COUNTS, 0, np.random.default_rng(1)).shape == (0, SMALL.nodes)
+        first, again = (mechanism.sample(COUNTS, 5, np.random.default_rng(3)) for _ in range(2))
+        assert (first == again).all() and first.shape == (5, SMALL.nodes)
+    assert COUNTS.tolist() == [3.0, 0.0, 1.0]
+
+
+def test_the_chain_that_starts_at_the_truth_stays_there_now_and_then():
+    twin = MetropolisStartsAtTheTruth(1.0, SMALL)
+    draws = twin.sample(COUNTS, 2_000, np.random.default_rng(20_261_549))
+    assert (draws == SMALL.totals(COUNTS)).all(axis=1).any() and "loss inf" in twin.fault
+    sound = HierarchyMetropolis(1.0, SMALL, sweeps=5).sample(COUNTS, 2_000, np.random.default_rng(20_261_549))
+    assert not (sound == SMALL.totals(COUNTS)).any()

@@ -1,0 +1,241 @@
+"""The family on the real line and in several dimensions: densities, samplers, exact losses, and twins that are
+caught."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from sampler_checks import DRAWS, is_drawn_from, is_drawn_from_outcomes
+from scipy import integrate, spatial, stats
+
+import dpaudit
+from dpaudit.errors import UsageError
+from mechanisms.faulty.two_metrics import KNormOneDegreeShort, OnTheLineTooNarrow
+from mechanisms.two_metrics import KNorm, OnTheLine, Profile, query_mechanism, query_profile, staircase_profile
+from mechanisms.two_metrics.intervals import difference, is_inside, length, minkowski, union
+
+HOLED = [[0.0, 1.0], [3.0, 4.0]]
+PROFILES = {
+    "staircase": staircase_profile(2.0),
+    "offset": staircase_profile(2.0, 0.7),
+    "query": query_profile(HOLED),
+    "widened": query_profile(HOLED, 0.6),
+}
+MATRIX = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]])
+OPTIONS = {"samples": 30_000, "confidence": 1.0 - 1e-9, "seed": 13, "floating_point": False}
+
+
+def distribution_function(mechanism, far):
+    """Of the deviation, by the trapezoid over midpoints between all edges: exact for a constant density on cells."""
+    profile = mechanism.profile
+    half = np.concatenate([profile.edges, np.arange(profile.edges[-1], far, profile.width)[1:]])
+    edges = np.concatenate([-half[::-1], half[1:]])
+    masses = np.exp(mechanism.log_density(0.0, (edges[1:] + edges[:-1]) / 2.0)) * np.diff(edges)
+    return lambda values: np.interp(values, edges, np.concatenate([[0.0], np.cumsum(masses)]))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_the_density_has_mass_1_and_the_sampler_follows_it(name, epsilon):
+    mechanism = OnTheLine(PROFILES[name], epsilon)
+    cdf = distribution_function(mechanism, 150.0 / epsilon)
+    assert cdf(1e9) == pytest.approx(1.0, abs=1e-9)
+    start = time.perf_counter()
+    samples = mechanism.sample(5.0, 100_000, np.random.default_rng(20_261_125)) - 5.0
+    assert time.perf_counter() - start < 1.0  # measured: 8 ms
+    assert is_drawn_from(samples[:DRAWS], cdf)  # false alarm rate 1e-10 each
+    assert not is_drawn_from(1.25 * samples[:DRAWS], cdf)
+    # Mean error: by the central limit theorem to 6 standard errors, about 2e-9 each.
+    error = np.abs(samples)
+    assert error.mean() == pytest.approx(mechanism.expected_error(), abs=6.0 * error.std() / math.sqrt(100_000))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_exact_loss_is_reached_and_never_exceeded_by_densities(name):
+    mechanism = OnTheLine(PROFILES[name], 0.8)
+    assert mechanism.epsilon_exact == mechanism.claim.value == 0.8
+    points = np.linspace(-60.0, 60.0, 24_001) + 1e-4
+    for shift in (0.2, 0.9, 2.0, 3.5, 4.0, 5.5):
+        ratios = np.abs(mechanism.log_density(0.0, points) - mechanism.log_density(shift, points))
+        assert ratios.max() == pytest.approx(mechanism.privacy_loss(0.0, shift), abs=1e-9)
+    assert np.isneginf(mechanism.log_density(0.0, [np.nan, np.inf])).all()
+
+
+def test_levels_of_a_query_with_a_hole_by_hand():
+    """W = [-4, -3], [-1, 1], [3, 4]. Two steps reach [-2, 2], [2, 5], [6, 8], and all of [-2, 8] but (5, 6)."""
+    profile = PROFILES["query"]
+    assert profile.level([0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 8.5]).tolist() == [1, 2, 2, 1, 2, 3, 2, 3]
+    assert profile.level([-0.5, -5.5]).tolist() == [1, 3]
+    wide = PROFILES["widened"]
+    assert wide.level([0.5, 0.7, 1.7, 2.5, 4.5, 4.7]).tolist() == [0, 1, 2, 1, 1, 2]
+
+
+def test_unions_of_intervals():
+    rng = np.random.default_rng(20_261_126)
+    points = np.linspace(-3.0, 13.0, 1601) + 1e-3
+    for _ in range(50):
+        first, second = (union(np.sort(rng.integers(0, 10, size=(3, 2)), axis=1)) for _ in range(2))
+        left = difference(first, second)
+        expected = is_inside(first, points) & ~is_inside(second, points)
+        assert np.array_equal(is_inside(left, points), expected)
+        assert length(union(np.concatenate([first, second]))) == pytest.approx(length(left) + length(second))
+        total = minkowski(first, second)
+        assert total.min() == first.min() + second.min() and total.max() == first.max() + second.max()
+    assert union([]).shape == (0, 2) and not is_inside(union([]), [0.0]).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: staircase_profile(0.0), r"sensitivity must be in \(0, inf\), got 0\.0\."),
+        (lambda: staircase_profile(1.0, 1.0), r"offset must be in \[0, 1\), got 1\.0\."),
+        (lambda: OnTheLine(PROFILES["query"], 0.0), r"epsilon must be in \(0, inf\), got 0\.0\."),
+        (lambda: query_profile([[0.0, 0.0]]), r"neighbouring_set must be in \(0, inf\), got 0\.0\."),
+        (lambda: query_profile([[2.0, 2.0]]), r"neighbouring_set must make levels that fill the line"),
+        (lambda: query_profile([[2.0, 1.0]]), r"intervals must be finite with low <= high"),
+        (lambda: query_profile(HOLED, -1.0), r"width must be in \[0, inf\), got -1\.0\."),
+        (lambda: Profile([0.0, 0.0], [1.0], 1.0, 1.0, [[0.0, 1.0]]), r"edges must be finite and increase from 0"),
+        (lambda: Profile([0.0, 1.0], [-1.0], 1.0, 1.0, [[0.0, 1.0]]), r"levels must be in \[0, inf\)"),
+        (lambda: KNorm([[0.0, 0.0]], 1.0), r"queries must be finite and not 0"),
+        (lambda: KNorm(np.eye(9), 1.0), r"queries must have rank at most 8, got 9\."),
+        (lambda: KNorm([[1.0]], 1.0).sample([1.0, 2.0], 1, np.random.default_rng(0)), r"data must be of shape \(1,\)"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()
+
+
+def test_an_audit_refutes_too_narrow_cells_and_not_the_right_ones():
+    sound, twin = (kind(PROFILES["staircase"], 0.5) for kind in (OnTheLine, OnTheLineTooNarrow))
+    assert (sound.epsilon_exact, twin.epsilon_exact) == (0.5, 1.0)
+    assert dpaudit.audit(sound, **OPTIONS).verdict != "violated"  # false alarm rate 1e-9
+    assert dpaudit.audit(twin, **OPTIONS).verdict == "violated"
+    wide = query_mechanism(HOLED, 0.5, 0.6)
+    assert dpaudit.audit(wide, **OPTIONS).verdict != "violated"
+
+
+# ---- K-norm ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_one_query_is_laplace_noise_or_the_staircase(discrete):
+    mechanism = KNorm([[2.0, -1.0]], 0.7, discrete)
+    points = np.linspace(-20.0, 20.0, 401)[:, None] + 1e-3
+    other = OnTheLine(staircase_profile(2.0), 0.7).log_density(0.0, points[:, 0]) if discrete else np.log(
+        stats.laplace(scale=2.0 / 0.7).pdf(points[:, 0]))  # fmt: skip
+    assert mechanism.log_density([0.0, 0.0], points) == pytest.approx(other, rel=1e-9)
+
+
+@pytest.mark.claim("UP-X11")
+def test_discrete_k_norm_noise_is_the_privacy_first_mechanism_of_its_query():
+    """On the line: its neighbouring set is K. In the plane: levels are least numbers of steps, by enumeration."""
+    points = np.linspace(-20.0, 20.0, 401) + 1e-3
+    knorm = KNorm([[2.0, -1.0]], 0.7, discrete=True)
+    assert np.array_equal(knorm.level(points[:, None]), query_profile([[0.0, 2.0]]).level(points))
+    plane = KNorm(MATRIX, 0.7, discrete=True)
+    steps = np.array([[i, j, k] for i in range(-4, 5) for j in range(-4, 5) for k in range(-4, 5)])
+    datasets = steps[np.abs(steps).sum(axis=1) <= 4] / 2.0  # half steps: at most 2 neighbours away
+    values = datasets @ MATRIX.T
+    nearest = {}
+    for value, distance in zip(np.round(values, 9).tolist(), np.abs(datasets).sum(axis=1), strict=True):
+        nearest[tuple(value)] = min(distance, nearest.get(tuple(value), math.inf))
+    levels = plane.level(np.array(list(nearest)))
+    assert (levels <= np.ceil(list(nearest.values()))).all()  # real-valued datasets may be nearer still
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_in_the_plane_the_density_has_mass_1(discrete):
+    mechanism = KNorm(MATRIX, 1.5, discrete)
+    grid = np.linspace(-40.0, 40.0, 801)[:-1] + 0.05
+    plane = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    mass = np.exp(mechanism.log_density(np.zeros(3), plane)).sum() * 0.1**2
+    assert mass == pytest.approx(1.0, abs=5e-3)  # a sum over a grid of steps 0.1
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_gauges_and_directions_of_draws_follow_their_laws(rank, discrete):
+    queries = np.vstack([MATRIX, [0.3, 0.0, 1.0]])[:rank] if rank < 3 else np.array(
+        [[1.0, 0.5, 0.0, 1.0], [0.0, 1.0, 2.0, 0.0], [0.3, 0.0, 1.0, -1.0]])  # fmt: skip
+    mechanism, x = KNorm(queries, 0.9, discrete), np.arange(1.0, queries.shape[1] + 1.0)
+    assert mechanism.basis.shape[1] == rank
+    start = time.perf_counter()
+    noise = mechanism.sample(x, 100_000, np.random.default_rng(20_261_127))[:DRAWS] - queries @ x
+    assert time.perf_counter() - start < 2.0  # measured: 60 ms
+    gauges = mechanism.gauge(noise)
+    if discrete:
+        levels = np.arange(1.0, 200.0)
+        weights = np.exp(-0.9 * levels) * (levels**rank - (levels - 1.0) ** rank)
+        found = np.concatenate([[0.0], np.cumsum(weights) / weights.sum()])
+
+        def cdf(values):  # uniform by volume within a level
+            i = np.ceil(values)
+            inner = (values**rank - (i - 1.0) ** rank) / (i**rank - (i - 1.0) ** rank)
+            return found[i.astype(int) - 1] + inner * np.diff(found)[i.astype(int) - 1]
+
+    else:
+        cdf = stats.gamma(rank, scale=1.0 / 0.9).cdf
+    assert is_drawn_from(gauges, cdf) and not is_drawn_from(1.2 * gauges, cdf)  # false alarm rate 1e-10 each
+    # The facet that the noise points to: in proportion to the volume of K under it.
+    facets, corners = mechanism.body.facets, mechanism.body.corners
+    if rank == 1:
+        shares = np.array([0.5, 0.5])
+    else:
+        shares = np.abs(np.linalg.det(corners[spatial.ConvexHull(corners).simplices]))  # in the order of `facets`
+        shares /= shares.sum()
+    pointed = ((noise @ mechanism.basis) @ facets.T).argmax(axis=1)
+    assert is_drawn_from_outcomes(pointed, np.arange(len(facets)), shares)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_the_body_is_the_hull_of_its_columns(rank):
+    rng = np.random.default_rng([20_261_128, rank])
+    queries = rng.normal(size=(rank, rank + 2))
+    body = KNorm(queries, 1.0).body
+    assert body.gauge(body.corners).max() == pytest.approx(1.0)
+    low, high = body.corners.min(axis=0), body.corners.max(axis=0)
+    box = rng.uniform(low, high, size=(200_000, rank))
+    share = (body.gauge(box) <= 1.0).mean()  # a share of 200,000: to 6 standard errors, about 2e-9
+    error = 6.0 * 0.5 / math.sqrt(200_000)
+    assert body.volume == pytest.approx(share * np.prod(high - low), abs=error * np.prod(high - low))
+    points = body.uniform(20_000, rng)
+    assert (body.gauge(points) <= 1.0 + 1e-9).all()
+    mean_gauge = (body.gauge(points)).mean()  # of a uniform point rank / (rank + 1), standard deviation below 0.3
+    assert mean_gauge == pytest.approx(rank / (rank + 1.0), abs=6.0 * 0.3 / math.sqrt(20_000))
+
+
+def test_a_matrix_of_lower_rank_answers_in_its_column_space():
+    mechanism = KNorm([[1.0, 2.0], [2.0, 4.0]], 1.0)
+    samples = mechanism.sample([1.0, 0.0], 1000, np.random.default_rng(3))
+    assert samples[:, 1] == pytest.approx(2.0 * samples[:, 0])
+    assert np.isfinite(mechanism.log_density([1.0, 0.0], samples)).all()
+    assert np.isneginf(mechanism.log_density([1.0, 0.0], [[1.0, 2.5], [np.nan, 0.0], [np.inf, np.inf]])).all()
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_exact_losses_of_k_norm_noise(discrete):
+    mechanism = KNorm(MATRIX, 0.5, discrete)
+    rng = np.random.default_rng(5)
+    points = rng.normal(scale=30.0, size=(50_000, 2))
+    cases = [([0.0, 0.0, 0.0], [0.0, 1.0, 0.0]), ([0.0, 0.0, 0.0], [0.4, 0.0, 0.3]), ([1.0, 1.0, 1.0], [3.0, 0.0, 1.0])]
+    for x, y in cases:
+        ratios = np.abs(mechanism.log_density(x, points) - mechanism.log_density(y, points))
+        exact = mechanism.privacy_loss(x, y)
+        assert ratios.max() <= exact + 1e-9 and ratios.max() >= 0.95 * exact
+        assert np.abs(np.subtract(x, y)).sum() > 1.0 or exact <= 0.5 + 1e-12
+    losses = [mechanism.privacy_loss(pair.x, pair.x_prime) for pair in mechanism.pairs()]
+    assert losses == pytest.approx([0.5] * len(losses)) and mechanism.epsilon_exact == 0.5
+
+
+def test_an_audit_refutes_the_radius_of_one_degree_less():
+    sound, twin = KNorm(MATRIX, 1.0), KNormOneDegreeShort(MATRIX, 1.0)
+    mass, error = integrate.quad(lambda b: b * 2.0 * math.exp(
+        twin.log_density(np.zeros(3), (b * MATRIX[:, 2])[None])[0]) * sound.body.volume, 0.0, 60.0)  # fmt: skip
+    assert mass == pytest.approx(1.0, abs=1e-6) and error < 1e-6  # its own density, along the ray of a corner
+    assert twin.privacy_loss(np.zeros(3), np.eye(3)[2]) == math.inf and "inf" in twin.fault
+    few = {**OPTIONS, "samples": 100_000}
+    assert dpaudit.audit(sound, **few).verdict != "violated"  # false alarm rate 1e-9
+    assert dpaudit.audit(twin, **few).verdict == "violated"
+    assert dpaudit.audit(KNorm(MATRIX, 1.0, discrete=True), **OPTIONS).verdict != "violated"

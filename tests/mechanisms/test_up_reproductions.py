@@ -1,0 +1,68 @@
+"""The experiments of the paper on two metric spaces run, draw, and say what the paper says where it holds."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpaudit.reproductions.command import picture, saved_form
+from dpaudit.reproductions.reproduction import HasRun, Options
+from mechanisms.reproductions import up_linear_sets, up_triangles
+
+QUICK = Options(quick=True)
+
+
+@pytest.fixture(scope="module")
+def triangles():
+    pytest.importorskip("networkx")
+    return up_triangles.reproduction.run(QUICK)
+
+
+@pytest.fixture(scope="module")
+def linear_sets():
+    return up_linear_sets.reproduction.run(QUICK)
+
+
+def test_both_are_entry_points_of_this_package():
+    stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    group = stated["project"]["entry-points"]["dpaudit.reproductions"]
+    for name, module in (("triangles", up_triangles), ("linear-sets", up_linear_sets)):
+        assert group[name] == f"{module.__name__}:reproduction" and isinstance(module.reproduction, HasRun)
+
+
+@pytest.mark.claim("UP-E1")
+@pytest.mark.claim("UP-F6")
+def test_the_triangles_agree_with_the_paper(triangles):
+    assert [one.agrees for one in triangles.statements] == ["yes"] * 3
+    numbers = triangles.numbers
+    assert (numbers["graphs"], len(numbers["counts"])) == (1044, 28) and numbers["seconds"] < 5.0  # measured: 0.7 s
+    for row in numbers["exact_losses"]:  # the true loss beside the bound
+        assert all(row["epsilon"] < row[name] < 2.0 * row["epsilon"] for name in ("privacy first", "widened", "ladder"))
+    assert picture(triangles).startswith(b"\x89PNG")
+
+
+@pytest.mark.claim("UP-E2")
+@pytest.mark.claim("UP-F7")
+@pytest.mark.claim("UP-F8")
+@pytest.mark.claim("UP-P3")
+def test_the_linear_sets_agree_with_the_paper_but_for_the_second_set_without_width(linear_sets):
+    found = {(one.source, one.agrees) for one in linear_sets.statements}
+    assert found == {("UP-E2", "yes"), ("UP-E2", "no"), ("UP-F8", "yes"), ("UP-P3", "yes")}
+    (refuted,) = [one for one in linear_sets.statements if one.agrees == "no"]
+    assert refuted.ours.startswith("V_2 is better for epsilon from 0.5 to 5")
+    assert all(level <= 1001 for level in linear_sets.numbers["filled_from_level"].values())
+    rates = linear_sets.numbers["rates"]
+    for name, is_better in (("V_1", False), ("V_2", True), ("V_3", False), ("V_4", False)):
+        assert (rates[name][:, 0] < 1.0).any() == is_better  # the column delta = 0
+    assert picture(linear_sets).startswith(b"\x89PNG")
+
+
+def test_what_is_saved_is_the_same_for_every_seed(triangles):
+    """Nothing is drawn."""
+    other = up_triangles.reproduction.run(Options(seed=9, quick=True))
+    forms = [saved_form("x", up_triangles.reproduction, one, seed=0, quick=True, seconds=0.0)["numbers"]
+             for one in (triangles, other)]  # fmt: skip
+    for form in forms:
+        form.pop("seconds")
+    assert forms[0] == forms[1] and np.isfinite(forms[0]["median_rates"]["widened"]).all()
