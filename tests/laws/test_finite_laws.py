@@ -54,6 +54,8 @@ def test_the_batched_measures_are_those_of_the_exact_room():
 # ---- sequential composition ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.claim("DX-F1.2")
+@pytest.mark.claim("UP-P1")
 @KINDS
 @pytest.mark.parametrize(
     "measure", [{}, {"order": 1.5}, {"order": 8.0}, {"epsilon": (0.0, 0.3)}, {"epsilon": (1, 0.2)}]
