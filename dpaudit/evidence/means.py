@@ -5,13 +5,13 @@ mu, and m > 0. For a fraction f in (0, 1), fixed beforehand, 1 + f (X_i / m - 1)
 and has mean 1 + f (mu / m - 1): at most 1 where mu <= m. So the product over the draws, averaged over fractions, is a
 wealth W(m) with E W(m) <= 1 where mu <= m, and by Markov's inequality P(W(m) >= 1 / level) <= level. Nothing else is
 assumed: no largest loss, no variance, no normal limit. (An infinite loss makes W infinite, rightly: the mean is
-infinite.) Each factor falls with m, so the rejected m are an interval from 0, and its end is a lower confidence limit of the mean:
+infinite.) Each factor falls with m, so the rejected m are an interval from 0, and its end is a lower confidence limit:
 
     P(lower > mu) <= P(W(mu) >= 1 / level) <= level.
 
 **The mean from above** needs more, since a loss that no draw shows may be as large as it likes. With X <= b for a
 stated b, the limit is that of b - X from below. With a stated s that is at least the standard deviation of X (it is
-believed, not tested): for psi(y) = log(1 + y + y^2 / 2) where y >= 0 and -log(1 - y + y^2 / 2) below, exp(psi(y)) is at most
+believed, not tested): for psi(y) = log(1 + y + y^2 / 2) where y >= 0, else -log(1 - y + y^2 / 2), exp(psi(y)) is below
 1 + y + y^2 / 2 everywhere, so E exp(psi(t (m - X))) <= 1 + t^2 s^2 / 2 at m = mu, and the product over draws divided by
 (1 + t^2 s^2 / 2)^n has mean at most 1 there (Catoni 2012, *Challenging the empirical mean and empirical variance*). psi
 increases, so the rejected m are an interval up to infinity.
