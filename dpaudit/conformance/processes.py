@@ -88,6 +88,8 @@ def independent_processes(case: Case) -> str | None:
     name = "independent_processes"
     data = case.inputs[0]
     pilot = tokens(case.draw(data, PILOT, name, 0), PILOT)
+    if len(set(pilot)) == 1:
+        return "the outputs do not vary"
     equal = sum(a == b for a, b in zip(pilot[::2], pilot[1::2], strict=True))
     likely = probability_upper(equal, PILOT // 2, 0.5 * case.level)
     size = LONG if likely >= 1.0 else max(LONG, math.ceil(math.log(0.5 * case.level) / math.log(max(likely, 1e-9))))
