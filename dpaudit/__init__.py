@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
+    from dpaudit import laws
     from dpaudit.auditing import audit
     from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
     from dpaudit.conformance.result import CheckResult
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         SubjectError,
         UsageError,
     )
+    from dpaudit.laws import LAWS, Law
     from dpaudit.plan_result import Plan
     from dpaudit.planning import plan
     from dpaudit.privacy.claims import (
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from dpaudit.utility import UtilityResult, audit_utility
 
 _HOMES = {
+    "LAWS": "dpaudit.laws",
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results",
@@ -66,6 +69,7 @@ _HOMES = {
     "Finding": "dpaudit.results",
     "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
+    "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
     "Pair": "dpaudit.privacy.pairs",
@@ -93,8 +97,10 @@ _HOMES = {
     "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
 }
+_MODULES = ("laws",)  # whole rooms of names, as `dpaudit.laws.mixture`
 
 __all__ = [
+    "LAWS",
     "AllPairs",
     "ApproxDP",
     "AuditResult",
@@ -106,6 +112,7 @@ __all__ = [
     "Finding",
     "FloatingPointFinding",
     "GaussianDP",
+    "Law",
     "Mechanism",
     "MetricDP",
     "Pair",
@@ -126,6 +133,7 @@ __all__ = [
     "audit_utility",
     "check",
     "conformance_checks",
+    "laws",
     "load",
     "parametrize_with_checks",
     "parse_claim",
@@ -137,6 +145,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"dpaudit.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

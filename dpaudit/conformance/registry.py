@@ -45,8 +45,33 @@ class CheckSpec:
         return lambda case: found(case, self.argument)
 
 
-# Laws that are checked, by their names in `dpaudit.laws.LAWS` (which is not imported to list them).
-LAW_NAMES: tuple[str, ...] = ()
+# Laws that are checked, by their names in `dpaudit.laws.LAWS` (which is not imported to list them; a test compares).
+LAW_NAMES: tuple[str, ...] = (
+    "sequential composition",
+    "adaptive composition",
+    "post-processing by rounding",
+    "post-processing by truncation",
+    "post-processing by clipping",
+    "post-processing by thresholding",
+    "post-processing by sign",
+    "post-processing by parity",
+    "post-processing by sorting",
+    "post-processing by argmax",
+    "post-processing by total",
+    "post-processing by reciprocal",
+    "post-processing by text",
+    "post-processing by hashing",
+    "post-processing by forgetting",
+    "post-processing by flipping",
+    "post-processing by jitter",
+    "group privacy",
+    "mixture",
+    "disjoint union",
+    "conditioning",
+    "projection",
+    "parallel composition",
+    "convexity",
+)
 
 CHECKS: tuple[CheckSpec, ...] = (
     CheckSpec("seeded_determinism", "gives the same outputs from the same seed", "calls:seeded_determinism"),
@@ -84,8 +109,8 @@ CHECKS: tuple[CheckSpec, ...] = (
     CheckSpec("utility_bounds", "keeps the error bounds that it states", "promises:utility_bounds", True),
     CheckSpec("more_budget_less_error", "has no more error with more budget", "promises:more_budget_less_error", True),
     *(
-        CheckSpec(f"law_{name}", f"keeps what follows from its claim by {name.replace('_', ' ')}", "promises:law", True,
-                  name)
+        CheckSpec(f"law_{name.replace(' ', '_').replace('-', '_')}", f"keeps what follows from its claim by {name}",
+                  "promises:law", True, name)
         for name in LAW_NAMES
     ),
 )  # fmt: skip

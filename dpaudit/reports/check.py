@@ -12,7 +12,7 @@ from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports.terminal import STYLES
 from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural
 
-STATUS_STYLES: dict[str, str] = {**{str(name): style for name, style in STYLES.items()}, "xfail": "dim", "skipped": "dim"}
+STATUS_STYLES: dict[str, str] = {**{str(key): style for key, style in STYLES.items()}, "xfail": "dim", "skipped": "dim"}
 TOLD = ("violated", "error", "inconclusive", "xfail")  # statuses whose messages stand below the table, in full
 
 
