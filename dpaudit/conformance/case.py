@@ -90,18 +90,25 @@ class Case:
         if given is None:
             return ()
         own = given if isinstance(given, Sequence) else list(given)
-        return tuple(as_pairs(own[:MOST_PAIRS])) if len(own) else ()
+        return tuple(copy.deepcopy(as_pairs(own[:MOST_PAIRS]))) if len(own) else ()
 
     @functools.cached_property
-    def inputs(self) -> list[Any]:
-        """Different inputs of the pairs, at most `MOST_INPUTS`; skips where none is known."""
+    def _pristine(self) -> list[Any]:
         found: dict[Any, Any] = {}
         for pair in self.pairs:
             for data in (pair.x, pair.x_prime):
                 found.setdefault(identity_of(data), data)
-        if not found:
+        return copy.deepcopy(list(found.values())[:MOST_INPUTS])
+
+    @property
+    def inputs(self) -> list[Any]:
+        """Different inputs of the pairs, at most `MOST_INPUTS`, copied each time; skips where none is known.
+
+        Copies: a mechanism that changes its input must not change that of the next check.
+        """
+        if not self._pristine:
             raise CheckSkipped("no input is known: the mechanism has no pairs(), and none were given")
-        return list(found.values())[:MOST_INPUTS]
+        return copy.deepcopy(self._pristine)
 
     @functools.cached_property
     def audit(self) -> AuditResult:

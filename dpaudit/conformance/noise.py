@@ -23,7 +23,7 @@ from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 
 PILOT = 200
-PAIRS = 240  # of runs
+PAIRS = 240  # of runs, in each part of a check
 COLUMNS = 3  # of an output that are looked at
 LONG = 50  # size of the batch whose last output is compared with a single one
 Flags = NDArray[np.bool_]
@@ -146,7 +146,7 @@ def independent_in_a_batch(case: Case) -> str | None:
 
 
 def independent_calls(case: Case) -> str | None:
-    """Two calls of one copy of the mechanism, with different generators, on the same input and on two."""
+    """Three calls of one copy of the mechanism, with different generators, on the same input and on two in turn."""
     name = "independent_calls"
     tests: list[tuple[float, str]] = []
     data = case.inputs[0]
@@ -158,9 +158,11 @@ def independent_calls(case: Case) -> str | None:
             # A copy for each pair: noise that is kept after the first call would otherwise be the same in all of them.
             subject = case.with_mechanism(case.copied())
             runs.append([read_outputs(case.draw(x, 1, name, 2, part, k, i, subject=subject), 1)
-                         for i, x in enumerate((data, other))])  # fmt: skip
-        first, second = (join([pair[i] for pair in runs]) for i in (0, 1))
+                         for i, x in enumerate((data, other, data))])  # fmt: skip
+        # Three, so that noise of every second call is seen whichever call of the copy is the odd one.
+        first, second, third = (join([row[i] for row in runs]) for i in (0, 1, 2))
         tests += _tests(first, second, of_first, of_second, same_law=part == 0)
+        tests += _tests(second, third, of_second, of_first, same_law=part == 0)
     return _judge(case, "of earlier calls", tests, "Keep no noise between calls.")
 
 

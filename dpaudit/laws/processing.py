@@ -50,7 +50,10 @@ class PostProcessed(Derived):
     def _density(self) -> LogDensity | None:
         """The law of the images, where the mechanism lists its `outcomes` with their `distribution`."""
         inner = self.parts[0].mechanism
-        is_finite = hasattr(inner, "outcomes") and callable(getattr(inner, "distribution", None))
+        try:
+            is_finite = callable(getattr(inner, "distribution", None)) and inner.outcomes is not None
+        except Exception:  # a mechanism may have a finite law for some parameters only, and raise for others
+            is_finite = False
         return self._finite_density if is_finite and not self.is_randomised else None
 
     def _finite_density(self, data: Any, outputs: Any) -> FloatArray:
