@@ -90,7 +90,7 @@ class Case:
         if given is None:
             return ()
         own = given if isinstance(given, Sequence) else list(given)
-        return tuple(copy.deepcopy(as_pairs(own[:MOST_PAIRS]))) if len(own) else ()
+        return tuple(_copies(as_pairs(own[:MOST_PAIRS]))) if len(own) else ()
 
     @functools.cached_property
     def _pristine(self) -> list[Any]:
@@ -98,7 +98,7 @@ class Case:
         for pair in self.pairs:
             for data in (pair.x, pair.x_prime):
                 found.setdefault(identity_of(data), data)
-        return copy.deepcopy(list(found.values())[:MOST_INPUTS])
+        return _copies(list(found.values())[:MOST_INPUTS])
 
     @property
     def inputs(self) -> list[Any]:
@@ -108,7 +108,7 @@ class Case:
         """
         if not self._pristine:
             raise CheckSkipped("no input is known: the mechanism has no pairs(), and none were given")
-        return copy.deepcopy(self._pristine)
+        return _copies(self._pristine)
 
     @functools.cached_property
     def audit(self) -> AuditResult:
@@ -205,6 +205,19 @@ class Case:
         if isinstance(parameters.get("metric"), np.ndarray):
             return self.rebuilt(metric=parameters["metric"] * factor)
         raise CheckSkipped(f"no parameter {', '.join(GIVES_BUDGET)} and no with_budget(factor) says how to change it")
+
+
+def _copies(values: list[Any]) -> list[Any]:
+    """Deep copies; the values themselves where they cannot be copied."""
+    try:
+        return copy.deepcopy(values)
+    except Exception:
+        return values
+
+
+def p_text(p_value: float) -> str:
+    """A p-value for a message; never 0, which a rounded one is not."""
+    return f"p = {p_value:.2g}" if p_value > 1e-300 else "p < 1e-300"
 
 
 def _key(name: str) -> int:

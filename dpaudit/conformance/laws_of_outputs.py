@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit.conformance.case import Case, fail, tokens
+from dpaudit.conformance.case import Case, fail, p_text, tokens
 from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.evidence import means
 from dpaudit.evidence.outcomes import canonical
@@ -59,7 +59,7 @@ def distribution_fits_draws(case: Case) -> str | None:
             p_value = two_sided(count, case.samples, probability)
             if p_value * len(tests) * len(case.inputs) < case.level:
                 fail(f"outputs must follow distribution({short_form(data)}), got {token} in {count} of {case.samples} "
-                     f"draws where {probability * case.samples:.1f} are expected (p = {p_value:.2g}).")  # fmt: skip
+                     f"draws where {probability * case.samples:.1f} are expected ({p_text(p_value)}).")  # fmt: skip
     return None
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.conformance.case import Case, fail
+from dpaudit.conformance.case import Case, fail, p_text
 from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 
@@ -121,7 +121,7 @@ def _judge(case: Case, where: str, tests: list[tuple[float, str]], advice: str) 
         return "the outputs do not vary"
     p_value, what = min(tests)
     if p_value * len(tests) < case.level:
-        fail(f"runs must be independent {where}, got dependence in {what} (p = {p_value:.2g}). {advice}")
+        fail(f"runs must be independent {where}, got dependence in {what} ({p_text(p_value)}). {advice}")
     return None
 
 
@@ -186,7 +186,7 @@ def batch_law(case: Case) -> str | None:
     p_value, what = min(tests)
     if p_value * len(tests) < case.level:
         fail(f"an output must have one law whatever the size of its batch, got another share of {what} for size 1 and "
-             f"the last of size {LONG} (p = {p_value:.2g}).")  # fmt: skip
+             f"the last of size {LONG} ({p_text(p_value)}).")  # fmt: skip
     return None
 
 

@@ -36,12 +36,14 @@ def in_a_child(work: Callable[[], list[str]]) -> list[str]:
         child = os.fork()
     if child == 0:  # pragma: no cover (in the child)
         try:
-            answer: dict[str, Any] = {"tokens": work()}
-        except BaseException as error:
-            answer = {"error": raised(error)}
-        with os.fdopen(writing, "wb") as stream:
-            stream.write(json.dumps(answer).encode("utf-8", "backslashreplace"))
-        os._exit(0)
+            try:
+                answer: dict[str, Any] = {"tokens": work()}
+            except BaseException as error:
+                answer = {"error": raised(error)}
+            with os.fdopen(writing, "wb") as stream:
+                stream.write(json.dumps(answer).encode("utf-8", "backslashreplace"))
+        finally:
+            os._exit(0)  # whatever happens: this copy of the caller must not go on
     os.close(writing)
     parts: list[bytes] = []
     try:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from dpaudit.auditing import distinct_inputs
-from dpaudit.conformance.case import Case, fail
+from dpaudit.conformance.case import Case, fail, p_text
 from dpaudit.conformance.laws_of_outputs import distribution_of
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
 from dpaudit.errors import UsageError
@@ -31,7 +31,7 @@ FACTOR = 4.0  # of the budget
 BUDGET_RUNS = 2_000  # pairs of runs that are compared
 DOUBLES_DRAWS = 10_000  # of an input
 WITNESS_WIDTH = 160  # characters of a witness in a message
-LAW_SAMPLES = 3_000
+LAW_SHARE = 0.3  # of the samples of the claim's own audit
 LAW_PAIRS = 2
 
 
@@ -112,7 +112,7 @@ def _judge_audit(result: AuditResult, what: str) -> None:
 
 
 def law(case: Case, name: str) -> str | None:
-    """What follows from the claim by one law, audited on the pairs of the smallest budgets.
+    """What follows from the claim by one law, audited on the two pairs whose excess is the easiest to see.
 
     Inconclusive if it is so on each of them.
     """
@@ -120,12 +120,12 @@ def law(case: Case, name: str) -> str | None:
 
     record = next(law for law in LAWS if law.name == name)
     claim = case.asked_claim
-    pairs = _smallest_budgets(claim, case.pairs)
+    pairs = _easiest(claim, case.pairs)
     try:
         derived, promise = record.derive(case.subject, claim, pairs)
     except UsageError as error:
         raise CheckSkipped(f"the law has no rule here: {error}".removesuffix(".")) from None
-    result = case.audited(derived, promise, None, f"law {name}", LAW_SAMPLES)
+    result = case.audited(derived, promise, None, f"law {name}", int(LAW_SHARE * case.samples))
     weak = sum(finding.verdict == "inconclusive" for finding in result.findings)
     if 0 < weak < len(result.findings):  # one pair that would have shown a broken law is enough here
         result = dataclasses.replace(result, findings=tuple(f for f in result.findings if f.verdict != "inconclusive"))
@@ -133,11 +133,11 @@ def law(case: Case, name: str) -> str | None:
     return f"derived claim {result.claim}"
 
 
-def _smallest_budgets(claim: Claim, pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs whose losses are the easiest to see: those of the smallest budgets above 0, in the order of these."""
+def _easiest(claim: Claim, pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs whose excess is the easiest to see: those with budgets nearest to one nat, on a logarithmic scale."""
     budgets = [claim.for_pair(pair.x, pair.x_prime).budget.epsilon for pair in pairs]
-    order = sorted(range(len(pairs)), key=lambda k: (budgets[k] <= 0.0, budgets[k], k))
-    return [pairs[k] for k in order[:LAW_PAIRS]]
+    distance = [abs(math.log(budget)) if 0.0 < budget < math.inf else math.inf for budget in budgets]
+    return [pairs[k] for k in sorted(range(len(pairs)), key=lambda k: (distance[k], k))[:LAW_PAIRS]]
 
 
 def floating_point(case: Case) -> str | None:
@@ -218,7 +218,7 @@ def more_budget_less_error(case: Case) -> str | None:
     p_value = float(special.betainc(worse, better + 1.0, 0.5)) if worse else 1.0
     if p_value < case.level:
         fail(f"{FACTOR:g} times the budget must not give more error, got more in {worse} of {worse + better} pairs "
-             f"of runs that differ (p = {p_value:.2g}).")  # fmt: skip
+             f"of runs that differ ({p_text(p_value)}).")  # fmt: skip
     if float(special.betainc(better, worse + 1.0, 0.5) if better else 1.0) >= case.level:
         return f"no change seen: less error in {better}, more in {worse} of {BUDGET_RUNS} pairs of runs"
     return f"less error in {better}, more in {worse} of {BUDGET_RUNS} pairs of runs"

@@ -33,6 +33,7 @@ from dpaudit.privacy.claims import FloatArray
 LARGEST_FRACTION = 0.96  # keeps a loss of 0 from ruin
 STEP = 2.0  # ratio of neighbouring fractions
 BISECTIONS = 60
+CHUNK = 1 << 14  # losses at a time
 LARGEST_RATIO = 1e6  # of a mean over its limit, beyond which none is looked for
 
 
@@ -73,10 +74,10 @@ def mean_log_wealth(losses: FloatArray, limit: float, fractions: FloatArray) -> 
         return math.inf
     with np.errstate(over="ignore"):
         excess = losses / limit - 1.0  # inf where a tiny limit overflows: rejected, rightly
-    total = -math.inf
-    for fraction in fractions.tolist():  # one at a time: (draws,) memory
-        total = float(np.logaddexp(total, np.log1p(fraction * excess).sum()))
-    return total - math.log(len(fractions))
+    logs = np.zeros(len(fractions))
+    for start in range(0, len(excess), CHUNK):  # (fractions, CHUNK) memory
+        logs += np.log1p(np.outer(fractions, excess[start : start + CHUNK])).sum(axis=1)
+    return float(np.logaddexp.reduce(logs)) - math.log(len(fractions))
 
 
 def mean_lower(losses: FloatArray, level: float, fractions: FloatArray) -> float:
@@ -102,7 +103,7 @@ def mean_lower(losses: FloatArray, level: float, fractions: FloatArray) -> float
             low = middle
         else:
             high = middle
-        if high - low <= 1e-10 * high:
+        if high - low <= 1e-9 * high:
             break
     return low  # the rejected end: rounded outwards
 
@@ -167,18 +168,20 @@ def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArra
     draws, quantile = len(losses), float(special.ndtri(power))
 
     def found(ratio: float) -> bool:
-        for fraction in fractions.tolist():
-            growth = np.log1p(fraction * (ratio * shape - 1.0))
-            if draws * growth.mean() - quantile * math.sqrt(draws) * growth.std() >= threshold:
-                return True
-        return False
+        first, second = np.zeros(len(fractions)), np.zeros(len(fractions))
+        for start in range(0, draws, CHUNK):
+            growth = np.log1p(np.outer(fractions, ratio * shape[start : start + CHUNK] - 1.0))
+            first += growth.sum(axis=1)
+            second += (growth * growth).sum(axis=1)
+        deviation = np.sqrt(np.maximum(second / draws - (first / draws) ** 2, 0.0))
+        return bool((first - quantile * math.sqrt(draws) * deviation >= threshold).any())
 
     low, high = 1.0, 1.25
     while not found(high):
         low, high = high, high * high
         if high > LARGEST_RATIO:
             return math.inf
-    for _ in range(20):
+    for _ in range(12):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if found(middle) else (middle, high)
     return high

@@ -122,7 +122,7 @@ class UtilityBound:
                 )
             result[returned] = np.where(np.isnan(losses), math.inf, losses)
         if (result < 0.0).any():
-            raise UsageError(f"loss must be non-negative, got {result.min()!r} from the bound {self.name!r}.")
+            raise UsageError(f"loss must be non-negative, got {float(result.min())!r} from the bound {self.name!r}.")
         if self.largest_loss is not None and (result > self.largest_loss).any():
             largest = float(result.max())
             raise UsageError(f"largest_loss must be at least every loss, got {self.largest_loss!r} below {largest!r}.")

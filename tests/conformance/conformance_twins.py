@@ -1,6 +1,6 @@
 """A sound mechanism that passes every check, and for each check a twin with one fault that fails it.
 
-`NoisyCounts` answers the sorted counts of a histogram with two-sided geometric noise: sorting makes a change of the input
+`NoisyCounts` answers the sorted counts of a histogram with two-sided geometric noise: sorting makes a changed input
 harmless to the law, and integers have no low bits to leak. Neighbours differ by one record in one cell; so do their
 sorted counts, and the claim is tight.
 """
@@ -171,7 +171,7 @@ class OwnGenerator(NoisyCounts):
 
 class NoisierInLargeBatches(NoisyCounts):
     def sample(self, data, size, rng):
-        return self.read(data) + self.noise(size, rng, self.rate if size < 10 else 0.5 * self.rate)
+        return self.read(data) + self.noise(size, rng, self.rate if size < 10 else 0.2 * self.rate)
 
 
 @dataclasses.dataclass(frozen=True)
