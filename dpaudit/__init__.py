@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
-    from dpaudit import laws
+    from dpaudit import laws, strategies
     from dpaudit.auditing import audit
     from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
     from dpaudit.conformance.result import CheckResult
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         SubjectError,
         UsageError,
     )
+    from dpaudit.exact.finite_mechanism import FiniteMechanism
     from dpaudit.laws import LAWS, Law
     from dpaudit.plan_result import Plan
     from dpaudit.planning import plan
@@ -67,6 +68,7 @@ _HOMES = {
     "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "Finding": "dpaudit.results",
+    "FiniteMechanism": "dpaudit.exact.finite_mechanism",
     "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
     "Law": "dpaudit.laws",
@@ -97,7 +99,7 @@ _HOMES = {
     "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
 }
-_MODULES = ("laws",)  # whole rooms of names, as `dpaudit.laws.mixture`
+_MODULES = ("laws", "strategies")  # whole rooms of names, as `dpaudit.laws.mixture`
 
 __all__ = [
     "LAWS",
@@ -110,6 +112,7 @@ __all__ = [
     "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",
     "Finding",
+    "FiniteMechanism",
     "FloatingPointFinding",
     "GaussianDP",
     "Law",
@@ -140,6 +143,7 @@ __all__ = [
     "plan",
     "replay",
     "replay_floating_point",
+    "strategies",
     "write_report",
 ]
 

@@ -433,7 +433,7 @@ def _search(
     try:
         import hypothesis
     except ImportError as error:
-        raise UsageError("search must have hypothesis installed, got none. Install hypothesis.") from error
+        raise UsageError("search must have hypothesis installed, got none. Install dpaudit[strategies].") from error
     if not isinstance(bound.search, hypothesis.strategies.SearchStrategy):
         raise UsageError(f"search must be a hypothesis strategy, got {bound.search!r} from the bound {bound.name!r}.")
     tried: dict[Any, tuple[float, int, Any]] = {}

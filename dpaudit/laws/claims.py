@@ -10,18 +10,22 @@ Conventions
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import (
     LARGEST_EPSILON,
     ApproxDP,
     Claim,
+    FloatArray,
     GaussianDP,
     MetricDP,
     ProfileClaim,
@@ -109,17 +113,18 @@ class _GroupProfile:
     claim: Claim
     k: int
 
-    def __call__(self, epsilon: float) -> float:
-        best = 1.0
+    @functools.cached_property
+    def _table(self) -> list[float]:
+        best, table = 1.0, []
         for e in _GRID:
-            if e > epsilon:
-                break
             delta = self.claim.profile(e / self.k)
-            if delta == 0.0:
-                return 0.0
-            exponent = math.log(delta) + float(np.logaddexp.reduce(np.arange(self.k) * (e / self.k)))
-            best = min(best, math.exp(min(0.0, exponent)))
-        return best
+            growth = float(np.logaddexp.reduce(np.arange(self.k) * (e / self.k)))
+            best = min(best, math.exp(min(0.0, math.log(delta) + growth)) if delta > 0.0 else 0.0)
+            table.append(best)
+        return table
+
+    def __call__(self, epsilon: float) -> float:
+        return self._table[bisect.bisect_right(_GRID, epsilon) - 1]
 
 
 _GRID = (0.0, *np.geomspace(0.01, LARGEST_EPSILON, 256).tolist())
@@ -242,7 +247,9 @@ def conditioned(claim: Claim, mass: float | None = None) -> Claim:
     if isinstance(claim, MetricDP):
         return MetricDP(PairwiseMetric((claim,), "conditioned", c))
     if isinstance(claim, PureDP):
-        return PureDP(claim.value if math.isinf(claim.value) else claim.value + _log_ratio(claim.value, 0.0, c))
+        if c is None or math.isinf(claim.value):
+            return PureDP(2.0 * claim.value)
+        return PureDP(claim.value + _log_ratio(claim.value, 0.0, c))
     if c is None:
         raise refuse(claim, "needs no mass of the event", " Give mass, a lower bound of its probability on all inputs.")
     if isinstance(claim, ApproxDP):
@@ -280,11 +287,14 @@ def normalised(weights: Sequence[float], parts: int) -> list[float]:
     return cast("list[float]", (values / values.sum()).tolist())
 
 
-def _log_ratio(epsilon: float, delta: float, mass: float | None) -> float:
-    """The largest log(Q(C) / P(C)) for (epsilon, delta) and P(C), Q(C) >= mass; epsilon + log(1 + ...) without one."""
-    if mass is None:
-        return epsilon  # delta is 0 here
-    shrink = math.exp(-epsilon)
-    inside = epsilon + math.log1p(delta * shrink / mass)  # Q(C) <= e^epsilon P(C) + delta
-    outside = math.log(shrink + (1.0 - shrink * (1.0 - delta)) / mass)  # 1 - P(C) <= e^epsilon (1 - Q(C)) + delta
-    return max(0.0, min(inside, outside, -math.log(mass)))
+def largest_log_ratio(epsilon: ArrayLike, delta: ArrayLike, mass: ArrayLike) -> FloatArray:
+    """The largest log(Q(C) / P(C)) of (epsilon, delta)-close P and Q with P(C), Q(C) >= mass in (0, 1]; broadcasts."""
+    epsilon, delta, mass = np.asarray(epsilon, float), np.asarray(delta, float), np.asarray(mass, float)
+    shrink = np.exp(-epsilon)
+    inside = epsilon + np.log1p(delta * shrink / mass)  # Q(C) <= e^epsilon P(C) + delta
+    outside = np.log(shrink + (1.0 - shrink * (1.0 - delta)) / mass)  # 1 - P(C) <= e^epsilon (1 - Q(C)) + delta
+    return np.asarray(np.maximum(0.0, np.minimum(np.minimum(inside, outside), -np.log(mass))))
+
+
+def _log_ratio(epsilon: float, delta: float, mass: float) -> float:
+    return float(largest_log_ratio(epsilon, delta, mass))

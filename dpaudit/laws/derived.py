@@ -14,6 +14,7 @@ Conventions
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError, UsageError
-from dpaudit.evidence.outcomes import LARGEST_EXACT, is_number
+from dpaudit.evidence.outcomes import LARGEST_EXACT, is_number, plain
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.subjects.callables import CallError, Failed, Subject, as_subject
@@ -132,7 +133,8 @@ def joined(parts: Sequence[Outputs], size: int) -> Outputs:
     of numbers, enters as its numbers in either form, so that both forms read alike.
     """
     if all(_is_plain(part) for part in parts):
-        return np.concatenate([part.reshape(size, -1).astype(float) for part in parts], axis=1)
+        columns = [part.reshape(size, math.prod(part.shape[1:])).astype(float) for part in parts]
+        return np.concatenate(columns, axis=1)
     rows = [[item for part in parts for item in _items(part[run])] for run in range(size)]
     return [tuple(row) for row in rows]
 
@@ -191,6 +193,7 @@ def _items(output: Any) -> list[Any]:
 
 def _plain_number(value: Any) -> Any:
     """A number as the double it is equal to, where there is one: then all runs can be one array again."""
+    value = plain(value)  # numpy would compare an integer with a double as doubles
     if not is_number(value):
         return value
     try:

@@ -3,8 +3,8 @@
 Each is a function of *one* output, and of nothing else: what it makes of a run never depends on the rest of the batch.
 Numbers and arrays of numbers are changed as the name says; any other output (text, None, an exception) stays itself,
 but for `text`, `hashing` and `forgetting`, which take anything. The randomised ones take a generator too. One
-`reads_doubles`: naive noise in floating point gives its input away through the low bits, which no claim on the real line
-promises against. The auditor has a check of its own for that, so it is not among `LAWS`.
+`reads_doubles`: naive noise in floating point gives its input away through the low bits, which no claim on the real
+line promises against. The auditor has a check of its own for that, so it is not among `LAWS`.
 
 `NASTY_FUNCTIONS` has them all, by name and in this order: rounding, truncation, clipping, thresholding, sign, parity,
 low bits, sorting, argmax, total, reciprocal (infinities and NaN included), text, hashing, forgetting, and, randomised,
@@ -14,6 +14,7 @@ flipping and jitter.
 from __future__ import annotations
 
 import dataclasses
+import math
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -69,7 +70,7 @@ class NastyFunction:
         return output
 
     def _on_numbers(self, outputs: NDArray[Any], rng: np.random.Generator | None) -> NDArray[Any]:
-        rows = np.ascontiguousarray(outputs.reshape(len(outputs), -1), dtype=float)
+        rows = np.ascontiguousarray(outputs.reshape(len(outputs), math.prod(outputs.shape[1:])), dtype=float)
         with np.errstate(all="ignore"):  # nasty on purpose: division by zero, overflow and NaN are outputs
             if self.noise is not None and rng is not None:
                 result = self.noise(rows, rng)
