@@ -19,8 +19,8 @@ from mechanisms.laplace import Laplace
 from mechanisms.planar_laplace import PlanarLaplace
 from mechanisms.randomised_response import RandomisedResponse
 
-# Bounds that hold are tested at this confidence: a false verdict or an interval that misses has at most this probability
-# over seeds, 1e-9 a call, below 2e-8 in this file. Bounds that do not hold are far enough off for their seeds.
+# Bounds that hold are tested at this confidence: a false verdict or an interval that misses has a probability of at
+# most 1e-9 a call over seeds, below 2e-8 in this file. Bounds that do not hold are far enough off for their seeds.
 SURE = 1.0 - 1e-9
 
 

@@ -81,6 +81,8 @@ class Case:
         if given is None and hasattr(self.subject.mechanism, "claim"):
             kind = type(self.subject.mechanism.claim).__name__
             raise UsageError(f"claim of {self.subject.name} must be a Claim, got {kind}. For example PureDP(1.0).")
+        if given is not None and not isinstance(given, Claim | str):
+            raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {given!r}.")
         return parse_claim(given) if isinstance(given, str) else given
 
     @functools.cached_property
@@ -146,13 +148,18 @@ class Case:
         return read_outputs(self.draw(data, size, check, *key), size)
 
     @property
+    def stated_kind(self) -> str | None:
+        """The mechanism's own `input_kind`; None where it has none."""
+        stated = getattr(self.subject.mechanism, "input_kind", None)
+        if stated is not None and stated not in KINDS:
+            raise UsageError(f"input_kind of {self.subject.name} must be one of {', '.join(KINDS)}, got {stated!r}.")
+        return stated
+
+    @property
     def input_kind(self) -> str:
         """What the inputs are: as the mechanism states it (`input_kind`), else "number", "sequence" or "other"."""
-        stated = getattr(self.subject.mechanism, "input_kind", None)
-        if stated is not None:
-            if stated not in KINDS:
-                raise UsageError(f"input_kind must be one of {', '.join(KINDS)}, got {stated!r}.")
-            return str(stated)
+        if self.stated_kind is not None:
+            return self.stated_kind
         x = self.inputs[0]
         if isinstance(x, numbers.Real) and not isinstance(x, bool):
             return "number"

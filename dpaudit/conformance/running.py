@@ -111,10 +111,12 @@ def check(
 
 
 def _described(subjects: Subjects, name: str) -> dict[str, Any]:
-    """What is checked; a claim or pairs that cannot be read are errors of the call."""
+    """What is checked; a claim, pairs or an input_kind that cannot be read are errors of the call."""
     case = subjects.case
     claim = str(case.claim) if case.claim is not None else None
-    return {**case.subject.describe(), "name": name, "claim": claim, "pairs": len(case.pairs)}
+    described = {**case.subject.describe(), "name": name, "claim": claim, "pairs": len(case.pairs)}
+    _ = case.stated_kind  # raises where it is none
+    return described
 
 
 def _run(bound: BoundCheck, error_rate: float) -> CheckRecord:

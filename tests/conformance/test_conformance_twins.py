@@ -27,7 +27,7 @@ def test_every_check_that_is_no_law_has_a_twin():
 
 
 def test_the_laws_are_those_of_the_list_of_laws():
-    assert LAW_NAMES == tuple(law.name for law in dpaudit.LAWS)
+    assert tuple(law.name for law in dpaudit.LAWS) == LAW_NAMES
     assert len(set(NAMES)) == len(NAMES)
 
 
@@ -70,7 +70,7 @@ def test_each_statistical_check_has_the_same_share_of_the_error_rate():
     _, result = statuses(Response())
     shares = {record.error_share for record in result.records}
     assert shares == {0.0, RATE / STATISTICAL}
-    assert STATISTICAL == sum(spec.is_statistical for spec in CHECKS)
+    assert sum(spec.is_statistical for spec in CHECKS) == STATISTICAL
 
 
 def test_a_generator_of_its_own_skips_what_needs_a_seed():

@@ -16,8 +16,8 @@ AUDITS = 2_000
 SAMPLES = 200
 CONFIDENCE = 0.9
 # A true rate of at most the nominal one gives a count with a p-value below LEVEL with probability at most LEVEL: two
-# counts for each of 6 laws, so the false-positive rate of this file is below 12 * 1e-9. What it can see: of 2,000 audits
-# at a nominal 8% (verdicts) 236 or more fail, so a true rate of 14% is missed with probability 3e-3 (binomial sums).
+# counts for each of 6 laws, so the false-positive rate of this file is below 12 * 1e-9. What it can see: of 2,000
+# audits at a nominal 8% (verdicts) 236 or more fail, so a true rate of 14% is missed with probability 3e-3.
 LEVEL = 1e-9
 
 
@@ -47,7 +47,7 @@ def nearly_constant(rng: np.random.Generator, size: int) -> np.ndarray:
     return 1.0 + 0.01 * rng.uniform(-1.0, 1.0, size)
 
 
-# Name, law of the loss, bound (each holds with equality), and what a bound on the mean assumes for the limit from above.
+# Name, law of the loss, bound (each holds with equality), and the truth of what it measures.
 CASES: list[tuple[str, Callable[..., np.ndarray], UtilityBound, float]] = [
     ("tail", exponential, UtilityBound("t", plain, 2.0, failure_probability=math.exp(-2.0)), math.exp(-2.0)),
     ("mean of exponential losses", exponential, UtilityBound("m", plain, 1.0, standard_deviation=1.0), 1.0),
