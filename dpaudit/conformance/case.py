@@ -27,7 +27,8 @@ from dpaudit.running.streams import CHECK_DRAWS, stream
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.targets import what_raised
 
-MOST_PAIRS = 6  # of the mechanism's own that a check of one mechanism audits: the first ones
+MOST_LISTED = 200  # pairs that are looked at at all
+MOST_PAIRS = 6  # that are audited
 MOST_INPUTS = 4  # that the other checks look at
 KINDS = ("number", "vector", "counts", "position", "records")
 BUDGET_NAMES = ("epsilon", "delta", "rho", "mu", "scale", "sigma", "c", "metric")
@@ -86,13 +87,28 @@ class Case:
         return parse_claim(given) if isinstance(given, str) else given
 
     @functools.cached_property
-    def pairs(self) -> tuple[Pair, ...]:
-        """The first pairs that were given, else of the mechanism's own, at most `MOST_PAIRS`."""
+    def listed(self) -> tuple[Pair, ...]:
+        """The pairs that were given, else the mechanism's own; of more than `MOST_LISTED`, so many at equal steps."""
         given = self._pairs if self._pairs is not None else self.subject.pairs()
         if given is None:
             return ()
         own = given if isinstance(given, Sequence) else list(given)
-        return tuple(_copies(as_pairs(own[:MOST_PAIRS]))) if len(own) else ()
+        if len(own) > MOST_LISTED:
+            own = [own[k * len(own) // MOST_LISTED] for k in range(MOST_LISTED)]
+        return tuple(_copies(as_pairs(own))) if len(own) else ()
+
+    @functools.cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """At most `MOST_PAIRS` of them: those whose budgets are nearest to one nat, on a logarithmic scale.
+
+        There an excess is the easiest to see. Without a claim, and among equals, the first ones.
+        """
+        if self.claim is None:
+            return self.listed[:MOST_PAIRS]
+        budgets = [self.claim.for_pair(pair.x, pair.x_prime).budget.epsilon for pair in self.listed]
+        distance = [abs(math.log(budget)) if 0.0 < budget < math.inf else math.inf for budget in budgets]
+        chosen = sorted(range(len(budgets)), key=lambda k: (distance[k], k))[:MOST_PAIRS]
+        return tuple(self.listed[k] for k in chosen)
 
     @functools.cached_property
     def _pristine(self) -> list[Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ def claim_exact(case: Case) -> str | None:
     """The loss of every pair by `distribution`, else by `privacy_loss` or `privacy_profile`, against its budget."""
     claim = case.asked_claim
     looked: set[str] = set()
-    for pair in case.pairs:
+    for pair in case.listed:
         asked = claim.for_pair(pair.x, pair.x_prime)
         if asked.is_vacuous:
             continue
@@ -57,7 +56,7 @@ def claim_exact(case: Case) -> str | None:
             _compare_profiles(pair, asked, functools.partial(profile, pair.x, pair.x_prime))
     if not looked:
         raise CheckSkipped("the mechanism has no distribution(data), privacy_loss(x, x') or privacy_profile(x, x', e)")
-    return f"by {' and '.join(sorted(looked))}"
+    return f"by {' and '.join(sorted(looked))}, {plural(len(case.listed))}"
 
 
 def _within(pair: Pair, what: str, found: float, allowed: float) -> None:
@@ -87,11 +86,16 @@ def _compare_profiles(pair: Pair, asked: Claim, profile: Any) -> None:
         _within(pair, f"a delta at epsilon = {epsilon:g}", found, allowed)
 
 
+def plural(count: int) -> str:
+    """A number of pairs in words."""
+    return "1 pair" if count == 1 else f"{count} pairs"
+
+
 def claim_audit(case: Case) -> str | None:
-    """An audit of the first pairs."""
+    """An audit of the pairs whose budgets are nearest to one nat."""
     result = case.audit
     _judge_audit(result, "the claim")
-    return f"{len(result.findings)} pairs" if len(result.findings) != 1 else "1 pair"
+    return plural(len(result.findings))
 
 
 def _judge_audit(result: AuditResult, what: str) -> None:
@@ -112,7 +116,7 @@ def _judge_audit(result: AuditResult, what: str) -> None:
 
 
 def law(case: Case, name: str) -> str | None:
-    """What follows from the claim by one law, audited on the two pairs whose excess is the easiest to see.
+    """What follows from the claim by one law, audited on the first two pairs.
 
     Inconclusive if it is so on each of them.
     """
@@ -120,7 +124,7 @@ def law(case: Case, name: str) -> str | None:
 
     record = next(law for law in LAWS if law.name == name)
     claim = case.asked_claim
-    pairs = _easiest(claim, case.pairs)
+    pairs = case.pairs[:LAW_PAIRS]
     try:
         derived, promise = record.derive(case.subject, claim, pairs)
     except UsageError as error:
@@ -131,13 +135,6 @@ def law(case: Case, name: str) -> str | None:
         result = dataclasses.replace(result, findings=tuple(f for f in result.findings if f.verdict != "inconclusive"))
     _judge_audit(result, "the derived claim")
     return f"derived claim {result.claim}"
-
-
-def _easiest(claim: Claim, pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs whose excess is the easiest to see: those with budgets nearest to one nat, on a logarithmic scale."""
-    budgets = [claim.for_pair(pair.x, pair.x_prime).budget.epsilon for pair in pairs]
-    distance = [abs(math.log(budget)) if 0.0 < budget < math.inf else math.inf for budget in budgets]
-    return [pairs[k] for k in sorted(range(len(pairs)), key=lambda k: (distance[k], k))[:LAW_PAIRS]]
 
 
 def floating_point(case: Case) -> str | None:
