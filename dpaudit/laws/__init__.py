@@ -13,7 +13,7 @@ them on finite mechanisms, where both sides of the inequality are computed exact
 'not_refuted'
 """
 
-from dpaudit.laws.claims import averaged, conditioned, grouped, weakest
+from dpaudit.laws.claims import average_claim, conditioned_claim, group_claim, weakest_claim
 from dpaudit.laws.composing import adaptive_composition, parallel_composition, sequential_composition
 from dpaudit.laws.conditioning import conditioning
 from dpaudit.laws.grouping import group_privacy
@@ -32,18 +32,18 @@ __all__ = [
     "Law",
     "NastyFunction",
     "adaptive_composition",
-    "averaged",
-    "conditioned",
+    "average_claim",
+    "conditioned_claim",
     "conditioning",
     "convexity",
     "disjoint_union",
+    "group_claim",
     "group_privacy",
-    "grouped",
     "linear_conditioning",
     "mixture",
     "parallel_composition",
     "post_processing",
     "projection",
     "sequential_composition",
-    "weakest",
+    "weakest_claim",
 ]

@@ -35,7 +35,7 @@ from dpaudit.privacy.claims import (
     number,
     number_text,
 )
-from dpaudit.privacy.composition import group
+from dpaudit.privacy.composition import compose, group
 from dpaudit.privacy.metrics import Metric
 
 PureRule = Callable[[Sequence[PureDP]], PureDP]
@@ -50,13 +50,13 @@ class PairwiseMetric(Metric):
     claims : tuple of Claim
         Pure or metric.
     rule : str
-        "max" (the largest), "conditioned" (see `conditioned`; one claim).
+        "max" (the largest), "sum", "conditioned" (see `conditioned_claim`; one claim).
     mass : float or None
-        As in `conditioned`.
+        As in `conditioned_claim`.
     """
 
     claims: tuple[Claim, ...]
-    rule: Literal["max", "conditioned"]
+    rule: Literal["max", "sum", "conditioned"]
     mass: float | None = None
 
     @property
@@ -65,7 +65,9 @@ class PairwiseMetric(Metric):
 
     def __call__(self, x: Any, x_prime: Any) -> float:
         budgets = [claim.for_pair(x, x_prime) for claim in self.claims]
-        found = weakest(budgets) if self.rule == "max" else conditioned(budgets[0], self.mass)
+        if self.rule == "sum":
+            return math.fsum(budget.value for budget in budgets)
+        found = weakest_claim(budgets) if self.rule == "max" else conditioned_claim(budgets[0], self.mass)
         return found.value
 
 
@@ -142,7 +144,7 @@ def checked(claim: Any) -> Claim:
     return claim
 
 
-def weakest(claims: Sequence[Claim]) -> Claim:
+def weakest_claim(claims: Sequence[Claim]) -> Claim:
     """The strongest claim of one family that all of `claims` imply: the largest of each parameter.
 
     Pure and approximate: the largest epsilon and the largest delta. zCDP, Gaussian: the largest rho, mu. Renyi of one
@@ -156,7 +158,7 @@ def weakest(claims: Sequence[Claim]) -> Claim:
 
     Examples
     --------
-    >>> weakest([PureDP(1.0), ApproxDP(0.5, 0.01)])
+    >>> weakest_claim([PureDP(1.0), ApproxDP(0.5, 0.01)])
     ApproxDP(epsilon=1.0, delta=0.01)
     """
     parts = [checked(claim) for claim in claims]
@@ -180,18 +182,35 @@ def weakest(claims: Sequence[Claim]) -> Claim:
     raise UsageError(f"claims must be of one family (and one Renyi order), got {kinds}. Convert them first.")
 
 
-def averaged(claims: Sequence[Claim], weights: Sequence[float]) -> Claim:
-    """What a mixture with these weights keeps: by joint convexity, sharper than `weakest` where that is possible.
+def composed_claim(claims: Sequence[Claim]) -> Claim:
+    """`dpaudit.privacy.compose`; metric claims beside pure ones, or on inputs beside records, add up pair by pair.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.metrics import AbsoluteMetric
+    >>> composed_claim([PureDP(0.5), MetricDP(AbsoluteMetric(1.0))]).for_pair(0.0, 2.0)
+    PureDP(epsilon=2.5, delta=0.0)
+    """
+    parts = [checked(claim) for claim in claims]
+    metrics = [part for part in parts if isinstance(part, MetricDP)]
+    is_pairwise = len(metrics) < len(parts) or len({part.on for part in metrics}) > 1
+    if metrics and is_pairwise and all(isinstance(part, PureDP | MetricDP) for part in parts):
+        return MetricDP(PairwiseMetric(tuple(parts), "sum"))
+    return compose(parts)
+
+
+def average_claim(claims: Sequence[Claim], weights: Sequence[float]) -> Claim:
+    """What a mixture with these weights keeps: by joint convexity, sharper than `weakest_claim` where that is possible.
 
     Pure, metric: the largest epsilon (the log of a ratio is quasi-convex and no better). Approximate: the largest
     epsilon and the *average* delta, as P(S) <= sum of w (e^epsilon_i Q_i(S) + delta_i). Profiles and Gaussian claims:
     the average profile (hockey-stick divergences are jointly convex). Renyi of one order r: log of the average of
     e^((r-1) epsilon_i), over r - 1, as that f-divergence is jointly convex. zCDP: equal claims stay; different ones are
-    refused, since no average of the rhos holds for large orders (the largest does: `weakest`).
+    refused, since no average of the rhos holds for large orders (the largest does: `weakest_claim`).
 
     Examples
     --------
-    >>> averaged([ApproxDP(1.0, 0.01), ApproxDP(1.0, 0.03)], [0.5, 0.5])
+    >>> average_claim([ApproxDP(1.0, 0.01), ApproxDP(1.0, 0.03)], [0.5, 0.5])
     ApproxDP(epsilon=1.0, delta=0.02)
     """
     parts = [checked(claim) for claim in claims]
@@ -199,7 +218,7 @@ def averaged(claims: Sequence[Claim], weights: Sequence[float]) -> Claim:
     if all(part == parts[0] for part in parts):
         return parts[0]
     if all(isinstance(part, PureDP | MetricDP) for part in parts):
-        return weakest(parts)
+        return weakest_claim(parts)
     if all(isinstance(part, ApproxDP) for part in parts):
         delta = math.fsum(w * part.delta for w, part in zip(share, parts, strict=True))
         return ApproxDP(max(part.value for part in parts), min(1.0, delta))
@@ -217,7 +236,7 @@ def averaged(claims: Sequence[Claim], weights: Sequence[float]) -> Claim:
     raise UsageError(f"claims must be of one family (and one Renyi order), got {kinds}. Convert them first.")
 
 
-def conditioned(claim: Claim, mass: float | None = None) -> Claim:
+def conditioned_claim(claim: Claim, mass: float | None = None) -> Claim:
     """What M keeps under the condition that its output is in C, where P(C), Q(C) >= `mass` for every pair.
 
     P(S|C) = P(S and C) / P(C), so what is known of P(C) and Q(C) = R P(C) is what is paid:
@@ -238,9 +257,9 @@ def conditioned(claim: Claim, mass: float | None = None) -> Claim:
 
     Examples
     --------
-    >>> conditioned(PureDP(1.0))
+    >>> conditioned_claim(PureDP(1.0))
     PureDP(epsilon=2.0, delta=0.0)
-    >>> round(conditioned(PureDP(1.0), mass=0.5).value, 4)
+    >>> round(conditioned_claim(PureDP(1.0), mass=0.5).value, 4)
     1.4899
     """
     c = None if mass is None else number("mass", mass, "in (0, 1]", lambda value: 0.0 < value <= 1.0)
@@ -268,7 +287,7 @@ def conditioned(claim: Claim, mass: float | None = None) -> Claim:
     raise refuse(claim, "has a rule for conditioning")
 
 
-def grouped(claim: Claim, k: int) -> Claim:
+def group_claim(claim: Claim, k: int) -> Claim:
     """`dpaudit.privacy.group`, and for profiles the best equal split of epsilon over the k steps.
 
     P_0(S) <= e^e1 P_1(S) + delta(e1) <= e^(e1 + e2) P_2(S) + e^e1 delta(e2) + delta(e1), and so on.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.laws.claims import checked, weakest
+from dpaudit.laws.claims import checked, composed_claim, weakest_claim
 from dpaudit.laws.derived import (
     Derived,
     LogDensity,
@@ -24,7 +24,6 @@ from dpaudit.laws.derived import (
     widths,
 )
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
-from dpaudit.privacy.composition import compose
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import Subject
@@ -79,8 +78,8 @@ def sequential_composition(
     Claims: DX-F1.2, UP-P1. Both are true as printed, for independent runs, which UP-P1 says by the product measure.
     CD-L3.6 and CD-L3.10 print it without: with *shared* noise it is false (y_1 - y_2 gives the input away).
 
-    Tight: pure budgets (randomised response reaches the sum), Renyi, zCDP and Gaussian ones; basic composition of
-    approximate ones is not.
+    Tight: pure budgets (randomised response reaches the sum), Renyi, zCDP and Gaussian ones. The sum of deltas is not:
+    1 - (1 - delta_1) (1 - delta_2) is kept, and reached.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ def sequential_composition(
     ((5, 2), 'eps=2')
     """
     subjects, promises = _matched(mechanisms, claims)
-    return Composed(subjects, known_pairs=shared_pairs(subjects, pairs)), compose(promises)
+    return Composed(subjects, known_pairs=shared_pairs(subjects, pairs)), composed_claim(promises)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,7 +178,7 @@ def adaptive_composition(
     mechanism, claim
         What runs first, and its claim.
     others, other_claims : iterables
-        What may run next, at least one, with a claim each (of one family: see `dpaudit.laws.weakest`).
+        What may run next, at least one, with a claim each (of one family: see `dpaudit.laws.weakest_claim`).
     choose : callable
         A batch of first outputs to the positions in `others`, whole numbers of shape (size,). Each position depends on
         its own output alone, and on nothing of the input.
@@ -202,7 +201,7 @@ def adaptive_composition(
         raise UsageError(f"choose must be a callable of a batch of outputs, got {choose!r}.")
     parts = (first, *subjects)
     derived = AdaptivelyComposed(parts, choose, known_pairs=shared_pairs(parts, pairs))
-    return derived, compose([checked(claim), weakest(promises)])
+    return derived, composed_claim([checked(claim), weakest_claim(promises)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,14 +282,14 @@ def parallel_composition(
     known = None if pairs is None else pairs_of(subjects[0], pairs)
     derived = ParallelComposed(subjects, split, known_pairs=known)
     if any(isinstance(promise, MetricDP) for promise in promises):
-        weakest(promises)  # the same refusal of mixed families
+        weakest_claim(promises)  # the same refusal of mixed families
         return derived, MetricDP(PiecesMetric(promises, split))
-    return derived, compose(_largest(promises, changed))
+    return derived, composed_claim(_largest(promises, changed))
 
 
 def _largest(claims: Sequence[Claim], count: int) -> list[Claim]:
     """`count` claims that compose to what any `count` of `claims` compose to, at least."""
-    common = weakest(claims)
+    common = weakest_claim(claims)
     if isinstance(common, ApproxDP) and not isinstance(common, PureDP):
         epsilons = sorted((claim.value for claim in claims), reverse=True)
         deltas = sorted((claim.delta for claim in claims), reverse=True)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
-from dpaudit.laws.claims import checked, conditioned
+from dpaudit.laws.claims import checked, conditioned_claim
 from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, merged, pairs_of, selected, subject_of
 from dpaudit.laws.nasty import hash_of
 from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.subjects.callables import Failed
 
 SMALLEST_BATCH = 64  # drawn at least at a time, so that a few missing runs do not cost a call each
 MOST_TRIES = 100_000  # draws without one that is kept, after which the event counts as impossible
@@ -39,7 +40,8 @@ class Conditioned(Derived):
         while found < size:
             # Validity: batches may have any size, since each draw is kept or not by itself. Of the last batch the first
             # runs are taken, in the order they were drawn in, which does not depend on what they are.
-            batch = max(SMALLEST_BATCH, min(int(1.2 * (size - found) / share) + 1, 4 * size))
+            # A single run is drawn one draw at a time: an exception is then that of one draw, as everywhere else.
+            batch = 1 if size == 1 else max(SMALLEST_BATCH, min(int(1.2 * (size - found) / share) + 1, 4 * size))
             outputs = draw(self.parts[0], data, batch, rng)
             kept = np.flatnonzero(rng.random(batch) < self._chances(outputs, batch))[: size - found]
             tries = 0 if len(kept) else tries + batch
@@ -57,6 +59,13 @@ class Conditioned(Derived):
         return pieces[0][1] if len(pieces) == 1 else merged(size, pieces)
 
     def _chances(self, outputs: Outputs, size: int) -> FloatArray:
+        """The chance that each run is kept. A call that raised is in every event: an event cannot be asked about it."""
+        if isinstance(outputs, list) and any(isinstance(output, Failed) for output in outputs):
+            good = np.array([not isinstance(output, Failed) for output in outputs])
+            values = np.ones(size)
+            if good.any():
+                values[good] = self._chances(selected(outputs, good), int(good.sum()))
+            return values
         chances = np.asarray(self.event(outputs))
         if chances.shape != (size,) or chances.dtype.kind not in "biuf":
             raise UsageError(f"event must give {size} booleans or probabilities, got {chances!r:.80}.")
@@ -91,7 +100,7 @@ def conditioning(
 
     Proof. P(S | C) / Q(S | C) = [P(S and C) / Q(S and C)] [Q(C) / P(C)], and both factors are bounded by e^epsilon: a
     pure claim is kept with twice its budget, and 2 epsilon cannot be lowered without a bound of the mass of C (see
-    `dpaudit.laws.conditioned` for every family, with such a bound).
+    `dpaudit.laws.conditioned_claim` for every family, with such a bound).
 
     Claims: CD-S7. True is gamma in [0, 1] (its maximum runs over both orders of a pair, so that it is never negative;
     printed is [-1, 1], which is wider). For approximate claims nothing of the kind holds without a mass bound: an event
@@ -128,7 +137,7 @@ def conditioning(
         raise UsageError(f"event must be a callable of a batch of outputs, got {event!r}.")
     subject = subject_of(mechanism)
     derived = Conditioned((subject,), event, event_mass, known_pairs=pairs_of(subject, pairs))
-    return derived, conditioned(checked(claim), mass)
+    return derived, conditioned_claim(checked(claim), mass)
 
 
 @dataclasses.dataclass(frozen=True)

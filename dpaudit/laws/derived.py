@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import LARGEST_EXACT, is_number, plain
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.subjects.callables import CallError, Failed, Subject, as_subject
 
 Outputs = Any  # a batch: an array of shape (size, ...), or a list of `size` outputs of any kind
@@ -44,7 +44,7 @@ class Derived:
     """
 
     parts: tuple[Subject, ...]
-    known_pairs: tuple[Pair, ...] | None = dataclasses.field(default=None, kw_only=True, repr=False)
+    known_pairs: Sequence[Pair] | None = dataclasses.field(default=None, kw_only=True, repr=False)
 
     @property
     def name(self) -> str:
@@ -69,14 +69,14 @@ class Derived:
         return density
 
     @property
-    def pairs(self) -> Callable[[], list[Pair]]:
+    def pairs(self) -> Callable[[], Sequence[Pair]]:
         """`pairs()`: the pairs that the law is to be tested on, where they are known."""
         if self.known_pairs is None:
             raise AttributeError(f"{self.name} has no pairs of its own.")
         return self._listed_pairs
 
-    def _listed_pairs(self) -> list[Pair]:
-        return list(self.known_pairs or ())
+    def _listed_pairs(self) -> Sequence[Pair]:
+        return self.known_pairs or ()
 
     def _density(self) -> LogDensity | None:
         return None
@@ -95,13 +95,13 @@ def subjects_of(name: str, mechanisms: Iterable[Any], least: int = 1) -> tuple[S
     return found
 
 
-def pairs_of(subject: Subject, pairs: Iterable[Any] | None) -> tuple[Pair, ...] | None:
-    """The pairs that are given, else the subject's own; None where there are none."""
+def pairs_of(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair] | None:
+    """The pairs that are given, else the subject's own; None where there are none. `AllPairs` stay compact."""
     chosen = subject.pairs() if pairs is None else pairs
-    return None if chosen is None else tuple(as_pairs(chosen))
+    return chosen if chosen is None or isinstance(chosen, AllPairs) else tuple(as_pairs(chosen))
 
 
-def shared_pairs(subjects: Sequence[Subject], pairs: Iterable[Any] | None) -> tuple[Pair, ...] | None:
+def shared_pairs(subjects: Sequence[Subject], pairs: Iterable[Any] | None) -> Sequence[Pair] | None:
     """The pairs that are given, else those of the first subject that has some."""
     for subject in subjects:
         found = pairs_of(subject, pairs)
@@ -118,6 +118,9 @@ def draw(subject: Subject, data: Any, size: int, rng: np.random.Generator) -> Ou
         if error.__cause__ is not None:
             raise error.__cause__ from None
         raise
+    if isinstance(outputs, str | bytes | Mapping) or not hasattr(outputs, "__len__"):
+        kind = type(outputs).__name__
+        raise SubjectError(f"{subject.name} must return {size} outputs, batch axis first, got {kind}.")
     if isinstance(outputs, np.ma.MaskedArray) or not isinstance(outputs, np.ndarray | list):
         outputs = outputs.tolist() if isinstance(outputs, np.ma.MaskedArray) else list(outputs)
     if (isinstance(outputs, np.ndarray) and outputs.ndim == 0) or len(outputs) != size:

@@ -127,12 +127,12 @@ def processed(mechanism: ArrayLike, kernel: ArrayLike) -> FloatArray:
     return np.asarray(_stochastic("mechanism", mechanism) @ _stochastic("kernel", kernel))
 
 
-def mixed(mechanisms: Sequence[ArrayLike], weights: ArrayLike) -> FloatArray:
-    """The average with weights of shape (..., parts), or (..., inputs, parts) where they depend on the input."""
+def mixed(mechanisms: Sequence[ArrayLike], weights: ArrayLike, *, by_input: bool = False) -> FloatArray:
+    """The average with weights of shape (..., parts), or `by_input` of shape (..., inputs, parts)."""
     # (..., inputs, outcomes, parts)
     parts = np.stack([_stochastic("mechanisms", part) for part in mechanisms], axis=-1)
     shares = np.asarray(weights, dtype=float)
-    if shares.ndim == 1 or shares.shape[-2:] != (parts.shape[-3], parts.shape[-1]):
+    if not by_input:
         shares = shares[..., None, :]
     return np.asarray((parts * shares[..., None, :]).sum(axis=-1))
 
@@ -252,23 +252,23 @@ def check_mixture(
     mechanisms: Sequence[ArrayLike],
     weights: ArrayLike,
     *,
+    by_input: bool = False,
     epsilon: float | None = None,
     order: float | None = None,
 ) -> ExactCheck:
     """Mixture (weights the same on every input) and convexity.
 
     Losses: the largest. Deltas at one epsilon: the weighted average. Renyi: log of the weighted average of
-    exp((order - 1) D), over order - 1. Weights that depend on the input, shape (..., inputs, parts): losses only, and
-    the loss of the choice is added.
+    exp((order - 1) D), over order - 1. Weights `by_input`, shape (..., inputs, parts): losses only, and the loss of the
+    choice is added.
     """
-    derived = mixed(mechanisms, weights)
+    derived = mixed(mechanisms, weights, by_input=by_input)
     shares = np.asarray(weights, dtype=float)
-    is_dependent = shares.ndim > 1 and shares.shape[-2:] == (derived.shape[-2], len(mechanisms))
     measure = _measure(order, epsilon)
     each = np.stack([measure(np.asarray(part, float)) for part in mechanisms], axis=-1)  # (..., inputs, inputs, parts)
-    if is_dependent:
+    if by_input:
         if epsilon is not None or order is not None:
-            raise UsageError("weights must be the same on every input for deltas and Renyi divergences, got others.")
+            raise UsageError("by_input must be False for deltas and Renyi divergences, got True.")
         promised = each.max(axis=-1) + losses(shares)
     elif epsilon is not None:
         promised = (each * shares[..., None, None, :]).sum(axis=-1)
@@ -290,7 +290,7 @@ def check_conditioning(
     order: float | None = None,
     uses_mass: bool = True,
 ) -> ExactCheck:
-    """Conditioning on an event of positive mass: what `dpaudit.laws.conditioned` says, pair by pair.
+    """Conditioning on an event of positive mass: what `dpaudit.laws.conditioned_claim` says, pair by pair.
 
     With `uses_mass` the mass c is that of the pair, its smaller one; without (losses only) twice the loss is promised.
     With `epsilon`: at epsilon + log R the divergence delta / c, for the pair's own delta at epsilon and R from it.
@@ -406,14 +406,14 @@ def _delta_tolerance(matrices: Sequence[FloatArray], operations: int, epsilon: f
     1 within s make a promise of delta worth s more.
     """
     off = max(float(np.abs(rows.sum(axis=-1) - 1.0).max()) for rows in matrices)
-    outcomes = max(rows.shape[-1] for rows in matrices)
+    outcomes = float(max(rows.shape[-1] for rows in matrices))
     return UNIT * (3.0 * (operations + 4.0 + epsilon) + outcomes) + 2.0 * off
 
 
 def _renyi_tolerance(matrices: Sequence[FloatArray], operations: int, order: float) -> float:
     """An exponent r log p - (r - 1) log q is off by 2 r - 1 times what a log is; the log of a sum by that and more."""
     logs = operations + 1 + 3.0 * _largest_log(matrices)
-    outcomes = max(rows.shape[-1] for rows in matrices)
+    outcomes = float(max(rows.shape[-1] for rows in matrices))
     return UNIT * ((2.0 * order - 1.0) * logs + 2.0 * outcomes + 4.0) / (order - 1.0)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.laws.claims import checked, grouped
+from dpaudit.laws.claims import checked, group_claim
 from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, pairs_of, subject_of
 from dpaudit.privacy.claims import Claim, FloatArray, MetricDP, whole_number
 from dpaudit.privacy.finite_metrics import shortest_paths
@@ -111,7 +111,7 @@ def group_privacy(
     if known is None:
         if isinstance(promise, MetricDP):
             raise UsageError("pairs must be given for chains under a metric claim, got none.")
-        return Grouped((subject,), count), grouped(promise, count)
+        return Grouped((subject,), count), group_claim(promise, count)
     inputs, hops, budgets = _chains(known, promise)
     is_far = (hops >= min(2, count)) & (hops <= count) if isinstance(promise, MetricDP) else hops == count
     ends = [(i, j) for i, j in zip(*np.nonzero(np.triu(is_far, 1)), strict=True)]
@@ -122,7 +122,7 @@ def group_privacy(
     if isinstance(promise, MetricDP):
         table = tuple(map(tuple, budgets.tolist()))
         return derived, MetricDP(ChainMetric(tuple(data for data, _ in inputs), table))
-    return derived, grouped(promise, count)
+    return derived, group_claim(promise, count)
 
 
 def _chains(pairs: Sequence[Pair], claim: Claim) -> tuple[list[tuple[Any, str]], FloatArray, FloatArray]:

@@ -12,7 +12,7 @@ import numpy as np
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.laws.claims import checked, refuse
 from dpaudit.laws.processing import equalities
-from dpaudit.privacy.claims import Claim, FloatArray, GaussianDP, MetricDP, PureDP, ZeroConcentratedDP, number
+from dpaudit.privacy.claims import Claim, FloatArray, MetricDP, PureDP, number
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 
 NoiseLaw = Literal["laplace", "gaussian"]
@@ -46,11 +46,11 @@ class LinearlyConditioned:
         return f"{self.noise} noise of scale {self.scale:g} given {len(self.values)} linear equalities"
 
     @property
-    def pairs(self) -> Callable[[], list[Pair]]:
+    def pairs(self) -> Callable[[], tuple[Pair, ...]]:
         """`pairs()`: those that were given."""
         if self.known_pairs is None:
             raise AttributeError(f"{self.name} has no pairs of its own.")
-        return lambda: list(self.known_pairs or ())
+        return lambda: self.known_pairs or ()
 
     def centre(self, data: Any) -> FloatArray:
         """f(data), checked to satisfy the equalities; shape (columns,)."""
@@ -132,12 +132,13 @@ def linear_conditioning(
 
     Proof. With A f(x) = b the density of f(x) + U given A z = b at v is p_U(v - f(x)) / K, K the integral of p_U over
     A u = 0: the same for all x. So the ratio of two of them is p_U(v - f(x)) / p_U(v - f(x')), bounded by e^epsilon at
-    every v where p_U is continuous. Normal noise of one sigma keeps its law along the solutions, so mu and rho stay.
+    every v where p_U is continuous. Normal noise of one sigma keeps its law along the solutions: every claim is kept.
 
     Claims: CD-L3.3, true where f(x) and f(x') both satisfy A z = b. Its proof uses one K for both ("K depends only on C
-    and U", CD-S6 d), which is wrong where one of them does not: there 2 epsilon is reached. CD-S6 prints n' free
-    variables for n' equalities: the solutions have n - n' dimensions. CD-S14: for normal noise projection has the same
-    law. Approximate claims of other noise are not kept in general, and are refused.
+    and U", CD-S6 d), which is wrong where one of them does not: for Laplace noise of scale 1, answers (0, 0) and (a, 0)
+    and z_1 + z_2 = 0 the loss is 2 a - log(1 + a), for a claim of a. CD-S6 prints n' free variables for n' equalities:
+    the solutions have n - n' dimensions. CD-S14: for normal noise projection has the same law. Approximate claims of
+    other noise are not kept in general, and are refused.
 
     Tight: the loss along the solutions is that of U itself, as f(x) - f(x') solves A u = 0.
 
@@ -146,8 +147,7 @@ def linear_conditioning(
     answer : callable
         f: an input to its answer, shape (columns,), with A f(x) = b (checked for every input that is drawn).
     claim : Claim
-        What f(x) + U keeps without the condition: pure or metric for Laplace noise; pure, metric, Gaussian or zCDP for
-        normal noise.
+        What f(x) + U keeps without the condition: pure or metric for Laplace noise, any for normal noise.
     matrix, values : array_like
         A, shape (equalities, columns), and b, shape (equalities,). The solutions must have from 1 to 6 dimensions for
         Laplace noise.
@@ -173,9 +173,8 @@ def linear_conditioning(
     if noise not in ("laplace", "gaussian"):
         raise UsageError(f"noise must be 'laplace' or 'gaussian', got {noise!r}.")
     promise = checked(claim)
-    kinds = (PureDP, MetricDP) if noise == "laplace" else (PureDP, MetricDP, GaussianDP, ZeroConcentratedDP)
-    if not isinstance(promise, kinds):
-        raise refuse(promise, f"{noise} noise keeps on linear equalities")
+    if noise == "laplace" and not isinstance(promise, PureDP | MetricDP):
+        raise refuse(promise, "laplace noise keeps on linear equalities")
     a, b = equalities(matrix, values)
     width = number("scale", scale, "in (0, inf)", lambda value: 0.0 < value < math.inf)
     known = None if pairs is None else tuple(as_pairs(pairs))

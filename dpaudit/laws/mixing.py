@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.laws.claims import averaged, checked, normalised, weakest
+from dpaudit.laws.claims import average_claim, checked, composed_claim, normalised, weakest_claim
 from dpaudit.laws.composing import _matched
 from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, joined, merged, shared_pairs
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.privacy.composition import compose
 
 Weights = Sequence[float] | Callable[[Any], Sequence[float]]
 
@@ -95,7 +94,7 @@ def mixture(
     Parameters
     ----------
     mechanisms, claims : iterables
-        One claim a mechanism, of one family (`dpaudit.laws.weakest`).
+        One claim a mechanism, of one family (`dpaudit.laws.weakest_claim`).
     weights : sequence of float, or callable
         Positive and summing to 1; or `weights(data)`, which needs `choice_claim`.
     choice_claim : Claim, optional
@@ -135,7 +134,7 @@ def disjoint_union(
     Claims: CD-P2.2 and CD-T3.5.1 (M given C or C', disjoint, *is* such a union, with weights P(C) and P(C') over their
     sum, which depend on the input). CD-T3.5.2 prints that the claim of the parts is kept: false, as the weights are not
     fixed. True is the sum with the loss of the weights (largest |log| ratio of a weight on x and on x'); where M itself
-    is epsilon-DP, at most `conditioned(claim)` = 2 epsilon in all. Both are reached.
+    is epsilon-DP, at most `conditioned_claim(claim)` = 2 epsilon in all. Both are reached.
 
     Parameters
     ----------
@@ -162,7 +161,7 @@ def convexity(
     Parameters
     ----------
     mechanisms, claims, weights, pairs
-        As in `mixture`, with fixed weights; the claim is `dpaudit.laws.averaged`.
+        As in `mixture`, with fixed weights; the claim is `dpaudit.laws.average_claim`.
 
     Examples
     --------
@@ -173,7 +172,7 @@ def convexity(
     """
     subjects, promises = _matched(mechanisms, claims)
     share = tuple(normalised(weights, len(subjects)))
-    return Mixed(subjects, share, known_pairs=shared_pairs(subjects, pairs)), averaged(promises, share)
+    return Mixed(subjects, share, known_pairs=shared_pairs(subjects, pairs)), average_claim(promises, share)
 
 
 def _mixed(
@@ -191,7 +190,7 @@ def _mixed(
         raise UsageError(f"choice_claim must be given exactly where weights depend on the input, got {given}.")
     known = shared_pairs(subjects, pairs)
     if callable(weights):
-        claim = compose([checked(choice_claim), weakest(promises)])
+        claim = composed_claim([checked(choice_claim), weakest_claim(promises)])
         return Mixed(subjects, weights, is_labelled, known_pairs=known), claim
     share = tuple(normalised(weights, len(subjects)))
-    return Mixed(subjects, share, is_labelled, known_pairs=known), weakest(promises)
+    return Mixed(subjects, share, is_labelled, known_pairs=known), weakest_claim(promises)

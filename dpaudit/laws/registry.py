@@ -28,6 +28,7 @@ from dpaudit.laws.mixing import convexity, disjoint_union, mixture
 from dpaudit.laws.nasty import NASTY, NASTY_FUNCTIONS, NastyFunction, hash_of
 from dpaudit.laws.processing import BoxProjection, post_processing, processed_subject, projection
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.pairs import MANY_PAIRS
 
 Derivation = tuple[Any, Claim]
 
@@ -71,7 +72,8 @@ class Law:
         -------
         (subject, claim)
             For `dpaudit.audit(subject, claim=claim)`. Where pairs are known the subject's `pairs()` are those that the
-            law speaks of, which are others than the given ones for group privacy and parallel composition.
+            law speaks of, which are others than the given ones for group privacy and parallel composition (made of the
+            first 2,000).
 
         Raises
         ------
@@ -140,7 +142,7 @@ def _projection(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Deri
 def _parallel(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
     one = subject_of(subject)
     known = pairs_of(one, pairs)
-    lifted = None if known is None else pairs_in_first_place(known, 2)
+    lifted = None if known is None else pairs_in_first_place(known[:MANY_PAIRS], 2)
     return parallel_composition([one, one], [claim, claim], Places(2), pairs=lifted)
 
 

@@ -393,3 +393,66 @@ def test_a_metric_on_pieces_adds_up_and_equal_pieces_cost_nothing():
     _, claim = laws.parallel_composition([Geometric(1.0), Geometric(1.0)], [metric, PureDP(0.5)], lambda data: data)
     assert claim.for_pair((0, 0), (3, 0)) == PureDP(3.0)
     assert claim.for_pair((0, 0), (3, 1)) == PureDP(3.5)
+
+
+def test_all_pairs_of_many_inputs_stay_compact():
+    many = dpaudit.AllPairs([float(k) for k in range(100)])
+    metric = MetricDP(AbsoluteMetric(1.0))
+    subject, _ = BY_NAME["post-processing by rounding"].derive(Laplace(1.0), metric, many)
+    assert subject.pairs() is many
+    pieces, claim = BY_NAME["parallel composition"].derive(Laplace(1.0), metric, many)
+    assert (
+        len(pieces.pairs()) == 2_000
+        and claim.for_pair(*((pieces.pairs()[0].x), (pieces.pairs()[0].x_prime))).value == 1.0
+    )
+    assert not BY_NAME["group privacy"].applies(Laplace(1.0), metric, many)  # every two inputs are a pair already
+
+
+class FailingSometimes:
+    """Vectorised; a batch raises where one of its runs does, with probability 0.05 a run on either input."""
+
+    def sample(self, data, size, rng):
+        if np.any(rng.random(size) < 0.05):
+            raise ValueError("no luck")
+        return rng.integers(0, 2, size=size)
+
+
+def test_a_condition_counts_exceptions_run_by_run():
+    # Both inputs have one law, so nothing may be found; and a run under the condition raises as often as one run does:
+    # 0.05 / (0.05 + 0.95 * 0.5) = 0.095, not 1 - 0.95^64 = 0.96. 4,000 runs: 5 standard deviations are 0.023.
+    subject, claim = laws.conditioning(FailingSometimes(), PureDP(0.1), lambda y: np.asarray(y) == 1)
+    one_by_one = as_subject(subject)
+    raised = 0
+    rng = stream()
+    for _ in range(4_000):
+        try:
+            one_by_one.sample(0, 1, rng)
+        except SubjectError:
+            raised += 1
+    assert raised / 4_000 == pytest.approx(0.095, abs=0.023)
+    result = dpaudit.audit(subject, claim=claim, pairs=[(0, 1)], samples=500, seed=1, confidence=1 - 1e-9)
+    assert result.verdict != "violated"
+
+
+def test_an_event_is_not_asked_about_a_call_that_raised():
+    subject, _ = laws.conditioning(Failing(), PureDP(1.0), lambda y: np.asarray(y) > 0.5)
+    outputs = subject.sample(1, 200, stream())
+    kinds = {type(output) for output in outputs}
+    assert kinds == {Failed, float} and {output for output in outputs if isinstance(output, float)} == {1.0}
+
+
+@pytest.mark.parametrize("output", ["ab", None, {"a": 1, "b": 2}], ids=["text", "none", "dictionary"])
+def test_what_is_no_batch_of_outputs_is_refused(output):
+    subject, _ = laws.sequential_composition([lambda data, size, rng: output] * 2, [PureDP(1.0)] * 2)
+    with pytest.raises(SubjectError, match="must return 2 outputs, batch axis first, got"):
+        subject.sample(0, 2, stream())
+
+
+def test_budgets_of_pure_and_metric_claims_add_pair_by_pair():
+    parts = [Laplace(1.0), RandomisedResponse(1.0)]
+    _, claim = laws.sequential_composition(parts, [MetricDP(AbsoluteMetric(1.0)), PureDP(0.5)], pairs=[(0, 1)])
+    assert claim.for_pair(0.0, 2.0) == PureDP(2.5)
+    _, claim = laws.mixture(
+        parts, [MetricDP(AbsoluteMetric(1.0))] * 2, lambda data: (0.5, 0.5), choice_claim=PureDP(0.1)
+    )
+    assert claim.for_pair(0.0, 2.0) == PureDP(2.1)

@@ -239,16 +239,17 @@ def test_mixtures_keep_what_their_parts_keep_and_average_what_averages(kind, mea
 def test_mixtures_with_weights_that_depend_on_the_input_pay_for_the_choice(kind):
     parts = [drawn(23 + k, kind)[0] for k in range(2)]
     shares = strategies.random_mechanisms(np.random.default_rng(25), EACH, 3, 2)
-    assert finite.check_mixture(parts, shares).holds.all()
+    assert finite.check_mixture(parts, shares, by_input=True).holds.all()
 
 
 def test_mixtures_with_weights_that_depend_on_the_input_break_the_largest_loss():
     # (1, 0) and (0, 1) of two mechanisms that each tell nothing: the mixture tells all.
     constant = [np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 1.0]])]
-    derived = finite.mixed(constant, np.array([[0.9, 0.1], [0.1, 0.9]]))
+    weights = np.array([[0.9, 0.1], [0.1, 0.9]])
+    derived = finite.mixed(constant, weights, by_input=True)
     assert finite.losses(constant[0]).max() == finite.losses(constant[1]).max() == 0.0
     assert finite.losses(derived)[0, 1] == pytest.approx(math.log(9.0))
-    assert finite.check_mixture(constant, np.array([[0.9, 0.1], [0.1, 0.9]])).used == pytest.approx(1.0, abs=1e-12)
+    assert finite.check_mixture(constant, weights, by_input=True).used == pytest.approx(1.0, abs=1e-12)
 
 
 def test_mixtures_are_tight_where_the_parts_can_be_told_apart():
@@ -379,7 +380,7 @@ def test_a_condition_on_a_disjoint_union_is_a_mixture_whose_weights_depend_on_th
     union = finite.conditioned(rows, here + there)
     share = (rows @ here) / (rows @ (here + there))  # (batch, inputs)
     parts = [finite.conditioned(rows, event) for event in (here, there)]
-    mixture = finite.mixed(parts, np.stack([share, 1.0 - share], axis=-1))
+    mixture = finite.mixed(parts, np.stack([share, 1.0 - share], axis=-1), by_input=True)
     np.testing.assert_allclose(mixture, union, rtol=0, atol=1e-14)  # some 10 operations of 2**-53 on numbers below 1
     assert np.ptp(share, axis=1).max() > 0.005
 
@@ -493,7 +494,10 @@ def test_parallel_composition_on_overlapping_pieces_breaks_the_largest_loss():
         (lambda: finite.renyi_divergences([[1.0]], 1.0), r"order must be in \(1, inf\), got 1.0"),
         (lambda: finite.check_disjoint_union([[0.5, 0.5]], [1, 1], [0, 1]), "disjoint from event"),
         (lambda: finite.additive([[1.0]], [[0, 0]], 3), r"noise must be of shape \(..., 3\^2\)"),
-        (lambda: finite.check_mixture([np.eye(2)] * 2, np.eye(2), epsilon=1.0), "the same on every input"),
+        (
+            lambda: finite.check_mixture([np.eye(2)] * 2, np.eye(2), by_input=True, epsilon=1.0),
+            "by_input must be False",
+        ),
         (lambda: finite.check_post_processing(np.eye(2), np.eye(2), epsilon=1.0, order=2.0), "got both"),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dpaudit import strategies
 from dpaudit.errors import UsageError
 from dpaudit.exact import keeps, privacy_profile
-from dpaudit.laws import averaged, conditioned, finite, grouped, weakest
+from dpaudit.laws import average_claim, conditioned_claim, finite, group_claim, weakest_claim
 from dpaudit.privacy.claims import (
     ApproxDP,
     GaussianDP,
@@ -52,19 +52,19 @@ def within_profile(p, q, claim):
     ],
 )
 def test_the_weakest_claim_has_the_largest_of_each_parameter(claims, expected):
-    assert weakest(claims) == expected == weakest(claims[::-1])
+    assert weakest_claim(claims) == expected == weakest_claim(claims[::-1])
 
 
 def test_the_weakest_of_metric_claims_is_taken_pair_by_pair():
     near, far = MetricDP(AbsoluteMetric(2.0)), PureDP(1.0)
-    claim = weakest([near, far])
+    claim = weakest_claim([near, far])
     assert claim.for_pair(0.0, 0.25) == PureDP(1.0) and claim.for_pair(0.0, 3.0) == PureDP(6.0)
     records = MetricDP(HammingMetric(0.5), on="records")
-    assert weakest([records, PureDP(0.7)]).for_pair([(0, 0)], [(1, 1)]) == PureDP(1.0)
+    assert weakest_claim([records, PureDP(0.7)]).for_pair([(0, 0)], [(1, 1)]) == PureDP(1.0)
 
 
 def test_the_weakest_of_profiles_is_their_larger_delta():
-    assert weakest([flat(0.1), flat(0.3)]).profile(2.0) == 0.3
+    assert weakest_claim([flat(0.1), flat(0.3)]).profile(2.0) == 0.3
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_the_weakest_of_profiles_is_their_larger_delta():
 )
 def test_claims_of_several_families_have_no_weakest(claims):
     with pytest.raises(UsageError, match="claims must be of one family"):
-        weakest(claims)
+        weakest_claim(claims)
 
 
 def test_no_claim_and_what_is_no_claim_are_refused():
     with pytest.raises(UsageError, match="claims must be at least one, got none"):
-        weakest([])
+        weakest_claim([])
     with pytest.raises(UsageError, match="claim must be a claim, got 'eps=1'"):
-        weakest(["eps=1"])
+        weakest_claim(["eps=1"])
 
 
 # ---- averages --------------------------------------------------------------------------------------------------------
@@ -93,25 +93,25 @@ def test_no_claim_and_what_is_no_claim_are_refused():
 
 def test_averages_of_each_family():
     half = [0.5, 0.5]
-    assert averaged([PureDP(1.0), PureDP(2.0)], half) == PureDP(2.0)
-    assert averaged([ApproxDP(1.0, 0.2), PureDP(2.0)], [0.25, 0.75]) == ApproxDP(2.0, 0.05)
-    renyi = averaged([RenyiDP(3.0, 1.0), RenyiDP(3.0, 0.0)], half)
+    assert average_claim([PureDP(1.0), PureDP(2.0)], half) == PureDP(2.0)
+    assert average_claim([ApproxDP(1.0, 0.2), PureDP(2.0)], [0.25, 0.75]) == ApproxDP(2.0, 0.05)
+    renyi = average_claim([RenyiDP(3.0, 1.0), RenyiDP(3.0, 0.0)], half)
     assert renyi.order == 3.0 and renyi.epsilon == pytest.approx(math.log(0.5 * math.e**2 + 0.5) / 2.0)
-    gaussian = averaged([GaussianDP(1.0), GaussianDP(2.0)], half)
+    gaussian = average_claim([GaussianDP(1.0), GaussianDP(2.0)], half)
     assert gaussian.profile(0.5) == pytest.approx(0.5 * (GaussianDP(1.0).profile(0.5) + GaussianDP(2.0).profile(0.5)))
-    assert averaged([flat(0.1), PureDP(1.0)], half).profile(3.0) == pytest.approx(0.05)
-    assert averaged([ZeroConcentratedDP(1.0)] * 2, half) == ZeroConcentratedDP(1.0)
-    metric = averaged([MetricDP(AbsoluteMetric(1.0)), MetricDP(AbsoluteMetric(2.0))], half)
+    assert average_claim([flat(0.1), PureDP(1.0)], half).profile(3.0) == pytest.approx(0.05)
+    assert average_claim([ZeroConcentratedDP(1.0)] * 2, half) == ZeroConcentratedDP(1.0)
+    metric = average_claim([MetricDP(AbsoluteMetric(1.0)), MetricDP(AbsoluteMetric(2.0))], half)
     assert metric.for_pair(0.0, 1.0) == PureDP(2.0)
 
 
 def test_different_rhos_and_families_have_no_average():
     with pytest.raises(UsageError, match=r"can be averaged, got rho=2 .* use mixture"):
-        averaged([ZeroConcentratedDP(1.0), ZeroConcentratedDP(2.0)], [0.5, 0.5])
+        average_claim([ZeroConcentratedDP(1.0), ZeroConcentratedDP(2.0)], [0.5, 0.5])
     with pytest.raises(UsageError, match="claims must be of one family"):
-        averaged([RenyiDP(2.0, 1.0), PureDP(1.0)], [0.5, 0.5])
+        average_claim([RenyiDP(2.0, 1.0), PureDP(1.0)], [0.5, 0.5])
     with pytest.raises(UsageError, match="weights must be 2 positive numbers that sum to 1"):
-        averaged([PureDP(1.0)] * 2, [0.5, 0.6])
+        average_claim([PureDP(1.0)] * 2, [0.5, 0.6])
 
 
 def test_an_average_of_rhos_is_not_kept():
@@ -134,11 +134,11 @@ def test_mixtures_keep_their_average_claims(data):
     share = data.draw(strategies.weights(2))
     parts = [data.draw(strategies.finite_mechanisms(claim, 2, 4)).matrix for claim in (first, second)]
     mixture = finite.mixed(parts, share)
-    kept = weakest([first, second])
+    kept = weakest_claim([first, second])
     # 1e-9: Gaussian and Renyi claims are compared in doubles at numbers of order 1; zcdp_rho rounds up by 1e-6
     assert keeps(mixture, kept.with_value(kept.value * (1 + (1e-5 if "rho" in str(kept) else 1e-9))))
     if not isinstance(first, ZeroConcentratedDP):
-        sharper = averaged([first, second], share)
+        sharper = average_claim([first, second], share)
         if isinstance(sharper, ProfileClaim):
             assert within_profile(*mixture, sharper)
         elif isinstance(sharper, PureDP) or not isinstance(sharper, ApproxDP):
@@ -151,17 +151,17 @@ def test_mixtures_keep_their_average_claims(data):
 
 
 def test_conditioned_claims_of_each_family():
-    assert conditioned(PureDP(1.5)) == PureDP(3.0)
-    assert conditioned(PureDP(math.inf)) == PureDP(math.inf)
-    assert conditioned(PureDP(1.0), mass=1.0) == PureDP(1.0)
-    assert conditioned(PureDP(1.0), mass=1e-9).value == pytest.approx(2.0)
-    assert conditioned(PureDP(5.0), mass=0.5).value <= 5.0 + math.log(2.0)
-    assert conditioned(MetricDP(EuclideanMetric(0.5))).for_pair([0.0], [1.0]) == PureDP(1.0)
-    assert conditioned(ApproxDP(1.0, 0.1), mass=0.1) == ApproxDP(1.0, 1.0)
-    assert conditioned(ApproxDP(1.0, 0.0), mass=0.3).epsilon == conditioned(PureDP(1.0), mass=0.3).epsilon
-    assert conditioned(RenyiDP(2.0, 0.5), mass=0.5) == RenyiDP(2.0, 0.5 + 2.0 * math.log(2.0))
-    assert conditioned(ZeroConcentratedDP(0.5), mass=1.0).rho == pytest.approx(0.5)
-    assert conditioned(GaussianDP(1.0), mass=0.5).profile(0.0) == 1.0
+    assert conditioned_claim(PureDP(1.5)) == PureDP(3.0)
+    assert conditioned_claim(PureDP(math.inf)) == PureDP(math.inf)
+    assert conditioned_claim(PureDP(1.0), mass=1.0) == PureDP(1.0)
+    assert conditioned_claim(PureDP(1.0), mass=1e-9).value == pytest.approx(2.0)
+    assert conditioned_claim(PureDP(5.0), mass=0.5).value <= 5.0 + math.log(2.0)
+    assert conditioned_claim(MetricDP(EuclideanMetric(0.5))).for_pair([0.0], [1.0]) == PureDP(1.0)
+    assert conditioned_claim(ApproxDP(1.0, 0.1), mass=0.1) == ApproxDP(1.0, 1.0)
+    assert conditioned_claim(ApproxDP(1.0, 0.0), mass=0.3).epsilon == conditioned_claim(PureDP(1.0), mass=0.3).epsilon
+    assert conditioned_claim(RenyiDP(2.0, 0.5), mass=0.5) == RenyiDP(2.0, 0.5 + 2.0 * math.log(2.0))
+    assert conditioned_claim(ZeroConcentratedDP(0.5), mass=1.0).rho == pytest.approx(0.5)
+    assert conditioned_claim(GaussianDP(1.0), mass=0.5).profile(0.0) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_conditioned_claims_of_each_family():
 )
 def test_conditioning_without_a_mass_is_refused_where_it_needs_one(claim):
     with pytest.raises(UsageError, match=r"needs no mass of the event, got .* Give mass"):
-        conditioned(claim)
+        conditioned_claim(claim)
 
 
 @pytest.mark.parametrize("mass", [0.0, -0.1, 1.1, math.nan])
 def test_a_mass_is_a_probability(mass):
     with pytest.raises(UsageError, match=r"mass must be in \(0, 1\]"):
-        conditioned(PureDP(1.0), mass=mass)
+        conditioned_claim(PureDP(1.0), mass=mass)
 
 
 @given(data=st.data())
@@ -187,7 +187,7 @@ def test_conditioned_mechanisms_keep_their_claims(data):
     mass = float((rows @ chances).min())
     if mass < 1e-6:
         return
-    kept, derived = conditioned(claim, mass), finite.conditioned(rows, chances)
+    kept, derived = conditioned_claim(claim, mass), finite.conditioned(rows, chances)
     if isinstance(kept, ProfileClaim):
         assert within_profile(*derived, kept)
     elif isinstance(kept, ApproxDP):
@@ -201,21 +201,21 @@ def test_conditioned_mechanisms_keep_their_claims(data):
 
 def test_groups_of_profiles_split_epsilon_over_the_steps():
     profile = ProfileClaim(PureDP(1.0).profile, name="pure")
-    two = grouped(profile, 2)
-    assert grouped(profile, 1) is profile
+    two = group_claim(profile, 2)
+    assert group_claim(profile, 1) is profile
     assert two.profile(0.0) == pytest.approx(2.0 * profile.profile(0.0))
     assert two.profile(2.1) == 0.0  # the grid has a point between 2 and 2.1
-    assert grouped(flat(0.01), 3).profile(0.0) == pytest.approx(0.03)
+    assert group_claim(flat(0.01), 3).profile(0.0) == pytest.approx(0.03)
     with pytest.raises(UsageError, match="k must be a whole number"):
-        grouped(profile, 0)
+        group_claim(profile, 0)
 
 
 @given(mu=st.sampled_from([0.2, 1.0]), steps=st.sampled_from([2, 3]), epsilon=st.floats(0.0, 6.0))
 @FIXED
 def test_the_group_profile_covers_that_of_normal_noise(mu, steps, epsilon):
     profile = ProfileClaim(GaussianDP(mu).profile, name="normal")
-    assert grouped(profile, steps).profile(epsilon) >= GaussianDP(steps * mu).profile(epsilon) - 1e-12
+    assert group_claim(profile, steps).profile(epsilon) >= GaussianDP(steps * mu).profile(epsilon) - 1e-12
 
 
 def test_groups_of_other_families_are_those_of_the_privacy_room():
-    assert grouped(PureDP(1.0), 3) == PureDP(3.0) and grouped(GaussianDP(1.0), 2) == GaussianDP(2.0)
+    assert group_claim(PureDP(1.0), 3) == PureDP(3.0) and group_claim(GaussianDP(1.0), 2) == GaussianDP(2.0)

@@ -44,7 +44,7 @@ def test_a_law_given_a_disjoint_union_is_the_weighted_mean_of_the_laws_given_its
     rows, masses = rows[asked], masses[asked]
     assert len(rows) > 100
     weights = masses / masses.sum(axis=-1, keepdims=True)
-    mean = finite.mixed([finite.conditioned(rows, event) for event in (here, there)], weights)
+    mean = finite.mixed([finite.conditioned(rows, event) for event in (here, there)], weights, by_input=True)
     np.testing.assert_allclose(mean, finite.conditioned(rows, here + there), rtol=0, atol=1e-14)
 
 
