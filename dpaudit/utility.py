@@ -47,6 +47,7 @@ from dpaudit.privacy.pairs import as_pairs, short_form
 from dpaudit.results import EXIT_STATUS, VERDICTS, Verdict, saved_input, to_json, write_whole
 from dpaudit.running.streams import UTILITY_DRAWS, UTILITY_SEARCH, fresh_seed, stream
 from dpaudit.subjects.callables import Failed, Subject, as_subject
+from dpaudit.subjects.targets import what_raised
 from dpaudit.subjects.utility_bounds import UtilityBound
 
 __all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "stated_bounds"]
@@ -378,8 +379,9 @@ def _finding(
     try:
         limit = bound.limit(data)
         losses = _draw_losses(subject, bound, data, samples, root, key)
-    except (DpauditError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        return dataclasses.replace(finding, message=str(error))
+    except Exception as error:  # of the mechanism, or of the loss: this bound is not judged, the others are
+        message = str(error) if isinstance(error, DpauditError) else what_raised(error)
+        return dataclasses.replace(finding, message=message)
     measure = _measured_tail if bound.kind == "tail" else _measured_mean
     figures = measure(bound, limit, losses, level)
     allowed, lower, detectable = figures["allowed"], figures["lower"], figures["detectable"]

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from importlib import resources
 
 import jsonschema
@@ -211,6 +212,12 @@ def test_a_mechanism_that_always_raises_is_an_error():
 
     result = audit_utility(broken, mean(1.0), [0.0], samples=20, seed=1)
     assert result.verdict == "error" and "must return an output, got KeyError" in result.findings[0].message
+
+
+def test_a_search_without_hypothesis_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(UsageError, match=r"search must have hypothesis installed, got none. Install dpaudit\[strateg"):
+        audit_utility(release, mean(1.0, search=st.floats()), [0.0])
 
 
 def test_the_names_are_public():

@@ -78,7 +78,10 @@ class Case:
     @functools.cached_property
     def claim(self) -> Claim | None:
         """The claim that was given, else the mechanism's own; None where there is none."""
-        given = self._claim if self._claim is not None else self.subject.claim
+        try:
+            given = self._claim if self._claim is not None else self.subject.claim
+        except Exception as error:
+            raise UsageError(f"claim of {self.subject.name} must be a Claim, got {what_raised(error)}.") from error
         if given is None and hasattr(self.subject.mechanism, "claim"):
             kind = type(self.subject.mechanism.claim).__name__
             raise UsageError(f"claim of {self.subject.name} must be a Claim, got {kind}. For example PureDP(1.0).")
@@ -89,10 +92,16 @@ class Case:
     @functools.cached_property
     def listed(self) -> tuple[Pair, ...]:
         """The pairs that were given, else the mechanism's own; of more than `MOST_LISTED`, so many at equal steps."""
-        given = self._pairs if self._pairs is not None else self.subject.pairs()
-        if given is None:
+        try:
+            given = self._pairs if self._pairs is not None else self.subject.pairs()
+            own = given if given is None or isinstance(given, Sequence) else list(given)
+        except UsageError:
+            raise
+        except Exception as error:
+            name = self.subject.name
+            raise UsageError(f"pairs of {name} must be a list of (x, x_prime), got {what_raised(error)}.") from error
+        if own is None:
             return ()
-        own = given if isinstance(given, Sequence) else list(given)
         if len(own) > MOST_LISTED:
             own = [own[k * len(own) // MOST_LISTED] for k in range(MOST_LISTED)]
         return tuple(_copies(as_pairs(own))) if len(own) else ()

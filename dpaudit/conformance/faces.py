@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import numbers
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -254,9 +255,9 @@ def close(name: str) -> str:
 
 
 def _check_options(samples: Any, error_rate: Any, seed: Any) -> None:
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1_000:
+    if isinstance(samples, bool) or not isinstance(samples, numbers.Integral) or samples < 1_000:
         raise UsageError(f"samples must be an integer of at least 1000, got {samples!r}.")
     if isinstance(error_rate, bool) or not isinstance(error_rate, int | float) or not 0.0 < error_rate < 1.0:
         raise UsageError(f"error_rate must be in (0, 1), got {error_rate!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
         raise UsageError(f"seed must be a non-negative integer, got {seed!r}.")

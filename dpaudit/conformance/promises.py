@@ -24,6 +24,7 @@ from dpaudit.results import AuditResult
 from dpaudit.utility import audit_utility
 
 ROUNDING = 1e-9  # relative, for exact figures in floating point
+ABSOLUTE = 1e-12  # the same at a budget of 0
 PROFILE_ROUNDING = 1e-7  # relative, beside ROUNDING, of a profile that is computed by quadrature or erfcx
 GRID = 200  # values of epsilon at which two profiles are compared
 FACTOR = 4.0  # of the budget
@@ -60,7 +61,7 @@ def claim_exact(case: Case) -> str | None:
 
 
 def _within(pair: Pair, what: str, found: float, allowed: float) -> None:
-    if not found <= allowed * (1.0 + ROUNDING) + 1e-15:
+    if not found <= allowed * (1.0 + ROUNDING) + ABSOLUTE:
         fail(f"pair {pair.id} must have {what} of at most {allowed:.6g}, got {found:.6g}.")
 
 

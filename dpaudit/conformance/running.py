@@ -20,9 +20,10 @@ from dpaudit.conformance.faces import (
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive, CheckSkipped
 from dpaudit.conformance.registry import NAMES, STATISTICAL
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.errors import UsageError
+from dpaudit.errors import SubjectError, UsageError
+from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.running.streams import fresh_seed
-from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.callables import Failed, Subject
 from dpaudit.subjects.targets import what_raised
 
 
@@ -60,7 +61,9 @@ def check(
     Raises
     ------
     UsageError
-        If an argument makes no sense, or the mechanism cannot be called at all.
+        If an argument makes no sense.
+    SubjectError
+        If the mechanism breaks on the first of its own inputs.
 
     Examples
     --------
@@ -111,11 +114,17 @@ def check(
 
 
 def _described(subjects: Subjects, name: str) -> dict[str, Any]:
-    """What is checked; a claim, pairs or an input_kind that cannot be read are errors of the call."""
+    """What is checked; a claim, pairs, input_kind or outputs that cannot be read are errors of the call."""
     case = subjects.case
     claim = str(case.claim) if case.claim is not None else None
     described = {**case.subject.describe(), "name": name, "claim": claim, "pairs": len(case.pairs)}
     _ = case.stated_kind  # raises where it is none
+    if case.pairs:  # a mechanism that breaks on its own input is said once, not by every check
+        outputs = case.draw(case.inputs[0], 2, "first look")
+        read_outputs(outputs, 2)
+        if isinstance(outputs, list) and all(isinstance(output, Failed) for output in outputs):
+            raised = f"{outputs[0].kind}: {outputs[0].message}".removesuffix(".")
+            raise SubjectError(f"{case.subject.name} must return an output, got {raised}.")
     return described
 
 

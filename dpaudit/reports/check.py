@@ -13,6 +13,7 @@ from dpaudit.reports.terminal import STYLES
 from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural
 
 STATUS_STYLES: dict[str, str] = {**{str(key): style for key, style in STYLES.items()}, "xfail": "dim", "skipped": "dim"}
+NAMES_SHOWN = 3
 TOLD = ("violated", "error", "inconclusive", "xfail")  # statuses whose messages stand below the table, in full
 
 
@@ -24,7 +25,11 @@ def check_table(result: CheckResult) -> Group:
         claim = f", claim {clean(mechanism['claim'], 60)}" if mechanism["claim"] is not None else ", no claim"
         parts.append(Text(f"{clean(mechanism['target'] or name, 60)} ({clean(name, 40)}){claim}"))
         records = [record for record in result.records if record.mechanism == name]
-        parts += [_table(records), *(_told(record) for record in records if record.status in TOLD)]
+        told: dict[tuple[str, str, str], list[str]] = {}
+        for record in records:
+            if record.status in TOLD:
+                told.setdefault((record.status, record.message, record.reason), []).append(record.name)
+        parts += [_table(records), *(_told(*what, names) for what, names in told.items())]
     counts = ", ".join(f"{count} {_words(status)}" for status, count in result.counts.items())
     rate = number_text(float(result.error_rate))
     parts.append(
@@ -51,10 +56,12 @@ def _table(records: list[CheckRecord]) -> Table:
     return table
 
 
-def _told(record: CheckRecord) -> Text:
-    lead = (f"{_words(record.status)}  ", STATUS_STYLES[record.status])
-    reason = f" Known: {clean(record.reason, 200)}" if record.reason else ""
-    return Text.assemble(lead, f"{record.name}: {clean(record.message, 600)}{reason}")
+def _told(status: str, message: str, reason: str, names: list[str]) -> Text:
+    """One message in full, with the checks that gave it."""
+    more = len(names) - NAMES_SHOWN
+    shown = ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    known = f" Known: {clean(reason, 200)}" if reason else ""
+    return Text.assemble((f"{_words(status)}  ", STATUS_STYLES[status]), f"{shown}: {clean(message, 600)}{known}")
 
 
 def _words(status: str) -> str:

@@ -50,6 +50,17 @@ class OddClaim(Response):
 class OddKind(Response):
     input_kind = "table"
 
+class NoPairs(Response):
+    def pairs(self): raise OSError("no such file")
+
+class Broken(Response):
+    def sample(self, data, size, rng): raise ConnectionError("the database is gone")
+
+class NoBatch(Response):
+    def sample(self, data, size, rng): return 1.0
+
+def gone(data): raise ConnectionError("the database is gone")
+
 odd_claim, odd_kind = OddClaim(), OddKind()
 response = Response()
 number = 3
@@ -165,6 +176,7 @@ def test_the_list_of_checks_says_what_each_demands(run):
         (("m:keyed",), "parameters of keyed behind the data must be named"),
         (("m:odd_claim",), "claim of OddClaim must be a Claim, got float. For example PureDP(1.0)."),
         (("m:odd_kind",), "input_kind of OddKind must be one of number, vector, counts, position, records, got 'tab"),
+        (("m:NoPairs",), "pairs of NoPairs must be a list of (x, x_prime), got OSError: no such file at line"),
         (("m:release", "--claim", "eps=x"), "claim"),
         (("m:release", "--pairs", "0"), "pairs"),
         (("m:release", "--only", "pickle"), "only must name checks, got 'pickle'. Did you mean 'pickling'?"),
@@ -182,3 +194,16 @@ def test_a_mistake_gets_one_clear_line_and_status_2(run, arguments, message):
     assert result.exit_code == 2, result.output
     assert result.stderr.startswith(("Error: ", "Usage: ")) and message in result.stderr, result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("m:Broken",), "Broken: a call for 2 outputs must return them, got ConnectionError: the database is gone."),
+        (("m:NoBatch",), "sample(data, size=2, rng) must return 2 outputs, batch axis first, got float."),
+        (("m:gone", "--pairs", "0,1"), "gone must return an output, got ConnectionError: the database is gone."),
+    ],
+)
+def test_a_mechanism_that_breaks_on_its_own_input_is_said_once_with_status_3(run, arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 3 and result.stderr == f"Error: {message}\n" and result.stdout == ""
