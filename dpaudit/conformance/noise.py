@@ -78,7 +78,7 @@ def fisher(both: int, first: int, second: int, total: int) -> tuple[float, float
     Examples
     --------
     >>> more, fewer = fisher(5, 5, 5, 10)
-    >>> round(more, 6), fewer  # 1 / binomial(10, 5)
+    >>> round(more, 6), round(fewer, 6)  # 1 / binomial(10, 5)
     (0.003968, 1.0)
     """
     values = np.arange(max(0, first + second - total), min(first, second) + 1)

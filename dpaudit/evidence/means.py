@@ -216,7 +216,7 @@ def detectable_probability(trials: int, probability: float, level: float, power:
     Examples
     --------
     >>> round(detectable_probability(10_000, 0.05, 0.05, 0.9), 4)
-    0.0564
+    0.0566
     """
     least = critical_count(trials, probability, level)
     if least > trials:
