@@ -20,7 +20,7 @@ from scipy import special
 
 from dpaudit.conformance.case import Case, fail, p_text
 from dpaudit.conformance.outcomes import CheckSkipped
-from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
+from dpaudit.evidence.outcomes import Outcomes, Reading, join, read_outputs
 
 PILOT = 200
 PAIRS = 240  # of runs, in each part of a check
@@ -31,9 +31,14 @@ Flags = NDArray[np.bool_]
 
 @dataclasses.dataclass(frozen=True)
 class Feature:
-    """A yes-or-no question about one output: of a number of column `column`, or of its token."""
+    """A yes-or-no question about one output: of a number of column `column`, or of its token.
+
+    Validity: `reading` is fixed on the pilot, so that the answer never depends on the other outputs of a batch (a None
+    among numbers makes objects of all of them).
+    """
 
     kind: str  # "above", "far" or "token"
+    reading: Reading
     column: int = 0
     centre: float = 0.0
     spread: float = 0.0
@@ -44,8 +49,7 @@ class Feature:
         if self.kind == "token":
             found = outcomes.as_objects().tokens
             return np.array([token == self.token for token in (found if found is not None else [])], dtype=bool)
-        numbers = outcomes.as_numbers(outcomes.numbers.shape[1]) if outcomes.tokens is None else outcomes.numbers
-        values = numbers[:, self.column]
+        values = self.reading(outcomes).numbers[:, self.column]
         with np.errstate(invalid="ignore"):
             chosen = values > self.centre if self.kind == "above" else np.abs(values - self.centre) > self.spread
         return np.asarray(chosen, dtype=bool)
@@ -58,17 +62,18 @@ class Feature:
 def features(pilot: Outcomes) -> list[Feature]:
     """Features of the outputs of one input, fixed on pilot draws: those that some of these have and some have not."""
     found = []
+    reading = Reading(0 if pilot.tokens is not None else pilot.numbers.shape[1])
     for column in range(min(COLUMNS, pilot.numbers.shape[1])):
         values = pilot.numbers[:, column]
         values = values[np.isfinite(values)]
         if values.size:
             centre = float(np.median(values))
             spread = float(np.median(np.abs(values - centre)))
-            found += [Feature("above", column, centre), Feature("far", column, centre, spread)]
+            found += [Feature("above", reading, column, centre), Feature("far", reading, column, centre, spread)]
     listed = pilot.as_objects().tokens
     common = Counter(listed.tolist()).most_common(1) if listed is not None else []
     if common and common[0][1] > 1:
-        found.append(Feature("token", token=common[0][0]))
+        found.append(Feature("token", reading, token=common[0][0]))
     return [feature for feature in found if 0 < feature.of(pilot).sum() < len(pilot)]
 
 

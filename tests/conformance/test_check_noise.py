@@ -1,5 +1,7 @@
 """The exact tests under the independence checks: tails by enumeration, and alarm rates over thousands of runs."""
 
+import doctest
+import importlib
 import itertools
 import math
 
@@ -75,3 +77,31 @@ def test_features_of_numbers_and_of_other_outputs():
     assert any(feature.kind == "token" and feature.of(read_outputs(texts, 50)).sum() == 30 for feature in found)
     assert features(read_outputs(["yes"] * 50, 50)) == []
     assert not math.isnan(numbers[0].centre)
+
+
+@pytest.mark.parametrize("vector", [True, False])
+@pytest.mark.parametrize("mixed", [True, False])
+def test_a_feature_of_an_output_does_not_depend_on_its_batch(mixed, vector):
+    rng = np.random.default_rng(5)
+
+    def output():
+        return None if mixed and rng.random() < 0.2 else rng.normal(size=2) if vector else float(rng.normal())
+
+    chosen = features(read_outputs([output() for _ in range(60)], 60))
+    outputs = [output() for _ in range(40)]
+    together = read_outputs([*outputs, None], 41)
+    assert chosen
+    for feature in chosen:
+        alone = [bool(feature.of(read_outputs([one], 1))[0]) for one in outputs]
+        assert feature.of(together).tolist()[:40] == alone == feature.of(read_outputs(outputs, 40)).tolist()
+        assert 0 < sum(alone) < 40
+
+
+MODULES = ["faces", "noise", "laws_of_outputs", "running"]
+
+
+@pytest.mark.parametrize("name", [*(f"conformance.{name}" for name in MODULES), "evidence.means",
+                                  "subjects.utility_bounds", "utility"])  # fmt: skip
+def test_the_examples_in_the_docstrings_run(name):
+    found = doctest.testmod(importlib.import_module(f"dpaudit.{name}"))
+    assert found.attempted > 0 and found.failed == 0
