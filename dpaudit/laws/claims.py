@@ -14,7 +14,7 @@ import bisect
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -37,8 +37,6 @@ from dpaudit.privacy.claims import (
 )
 from dpaudit.privacy.composition import compose, group
 from dpaudit.privacy.metrics import Metric
-
-PureRule = Callable[[Sequence[PureDP]], PureDP]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,20 +15,21 @@ from dpaudit.laws.claims import checked, composed_claim, weakest_claim
 from dpaudit.laws.derived import (
     Derived,
     LogDensity,
-    Outputs,
     draw,
+    is_same_input,
     joined,
+    matched,
     merged,
     pairs_of,
+    selected,
     shared_pairs,
-    subject_of,
-    subjects_of,
     widths,
 )
+from dpaudit.laws.listed import MOST_OUTCOMES, ListedLaw, Outputs, listed_laws
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
-from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.callables import Subject, as_subject
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +47,20 @@ class Composed(Derived):
         return [(part, data) for part in self.parts]
 
     def _density(self) -> LogDensity | None:
-        return self._joint_density if all(part.has_log_density for part in self.parts) else None
+        return self._joint_density if all(part.has_log_density for part in self.parts) else super()._density()
+
+    def _listed(self) -> ListedLaw | None:
+        laws = listed_laws(self.parts)
+        if laws is None or math.prod(len(law.outcomes) for law in laws) > MOST_OUTCOMES:
+            return None
+        places = np.indices([len(law.outcomes) for law in laws]).reshape(len(laws), -1)  # (parts, outcomes)
+        columns = [selected(law.outcomes, place) for law, place in zip(laws, places, strict=True)]
+
+        def probabilities(data: Any) -> FloatArray:
+            parts = [law.probabilities(given) for law, (_, given) in zip(laws, self._inputs(data), strict=True)]
+            return functools.reduce(lambda total, part: np.outer(total, part).ravel(), parts)
+
+        return ListedLaw(joined(columns, places.shape[1]), probabilities)
 
     def _joint_density(self, data: Any, outputs: Any) -> FloatArray:
         """The sum of the parts' log densities, each at its own columns."""
@@ -102,7 +118,7 @@ def sequential_composition(
     >>> both.sample(0.0, 5, np.random.default_rng(1)).shape, str(claim)
     ((5, 2), 'eps=2')
     """
-    subjects, promises = _matched(mechanisms, claims)
+    subjects, promises = matched(mechanisms, claims)
     return Composed(subjects, known_pairs=shared_pairs(subjects, pairs)), composed_claim(promises)
 
 
@@ -135,7 +151,30 @@ class AdaptivelyComposed(Derived):
         return choices.astype(np.int64)
 
     def _density(self) -> LogDensity | None:
-        return self._joint_density if all(part.has_log_density for part in self.parts) else None
+        return self._joint_density if all(part.has_log_density for part in self.parts) else super()._density()
+
+    def _listed(self) -> ListedLaw | None:
+        laws = listed_laws(self.parts)
+        if laws is None:
+            return None
+        choices = self._choices(laws[0].outcomes, len(laws[0].outcomes))
+        counts = np.array([len(laws[1 + choice].outcomes) for choice in choices.tolist()])
+        if counts.sum() > MOST_OUTCOMES:
+            return None
+        owners = np.repeat(np.arange(len(counts)), counts)  # the first outcome of each outcome of the whole
+        pieces = []
+        for k, law in enumerate(laws[1:]):
+            where = np.flatnonzero(choices[owners] == k)
+            repeated = np.tile(np.arange(len(law.outcomes)), int((choices == k).sum()))
+            pieces.append((where, selected(law.outcomes, repeated)))
+        outcomes = joined([selected(laws[0].outcomes, owners), merged(len(owners), pieces)], len(owners))
+
+        def probabilities(data: Any) -> FloatArray:
+            second = [law.probabilities(data) for law in laws[1:]]
+            follow = np.concatenate([second[k] for k in choices.tolist()])
+            return np.asarray(np.repeat(laws[0].probabilities(data), counts) * follow)
+
+        return ListedLaw(outcomes, probabilities)
 
     def _joint_density(self, data: Any, outputs: Any) -> FloatArray:
         shapes = widths(self.parts, [data] * len(self.parts))
@@ -195,8 +234,8 @@ def adaptive_composition(
     >>> twice.sample(0.0, 5, np.random.default_rng(1)).shape, str(claim)
     ((5, 2), 'eps=2')
     """
-    subjects, promises = _matched(others, other_claims)
-    first = subject_of(mechanism)
+    subjects, promises = matched(others, other_claims)
+    first = as_subject(mechanism)
     if not callable(choose):
         raise UsageError(f"choose must be a callable of a batch of outputs, got {choose!r}.")
     parts = (first, *subjects)
@@ -234,7 +273,7 @@ class PiecesMetric(Metric):
 
     def __call__(self, x: Any, x_prime: Any) -> float:
         pieces = zip(self.claims, self.split(x), self.split(x_prime), strict=True)
-        return sum((0.0 if _is_equal(u, v) else claim.for_pair(u, v).value for claim, u, v in pieces), start=0.0)
+        return sum((0.0 if is_same_input(u, v) else claim.for_pair(u, v).value for claim, u, v in pieces), start=0.0)
 
 
 def parallel_composition(
@@ -275,7 +314,7 @@ def parallel_composition(
     >>> both.sample([0, 1, 1, 0], 5, np.random.default_rng(1)).shape, str(claim)
     ((5, 2), 'eps=1')
     """
-    subjects, promises = _matched(mechanisms, claims)
+    subjects, promises = matched(mechanisms, claims)
     changed = whole_number("changed_pieces", changed_pieces, "a whole number of at least 1", 1)
     if changed > len(subjects):
         raise UsageError(f"changed_pieces must be at most the number of mechanisms {len(subjects)}, got {changed}.")
@@ -297,21 +336,6 @@ def _largest(claims: Sequence[Claim], count: int) -> list[Claim]:
     if all(claim == common for claim in claims) or isinstance(common, PureDP | RenyiDP) or common.family == "renyi":
         return sorted(claims, key=lambda claim: claim.value, reverse=True)[:count]
     return [common] * count
-
-
-def _is_equal(u: Any, v: Any) -> bool:
-    """Whether two pieces are the same input; where that cannot be said, they are taken for different ones."""
-    try:
-        return bool(np.array_equal(u, v)) if isinstance(u, np.ndarray | list | tuple) else bool(u == v)
-    except Exception:
-        return False
-
-
-def _matched(mechanisms: Iterable[Any], claims: Iterable[Claim]) -> tuple[tuple[Subject, ...], tuple[Claim, ...]]:
-    subjects, promises = subjects_of("mechanisms", mechanisms), tuple(checked(claim) for claim in claims)
-    if len(subjects) != len(promises):
-        raise UsageError(f"claims must be one a mechanism, {len(subjects)}, got {len(promises)}.")
-    return subjects, promises
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,10 +10,11 @@ import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.laws.claims import checked, conditioned_claim
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, merged, pairs_of, selected, subject_of
+from dpaudit.laws.derived import Derived, LogDensity, draw, merged, pairs_of, selected
+from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
 from dpaudit.laws.nasty import hash_of
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.callables import Failed, as_subject
 
 SMALLEST_BATCH = 64  # drawn at least at a time, so that a few missing runs do not cost a call each
 MOST_TRIES = 100_000  # draws without one that is kept, after which the event counts as impossible
@@ -76,7 +77,20 @@ class Conditioned(Derived):
         return values
 
     def _density(self) -> LogDensity | None:
-        return self._conditional_density if self.event_mass and self.parts[0].has_log_density else None
+        known = self.event_mass is not None and self.parts[0].has_log_density
+        return self._conditional_density if known else super()._density()
+
+    def _listed(self) -> ListedLaw | None:
+        law = listed_law(self.parts[0])
+        if law is None:
+            return None
+        chances = self._chances(law.outcomes, len(law.outcomes))
+
+        def probabilities(data: Any) -> FloatArray:
+            kept = chances * law.probabilities(data)
+            return np.asarray(kept / kept.sum())
+
+        return ListedLaw(law.outcomes, probabilities)
 
     def _conditional_density(self, data: Any, outputs: Any) -> FloatArray:
         """log p(y) + log of the chance that y is kept - log P(event), from the exact mass that was given."""
@@ -116,7 +130,8 @@ def conditioning(
     mass : float, optional
         A lower bound c in (0, 1] of the probability of the event on every input: makes the claim smaller.
     event_mass : callable, optional
-        The exact probability of the event on an input, where it is known: gives the derived subject a log density.
+        The exact probability of the event on an input, where it is known: gives the derived subject a log density
+        (which mechanisms that list their outcomes have anyway).
     pairs : iterable, optional
         Pairs to audit; the mechanism's own by default.
 
@@ -135,7 +150,7 @@ def conditioning(
     """
     if not callable(event):
         raise UsageError(f"event must be a callable of a batch of outputs, got {event!r}.")
-    subject = subject_of(mechanism)
+    subject = as_subject(mechanism)
     derived = Conditioned((subject,), event, event_mass, known_pairs=pairs_of(subject, pairs))
     return derived, conditioned_claim(checked(claim), mass)
 

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import LARGEST_EXACT, is_number, plain
-from dpaudit.privacy.claims import FloatArray
+from dpaudit.laws.claims import checked
+from dpaudit.laws.listed import ListedLaw, Outputs
+from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.subjects.callables import CallError, Failed, Subject, as_subject
-
-Outputs = Any  # a batch: an array of shape (size, ...), or a list of `size` outputs of any kind
 
 
 class LogDensity(Protocol):
@@ -40,7 +40,7 @@ class LogDensity(Protocol):
 class Derived:
     """A mechanism made of others. `parts` are what it draws from; `known_pairs` are pairs of its own inputs.
 
-    `log_density` is an attribute only where `_density()` finds one: without it the auditor looks for other witnesses.
+    `log_density`, `outcomes` and `distribution` are attributes only where they are known exactly.
     """
 
     parts: tuple[Subject, ...]
@@ -78,21 +78,44 @@ class Derived:
     def _listed_pairs(self) -> Sequence[Pair]:
         return self.known_pairs or ()
 
+    @property
+    def outcomes(self) -> Outputs:
+        """All outputs, as `sample` gives them, where all parts list theirs: at most 10,000."""
+        return self._known_law("outcomes").outcomes
+
+    @property
+    def distribution(self) -> Callable[[Any], FloatArray]:
+        """`distribution(data)`: the probabilities of `outcomes` on one input, shape (outcomes,)."""
+        return self._known_law("distribution").probabilities
+
+    def _known_law(self, name: str) -> ListedLaw:
+        law = self._try_listed()
+        if law is None:
+            raise AttributeError(f"{self.name} has no {name}.")
+        return law
+
+    def _try_listed(self) -> ListedLaw | None:
+        try:
+            return self._listed()
+        except Exception:  # a function of the user's own on outcomes that no run may ever give; nothing rests on it
+            return None
+
     def _density(self) -> LogDensity | None:
+        law = self._try_listed()
+        return None if law is None else law.log_density
+
+    def _listed(self) -> ListedLaw | None:
         return None
 
 
-def subject_of(mechanism: Any) -> Subject:
-    """The mechanism as a `Subject`, in the words of `as_subject`."""
-    return as_subject(mechanism)
-
-
-def subjects_of(name: str, mechanisms: Iterable[Any], least: int = 1) -> tuple[Subject, ...]:
-    """At least `least` mechanisms as subjects."""
-    found = tuple(as_subject(mechanism) for mechanism in mechanisms)
-    if len(found) < least:
-        raise UsageError(f"{name} must be at least {least}, got {len(found)}.")
-    return found
+def matched(mechanisms: Iterable[Any], claims: Iterable[Claim]) -> tuple[tuple[Subject, ...], tuple[Claim, ...]]:
+    """The mechanisms as subjects, at least one, with one claim each."""
+    subjects, promises = tuple(map(as_subject, mechanisms)), tuple(map(checked, claims))
+    if not subjects:
+        raise UsageError("mechanisms must be at least one, got none.")
+    if len(subjects) != len(promises):
+        raise UsageError(f"claims must be one a mechanism, {len(subjects)}, got {len(promises)}.")
+    return subjects, promises
 
 
 def pairs_of(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair] | None:
@@ -108,6 +131,18 @@ def shared_pairs(subjects: Sequence[Subject], pairs: Iterable[Any] | None) -> Se
         if found is not None:
             return found
     return None
+
+
+def is_same_input(a: Any, b: Any) -> bool:
+    """Whether two inputs are equal, by value; where that cannot be said, whether they are one object."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    try:
+        return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray | list | tuple) else bool(a == b)
+    except Exception:  # an equality of the user's own may do anything; different inputs cost more, never less
+        return False
 
 
 def draw(subject: Subject, data: Any, size: int, rng: np.random.Generator) -> Outputs:

@@ -10,11 +10,13 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import checked, group_claim
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, pairs_of, subject_of
+from dpaudit.laws.derived import Derived, LogDensity, draw, is_same_input, pairs_of
+from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
 from dpaudit.privacy.claims import Claim, FloatArray, MetricDP, whole_number
 from dpaudit.privacy.finite_metrics import shortest_paths
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair, short_form
+from dpaudit.subjects.callables import as_subject
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +34,9 @@ class Grouped(Derived):
 
     def _density(self) -> LogDensity | None:
         return self._own_density if self.parts[0].has_log_density else None
+
+    def _listed(self) -> ListedLaw | None:
+        return listed_law(self.parts[0])
 
     def _own_density(self, data: Any, outputs: Any) -> FloatArray:
         density = self.parts[0].log_density(data, outputs)
@@ -56,7 +61,7 @@ class ChainMetric(Metric):
 
     def _position(self, name: str, value: Any) -> int:
         for position, known in enumerate(self.inputs):
-            if _is_same_input(value, known):
+            if is_same_input(value, known):
                 return position
         raise UsageError(f"{name} must be an input of the pairs that the chains are made of, got {short_form(value)}.")
 
@@ -106,7 +111,7 @@ def group_privacy(
     ([(0.0, 2.0)], 'eps=2')
     """
     count = whole_number("steps", steps, "a whole number of at least 1", 1)
-    subject, promise = subject_of(mechanism), checked(claim)
+    subject, promise = as_subject(mechanism), checked(claim)
     known = pairs_of(subject, pairs)
     if known is None:
         if isinstance(promise, MetricDP):
@@ -149,19 +154,7 @@ def _chains(pairs: Sequence[Pair], claim: Claim) -> tuple[list[tuple[Any, str]],
 
 def _placed(inputs: list[tuple[Any, str]], data: Any, name: str) -> int:
     for position, (known, _) in enumerate(inputs):
-        if _is_same_input(data, known):
+        if is_same_input(data, known):
             return position
     inputs.append((data, name))
     return len(inputs) - 1
-
-
-def _is_same_input(a: Any, b: Any) -> bool:
-    """Whether two inputs are equal, by value; where that cannot be said, whether they are one object."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    try:
-        return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray | list | tuple) else bool(a == b)
-    except Exception:
-        return False

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.laws.claims import average_claim, checked, composed_claim, normalised, weakest_claim
-from dpaudit.laws.composing import _matched
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, joined, merged, shared_pairs
+from dpaudit.laws.derived import Derived, LogDensity, draw, joined, matched, merged, shared_pairs
+from dpaudit.laws.listed import ListedLaw, Outputs, listed_laws, without_repetition
 from dpaudit.privacy.claims import Claim, FloatArray
 
 Weights = Sequence[float] | Callable[[Any], Sequence[float]]
@@ -50,7 +50,24 @@ class Mixed(Derived):
         return weights
 
     def _density(self) -> LogDensity | None:
-        return self._mixed_density if all(part.has_log_density for part in self.parts) else None
+        return self._mixed_density if all(part.has_log_density for part in self.parts) else super()._density()
+
+    def _listed(self) -> ListedLaw | None:
+        laws = listed_laws(self.parts)
+        if laws is None:
+            return None
+        labels = np.repeat(np.arange(len(laws)), [len(law.outcomes) for law in laws])
+        pieces = [(np.flatnonzero(labels == k), law.outcomes) for k, law in enumerate(laws)]
+        outcomes = merged(len(labels), pieces)
+
+        def probabilities(data: Any) -> FloatArray:
+            return np.concatenate(
+                [weight * law.probabilities(data) for weight, law in zip(self._weights(data), laws, strict=True)]
+            )
+
+        if self.is_labelled:
+            return ListedLaw(joined([labels, outcomes], len(labels)), probabilities)
+        return without_repetition(ListedLaw(outcomes, probabilities))
 
     def _mixed_density(self, data: Any, outputs: Any) -> FloatArray:
         """Log of the average density; of the label and the output where the label is seen."""
@@ -170,7 +187,7 @@ def convexity(
     >>> str(convexity([noisy, noisy], [ApproxDP(1.0, 0.0), ApproxDP(1.0, 0.02)], [0.5, 0.5])[1])
     'eps=1,delta=0.01'
     """
-    subjects, promises = _matched(mechanisms, claims)
+    subjects, promises = matched(mechanisms, claims)
     share = tuple(normalised(weights, len(subjects)))
     return Mixed(subjects, share, known_pairs=shared_pairs(subjects, pairs)), average_claim(promises, share)
 
@@ -184,7 +201,7 @@ def _mixed(
     *,
     is_labelled: bool,
 ) -> tuple[Mixed, Claim]:
-    subjects, promises = _matched(mechanisms, claims)
+    subjects, promises = matched(mechanisms, claims)
     if callable(weights) != (choice_claim is not None):
         given = "none" if choice_claim is None else str(choice_claim)
         raise UsageError(f"choice_claim must be given exactly where weights depend on the input, got {given}.")

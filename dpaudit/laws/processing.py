@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit.evidence.outcomes import canonical
 from dpaudit.laws.claims import checked
-from dpaudit.laws.derived import Derived, LogDensity, Outputs, draw, pairs_of, subject_of
+from dpaudit.laws.derived import Derived, draw, pairs_of
+from dpaudit.laws.listed import ListedLaw, Outputs, listed_law, without_repetition
 from dpaudit.laws.nasty import NastyFunction
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.subjects.callables import Failed, Subject
+from dpaudit.subjects.callables import Failed, as_subject
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,23 +47,10 @@ class PostProcessed(Derived):
         processed: Outputs = self.function(outputs, rng) if self.is_randomised else self.function(outputs)
         return processed
 
-    def _density(self) -> LogDensity | None:
-        """The law of the images, where the mechanism lists its `outcomes` with their `distribution`."""
-        inner = self.parts[0].mechanism
-        try:
-            is_finite = callable(getattr(inner, "distribution", None)) and inner.outcomes is not None
-        except Exception:  # a mechanism may have a finite law for some parameters only, and raise for others
-            is_finite = False
-        return self._finite_density if is_finite and not self.is_randomised else None
-
-    def _finite_density(self, data: Any, outputs: Any) -> FloatArray:
-        inner = self.parts[0].mechanism
-        images = [canonical(image) for image in self.function(inner.outcomes)]
-        law: dict[str, float] = {}
-        for image, probability in zip(images, np.asarray(inner.distribution(data), dtype=float).tolist(), strict=True):
-            law[image] = law.get(image, 0.0) + probability
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log([law.get(canonical(output), 0.0) for output in outputs]), dtype=float)
+    def _listed(self) -> ListedLaw | None:
+        """The law of the images, where the mechanism lists its outcomes."""
+        law = None if self.is_randomised else listed_law(self.parts[0])
+        return None if law is None else without_repetition(ListedLaw(self.function(law.outcomes), law.probabilities))
 
 
 def post_processing(
@@ -106,7 +93,7 @@ def post_processing(
     """
     if not callable(function):
         raise UsageError(f"function must be a callable of a batch of outputs, got {function!r}.")
-    subject = subject_of(mechanism)
+    subject = as_subject(mechanism)
     label = name or getattr(function, "name", "") or getattr(function, "__name__", type(function).__name__)
     known = pairs_of(subject, pairs)
     derived = PostProcessed((subject,), function, _takes_generator(function), label, known_pairs=known)
@@ -239,8 +226,3 @@ def _takes_generator(function: Callable[..., Any]) -> bool:
 
 def _is_list(outputs: Outputs) -> bool:
     return not isinstance(outputs, np.ndarray) or outputs.dtype == object
-
-
-def processed_subject(subject: Subject, function: Callable[..., Any]) -> PostProcessed:
-    """The post-processed mechanism alone, for laws that need a second mechanism with the same claim."""
-    return PostProcessed((subject,), function, _takes_generator(function), getattr(function, "name", "function"))

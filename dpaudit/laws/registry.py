@@ -7,6 +7,7 @@ claim), so that every law derives something from any subject, without further ar
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -22,15 +23,16 @@ from dpaudit.laws.composing import (
     sequential_composition,
 )
 from dpaudit.laws.conditioning import HalfByHash, conditioning
-from dpaudit.laws.derived import pairs_of, subject_of
+from dpaudit.laws.derived import pairs_of
 from dpaudit.laws.grouping import group_privacy
 from dpaudit.laws.mixing import convexity, disjoint_union, mixture
 from dpaudit.laws.nasty import NASTY, NASTY_FUNCTIONS, NastyFunction, hash_of
-from dpaudit.laws.processing import BoxProjection, post_processing, processed_subject, projection
+from dpaudit.laws.processing import BoxProjection, post_processing, projection
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import MANY_PAIRS
+from dpaudit.subjects.callables import as_subject
 
 Derivation = tuple[Any, Claim]
+MOST_PAIRS = 100  # that parallel composition is made of: one game each, even where the subject's own are a universe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Law:
         (subject, claim)
             For `dpaudit.audit(subject, claim=claim)`. Where pairs are known the subject's `pairs()` are those that the
             law speaks of, which are others than the given ones for group privacy and parallel composition (made of the
-            first 2,000).
+            first 100).
 
         Raises
         ------
@@ -92,42 +94,44 @@ class HashParity:
         return np.array([hash_of(output) % 2 for output in listed], dtype=np.int64)
 
 
+def _copy(subject: Any, claim: Claim, function: str) -> Any:
+    """A second mechanism with the same claim: the first, post-processed."""
+    return post_processing(subject, claim, NASTY[function])[0]
+
+
 def _sequential(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
     return sequential_composition([subject, subject], [claim, claim], pairs=pairs)
 
 
 def _adaptive(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
-    one = subject_of(subject)
-    others = [one, processed_subject(one, NASTY["rounding"])]
+    one = as_subject(subject)
+    others = [one, _copy(one, claim, "rounding")]
     return adaptive_composition(one, claim, others, [claim, claim], HashParity(), pairs=pairs)
 
 
-def _post_processing(function: NastyFunction) -> Callable[[Any, Claim, Iterable[Any] | None], Derivation]:
-    def rule(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
-        return post_processing(subject, claim, function, pairs=pairs)
-
-    return rule
+def _post_processing(function: NastyFunction, subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    return post_processing(subject, claim, function, pairs=pairs)
 
 
 def _group(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
-    if pairs_of(subject_of(subject), pairs) is None:
+    if pairs_of(as_subject(subject), pairs) is None:
         raise UsageError("pairs must be given for chains of two, got none.")
     return group_privacy(subject, claim, 2, pairs=pairs)
 
 
 def _mixture(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
-    one = subject_of(subject)
-    return mixture([one, processed_subject(one, NASTY["clipping"])], [claim, claim], [0.75, 0.25], pairs=pairs)
+    one = as_subject(subject)
+    return mixture([one, _copy(one, claim, "clipping")], [claim, claim], [0.75, 0.25], pairs=pairs)
 
 
 def _disjoint_union(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
-    one = subject_of(subject)
-    return disjoint_union([one, processed_subject(one, NASTY["rounding"])], [claim, claim], [0.75, 0.25], pairs=pairs)
+    one = as_subject(subject)
+    return disjoint_union([one, _copy(one, claim, "rounding")], [claim, claim], [0.75, 0.25], pairs=pairs)
 
 
 def _convexity(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
-    one = subject_of(subject)
-    return convexity([one, processed_subject(one, NASTY["forgetting"])], [claim, claim], [0.75, 0.25], pairs=pairs)
+    one = as_subject(subject)
+    return convexity([one, _copy(one, claim, "forgetting")], [claim, claim], [0.75, 0.25], pairs=pairs)
 
 
 def _conditioning(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
@@ -140,9 +144,9 @@ def _projection(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Deri
 
 
 def _parallel(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
-    one = subject_of(subject)
+    one = as_subject(subject)
     known = pairs_of(one, pairs)
-    lifted = None if known is None else pairs_in_first_place(known[:MANY_PAIRS], 2)
+    lifted = None if known is None else pairs_in_first_place(known[:MOST_PAIRS], 2)
     return parallel_composition([one, one], [claim, claim], Places(2), pairs=lifted)
 
 
@@ -150,7 +154,7 @@ LAWS: tuple[Law, ...] = (
     Law("sequential composition", _sequential),
     Law("adaptive composition", _adaptive),
     *(
-        Law(f"post-processing by {function.name}", _post_processing(function))
+        Law(f"post-processing by {function.name}", functools.partial(_post_processing, function))
         for function in NASTY_FUNCTIONS
         if not function.reads_doubles  # what low bits give away is a finding of its own, not a broken law
     ),

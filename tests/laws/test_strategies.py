@@ -128,7 +128,7 @@ def used(p, q, claim):
 @pytest.mark.parametrize("claim", SCALAR, ids=str)
 def test_tight_mechanisms_sit_on_their_claim(claim):
     @given(mechanism=strategies.finite_mechanisms(claim, 2, (2, 4), tight=True))
-    @settings(FIXED, max_examples=15)
+    @settings(FIXED, max_examples=8)
     def check(mechanism):
         assert isinstance(mechanism, FiniteMechanism) and mechanism.claim == claim
         assert keeps(mechanism.matrix, claim)
