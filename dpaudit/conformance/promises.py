@@ -29,6 +29,7 @@ PROFILE_ROUNDING = 1e-7  # relative, beside ROUNDING, of a profile that is compu
 GRID = 200  # values of epsilon at which two profiles are compared
 FACTOR = 4.0  # of the budget
 BUDGET_RUNS = 2_000  # pairs of runs that are compared
+ENOUGH_RUNS = 200  # that differ: fewer come from a mechanism that rarely errs at all
 DOUBLES_DRAWS = 10_000  # of an input
 WITNESS_WIDTH = 160  # characters of a witness in a message
 LAW_SHARE = 0.3  # of the samples of the claim's own audit
@@ -199,6 +200,8 @@ def utility_bounds(case: Case) -> str | None:
 def more_budget_less_error(case: Case) -> str | None:
     """Four times the budget: an error is not more often larger than smaller, by the exact sign test.
 
+    Where it is not more often smaller either, the mechanism may ignore its budget: inconclusive.
+
     The error is the loss of the mechanism's first utility bound; else how far two runs on one input are apart (for
     outputs that are not numbers, whether they differ).
     """
@@ -217,9 +220,11 @@ def more_budget_less_error(case: Case) -> str | None:
     if p_value < case.level:
         fail(f"{FACTOR:g} times the budget must not give more error, got more in {worse} of {worse + better} pairs "
              f"of runs that differ ({p_text(p_value)}).")  # fmt: skip
-    if float(special.betainc(better, worse + 1.0, 0.5) if better else 1.0) >= case.level:
-        return f"no change seen: less error in {better}, more in {worse} of {BUDGET_RUNS} pairs of runs"
-    return f"less error in {better}, more in {worse} of {BUDGET_RUNS} pairs of runs"
+    seen = f"less error in {better}, more in {worse} of {BUDGET_RUNS} pairs of runs"
+    is_less = better > 0 and float(special.betainc(better, worse + 1.0, 0.5)) < case.level
+    if not is_less and worse + better >= ENOUGH_RUNS:
+        raise CheckInconclusive(f"{FACTOR:g} times the budget is not seen to give less error: {seen}")
+    return seen
 
 
 def _errors(case: Case, subject: Any, data: Any, k: int) -> FloatArray:

@@ -94,7 +94,7 @@ class SortsInPlace(NoisyCounts):
 
 class HoldsALambda(NoisyCounts):
     def __post_init__(self):
-        object.__setattr__(self, "helper", lambda value: value)
+        object.__setattr__(self, "extra", lambda value: value)
 
 
 class RefusesCopies(NoisyCounts):
@@ -265,6 +265,14 @@ class MoreBudgetMoreNoise(NoisyCounts):
     @property
     def rate(self):
         return 1.0 / self.epsilon
+
+
+class IgnoresItsBudget(NoisyCounts):
+    """Right at epsilon = 1 only: the noise is always the same."""
+
+    @property
+    def rate(self):
+        return 1.0
 
 
 class RaisesOnOne:

@@ -6,7 +6,7 @@ threshold (p-values below 1e-20 against thresholds of about 1e-9).
 """
 
 import pytest
-from conformance_twins import TWINS, NoisyCounts, OwnGenerator, RaisesOnOne, Response, StatesDensity
+from conformance_twins import TWINS, IgnoresItsBudget, NoisyCounts, OwnGenerator, RaisesOnOne, Response, StatesDensity
 
 import dpaudit
 from dpaudit.conformance import CHECKS, NAMES
@@ -64,6 +64,13 @@ def test_a_law_does_not_hold_for_a_mechanism_that_breaks_its_claim(name):
     leaky = RaisesOnOne() if name == "law_post_processing_by_forgetting" else NoNoise()
     found, result = statuses(leaky, [name])
     assert found == {name: "violated"}, result.records[0].message
+
+
+def test_a_budget_that_changes_nothing_is_inconclusive():
+    # No twin of a failed check: noise that a larger budget leaves alone is no more error, and may be wanted.
+    found, result = statuses(IgnoresItsBudget(), ["more_budget_less_error"])
+    assert found == {"more_budget_less_error": "inconclusive"} and result.exit_status == 5
+    assert "4 times the budget is not seen to give less error" in result.records[0].message
 
 
 def test_each_statistical_check_has_the_same_share_of_the_error_rate():
