@@ -22,6 +22,9 @@ from dpaudit.version import __version__
 if TYPE_CHECKING:
     from dpaudit import laws, strategies
     from dpaudit.auditing import audit
+    from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
+    from dpaudit.conformance.result import CheckResult
+    from dpaudit.conformance.running import check
     from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
         DpauditError,
@@ -51,12 +54,15 @@ if TYPE_CHECKING:
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.protocol import Mechanism
+    from dpaudit.subjects.utility_bounds import UtilityBound
+    from dpaudit.utility import UtilityResult, audit_utility
 
 _HOMES = {
     "LAWS": "dpaudit.laws",
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results",
+    "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
     "DpauditError": "dpaudit.errors",
     "DpauditFloatingPointWarning": "dpaudit.errors",
@@ -76,12 +82,18 @@ _HOMES = {
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
     "UsageError": "dpaudit.errors",
+    "UtilityBound": "dpaudit.subjects.utility_bounds",
+    "UtilityResult": "dpaudit.utility",
     "ZeroConcentratedDP": "dpaudit.privacy.claims",
     "all_pairs": "dpaudit.privacy.pairs",
     "as_subject": "dpaudit.subjects.callables",
     "audit": "dpaudit.auditing",
+    "audit_utility": "dpaudit.utility",
+    "check": "dpaudit.conformance.running",
+    "conformance_checks": "dpaudit.conformance.faces",
     "load": "dpaudit.results",
     "parse_claim": "dpaudit.privacy.parsing",
+    "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.planning",
     "replay": "dpaudit.replaying",
     "replay_floating_point": "dpaudit.doubles_replaying",
@@ -94,6 +106,7 @@ __all__ = [
     "AllPairs",
     "ApproxDP",
     "AuditResult",
+    "CheckResult",
     "Claim",
     "DpauditError",
     "DpauditFloatingPointWarning",
@@ -113,13 +126,19 @@ __all__ = [
     "Subject",
     "SubjectError",
     "UsageError",
+    "UtilityBound",
+    "UtilityResult",
     "ZeroConcentratedDP",
     "__version__",
     "all_pairs",
     "as_subject",
     "audit",
+    "audit_utility",
+    "check",
+    "conformance_checks",
     "laws",
     "load",
+    "parametrize_with_checks",
     "parse_claim",
     "plan",
     "replay",
