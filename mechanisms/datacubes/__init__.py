@@ -1,0 +1,43 @@
+"""Private release of datacubes (marginals of a contingency table) by strategy, noise budgets and recovery.
+
+Conventions
+-----------
+* Data are vectors of counts over the cells of a domain, in lexicographic order; workloads and strategies are implicit
+  linear maps of them.
+* Budgets are of rows, in nats (Laplace) or in units of mu (normal noise), and equal within a group. What is kept is
+  stated for one adjacency: adding or removing a record, or replacing one.
+* Variances are in squared counts, and exact; nothing here is bounded up to constants.
+
+Source: Cormode, Procopiuc, Srivastava and Yaroslavtsev, Accurate and Efficient Private Release of Datacubes (claims
+DC-*).
+"""
+
+from mechanisms.datacubes.budgets import least_variance, optimal_budgets, paper_mu, uniform_budgets
+from mechanisms.datacubes.consistency import consistent
+from mechanisms.datacubes.domains import Domain
+from mechanisms.datacubes.fourier import FourierStrategy
+from mechanisms.datacubes.marginal_strategies import MarginalStrategy, base_counts, hierarchy, workload_itself
+from mechanisms.datacubes.release import DatacubeRelease, StrategyRelease
+from mechanisms.datacubes.strategies import Strategy
+from mechanisms.datacubes.workloads import Workload, all_and_half, all_and_with_attribute, all_marginals
+
+__all__ = [
+    "DatacubeRelease",
+    "Domain",
+    "FourierStrategy",
+    "MarginalStrategy",
+    "Strategy",
+    "StrategyRelease",
+    "Workload",
+    "all_and_half",
+    "all_and_with_attribute",
+    "all_marginals",
+    "base_counts",
+    "consistent",
+    "hierarchy",
+    "least_variance",
+    "optimal_budgets",
+    "paper_mu",
+    "uniform_budgets",
+    "workload_itself",
+]
