@@ -13,19 +13,31 @@ DC-*).
 """
 
 from mechanisms.datacubes.budgets import least_variance, optimal_budgets, paper_mu, uniform_budgets
+from mechanisms.datacubes.clusters import clusters
 from mechanisms.datacubes.consistency import consistent
+from mechanisms.datacubes.convex import ConvexBudgets, convex_budgets
+from mechanisms.datacubes.counts import CountsRelease, non_negative, whole
 from mechanisms.datacubes.domains import Domain
 from mechanisms.datacubes.fourier import FourierStrategy
+from mechanisms.datacubes.grouping import find_grouping, greedy_grouping, group_constants
 from mechanisms.datacubes.marginal_strategies import MarginalStrategy, base_counts, hierarchy, workload_itself
+from mechanisms.datacubes.matrices import MatrixStrategy
 from mechanisms.datacubes.release import DatacubeRelease, StrategyRelease
+from mechanisms.datacubes.sketches import SketchStrategy
 from mechanisms.datacubes.strategies import Strategy
+from mechanisms.datacubes.wavelets import HaarStrategy
 from mechanisms.datacubes.workloads import Workload, all_and_half, all_and_with_attribute, all_marginals
 
 __all__ = [
+    "ConvexBudgets",
+    "CountsRelease",
     "DatacubeRelease",
     "Domain",
     "FourierStrategy",
+    "HaarStrategy",
     "MarginalStrategy",
+    "MatrixStrategy",
+    "SketchStrategy",
     "Strategy",
     "StrategyRelease",
     "Workload",
@@ -33,11 +45,18 @@ __all__ = [
     "all_and_with_attribute",
     "all_marginals",
     "base_counts",
+    "clusters",
     "consistent",
+    "convex_budgets",
+    "find_grouping",
+    "greedy_grouping",
+    "group_constants",
     "hierarchy",
     "least_variance",
+    "non_negative",
     "optimal_budgets",
     "paper_mu",
     "uniform_budgets",
+    "whole",
     "workload_itself",
 ]

@@ -29,7 +29,8 @@ NORMS = (1, 2, np.inf)
 def consistent(workload: Workload, answers: ArrayLike, order: float = 2) -> FloatArray:
     """The consistent answers that are nearest in the l1, l2 or largest-entry norm.
 
-    Where the minimum is not unique (1 and infinity), any is returned: the one that HiGHS ends at, the same on every run.
+    Where the minimum is not unique (1 and infinity), any is returned: the one that HiGHS ends at, the same on every
+    run.
 
     Parameters
     ----------

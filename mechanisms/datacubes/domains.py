@@ -1,14 +1,15 @@
 """Domains of records with categorical attributes, their cells, and their binary encoding.
 
-Conventions: attributes are numbered from 0; a cell is one value of every attribute, and cells are in lexicographic order
-(the last attribute changes fastest), so that a data vector of N counts is an array of shape `sizes` in C order. An
-attribute with n values is encoded by ceil(log2 n) binary attributes, most significant bit first; codes beyond n - 1 are
-cells that no record falls into.
+Conventions: attributes are numbered from 0; a cell is one value of every attribute, and cells are in lexicographic
+order (the last attribute changes fastest), so that a data vector of N counts is an array of shape `sizes` in C order.
+An attribute with n values is encoded by ceil(log2 n) binary attributes, most significant bit first; codes beyond n - 1
+are cells that no record falls into.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -82,7 +83,7 @@ class Domain:
     def bits(self) -> tuple[tuple[int, ...], ...]:
         """For each attribute, its binary attributes in `encoded()`."""
         ends = np.cumsum([0, *((size - 1).bit_length() for size in self.sizes)]).tolist()
-        return tuple(tuple(range(start, end)) for start, end in zip(ends, ends[1:], strict=False))
+        return tuple(tuple(range(start, end)) for start, end in itertools.pairwise(ends))
 
     def encoded(self) -> Domain:
         """The binary domain, with ceil(log2 n) attributes for one of n values.
@@ -97,7 +98,8 @@ class Domain:
         >>> Domain([9, 16, 7, 15, 6, 5, 2, 2]).encoded().attributes
         23
         """
-        names = [f"{name}.{i}" for name, bits in zip(self.names or (), self.bits, strict=True) for i in range(len(bits))]
+        named = zip(self.names or (), self.bits, strict=True)
+        names = [f"{name}.{i}" for name, bits in named for i in range(len(bits))]
         return Domain((2,) * len(names), names)
 
     def encode(self, data: ArrayLike) -> FloatArray:
@@ -172,7 +174,7 @@ class Domain:
         """
         within = tuple(range(self.attributes)) if kept is None else kept
         wanted = set(marginal)
-        runs: list[tuple[int, bool]] = []  # neighbouring attributes that are both kept, or both summed over, are one axis
+        runs: list[tuple[int, bool]] = []  # neighbours that are both kept, or both summed over, are one axis
         for a in within:
             if runs and runs[-1][1] == (a in wanted):
                 runs[-1] = (runs[-1][0] * self.sizes[a], runs[-1][1])

@@ -33,8 +33,8 @@ class FourierStrategy(Strategy):
     Recovery is unique as far as a workload needs all of them: the initial one is least squares (DC-O1).
 
     `sensitivity` is exact for adding and removing, and for replacing under normal noise up to 20 attributes, or under
-    Laplace noise where all numbers of values are powers of two and N is at most 2**24; elsewhere it is the bound 2 times
-    that of adding (the total does not count).
+    Laplace noise where all numbers of values are powers of two and N is at most 2**24; elsewhere it is the bound 2
+    times that of adding (the total does not count).
 
     Parameters
     ----------
@@ -121,13 +121,14 @@ class FourierStrategy(Strategy):
         """Exact for order 2: the Gram matrix of two cells depends on which attributes they differ in alone."""
         sets = np.zeros(1 << self.domain.attributes)
         sets[self.supports] = eta**2
-        for a, size in enumerate(self.domain.sizes):  # rows: the cells agree, or differ, in a; columns: a in the support
+        for a, size in enumerate(self.domain.sizes):
+            # rows: the cells agree, or differ, in a; columns: a is out of the support, or in it
             agree = np.array([[1.0, size - 1.0], [1.0, -1.0] if size > 1 else [1.0, 0.0]]) / size
             sets = np.matmul(agree, sets.reshape(-1, 2, 1 << a)).reshape(-1)
         return math.sqrt(2.0 * float(sets[0] - sets.min()))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _largest_norm(size: int, order: int) -> float:
     """The largest norm of a column of the basis of an attribute without its constant function."""
     rest = np.abs(basis(size)[1:])

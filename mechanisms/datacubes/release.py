@@ -1,8 +1,8 @@
 """Private releases of marginals by strategy and recovery, with budgets that are optimal, uniform or given.
 
 `StrategyRelease` releases the noisy strategy answers z = S x + noise; `DatacubeRelease` the workload's answers y = R z,
-which are post-processing of z. Pure claims get Laplace noise; (epsilon, delta), mu, rho and Renyi claims get normal noise
-of the exact calibration of `mechanisms.gaussian`.
+which are post-processing of z. Pure claims get Laplace noise; (epsilon, delta), mu, rho and Renyi claims get normal
+noise of the exact calibration of `mechanisms.gaussian`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Calibrated:
             if self.budgets not in ("optimal", "uniform"):
                 raise UsageError(f"budgets must be optimal, uniform or an array, got {self.budgets!r}.")
             if self.budgets == "optimal":
-                shape = self.strategy.optimal(self.workload, self.order)
+                shape = self.strategy.optimal(self.workload, self.order, self.adjacency)
             else:
                 shape = self.strategy.uniform(self.order)
             eta = shape * (self.total / self._sensitivity(shape))

@@ -5,9 +5,9 @@ have in one column (for the groups of DC-D3.1, which have one non-zero entry a c
 strategies here some column attains it in all groups at once, so that what is kept private, the largest p-norm of a
 column of diag(budgets) S, is the p-norm of (C_r eta_r).
 
-Adjacency: "add_remove" changes one cell by 1; "replace_one" moves 1 from a cell to another one. The second costs at most
-twice as much; how much exactly is `sensitivity`. (For marginals: 2 times as much under Laplace noise and sqrt(2) times
-under normal noise, where two different cells of each marginal change, and nothing for the total, which does not.)
+Adjacency: "add_remove" changes one cell by 1; "replace_one" moves 1 from a cell to another one. The second costs at
+most twice as much; how much exactly is `sensitivity`. (For marginals: 2 times as much under Laplace noise and sqrt(2)
+times under normal noise, where two different cells of each marginal change, and nothing for the total, which does not.)
 """
 
 from __future__ import annotations
@@ -104,8 +104,12 @@ class Strategy(abc.ABC):
             return self._replaced(eta, order)
         return norm(self.constants(order) * eta, order)
 
-    def optimal(self, workload: Workload, order: int) -> FloatArray:
-        """Budgets of least total variance for the initial recovery, shape (g,), of norm 1."""
+    def optimal(self, workload: Workload, order: int, adjacency: Adjacency = "add_remove") -> FloatArray:
+        """Budgets of least total variance for the initial recovery, shape (g,), up to a factor.
+
+        In closed form for "add_remove". Where records are replaced they are the same: optimal for marginals without the
+        total, whose sensitivity is multiplied by a constant, and not always for others.
+        """
         return optimal_budgets(self.costs(workload), self.constants(order), order)
 
     def uniform(self, order: int) -> FloatArray:

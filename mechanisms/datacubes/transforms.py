@@ -1,9 +1,9 @@
 """Fast orthonormal transforms of arrays over a product of attributes, and of vectors.
 
-Each attribute with n values has an orthonormal basis of R^n whose first function is constant: the Hadamard basis where n
-is a power of two, so that the tensor product over binary attributes is f^b_c = 2^(-d/2) (-1)^<b, c>, and the Helmert
-basis elsewhere. No matrix larger than 64 x 64 is built for sizes up to 64: neighbouring small attributes are transformed
-together, by matrix products.
+Each attribute with n values has an orthonormal basis of R^n whose first function is constant: the Hadamard basis where
+n is a power of two, so that the tensor product over binary attributes is f^b_c = 2^(-d/2) (-1)^<b, c>, and the Helmert
+basis elsewhere. No matrix larger than 64 x 64 is built for sizes up to 64: neighbouring small attributes are
+transformed together, by matrix products.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mechanisms.inputs import FloatArray
 TOGETHER = 64  # largest product of neighbouring sizes that are transformed by one matrix
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def basis(size: int) -> FloatArray:
     """The orthonormal basis of an attribute, shape (size, size), rows functions; the first is constant, and positive.
 

@@ -1,9 +1,9 @@
 """Workloads of marginals: which sums of a data vector are wanted.
 
 A workload is a list of marginals (one may occur twice, and counts twice). Its answers are the cells of all of them, one
-marginal after the other, cells in lexicographic order. Named families, as in the experiments of the paper (claims DC-E1,
-DC-E2), with the two conventions that it leaves open: "half" is the first half in lexicographic order, rounded down, and
-the fixed attribute is the first one.
+marginal after the other, cells in lexicographic order. Named families, as in the experiments of the paper (claims
+DC-E1, DC-E2), with the two conventions that it leaves open: "half" is the first half in lexicographic order, rounded
+down, and the fixed attribute is the first one.
 """
 
 from __future__ import annotations
