@@ -20,6 +20,7 @@ from mechanisms.datacubes.counts import CountsRelease, non_negative, whole
 from mechanisms.datacubes.domains import Domain
 from mechanisms.datacubes.fourier import FourierStrategy
 from mechanisms.datacubes.grouping import find_grouping, greedy_grouping, group_constants
+from mechanisms.datacubes.joint import JointBudgets, joint_budgets
 from mechanisms.datacubes.marginal_strategies import MarginalStrategy, base_counts, hierarchy, workload_itself
 from mechanisms.datacubes.matrices import MatrixStrategy
 from mechanisms.datacubes.release import DatacubeRelease, StrategyRelease
@@ -35,6 +36,7 @@ __all__ = [
     "Domain",
     "FourierStrategy",
     "HaarStrategy",
+    "JointBudgets",
     "MarginalStrategy",
     "MatrixStrategy",
     "SketchStrategy",
@@ -52,6 +54,7 @@ __all__ = [
     "greedy_grouping",
     "group_constants",
     "hierarchy",
+    "joint_budgets",
     "least_variance",
     "non_negative",
     "optimal_budgets",

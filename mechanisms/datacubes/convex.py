@@ -6,7 +6,8 @@ needs a few dozen Newton steps.
 
 The dual is a search for the least favourable distribution q of columns: for any q the optimum is at least
 (sum_i b_i^(1/3) (sum_j |S_ij| q_j)^(2/3))^3 for p = 1, and (sum_i sqrt(b_i sum_j S_ij^2 q_j))^2 for p = 2, with
-equality at the best q (the Lagrangian is minimised in closed form). Every solution carries that bound, for the q it ended with.
+equality at the best q (the Lagrangian is minimised in closed form). Every solution carries that bound, for the q it
+ended with.
 """
 
 from __future__ import annotations

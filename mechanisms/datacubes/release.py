@@ -19,12 +19,15 @@ from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from mechanisms.datacubes.budgets import noise_variances
 from mechanisms.datacubes.consistency import consistent
+from mechanisms.datacubes.joint import joint_budgets
+from mechanisms.datacubes.marginal_strategies import MarginalStrategy
 from mechanisms.datacubes.strategies import Adjacency, Strategy
 from mechanisms.datacubes.workloads import Workload
 from mechanisms.gaussian import largest_mu
 from mechanisms.inputs import FloatArray, output_batch, positive, table
 
 Recovery = Literal["least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"]
+BUDGETS = ("optimal", "uniform", "joint")
 RECOVERIES = ("least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf")
 SHOWN_CELLS = 4  # of the last cells, in the list of pairs
 FEASIBILITY = 1e-9  # relative: what given budgets may lose above the claim, for rounding
@@ -41,9 +44,10 @@ class Calibrated:
         Over the workload's domain.
     claim : PureDP, ApproxDP, GaussianDP, ZeroConcentratedDP or RenyiDP
         What is promised to neighbours.
-    budgets : "optimal", "uniform" or array_like of float, shape (groups,), optional
-        Of least total variance for the initial recovery; one for all rows; or these, in units of epsilon or mu. A group
-        of budget 0 is not measured: its rows are released as 0.
+    budgets : "optimal", "uniform", "joint" or array_like of float, shape (groups,), optional
+        Of least total variance for the initial recovery; one for all rows; of least total variance for least squares
+        (marginals only: `joint_budgets`); or these, in units of epsilon or mu. A group of budget 0 is not measured: its
+        rows are released as 0.
     adjacency : {"add_remove", "replace_one"}, optional
         Whether neighbours differ by one record more, or by the cell of one record.
 
@@ -63,9 +67,14 @@ class Calibrated:
     def __post_init__(self) -> None:
         _ = self.total
         if isinstance(self.budgets, str):
-            if self.budgets not in ("optimal", "uniform"):
-                raise UsageError(f"budgets must be optimal, uniform or an array, got {self.budgets!r}.")
-            if self.budgets == "optimal":
+            if self.budgets not in BUDGETS:
+                raise UsageError(f"budgets must be {', '.join(BUDGETS)} or an array, got {self.budgets!r}.")
+            if self.budgets == "joint":
+                if not isinstance(self.strategy, MarginalStrategy):
+                    name = type(self.strategy).__name__
+                    raise UsageError(f"strategy must be of marginals for joint budgets, got {name}.")
+                shape = joint_budgets(self.strategy, self.workload, self.order).budgets
+            elif self.budgets == "optimal":
                 shape = self.strategy.optimal(self.workload, self.order, self.adjacency)
             else:
                 shape = self.strategy.uniform(self.order)
