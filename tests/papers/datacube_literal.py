@@ -262,16 +262,17 @@ def grouped_budgets(strategy, grouping, weights, epsilon=1.0):
 
 
 def solved_budgets(strategy, weights, epsilon=1.0):
-    """(1) to (3) by a general solver: budgets, feasible up to rounding."""
+    """(1) to (3) by a general solver: budgets, scaled so that (2) holds with equality in one column."""
     matrix = np.abs(np.array(strategy, dtype=float)).T  # (cells, rows)
+    start = np.full(matrix.shape[1], 0.9 / matrix.sum(axis=1).max())
     b = np.array([float(w) for w in weights])
-    start = np.full(len(b), 0.9 / matrix.sum(axis=1).max())
+    b = b / float((b / start**2).sum())  # an objective of 1 at the start
     found = minimize(
         lambda e: float((b / e**2).sum()), start, jac=lambda e: -2 * b / e**3, method="SLSQP",
-        bounds=[(1e-3, None)] * len(b), options={"maxiter": 1000, "ftol": 1e-13},
+        bounds=[(1e-3, None)] * len(b), options={"maxiter": 1000, "ftol": 1e-14},
         constraints={"type": "ineq", "fun": lambda e: 1.0 - matrix @ e, "jac": lambda e: -matrix},
     )  # fmt: skip
-    budgets = found.x / max(1.0, float((matrix @ found.x).max()))
+    budgets = found.x / float((matrix @ found.x).max())
     return (epsilon * budgets).tolist()
 
 

@@ -51,7 +51,7 @@ from mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=40)
 SEEDS = st.integers(0, 2**32)
-SOLVER = 1e-6  # relative: SLSQP's end against a proved bound
+SOLVER = 1e-5  # relative: SLSQP's end against a proved bound; it stops at 1e-6 or so
 
 
 def grouped_value(strategy, grouping, weights, epsilon=1.0):
@@ -273,7 +273,7 @@ def test_when_a_person_is_added_the_program_is_convex_and_its_solution_has_the_e
     strategy = [row for row in strategy if any(row)] or [[1, 1, 1, 1]]
     weights = rng.integers(1, 9, size=len(strategy)).tolist()
     budgets = solved_budgets(strategy, weights, 2.0)
-    assert loss(strategy, budgets, "add_remove") == pytest.approx(2.0, rel=1e-6)
+    assert loss(strategy, budgets, "add_remove") == pytest.approx(2.0)
     other = rng.uniform(0.2, 2.0, size=(2, len(strategy))) / 20
     middle = objective(weights, other.mean(axis=0))
     assert middle <= (objective(weights, other[0]) + objective(weights, other[1])) / 2 * (1 + 1e-12)
