@@ -96,8 +96,11 @@ def find_grouping(matrix: ArrayLike) -> IntArray | None:
         return easy
     rows = _Rows(matrix)
     labels, groups = np.zeros(len(rows.masks), dtype=np.int64), 0
+    entries = np.asarray(matrix) != 0
     for kind in sorted(set(rows.kinds) - {-1}):
         chosen = [i for i, k in enumerate(rows.kinds) if k == kind]
+        if np.ptp(entries[chosen].sum(axis=0)):  # each group has one entry in each column
+            return None
         partition = _partitioned([rows.masks[i] for i in chosen], rows.full)
         if partition is None:
             return None

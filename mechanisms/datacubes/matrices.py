@@ -6,13 +6,15 @@ the optimal budgets are in closed form by groups (DC-T3.4); elsewhere they come 
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from mechanisms.datacubes.budgets import optimal_budgets
 from mechanisms.datacubes.convex import convex_budgets
-from mechanisms.datacubes.domains import Domain
+from mechanisms.datacubes.domains import Domain, IntArray
 from mechanisms.datacubes.grouping import find_grouping, group_constants
 from mechanisms.datacubes.strategies import Adjacency, Strategy
 from mechanisms.datacubes.workloads import Workload
@@ -49,7 +51,11 @@ class MatrixStrategy(Strategy):
         self.entries.setflags(write=False)
         self.group_sizes = np.ones(len(self.entries), dtype=np.int64)
         self.recovery = None if recovery is None else table("recovery", recovery, (None, len(self.entries)))
-        self.grouping = find_grouping(self.entries)
+
+    @functools.cached_property
+    def grouping(self) -> IntArray | None:
+        """The group of each row, shape (m,), if the rows have a grouping."""
+        return find_grouping(self.entries)
 
     def answers(self, data: ArrayLike) -> FloatArray:
         return np.asarray(np.asarray(data, dtype=float) @ self.entries.T)
