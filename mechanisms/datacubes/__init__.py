@@ -19,7 +19,7 @@ from mechanisms.datacubes.convex import ConvexBudgets, convex_budgets
 from mechanisms.datacubes.counts import CountsRelease, non_negative, whole
 from mechanisms.datacubes.domains import Domain
 from mechanisms.datacubes.fourier import FourierStrategy
-from mechanisms.datacubes.grouping import find_grouping, greedy_grouping, group_constants
+from mechanisms.datacubes.grouping import fair_column_weights, find_grouping, greedy_grouping, group_constants
 from mechanisms.datacubes.joint import JointBudgets, joint_budgets
 from mechanisms.datacubes.marginal_strategies import MarginalStrategy, base_counts, hierarchy, workload_itself
 from mechanisms.datacubes.matrices import MatrixStrategy
@@ -50,6 +50,7 @@ __all__ = [
     "clusters",
     "consistent",
     "convex_budgets",
+    "fair_column_weights",
     "find_grouping",
     "greedy_grouping",
     "group_constants",

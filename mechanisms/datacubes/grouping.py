@@ -5,6 +5,13 @@ value C_r in every column. So the rows of a group have the same size of non-zero
 partition of the columns. Hence every grouping of a matrix has the same number of groups, rows of zeros aside: for each
 size C, the number of entries of that size in a column, which is the same for all columns.
 
+A grouping alone does not make equal budgets within groups optimal, even if the costs are equal within groups (DC-L3.2.b
+and DC-T3.4 say so): that needs weights of the columns with which all rows of a group have the same share of the total,
+`fair_column_weights`. Uniform weights will do where the supports in a group are of one size, as they are for marginals,
+levels of a binary tree and wavelets. For the rows 100, 011; 110, 001; 101, 010 there are no such weights: all costs
+being equal, equal budgets have a total variance of 54 (in units of that of one row with the whole budget), and the
+optimum is 51.97: more for the single cells, less for the pairs.
+
 Greedy placement (each row into the first group that it fits) can fail where a grouping exists, as for the rows 100,
 001, 110, 011: the first two go together, and neither is then completed. `find_grouping` searches.
 """
@@ -15,6 +22,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import optimize
 
 from dpaudit.errors import UsageError
 from mechanisms.datacubes.domains import IntArray
@@ -96,8 +104,11 @@ def find_grouping(matrix: ArrayLike) -> IntArray | None:
         return easy
     rows = _Rows(matrix)
     labels, groups = np.zeros(len(rows.masks), dtype=np.int64), 0
+    entries = np.asarray(matrix) != 0
     for kind in sorted(set(rows.kinds) - {-1}):
         chosen = [i for i, k in enumerate(rows.kinds) if k == kind]
+        if np.ptp(entries[chosen].sum(axis=0)):  # each group has one entry in each column
+            return None
         partition = _partitioned([rows.masks[i] for i in chosen], rows.full)
         if partition is None:
             return None
@@ -105,6 +116,34 @@ def find_grouping(matrix: ArrayLike) -> IntArray | None:
             labels[[chosen[i] for i in part]] = groups
             groups += 1
     return labels if groups and group_constants(matrix, labels) is not None else None
+
+
+def fair_column_weights(matrix: ArrayLike, groups: ArrayLike) -> FloatArray | None:
+    """A distribution of columns with which the rows of each group have equal shares, shape (N,); None if there is none.
+
+    If there is one, and the costs are equal within groups, then budgets in closed form by groups (DC-EQ4) are optimal
+    among all budgets: it is the dual solution of `convex_budgets`.
+
+    Parameters
+    ----------
+    matrix, groups : array_like
+        As in `group_constants`; a grouping.
+
+    Examples
+    --------
+    >>> fair_column_weights([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 1]], [0, 1, 0, 1]).round(9).tolist()
+    [0.5, 0.0, 0.5]
+    >>> rows = [[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 0]]
+    >>> fair_column_weights(rows, [0, 0, 1, 1, 2, 2]) is None
+    True
+    """
+    supports = table("matrix", matrix, (None, None)) != 0.0
+    labels = np.asarray(groups, dtype=np.int64)
+    shares = 1.0 / np.bincount(labels)[labels]
+    if np.ptp(supports.sum(axis=1) / shares) <= SAME * supports.shape[1]:
+        return np.full(supports.shape[1], 1.0 / supports.shape[1])
+    found, residual = optimize.nnls(supports.astype(float), shares)
+    return np.asarray(found / found.sum()) if residual <= SAME else None
 
 
 class _Rows:

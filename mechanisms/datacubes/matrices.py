@@ -1,10 +1,13 @@
 """Any matrix as a strategy, written out: for small domains, and to hold the implicit strategies against.
 
-Each row has a budget of its own. Where the rows have a grouping (DC-D3.1) that the initial recovery is consistent with,
-the optimal budgets are in closed form by groups (DC-T3.4); elsewhere they come from a convex program.
+Each row has a budget of its own. Where the rows have a grouping (DC-D3.1) with fair column weights, and the initial
+recovery has equal costs within groups (DC-D3.2), the optimal budgets are in closed form by groups; elsewhere they come
+from a convex program.
 """
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +15,8 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from mechanisms.datacubes.budgets import optimal_budgets
 from mechanisms.datacubes.convex import convex_budgets
-from mechanisms.datacubes.domains import Domain
-from mechanisms.datacubes.grouping import find_grouping, group_constants
+from mechanisms.datacubes.domains import Domain, IntArray
+from mechanisms.datacubes.grouping import fair_column_weights, find_grouping, group_constants
 from mechanisms.datacubes.strategies import Adjacency, Strategy
 from mechanisms.datacubes.workloads import Workload
 from mechanisms.inputs import FloatArray, table
@@ -49,7 +52,16 @@ class MatrixStrategy(Strategy):
         self.entries.setflags(write=False)
         self.group_sizes = np.ones(len(self.entries), dtype=np.int64)
         self.recovery = None if recovery is None else table("recovery", recovery, (None, len(self.entries)))
-        self.grouping = find_grouping(self.entries)
+
+    @functools.cached_property
+    def grouping(self) -> IntArray | None:
+        """The group of each row, shape (m,), if the rows have a grouping."""
+        return find_grouping(self.entries)
+
+    @functools.cached_property
+    def column_weights(self) -> FloatArray | None:
+        """Fair weights of the columns for `grouping`, shape (N,), if it has any."""
+        return None if self.grouping is None else fair_column_weights(self.entries, self.grouping)
 
     def answers(self, data: ArrayLike) -> FloatArray:
         return np.asarray(np.asarray(data, dtype=float) @ self.entries.T)
@@ -100,7 +112,8 @@ class MatrixStrategy(Strategy):
             constants = group_constants(self.entries, self.grouping)
             sums = np.bincount(self.grouping, weights=costs)
             means = (sums / np.bincount(self.grouping))[self.grouping]
-            if constants is not None and np.abs(costs - means).max() <= EXACT * costs.max():  # DC-D3.2
+            even = np.abs(costs - means).max() <= EXACT * costs.max()
+            if constants is not None and even and self.column_weights is not None:
                 return optimal_budgets(sums, constants, order)[self.grouping]
         negligible = costs <= 1e-15 * costs.max()  # rounding of rows that the recovery does not use
         return convex_budgets(np.where(negligible, 0.0, costs), self.changes(adjacency), order).budgets

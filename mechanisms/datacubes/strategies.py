@@ -107,8 +107,10 @@ class Strategy(abc.ABC):
     def optimal(self, workload: Workload, order: int, adjacency: Adjacency = "add_remove") -> FloatArray:
         """Budgets of least total variance for the initial recovery, shape (g,), up to a factor.
 
-        In closed form for "add_remove". Where records are replaced they are the same: optimal for marginals without the
-        total, whose sensitivity is multiplied by a constant, and not always for others.
+        Of all that are equal within groups; and of all budgets of rows where the costs are equal within groups and the
+        columns have fair weights (`grouping.fair_column_weights`), as for marginals, wavelets and signs. In closed form
+        for "add_remove". Where records are replaced they are the same: optimal for marginals without the total, whose
+        sensitivity is multiplied by a constant, and not always for others.
         """
         return optimal_budgets(self.costs(workload), self.constants(order), order)
 
