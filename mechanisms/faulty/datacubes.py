@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.privacy.claims import ApproxDP
-from mechanisms.datacubes.budgets import paper_mu
 from mechanisms.datacubes.counts import CountsRelease
 from mechanisms.datacubes.release import StrategyRelease
 from mechanisms.inputs import FloatArray
@@ -69,27 +67,6 @@ class DatacubeEuclideanBudgets(StrategyRelease):
     def fault(self) -> str:
         """What is wrong, and the true exact loss."""
         return _fault(self, "the l2 norm of the budgets is epsilon, for Laplace noise")
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class DatacubePrintedNormalNoise(StrategyRelease):
-    """Normal noise of variance 2 log(2 / delta) / epsilon^2, as the paper prints it (DC-T2.2): too little for a large
-    epsilon, and more than is needed for a small one.
-
-    Parameters as in `StrategyRelease`; the claim an `ApproxDP`.
-    """
-
-    @property
-    def total(self) -> float:
-        """The mu of the printed noise."""
-        assert isinstance(self.claim, ApproxDP)
-        return paper_mu(self.claim.epsilon, self.claim.delta)
-
-    @property
-    def fault(self) -> str:
-        """What is wrong, and the true exact mu."""
-        sound = StrategyRelease(self.workload, self.strategy, self.claim, self.budgets, self.adjacency)
-        return f"the printed variance: mu {self.total:.4g}, promised at most {sound.total:.4g}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
