@@ -1,7 +1,7 @@
-"""Records of Adult and NLTCS: from a user's files, and synthetic ones with the same domains. No records come with this package.
+"""Records of Adult and NLTCS: from a user's files, and synthetic ones with the same domains.
 
 Adult (UCI): eight attributes of 9, 16, 7, 15, 6, 5, 2 and 2 values, 23 bits in the binary encoding. NLTCS (StatLib):
-16 binary measures of disability.
+16 binary measures of disability. No records come with this package.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def datasets(path: str, rng: np.random.Generator) -> list[Records]:
 def from_file(path: str | Path) -> Records:
     """Records of one file with comma-separated values; which of the two they are is seen from the number of columns.
 
-    16 columns of 0 and 1 are NLTCS; 8 columns of codes from 0 are Adult, in the order of `ADULT`; 15 columns are Adult as
-    UCI distributes it, its values coded in alphabetical order. A header is left out.
+    16 columns of 0 and 1 are NLTCS; 8 columns of codes from 0 are Adult, in the order of `ADULT`; 15 columns are Adult
+    as UCI distributes it, its values coded in alphabetical order (without a header; elsewhere one is left out).
 
     Raises
     ------
@@ -104,7 +104,8 @@ def from_file(path: str | Path) -> Records:
     try:
         counts = DOMAINS[name].histogram(codes)
     except UsageError as error:
-        raise UsageError(f"data must be {name} with {DOMAINS[name].sizes} values, got {str(place)!r} ({error}).") from error
+        sizes = ", ".join(map(str, DOMAINS[name].sizes))
+        raise UsageError(f"data must be {name} with {sizes} values, got {str(place)!r} ({error}).") from error
     return Records(name, counts, f"{len(codes):,} records of the given file")
 
 

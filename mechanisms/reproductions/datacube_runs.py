@@ -62,16 +62,17 @@ def release(workload: Workload, name: str, recovery: Any, strategy: Strategy | N
 
 
 def errors(
-    workload: Workload, name: str, data: FloatArray, draws: int, rng: np.random.Generator
-) -> dict[str, float]:
-    """The relative error of one strategy at epsilon = 1, for each recovery, from the same noise."""
+    workload: Workload, name: str, data: FloatArray, truth: FloatArray, draws: int, rng: np.random.Generator,
+    recoveries: tuple[str, ...] = RECOVERIES,
+) -> dict[str, float]:  # fmt: skip
+    """The relative error of one strategy at epsilon = 1, for each recovery, from the same noise; `truth` is Q x."""
     strategy = FAMILIES[name[0]](workload)
-    mechanisms = {recovery: release(workload, name, recovery, strategy) for recovery in RECOVERIES}
-    truth, unit = workload.answers(data), draws * len(workload.sets) * float(data.sum())
-    sums = dict.fromkeys(RECOVERIES, 0.0)
+    mechanisms = {recovery: release(workload, name, recovery, strategy) for recovery in recoveries}
+    unit = draws * len(workload.sets) * float(data.sum())
+    sums = dict.fromkeys(recoveries, 0.0)
     batch, left = max(1, min(draws, BATCH_CELLS // strategy.rows)), draws
     while left > 0:
-        noisy = mechanisms["initial"].noisy(data, min(batch, left), rng)
+        noisy = mechanisms[recoveries[0]].noisy(data, min(batch, left), rng)
         for recovery, mechanism in mechanisms.items():
             sums[recovery] += float(np.abs(mechanism.recovered(noisy) - truth).sum())
         left -= len(noisy)
@@ -105,7 +106,7 @@ class BoundRow:
 
 
 def table_1(bits: int, ways: tuple[int, ...], draws: int, rng: np.random.Generator) -> list[BoundRow]:
-    """The expected noise per marginal, measured at epsilon = 1, beside the printed bounds; log(2 / delta) for theirs."""
+    """The noise per marginal, measured at epsilon = 1, beside the printed bounds; log(2 / delta) for log(1 / delta)."""
     logarithm = math.log(2.0 / DELTA)
     found = []
     for k in ways:

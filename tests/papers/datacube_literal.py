@@ -99,7 +99,7 @@ def fourier(betas, bits):
 
 
 def fourier_recovery(alphas, bits):
-    """R times 2^(-d/2): (C^alpha f^beta)_gamma summed as the theorem prints it, without its factor 2^(-d/2), over 2^d."""
+    """R times 2^(-d/2): (C^alpha f^beta)_gamma summed as the theorem prints it, in rationals."""
     betas = fourier_rows(alphas, bits)
     return [
         [
@@ -291,7 +291,8 @@ def dual_bound(strategy, weights, prices, epsilon=1.0):
 
 def least_squares(strategy, variances):
     """G of DC-EQ7, in fractions."""
-    weighted = transposed([[Fraction(v) / Fraction(s) for v in row] for row, s in zip(strategy, variances, strict=True)])
+    scaled = [[Fraction(v) / Fraction(s) for v in row] for row, s in zip(strategy, variances, strict=True)]
+    weighted = transposed(scaled)
     return product(inverse(product(weighted, strategy)), weighted)
 
 

@@ -393,7 +393,7 @@ def test_the_gaussian_optimum_counts_the_factor_two_of_b_twice():
 @given(SEEDS)
 def test_the_gaussian_program_is_solved_and_half_its_value_is_the_variance(seed):
     rng = np.random.default_rng(seed)
-    strategy, grouping = stacked([marginal(alpha, 3) for alpha in rng.choice(8, size=3).tolist()])
+    _, grouping = stacked([marginal(alpha, 3) for alpha in rng.choice(8, size=3).tolist()])
     tops = rng.uniform(0.5, 2.0, size=3)
     recovery = rng.normal(size=3)  # one weight for each group: R diagonal
     b = [2 * float(recovery[g]) ** 2 for g in grouping]

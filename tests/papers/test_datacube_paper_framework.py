@@ -230,7 +230,7 @@ def test_gaussian_noise_of_the_printed_variance_fails_at_large_epsilon():
 @pytest.mark.claim("DC-T2.2")
 @pytest.mark.claim("DC-P3.1.ii")
 def test_gaussian_noise_of_the_printed_variance_holds_up_to_4_log_2():
-    """With L = log(2/delta) and x = sqrt(2L) - epsilon / sqrt(8L) >= 0 the tail of the loss is at most exp(-x^2/2)/2."""
+    """With L = log(2/delta), x = sqrt(2L) - epsilon / sqrt(8L) >= 0: the tail of the loss is at most exp(-x^2/2)/2."""
     failing = []
     for epsilon, delta in itertools.product((*EPSILONS, THRESHOLD), DELTAS):
         exact = gaussian_delta(epsilon, epsilon / math.sqrt(2 * math.log(2 / delta)))
@@ -451,6 +451,15 @@ def test_few_variables_are_as_good_as_all_cells_and_the_error_at_most_doubles(p)
         if noise.any():
             worst = max(worst, float(np.linalg.norm(y - truth, p) / np.linalg.norm(noise, p)))
     assert worst <= (1.0 if p == 2 else 2.0) + 1e-7
+
+
+@pytest.mark.claim("DC-S11")
+def test_the_l1_error_can_double():
+    """Noise in the first answer alone: to give it to a quarter as well is as near as to take it back."""
+    noise, ended = [1, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0]
+    assert nearest(FIG_Q, ended, 2)[0] < 1e-9  # consistent, and so is its sum with the truth
+    assert nearest(FIG_Q, noise, 1)[0] == pytest.approx(1.0) == norm_p(np.subtract(ended, noise), 1)
+    assert norm_p(ended, 1) == 2 * norm_p(noise, 1)
 
 
 @pytest.mark.claim("DC-S10")
