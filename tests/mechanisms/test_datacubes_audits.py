@@ -44,7 +44,7 @@ from mechanisms.faulty.datacubes import (
 
 CONFIDENCE = 1.0 - 1e-6
 SEED = 20_262_101
-DRAWS, FEWER = 30_000, 4_000  # runs on an input, at most: of twins, and of sound mechanisms
+DRAWS, FEWER = 20_000, 2_000  # runs on an input, at most: of twins, and of sound mechanisms
 ADJACENCIES = ["add_remove", "replace_one"]
 FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 NATIVE = all_and_half(Domain([3, 2, 2]), 1)
@@ -58,7 +58,7 @@ def strategies(workload):
         FourierStrategy(workload),
         clusters(workload),
         hierarchy(workload.domain),
-        SketchStrategy(workload.domain, 6, 8, seed=3),
+        SketchStrategy(workload.domain, 4, 6, seed=3),
     ]
     return [*found, HaarStrategy(workload.domain)] if set(workload.domain.sizes) == {2} else found
 
