@@ -73,7 +73,7 @@ def from_file(path: str | Path) -> Records:
     """Records of one file with comma-separated values; which of the two they are is seen from the number of columns.
 
     16 columns of 0 and 1 are NLTCS; 8 columns of codes from 0 are Adult, in the order of `ADULT`; 15 columns are Adult
-    as UCI distributes it, its values coded in alphabetical order (without a header; elsewhere one is left out).
+    as UCI distributes it, its values coded in alphabetical order. A header of codes is left out, and UCI's line "|...".
 
     Raises
     ------
@@ -83,7 +83,7 @@ def from_file(path: str | Path) -> Records:
     place = Path(path)
     try:
         with open(place, encoding="utf-8", newline="") as lines:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if row]
+            rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if row and row[0][:1] != "|"]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"data must be a readable file of records, got {str(place)!r} ({error}).") from error
     widths = {len(row) for row in rows}

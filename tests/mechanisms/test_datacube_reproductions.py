@@ -148,7 +148,7 @@ def test_measured_errors_are_those_of_the_variances():
     truth = found.answers(records.counts)
     measured = errors(found, "Q", records.counts, truth, 30, rng)
     assert set(measured) == set(RECOVERIES)
-    # 16 marginals of two cells with scale 16: mean L1 error 32 a marginal. False alarm below 1e-8 (normal tail).
+    # 16 marginals of two cells with scale 16: mean L1 error 32 a marginal. False alarm below 1e-7 (Chernoff).
     assert measured["initial"] * records.total == pytest.approx(32.0, rel=0.2)
     assert measured["consistent_2"] == pytest.approx(measured["least_squares"])  # equal variances: one projection
     assert measured["least_squares"] < measured["initial"]
@@ -212,6 +212,7 @@ def test_files_are_read_by_their_columns(tmp_path):
 
 def test_the_file_of_uci_is_read_with_its_values_in_alphabetical_order(tmp_path):
     rows = [
+        "|1x3 Cross validator",
         "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, "
         "United-States, <=50K",
         "50, Private, 83311, Masters, 14, Divorced, Sales, Husband, Black, Female, 0, 0, 13, United-States, >50K.",

@@ -16,7 +16,6 @@ from datacube_literal import (
     fourier,
     fourier_recovery,
     fourier_rows,
-    identity,
     marginal,
     product,
     rank,
@@ -396,4 +395,4 @@ def test_the_gap_between_the_bounds_and_non_negative_integers_from_base_counts()
     rounded = np.maximum(np.rint(np.array(X) + rng.laplace(size=8)), 0).astype(int).tolist()
     answers = applied(workload((6, 3), 3), rounded)
     assert all(isinstance(v, int) and v >= 0 for v in answers)
-    assert least_distance(workload((6, 3), 3), answers, 2)[0] < 1e-9 and identity(1) == [[1]]
+    assert least_distance(workload((6, 3), 3), answers, 2)[0] < 1e-9
