@@ -1,7 +1,7 @@
 """Sparse sketches: the cells hashed into buckets, several times, with or without random signs.
 
 S has one non-zero entry a column and repetition, 1 or -1: each repetition is a group, of constant 1. It is a sparse
-matrix; recovery is by least squares, directly on small domains and by iterations (LSMR) on larger ones. The hash
+matrix; recovery is by least squares, directly on small domains and by conjugate gradients on larger ones. The hash
 functions are public and drawn once, from a seed; a workload can be answered without bias only if its queries are in the
 span of the rows, which takes more buckets in all than cells, or luck.
 """
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import linalg
 
-from dpaudit.errors import UsageError
+from dpaudit.errors import DpauditError, UsageError
 from mechanisms.datacubes.budgets import norm
 from mechanisms.datacubes.domains import Domain
 from mechanisms.datacubes.matrices import MatrixStrategy
@@ -25,7 +25,8 @@ from mechanisms.datacubes.workloads import Workload
 from mechanisms.inputs import FloatArray, whole_number
 
 MOST_DENSE = 1024  # cells up to which everything is exact and written out
-PRECISION = 1e-10  # relative, of iterations
+PRECISION = 1e-4  # of iterations: what they leave is about that share of the noise
+MOST_STEPS = 2000
 RANK_CHECK = 1e-5  # relative: how well a random data vector has to come back
 
 
@@ -112,17 +113,41 @@ class SketchStrategy(Strategy):
         weights = 1.0 / np.sqrt(self.spread(variances))
         if not self._has_full_rank:
             raise UsageError(f"strategy must have full column rank beyond {MOST_DENSE} cells. Use more buckets.")
-        scaled = sparse.diags_array(weights) @ self.sparse
+        scaled = sparse.csr_matrix(sparse.diags_array(weights) @ self.sparse)  # rows of noise of variance 1
         batch = noisy.reshape(-1, self.rows) * weights
-        found = np.stack([linalg.lsmr(scaled, row, atol=PRECISION, btol=PRECISION)[0] for row in batch])
+        found = np.stack([_conjugate_gradients(scaled, row, PRECISION) for row in batch])
         return workload.answers(found).reshape(*noisy.shape[:-1], -1)
 
     @functools.cached_property
     def _has_full_rank(self) -> bool:
         """Whether a random data vector is the only one with its answers (if not, that is noticed almost surely)."""
         probe = np.random.default_rng(0).normal(size=self.domain.cells)
-        found = linalg.lsmr(self.sparse, self.sparse @ probe, atol=PRECISION, btol=PRECISION)[0]
+        found = _conjugate_gradients(self.sparse, self.sparse @ probe, 0.1 * RANK_CHECK)
         return bool(np.abs(found - probe).max() <= RANK_CHECK * np.abs(probe).max())
 
     def least_squares_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
         return self._dense.least_squares_variances(self.spread(variances)[self._used], workload)
+
+
+def _conjugate_gradients(matrix: Any, target: FloatArray, precision: float) -> FloatArray:
+    """The least squares solution of matrix x = target, for noise of variance 1 in the target, up to a share of it.
+
+    The error of x is (A^T A)^-1 g for the gradient g = A^T (target - A x), and the noise in x is (A^T A)^-1 A^T noise:
+    it stops where |g| is that share of the expected |A^T noise|, the Frobenius norm of A.
+    """
+    transposed = matrix.T.tocsr()
+    found, residual = np.zeros(matrix.shape[1]), np.array(target)
+    gradient = transposed @ residual
+    step, square = gradient, float(gradient @ gradient)
+    limit = (precision * linalg.norm(matrix)) ** 2
+    for _ in range(MOST_STEPS):
+        if square <= limit:
+            return found
+        moved = matrix @ step
+        length = square / float(moved @ moved)
+        found = found + length * step
+        residual = residual - length * moved
+        gradient = transposed @ residual
+        before, square = square, float(gradient @ gradient)
+        step = gradient + square / before * step
+    raise DpauditError(f"the least squares must converge in {MOST_STEPS} steps. Use more buckets.")
