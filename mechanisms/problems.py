@@ -16,14 +16,16 @@ import numpy as np
 
 from dpaudit.bench.laws import gaussian_law, geometric_law, laplace_law
 from dpaudit.bench.problem import CELLS, Kind, Law, Problem, finite_law, grid_law, product_law
-from dpaudit.privacy.claims import ApproxDP, GaussianDP
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
 from mechanisms.constrained.affine import Affine
 from mechanisms.constrained.boxes import ConditionedLaplace
 from mechanisms.constrained.equalities import LaplaceOnEqualities
 from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
+from mechanisms.datacubes import Domain, FourierStrategy, StrategyRelease, Workload, workload_itself
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
 from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
+from mechanisms.faulty.datacubes import DatacubeForgetsTheTwo, DatacubeUnsharedBudget
 from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
 from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 from mechanisms.faulty.gaussian import GaussianTooLittleNoise
@@ -64,12 +66,14 @@ SHELLS = FiniteSpaces([[0, 3, 2, 1], [3, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]], 
 WIDTHS = [1.0, 2.0, 1.0, 1.0]
 # Local sensitivities 1 and 4: a rung of 1 above the first one is too low next to rungs of 4.
 RUNGS = FiniteSpaces([[0, 1, 2], [1, 0, 1], [2, 1, 0]], [0, 1, 2], [[0, 1, 5], [1, 0, 4], [5, 4, 0]], [1.0, 1.0, 50.0])
+# Two marginals of three binary attributes, one of them a sum of the other one's cells.
+FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails have a constant loss by then
 
 
 def problems() -> list[Problem]:
     """The reference mechanisms, each next to its faulty twin."""
-    return [*_numbers(), *_vectors(), *_finite(), *_two_metrics(), *_constrained()]
+    return [*_numbers(), *_vectors(), *_finite(), *_two_metrics(), *_constrained(), *_datacubes()]
 
 
 def _problem(
@@ -186,6 +190,26 @@ def _constrained() -> list[Problem]:
         _problem("tree of two levels, forgets one", "vector", HierarchyForgetsTheLevels(1.0, tree), 2,
                  functools.partial(laplace_law, 2.0), False),
     ]  # fmt: skip
+
+
+def _datacubes() -> list[Problem]:
+    marginals = workload_itself(FIGURE_1)
+    sound = StrategyRelease(FIGURE_1, marginals, PureDP(1.0))
+    unshared = DatacubeUnsharedBudget(FIGURE_1, marginals, PureDP(1.0), "uniform")
+    forgetful = DatacubeForgetsTheTwo(FIGURE_1, marginals, PureDP(0.5), adjacency="replace_one")
+    fourier = StrategyRelease(FIGURE_1, FourierStrategy(FIGURE_1), ApproxDP(1.0, 1e-3))
+    return [
+        _problem("marginals", "vector", sound, 6, functools.partial(_rows_law, sound), True),
+        _problem("marginals, unshared budget", "vector", unshared, 6, functools.partial(_rows_law, unshared), False),
+        _problem("marginals, forgets the two", "vector", forgetful, 6, functools.partial(_rows_law, forgetful), False),
+        _problem("fourier coefficients", "vector", fourier, 4, functools.partial(gaussian_law, fourier.total), True),
+    ]
+
+
+def _rows_law(mechanism: StrategyRelease) -> Law:
+    pair = mechanism.pairs()[0]
+    changes = np.abs(mechanism.strategy.answers(pair.x) - mechanism.strategy.answers(pair.x_prime))
+    return _shift_law(tuple((changes * mechanism.strategy.spread(mechanism.eta)).tolist()))
 
 
 @dataclasses.dataclass(frozen=True)

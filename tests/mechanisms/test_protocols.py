@@ -5,15 +5,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dpaudit.privacy.claims import ApproxDP, GaussianDP
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.protocol import HasClaim, HasLogDensity, HasPairs, Mechanism
 from mechanisms.constrained.boxes import ConditionedLaplace
 from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
+from mechanisms.datacubes import StrategyRelease, workload_itself
 from mechanisms.dx_exponential import DxExponential
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
 from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
+from mechanisms.faulty.datacubes import DatacubeEuclideanBudgets, DatacubeForgetsTheTwo, DatacubeUnsharedBudget
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
@@ -42,7 +44,7 @@ from mechanisms.gaussian import Gaussian
 from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
 from mechanisms.mwem import MWEM
-from mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
+from mechanisms.problems import FIGURE_1, HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
 from mechanisms.randomised_response import RandomisedResponse
 from mechanisms.small_db import SmallDB
 from mechanisms.statistical_queries import StatisticalLaplace
@@ -65,6 +67,7 @@ EQUAL = [[0.0, 1.0], [1.0, 0.0]]
 # One query whose error grows and several whose errors shrink where a record moves from 0 to 1 (see test_mwem.py).
 ONE_AGAINST_FOUR = [[0.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.9], [0.0, 1.0, 1.1], [0.0, 1.0, 1.05]]
 NEARLY_EQUAL = [[0.0, 1.0, 1.2], [1.0, 0.0, 1.1], [1.2, 1.1, 0.0]]
+MARGINALS = workload_itself(FIGURE_1)
 NO_VALUE = [False, False]
 LINE = staircase_profile(1.0)
 MATRIX = [[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]]
@@ -113,6 +116,14 @@ TWINS = [
     (
         HierarchyConditioned(1.0, Hierarchy.of_sizes([1, 2])),
         HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2])),
+    ),
+    *(
+        (StrategyRelease(FIGURE_1, MARGINALS, PureDP(1.0)), twin(FIGURE_1, MARGINALS, PureDP(1.0)))
+        for twin in (DatacubeUnsharedBudget, DatacubeEuclideanBudgets)
+    ),
+    (
+        StrategyRelease(FIGURE_1, MARGINALS, PureDP(1.0), adjacency="replace_one"),
+        DatacubeForgetsTheTwo(FIGURE_1, MARGINALS, PureDP(1.0), adjacency="replace_one"),
     ),
 ]
 EVERY = [mechanism for pair in TWINS for mechanism in pair]

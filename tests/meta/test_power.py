@@ -15,7 +15,14 @@ import pytest
 
 import dpaudit
 from mechanisms.constrained.hierarchy import Hierarchy
+from mechanisms.datacubes import base_counts, workload_itself
 from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
+from mechanisms.faulty.datacubes import (
+    CountsKeepTrueZeros,
+    DatacubeEuclideanBudgets,
+    DatacubeForgetsTheTwo,
+    DatacubeUnsharedBudget,
+)
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
@@ -40,13 +47,14 @@ from mechanisms.faulty.two_metrics import (
     WidenedStaircaseSparesTheTruth,
 )
 from mechanisms.laplace import Laplace
-from mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
+from mechanisms.problems import FIGURE_1, HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
 from mechanisms.two_metrics import staircase_profile
 
 SEEDS = range(20)
 ONE_GOOD_OUTCOME = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
 TWO_POINTS = [[0.0, 0.5], [0.5, 0.0]]
 EQUAL = [[0.0, 1.0], [1.0, 0.0]]
+MARGINALS = workload_itself(FIGURE_1)
 
 
 def one_good_and_eight_poor(x: np.ndarray) -> np.ndarray:
@@ -81,6 +89,10 @@ FAULTS = [
     (KNormOneDegreeShort([[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]], 1.0), 4_000),
     (ConditionedLaplaceForgetsTheMass(1.0, [0.0], [np.inf]), 59_000),
     (HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2])), 1_000),
+    (DatacubeUnsharedBudget(FIGURE_1, MARGINALS, dpaudit.PureDP(1.0), "uniform"), 2_600),
+    (DatacubeForgetsTheTwo(FIGURE_1, MARGINALS, dpaudit.PureDP(0.5), adjacency="replace_one"), 23_000),
+    (DatacubeEuclideanBudgets(FIGURE_1, MARGINALS, dpaudit.PureDP(1.0)), 13_000),
+    (CountsKeepTrueZeros(FIGURE_1, base_counts(FIGURE_1.domain), dpaudit.PureDP(1.0)), 1_100),
 ]
 
 

@@ -1,0 +1,96 @@
+"""Fast consistency: the nearest answers to a workload that some data vector has, in the space of coefficients.
+
+The variables are the coefficients that the workload depends on, never the N cells (DC-S10, DC-S15). For p = 2 the
+program is diagonal in them, and no system is solved; for p = 1 and infinity it is a linear program. What is printed is
+unweighted, and so is this; a marginal that occurs twice counts twice.
+
+The answers lie on a subspace that the truth lies in, and so are at most twice as far from it, in the same norm, as what
+they were made from (DC-S11).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize, sparse
+
+from dpaudit.errors import DpauditError, UsageError
+from mechanisms.datacubes.coefficients import scale
+from mechanisms.datacubes.marginal_strategies import workload_itself
+from mechanisms.datacubes.transforms import inverse
+from mechanisms.datacubes.workloads import Workload
+from mechanisms.inputs import FloatArray
+
+NORMS = (1, 2, np.inf)
+
+
+def consistent(workload: Workload, answers: ArrayLike, order: float = 2) -> FloatArray:
+    """The consistent answers that are nearest in the l1, l2 or largest-entry norm.
+
+    Where the minimum is not unique (1 and infinity), any is returned: the one that HiGHS ends at, the same on every
+    run.
+
+    Parameters
+    ----------
+    workload : Workload
+    answers : array_like of float, shape (q,) or (size, q)
+        Finite. Each row is one linear program for orders 1 and infinity.
+    order : {1, 2, inf}
+
+    Raises
+    ------
+    UsageError
+        If the order is another one, or the answers do not fit the workload or are not finite.
+
+    Examples
+    --------
+    >>> from mechanisms.datacubes.domains import Domain
+    >>> one_way = Workload(Domain.binary(2), [(0,), (1,)])
+    >>> consistent(one_way, [3.0, 1.0, 2.0, 0.0]).round(9).tolist()  # totals 4 and 2 become 3
+    [2.5, 0.5, 2.5, 0.5]
+    """
+    values = np.asarray(answers, dtype=float)
+    if values.ndim not in (1, 2) or values.shape[-1] != workload.queries:
+        raise UsageError(f"answers must be of shape (any, {workload.queries}), got shape {values.shape}.")
+    if not np.isfinite(values).all():
+        raise UsageError("answers must be finite, got an infinite or undefined one.")
+    if order == 2:
+        strategy = workload_itself(workload)
+        return strategy.least_squares(values, np.ones(strategy.groups), workload)
+    if order not in NORMS:
+        raise UsageError(f"order must be 1, 2 or inf, got {order!r}.")
+    matrix = coefficient_matrix(workload)
+    batch = np.atleast_2d(values)
+    return np.stack([matrix @ _nearest(matrix, row, float(order)) for row in batch]).reshape(values.shape)
+
+
+def coefficient_matrix(workload: Workload) -> Any:
+    """R: answers from coefficients, sparse, shape (q, coefficients); each coefficient is sqrt(N) <f^b, x>."""
+    unit = workload.domain.cells**-0.5
+    rows, columns, values, start = [], [], [], 0
+    for marginal, count in zip(workload.sets, workload.counts, strict=True):
+        which, _ = workload.coefficients.within(marginal)
+        block = inverse(np.eye(count), workload.domain.shape(marginal)) * (unit * scale(workload.domain, marginal))
+        rows.append(np.tile(start + np.arange(count), count))  # block is (coefficients, cells)
+        columns.append(np.repeat(which, count))
+        values.append(block.reshape(-1))
+        start += count
+    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    return sparse.csr_matrix(entries, shape=(start, len(workload.coefficients)))
+
+
+def _nearest(matrix: Any, target: FloatArray, order: float) -> FloatArray:
+    """Coefficients f that minimise |R f - target|; the answers' unit is their largest gap from the least squares."""
+    count, free = matrix.shape
+    slack = sparse.identity(count, format="csr") if order == 1 else sparse.csr_matrix(np.ones((count, 1)))
+    left = sparse.vstack([sparse.hstack([matrix, -slack]), sparse.hstack([-matrix, -slack])], format="csr")
+    unit = max(float(np.abs(target).max()), 1e-300)
+    right = np.concatenate([target, -target]) / unit
+    objective = np.concatenate([np.zeros(free), np.ones(slack.shape[1])])
+    bounds = [(None, None)] * free + [(0.0, None)] * slack.shape[1]
+    found = optimize.linprog(objective, A_ub=left, b_ub=right, bounds=bounds, method="highs")
+    if found.status != 0:
+        raise DpauditError(f"the linear program must have a solution, got: {found.message}")
+    return np.asarray(found.x[:free]) * unit

@@ -1,0 +1,148 @@
+"""Any matrix as a strategy, written out: for small domains, and to hold the implicit strategies against.
+
+Each row has a budget of its own. Where the rows have a grouping (DC-D3.1) with fair column weights, and the initial
+recovery has equal costs within groups (DC-D3.2), the optimal budgets are in closed form by groups; elsewhere they come
+from a convex program.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpaudit.errors import UsageError
+from mechanisms.datacubes.budgets import optimal_budgets
+from mechanisms.datacubes.convex import convex_budgets
+from mechanisms.datacubes.domains import Domain, IntArray
+from mechanisms.datacubes.grouping import fair_column_weights, find_grouping, group_constants
+from mechanisms.datacubes.strategies import Adjacency, Strategy
+from mechanisms.datacubes.workloads import Workload
+from mechanisms.inputs import FloatArray, table
+
+EXACT = 1e-8  # relative: how well R S has to be Q
+MOST_PAIRS = 1 << 22  # entries of the differences of all columns
+
+
+class MatrixStrategy(Strategy):
+    """The rows of a matrix, each with a budget of its own.
+
+    Parameters
+    ----------
+    domain : Domain
+    rows : array_like of float, shape (m, N)
+        No row of zeros.
+    recovery : array_like of float, shape (q, m), optional
+        The initial recovery R, with R S = Q for the workload that it will be used with; Q times the pseudo-inverse of S
+        by default.
+
+    Examples
+    --------
+    >>> tree = MatrixStrategy(Domain([3]), [[1, 1, 1], [1, 0, 0], [0, 1, 1], [0, 1, 0], [0, 0, 1]])
+    >>> tree.grouping is None  # the last two rows cover two of three columns
+    True
+    """
+
+    def __init__(self, domain: Domain, rows: ArrayLike, recovery: ArrayLike | None = None) -> None:
+        self.domain = domain
+        self.entries = table("rows", rows, (None, domain.cells))
+        if not np.isfinite(self.entries).all() or not self.entries.any(axis=1).all():
+            raise UsageError("rows must be finite and none of zeros alone.")
+        self.entries.setflags(write=False)
+        self.group_sizes = np.ones(len(self.entries), dtype=np.int64)
+        self.recovery = None if recovery is None else table("recovery", recovery, (None, len(self.entries)))
+
+    @functools.cached_property
+    def grouping(self) -> IntArray | None:
+        """The group of each row, shape (m,), if the rows have a grouping."""
+        return find_grouping(self.entries)
+
+    @functools.cached_property
+    def column_weights(self) -> FloatArray | None:
+        """Fair weights of the columns for `grouping`, shape (N,), if it has any."""
+        return None if self.grouping is None else fair_column_weights(self.entries, self.grouping)
+
+    def answers(self, data: ArrayLike) -> FloatArray:
+        return np.asarray(np.asarray(data, dtype=float) @ self.entries.T)
+
+    def constants(self, order: int) -> FloatArray:
+        """The largest entry of each row; their norm bounds what is kept private, and `sensitivity` is exact."""
+        return np.asarray(np.abs(self.entries).max(axis=1))
+
+    def sensitivity(self, budgets: ArrayLike, order: int, adjacency: Adjacency = "add_remove") -> float:
+        """Exact, from all columns, or differences of two columns."""
+        super().sensitivity(budgets, order, adjacency)  # refuses unknown names
+        columns = self.changes(adjacency) * np.asarray(budgets, dtype=float)[:, None]
+        return float(((np.abs(columns) ** order).sum(axis=0) ** (1.0 / order)).max(initial=0.0))
+
+    def _replaced(self, budgets: FloatArray, order: int) -> float:
+        return 0.0  # `sensitivity` looks at the columns themselves
+
+    def changes(self, adjacency: Adjacency) -> FloatArray:
+        """What neighbours may change of S x, up to the sign, shape (m, changes)."""
+        if adjacency == "add_remove":
+            return self.entries
+        first, second = np.triu_indices(self.domain.cells, 1)
+        if self.entries.shape[0] * len(first) > MOST_PAIRS * 16:
+            raise UsageError(f"domain must be smaller to replace records in, got {self.domain.cells} cells.")
+        return np.asarray(self.entries[:, first] - self.entries[:, second])
+
+    def initial_matrix(self, workload: Workload) -> FloatArray:
+        """The initial recovery R, shape (q, m).
+
+        Raises
+        ------
+        UsageError
+            If R S is not Q.
+        """
+        self._check(workload)
+        wanted = workload.matrix()
+        found = wanted @ np.linalg.pinv(self.entries) if self.recovery is None else self.recovery
+        if len(found) != len(wanted) or np.abs(found @ self.entries - wanted).max() > EXACT * np.abs(wanted).max():
+            raise UsageError("workload must be in the span of the strategy's rows, got queries that are not.")
+        return np.asarray(found)
+
+    def costs(self, workload: Workload) -> FloatArray:
+        return np.asarray(workload.query_weights @ self.initial_matrix(workload) ** 2)
+
+    def optimal(self, workload: Workload, order: int, adjacency: Adjacency = "add_remove") -> FloatArray:
+        costs = self.costs(workload)
+        if self.grouping is not None and adjacency == "add_remove":
+            constants = group_constants(self.entries, self.grouping)
+            sums = np.bincount(self.grouping, weights=costs)
+            means = (sums / np.bincount(self.grouping))[self.grouping]
+            even = np.abs(costs - means).max() <= EXACT * costs.max()
+            if constants is not None and even and self.column_weights is not None:
+                return optimal_budgets(sums, constants, order)[self.grouping]
+        negligible = costs <= 1e-15 * costs.max()  # rounding of rows that the recovery does not use
+        return convex_budgets(np.where(negligible, 0.0, costs), self.changes(adjacency), order).budgets
+
+    def initial(self, noisy: FloatArray, workload: Workload) -> FloatArray:
+        return np.asarray(noisy @ self.initial_matrix(workload).T)
+
+    def initial_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
+        squares = self.initial_matrix(workload) ** 2
+        used = squares.max(axis=0) > EXACT**2
+        return np.asarray(squares[:, used] @ np.asarray(variances)[used])
+
+    def least_squares_matrix(self, variances: FloatArray, workload: Workload) -> FloatArray:
+        """The recovery of least variance for noise of these variances, shape (q, m) (DC-EQ7, DC-L3.5).
+
+        Where S has not full column rank the pseudo-inverse takes the inverse's place.
+        """
+        self._check(workload)
+        weights = 1.0 / np.sqrt(np.asarray(variances, dtype=float))  # 0 for rows that are not measured
+        wanted = workload.matrix()
+        found = wanted @ np.linalg.pinv(self.entries * weights[:, None]) * weights
+        if np.abs(found @ self.entries - wanted).max() > EXACT * np.abs(wanted).max():
+            raise UsageError("workload must be in the span of the rows that have a budget, got queries that are not.")
+        return np.asarray(found)
+
+    def least_squares(self, noisy: FloatArray, variances: FloatArray, workload: Workload) -> FloatArray:
+        return np.asarray(noisy @ self.least_squares_matrix(variances, workload).T)
+
+    def least_squares_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
+        squares = self.least_squares_matrix(variances, workload) ** 2
+        finite = np.isfinite(variances)
+        return np.asarray(squares[:, finite] @ np.asarray(variances)[finite])

@@ -1,0 +1,269 @@
+"""Private releases of marginals by strategy and recovery, with budgets that are optimal, uniform or given.
+
+`StrategyRelease` releases the noisy strategy answers z = S x + noise; `DatacubeRelease` the workload's answers y = R z,
+which are post-processing of z. Pure claims get Laplace noise; (epsilon, delta), mu, rho and Renyi claims get normal
+noise of the exact calibration of `mechanisms.gaussian`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, PureDP
+from dpaudit.privacy.pairs import Pair
+from mechanisms.datacubes.budgets import noise_variances
+from mechanisms.datacubes.consistency import consistent
+from mechanisms.datacubes.joint import joint_budgets
+from mechanisms.datacubes.marginal_strategies import MarginalStrategy
+from mechanisms.datacubes.strategies import Adjacency, Strategy
+from mechanisms.datacubes.workloads import Workload
+from mechanisms.gaussian import largest_mu
+from mechanisms.inputs import FloatArray, output_batch, positive, table
+
+Recovery = Literal["least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"]
+BUDGETS = ("optimal", "uniform", "joint")
+RECOVERIES = ("least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf")
+SHOWN_CELLS = 4  # of the last cells, in the list of pairs
+FEASIBILITY = 1e-9  # relative: what given budgets may lose above the claim, for rounding
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Calibrated:
+    """What both releases share: the budgets, the noise and the exact loss.
+
+    Parameters
+    ----------
+    workload : Workload
+    strategy : Strategy
+        Over the workload's domain.
+    claim : PureDP, ApproxDP, GaussianDP, ZeroConcentratedDP or RenyiDP
+        What is promised to neighbours.
+    budgets : "optimal", "uniform", "joint" or array_like of float, shape (groups,), optional
+        Of least total variance for the initial recovery; one for all rows; of least total variance for least squares
+        (marginals only: `joint_budgets`); or these, in units of epsilon or mu. A group of budget 0 is not measured: its
+        rows are released as 0.
+    adjacency : {"add_remove", "replace_one"}, optional
+        Whether neighbours differ by one record more, or by the cell of one record.
+
+    Raises
+    ------
+    UsageError
+        If the claim is of another kind, a name is unknown, or given budgets break the claim.
+    """
+
+    workload: Workload
+    strategy: Strategy
+    claim: Claim
+    budgets: Any = "optimal"
+    adjacency: Adjacency = "add_remove"
+    eta: FloatArray = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _ = self.total
+        if isinstance(self.budgets, str):
+            if self.budgets not in BUDGETS:
+                raise UsageError(f"budgets must be {', '.join(BUDGETS)} or an array, got {self.budgets!r}.")
+            if self.budgets == "joint":
+                if not isinstance(self.strategy, MarginalStrategy):
+                    name = type(self.strategy).__name__
+                    raise UsageError(f"strategy must be of marginals for joint budgets, got {name}.")
+                shape = joint_budgets(self.strategy, self.workload, self.order).budgets
+            elif self.budgets == "optimal":
+                shape = self.strategy.optimal(self.workload, self.order, self.adjacency)
+            else:
+                shape = self.strategy.uniform(self.order)
+            eta = shape * (self.total / self._sensitivity(shape))
+        else:
+            eta = table("budgets", self.budgets, (self.strategy.groups,))
+            # Validity: budgets of the caller's own keep the claim only if their sensitivity does.
+            loss = self._sensitivity(eta) if np.isfinite(eta).all() and (eta >= 0.0).all() else math.inf
+            if not 0.0 < loss <= self.total * (1.0 + FEASIBILITY):
+                raise UsageError(f"budgets must be non-negative and lose at most {self.total:g}, got {loss:g}.")
+        eta.setflags(write=False)
+        object.__setattr__(self, "eta", eta)
+
+    def _sensitivity(self, budgets: FloatArray) -> float:
+        """Validity: what budgets lose on the worst neighbours; the noise is scaled by it."""
+        loss = self.strategy.sensitivity(budgets, self.order, self.adjacency)
+        if loss == 0.0:
+            raise UsageError("strategy must depend on the data between neighbours, got one that does not.")
+        return loss
+
+    @property
+    def order(self) -> int:
+        """1 for Laplace noise, 2 for normal noise."""
+        return 1 if isinstance(self.claim, PureDP) else 2
+
+    @property
+    def total(self) -> float:
+        """epsilon under Laplace noise, mu under normal noise."""
+        return positive("epsilon", self.claim.epsilon) if isinstance(self.claim, PureDP) else largest_mu(self.claim)
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of the noise of a row of each group, shape (groups,), in squared counts; inf for budget 0."""
+        return noise_variances(self.eta, self.order)
+
+    def noisy(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """z = S x + noise, shape (size, m)."""
+        truth, scales = self._answers(data), self._scales
+        if self.order == 1:
+            noise = rng.laplace(size=(size, len(truth)))
+        else:
+            noise = rng.standard_normal(size=(size, len(truth)))
+        noise *= scales
+        noise += truth
+        return noise
+
+    def _answers(self, data: Any) -> FloatArray:
+        """S x, shape (m,), and 0 for rows without a budget."""
+        truth = self.strategy.answers(self.workload.domain.vector(data))
+        return truth if (self.eta > 0.0).all() else np.where(self.strategy.spread(self.eta) > 0.0, truth, 0.0)
+
+    @property
+    def _scales(self) -> FloatArray:
+        """Scale of Laplace noise, or sigma, of each row, shape (m,); 0 for rows that are not measured."""
+        measured = self.eta > 0.0
+        return self.strategy.spread(np.divide(1.0, self.eta, out=np.zeros_like(self.eta), where=measured))
+
+    def distance(self, x: Any, x_prime: Any) -> float:
+        """The loss of z on a pair in nats under Laplace noise; its mu under normal noise. Exact."""
+        domain = self.workload.domain
+        return self.strategy.distance(domain.vector(x) - domain.vector(x_prime), self.eta, self.order)
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact supremum of the privacy loss of z on a pair, in nats: infinite under normal noise if they differ.
+
+        An upper bound for y, which is made of z; and exact for it where R can be undone.
+        """
+        distance = self.distance(x, x_prime)
+        return distance if self.order == 1 or distance == 0.0 else math.inf
+
+    def cell_loss(self, cell: int, other: int | None = None) -> float:
+        """`distance` of data vectors that differ by a record in one cell, or by one that moved to another cell."""
+        difference = np.zeros(self.workload.domain.cells)
+        difference[cell] = 1.0
+        if other is not None:
+            difference[other] -= 1.0
+        return self.strategy.distance(difference, self.eta, self.order)
+
+    def pairs(self) -> list[Pair]:
+        """One record of the first cell against none, or against that record in one of the last cells; worst first."""
+        cells = self.workload.domain.cells
+        one = _unit(cells, 0)
+        if self.adjacency == "add_remove":
+            found = [(np.zeros(cells), _unit(cells, j)) for j in sorted({0, cells - 1})]
+        else:
+            found = [(one, _unit(cells, j)) for j in range(cells - 1, max(0, cells - 1 - SHOWN_CELLS), -1)]
+        found.sort(key=lambda pair: -self.distance(*pair))
+        return [Pair(x, y) for x, y in found]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StrategyRelease(Calibrated):
+    """The noisy answers to the strategy, shape (size, m); parameters as in `Calibrated`.
+
+    Examples
+    --------
+    >>> from mechanisms.datacubes import Domain, Workload, workload_itself
+    >>> figure_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
+    >>> mechanism = StrategyRelease(figure_1, workload_itself(figure_1), PureDP(1.0))
+    >>> mechanism.eta.round(4).tolist(), round(mechanism.cell_loss(0), 9)
+    ([0.4425, 0.5575], 1.0)
+    """
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, m)."""
+        return self.noisy(data, size, rng)
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the density at each output, shape (size,); -inf where it is impossible.
+
+        Rows that are not measured add 0 where they are 0, and -inf elsewhere.
+        """
+        truth, scales = self._answers(data), self._scales
+        gaps = np.abs(output_batch(outputs, truth.shape) - truth)
+        safe = np.where(scales > 0.0, scales, 1.0)
+        if self.order == 1:
+            measured = -gaps / safe - np.log(2.0 * safe)
+        else:
+            measured = -0.5 * (gaps / safe) ** 2 - np.log(safe) - 0.5 * math.log(2.0 * math.pi)
+        each = np.where(scales > 0.0, measured, np.where(gaps == 0.0, 0.0, -np.inf))
+        return np.asarray(np.where(np.isnan(each), -np.inf, each).sum(axis=1))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DatacubeRelease(Calibrated):
+    """The workload's answers, shape (size, q), made from noisy answers to the strategy.
+
+    Parameters
+    ----------
+    recovery : optional
+        As in `Calibrated`, and: "least_squares" (default), the linear unbiased answers of least variance, consistent;
+        "initial", the recovery that the budgets are chosen for; "consistent_1", "consistent_2" and "consistent_inf":
+        the consistent answers that are nearest to the initial ones in that norm.
+
+    Examples
+    --------
+    >>> from mechanisms.datacubes import Domain, Workload, workload_itself
+    >>> figure_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
+    >>> strategy, claim = workload_itself(figure_1), PureDP(1.0)
+    >>> for budgets in ("uniform", "optimal"):
+    ...     for recovery in ("initial", "least_squares"):
+    ...         mechanism = DatacubeRelease(figure_1, strategy, claim, budgets, recovery=recovery)
+    ...         print(budgets, recovery, round(mechanism.total_variance(), 3))
+    uniform initial 48.0
+    uniform least_squares 32.0
+    optimal initial 46.168
+    optimal least_squares 29.953
+    """
+
+    recovery: Recovery = "least_squares"
+
+    def __post_init__(self) -> None:
+        if self.recovery not in RECOVERIES:
+            raise UsageError(f"recovery must be one of {', '.join(RECOVERIES)}, got {self.recovery!r}.")
+        super().__post_init__()
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, q)."""
+        return self.recovered(self.noisy(data, size, rng))
+
+    def recovered(self, noisy: ArrayLike) -> FloatArray:
+        """R z, shape (size, q), for noisy strategy answers of shape (size, m): post-processing."""
+        values = np.asarray(noisy, dtype=float)
+        if self.recovery == "least_squares":
+            return self.strategy.least_squares(values, self.variances, self.workload)
+        answers = self.strategy.initial(values, self.workload)
+        norms = {"consistent_1": 1.0, "consistent_2": 2.0, "consistent_inf": math.inf}
+        return consistent(self.workload, answers, norms[self.recovery]) if self.recovery in norms else answers
+
+    def query_variances(self) -> FloatArray:
+        """Exact variance of each answer, shape (q,), in squared counts, of a linear recovery.
+
+        Raises
+        ------
+        UsageError
+            For consistency, whose answers are no linear function of the noise in general.
+        """
+        if self.recovery == "least_squares":
+            return self.strategy.least_squares_variances(self.variances, self.workload)
+        if self.recovery == "initial":
+            return self.strategy.initial_variances(self.variances, self.workload)
+        raise UsageError(f"recovery must be least_squares or initial for exact variances, got {self.recovery!r}.")
+
+    def total_variance(self) -> float:
+        """Weighted sum of `query_variances`, a^T Var(y)."""
+        return float(self.workload.query_weights @ self.query_variances())
+
+
+def _unit(cells: int, cell: int) -> FloatArray:
+    found = np.zeros(cells)
+    found[cell] = 1.0
+    return found

@@ -1,0 +1,97 @@
+"""Datacube releases with a planted fault each: what goes wrong where budgets are split, and where counts are tidied."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from mechanisms.datacubes.counts import CountsRelease
+from mechanisms.datacubes.release import StrategyRelease
+from mechanisms.inputs import FloatArray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DatacubeUnsharedBudget(StrategyRelease):
+    """Every group of rows gets the whole budget: a record is in a cell of each of them.
+
+    Parameters as in `StrategyRelease`.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.claims import PureDP
+    >>> from mechanisms.datacubes import Domain, Workload, workload_itself
+    >>> figure_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
+    >>> DatacubeUnsharedBudget(figure_1, workload_itself(figure_1), PureDP(1.0), "uniform").fault
+    'every group gets the whole budget: loss 2, promised 1'
+    """
+
+    def _sensitivity(self, budgets: FloatArray) -> float:
+        return float((self.strategy.constants(self.order) * budgets).max())
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss (the mu, under normal noise)."""
+        return _fault(self, "every group gets the whole budget")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DatacubeForgetsTheTwo(StrategyRelease):
+    """Replacing a record is promised the budget that adding one needs: the factor of 2 is missing.
+
+    Parameters as in `StrategyRelease`, with `adjacency="replace_one"`.
+    """
+
+    def _sensitivity(self, budgets: FloatArray) -> float:
+        return self.strategy.sensitivity(budgets, self.order, "add_remove")
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss (the mu, under normal noise)."""
+        return _fault(self, "a replaced record leaves one cell and enters another one")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DatacubeEuclideanBudgets(StrategyRelease):
+    """Laplace noise, with budgets whose Euclidean norm is epsilon: the condition of normal noise.
+
+    Parameters as in `StrategyRelease`.
+    """
+
+    def _sensitivity(self, budgets: FloatArray) -> float:
+        return self.strategy.sensitivity(budgets, 2, self.adjacency)
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        return _fault(self, "the l2 norm of the budgets is epsilon, for Laplace noise")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CountsKeepTrueZeros(CountsRelease):
+    """Cells that are empty in the data stay empty: the tidied counts say which ones are.
+
+    Parameters as in `CountsRelease`.
+    """
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one input, shape (size, q)."""
+        empty = self.workload.domain.vector(data) == 0.0
+        return self.workload.answers(np.where(empty, 0.0, self.counts(self.noisy(data, size, rng))))
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Infinite where the inputs have different empty cells."""
+        first, second = (self.workload.domain.vector(data) == 0.0 for data in (x, x_prime))
+        return math.inf if (first != second).any() else super().privacy_loss(x, x_prime)
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true loss."""
+        return f"empty cells stay empty: loss inf nats, promised {self.total:g}"
+
+
+def _fault(mechanism: StrategyRelease, head: str) -> str:
+    pair = mechanism.pairs()[0]
+    return head + f": loss {mechanism.distance(pair.x, pair.x_prime):.6g}, promised {mechanism.total:g}"

@@ -1,0 +1,418 @@
+"""Noise budgets of datacubes: closed forms, the convex program, groups, and budgets that know the recovery."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, sparse
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
+from mechanisms.datacubes import (
+    DatacubeRelease,
+    Domain,
+    FourierStrategy,
+    HaarStrategy,
+    MarginalStrategy,
+    MatrixStrategy,
+    SketchStrategy,
+    Workload,
+    all_and_half,
+    all_and_with_attribute,
+    all_marginals,
+    base_counts,
+    clusters,
+    convex_budgets,
+    fair_column_weights,
+    find_grouping,
+    greedy_grouping,
+    group_constants,
+    hierarchy,
+    joint_budgets,
+    least_variance,
+    optimal_budgets,
+    paper_mu,
+    uniform_budgets,
+    workload_itself,
+)
+from mechanisms.datacubes.budgets import noise_variances, norm
+from mechanisms.gaussian import largest_mu
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=60)
+SEEDS = st.integers(0, 2**32)
+ORDERS = st.sampled_from([1, 2])
+POSITIVE = st.floats(1e-3, 1e3)
+CLAIMS = {1: PureDP(1.0), 2: GaussianDP(1.0)}
+# Three groupings of three columns into a single one and a pair: no weights of columns give both half of the weight.
+UNFAIR = np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 0]])
+FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
+
+
+# ---- closed forms ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DC-EQ4")
+@pytest.mark.claim("DC-C3.3.L")
+@pytest.mark.claim("DC-C3.3.G")
+@FIXED
+@given(st.lists(st.tuples(POSITIVE, POSITIVE), min_size=1, max_size=6), ORDERS, POSITIVE, SEEDS)
+def test_optimal_budgets_are_tight_and_no_other_feasible_ones_are_better(groups, order, total, seed):
+    costs, constants = np.array(groups).T
+    eta = optimal_budgets(costs, constants, order, total)
+    assert norm(constants * eta, order) == pytest.approx(total)
+    value = costs @ noise_variances(eta, order)
+    assert value == pytest.approx(least_variance(costs, constants, order, total))
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        other = eta * rng.uniform(0.5, 2.0, len(eta))
+        other *= total / norm(constants * other, order)
+        assert costs @ noise_variances(other, order) >= value * (1.0 - 1e-12)
+    even = uniform_budgets(constants, order, total)
+    assert norm(constants * even, order) == pytest.approx(total) and np.ptp(even) == 0.0
+    # an independent solver of the same program, with its own proof: one column that all groups are in
+    found = convex_budgets(costs, constants[:, None], order, total)
+    assert found.budgets == pytest.approx(eta, rel=1e-4)
+    assert found.value == pytest.approx(value, rel=1e-8) and found.lower_bound == pytest.approx(value, rel=1e-8)
+
+
+def test_a_group_without_cost_gets_no_budget():
+    for order in (1, 2):
+        assert optimal_budgets([0.0, 3.0], [1.0, 2.0], order).tolist() == [0.0, 0.5]
+    assert noise_variances([0.0, 2.0], 1).tolist() == [math.inf, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: optimal_budgets([1.0], [1.0], 3), "order must be 1 or 2, got 3"),
+        (lambda: optimal_budgets([0.0], [1.0], 1), "costs must be non-negative, finite and not all 0"),
+        (lambda: optimal_budgets([1.0], [0.0], 1), "constants must be positive and finite"),
+        (lambda: convex_budgets([1.0], [[1.0]], 3), "order must be 1 or 2, got 3"),
+        (lambda: convex_budgets([-1.0], [[1.0]], 1), "costs must be non-negative, finite and not all 0"),
+        (lambda: convex_budgets([1.0, 1.0], [[1.0], [0.0]], 1), "columns must change every row that has a cost"),
+        (lambda: group_constants([[1.0]], [1]), "groups must be 1 numbers from 0 without a gap"),
+        (lambda: clusters(FIGURE_1, "best"), "budgets must be optimal or uniform, got 'best'"),
+        (lambda: clusters(FIGURE_1, order=3), "order must be 1 or 2, got 3"),
+        (lambda: joint_budgets(FourierStrategy(FIGURE_1), FIGURE_1, 1), "strategy must be of marginals, got Fourier"),
+        (lambda: joint_budgets(workload_itself(FIGURE_1), FIGURE_1, 0), "order must be 1 or 2, got 0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+@pytest.mark.claim("DC-X4")
+@pytest.mark.claim("DC-X5")
+@pytest.mark.claim("DC-X6")
+def test_the_worked_example():
+    """48, 46.17 and 34.6; what the least variance is at each step; and what it is over all budgets."""
+    strategy, claim = workload_itself(FIGURE_1), PureDP(1.0)
+
+    def total(budgets, recovery):
+        return DatacubeRelease(FIGURE_1, strategy, claim, budgets, recovery=recovery).total_variance()
+
+    printed = [4.0 / 9.0, 5.0 / 9.0]
+    assert total("uniform", "initial") == pytest.approx(48.0)
+    assert total(printed, "initial") == pytest.approx(46.17)
+    assert total("optimal", "initial") == pytest.approx(2.0 * (2.0 ** (1.0 / 3.0) + 4.0 ** (1.0 / 3.0)) ** 3)  # 46.168
+    # 34.6 is the mean of an answer and of its one other estimate, with equal weights; least squares has the best ones
+    direct, cells = noise_variances(printed, 1)
+    halves = 2.0 * (direct + 2.0 * cells) / 4.0 + 4.0 * (direct + 2.0 * cells) / 4.0
+    assert halves == pytest.approx(34.6, abs=0.05)
+    weighted = 2.0 / (1.0 / direct + 1.0 / (2.0 * cells)) + 4.0 / (1.0 / cells + 1.0 / (direct + cells))
+    assert total(printed, "least_squares") == pytest.approx(weighted) == pytest.approx(30.0126, abs=1e-4)
+    assert total("optimal", "least_squares") == pytest.approx(29.9534, abs=1e-4)
+    # the optimum over all budgets, followed by least squares, does not measure the first marginal at all
+    grid = np.linspace(0.0, 0.999, 1000)
+    values = [total([e, 1.0 - e], "least_squares") for e in grid]
+    assert values[0] == pytest.approx(16.0) and (np.diff(values) > 0.0).all()
+    assert total("joint", "least_squares") == pytest.approx(16.0)
+    single = DatacubeRelease(FIGURE_1, MarginalStrategy(FIGURE_1.domain, [(0, 1)]), claim)
+    assert single.total_variance() == pytest.approx(16.0)
+
+
+@pytest.mark.claim("DC-S19")
+@pytest.mark.claim("DC-S18")
+def test_optimal_budgets_are_never_worse_than_uniform_ones_and_equal_where_all_groups_are_alike():
+    for d in (2, 4, 6):
+        domain = Domain.binary(d)
+        for workload in (all_marginals(domain, 1), all_and_half(domain, 1), all_marginals(domain, 2)):
+            strategies = [base_counts(domain), workload_itself(workload), FourierStrategy(workload), clusters(workload)]
+            for strategy, (order, claim) in itertools.product(strategies, CLAIMS.items()):
+                both = [
+                    DatacubeRelease(workload, strategy, claim, budgets, recovery="initial").total_variance()
+                    for budgets in ("uniform", "optimal")
+                ]
+                assert both[1] <= both[0] * (1.0 + 1e-12)
+                costs = strategy.costs(workload)
+                assert (both[1] < both[0] * (1.0 - 1e-9)) == bool(np.ptp(costs) > 1e-9), (d, order)
+
+
+@pytest.mark.claim("DC-L4.2.p3")
+@pytest.mark.parametrize(("d", "k"), [(3, 1), (6, 2), (10, 3), (16, 2)])
+def test_the_optimal_fourier_release_has_the_total_variance_of_the_proof(d, k):
+    release = DatacubeRelease(all_marginals(Domain.binary(d), k), FourierStrategy(all_marginals(Domain.binary(d), k)),
+                              PureDP(2.0))  # fmt: skip
+    sums = sum(math.comb(d, i) * math.comb(d - i, k - i) ** (1.0 / 3.0) for i in range(k + 1))
+    assert release.total_variance() == pytest.approx(sums**3 / (2.0 ** (k - 1) * 2.0**2))
+
+
+@pytest.mark.claim("DC-E1")
+@pytest.mark.claim("DC-E2")
+def test_the_improvements_that_optimal_budgets_bring_beside_the_printed_ones():
+    """Ratios of mean standard deviations, which mean absolute errors are nearly proportional to (exact, no draws)."""
+
+    def ratio(workload, make, recovery):
+        def mean(budgets):
+            release = DatacubeRelease(workload, make(workload), PureDP(1.0), budgets, recovery=recovery)
+            return np.sqrt(release.query_variances()).mean()
+
+        return mean("optimal") / mean("uniform")
+
+    binary = Domain.binary(16)  # NLTCS; printed: F to F+ 30 to 35% on both
+    assert ratio(all_and_half(binary, 1), FourierStrategy, "initial") == pytest.approx(1.0 - 0.276, abs=5e-4)
+    assert ratio(all_and_half(binary, 2), FourierStrategy, "initial") == pytest.approx(1.0 - 0.374, abs=5e-4)
+    adult = all_and_half(Domain([9, 16, 7, 15, 6, 5, 2, 2]), 1).encoded()  # printed: Q to Q+ 20 to 25% on Q_1*
+    assert ratio(adult, workload_itself, "initial") == pytest.approx(1.0 - 0.245, abs=5e-4)
+    assert ratio(adult, workload_itself, "least_squares") == pytest.approx(1.0 - 0.269, abs=5e-4)
+
+
+@pytest.mark.claim("DC-T2.2")
+def test_from_which_epsilon_on_the_printed_normal_noise_is_too_little():
+    for delta, epsilon in ((0.5, 6.395), (0.1, 7.087), (1e-3, 8.512), (1e-6, 9.733), (1e-12, 11.144)):
+
+        def excess(value, delta=delta):
+            return paper_mu(value, delta) - largest_mu(ApproxDP(value, delta))
+
+        assert optimize.brentq(excess, 1.0, 50.0) == pytest.approx(epsilon, abs=1e-3)
+
+
+# ---- any matrix -----------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def matrices(draw, entries=(-2.0, -1.0, 0.0, 0.0, 1.0, 3.0)):
+    shape = draw(st.integers(1, 6)), draw(st.integers(1, 5))
+    rows = st.lists(st.sampled_from(entries), min_size=shape[1], max_size=shape[1]).filter(any)
+    return np.array(draw(st.lists(rows, min_size=shape[0], max_size=shape[0])))
+
+
+@pytest.mark.claim("DC-EQ1")
+@FIXED
+@given(matrices(), ORDERS, SEEDS)
+def test_convex_budgets_are_feasible_tight_and_optimal(matrix, order, seed):
+    costs = np.random.default_rng(seed).uniform(0.1, 10.0, len(matrix))
+    found = convex_budgets(costs, matrix, order, total=2.0)
+    kept = (np.abs(matrix.T) ** order @ found.budgets**order) ** (1.0 / order)
+    assert kept.max() == pytest.approx(2.0)
+    assert costs @ noise_variances(found.budgets, order) == pytest.approx(found.value)
+    assert found.lower_bound <= found.value * (1.0 + 1e-9)
+    assert found.lower_bound >= found.value * (1.0 - 1e-6)
+
+
+@FIXED
+@given(matrices(), ORDERS, SEEDS)
+def test_another_solver_finds_the_same_optimum(matrix, order, seed):
+    """Clarabel, in power cones: t_i^a u_i^(1 - a) >= 1 is t_i >= u_i^(-2 / order) with a = order / (order + 2)."""
+    clarabel = pytest.importorskip("clarabel")
+    costs = np.random.default_rng(seed).uniform(0.5, 5.0, len(matrix))
+    m, columns = matrix.shape
+    limits = np.hstack([np.abs(matrix.T) ** order, np.zeros((columns, m))])
+    cones = np.zeros((3 * m, 2 * m))
+    cones[np.arange(0, 3 * m, 3), m + np.arange(m)] = cones[np.arange(1, 3 * m, 3), np.arange(m)] = -1.0
+    right = np.concatenate([np.ones(columns), np.tile([0.0, 0.0, 1.0], m)])
+    options = clarabel.DefaultSettings()
+    options.verbose = False
+    power = [clarabel.PowerConeT(order / (order + 2.0)) for _ in range(m)]
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix((2 * m, 2 * m)), np.concatenate([np.zeros(m), costs]),
+        sparse.csc_matrix(np.vstack([limits, cones])), right, [clarabel.NonnegativeConeT(columns), *power], options,
+    )  # fmt: skip
+    value = convex_budgets(costs, matrix, order).value / (2.0 if order == 1 else 1.0)
+    assert solver.solve().obj_val == pytest.approx(value, rel=1e-5)
+
+
+def test_a_matrix_strategy_has_the_budgets_of_its_implicit_twin():
+    domain = Domain.binary(3)
+    workload = all_and_with_attribute(domain, 1)
+    for strategy in (workload_itself(workload), FourierStrategy(workload), HaarStrategy(domain), clusters(workload)):
+        recovery = strategy.initial(np.eye(strategy.rows), workload).T
+        written = MatrixStrategy(domain, strategy.matrix(), recovery)
+        assert written.column_weights is not None
+        for order, claim in CLAIMS.items():
+            rows = strategy.spread(strategy.optimal(workload, order))
+            assert written.optimal(workload, order) == pytest.approx(rows / norm(rows, 1) * norm(
+                written.optimal(workload, order), 1))  # fmt: skip
+            # DC-T3.4: the convex program over the budgets of all rows has nothing better
+            best = convex_budgets(written.costs(workload), written.entries, order)
+            release = DatacubeRelease(workload, strategy, claim, recovery="initial")
+            assert release.total_variance() == pytest.approx(best.value, rel=1e-6)
+
+
+@pytest.mark.claim("DC-L3.2.b")
+@pytest.mark.claim("DC-T3.4")
+def test_equal_budgets_within_groups_are_optimal_exactly_where_the_columns_have_fair_weights():
+    groups = find_grouping(UNFAIR)
+    assert groups.tolist() == [0, 0, 1, 1, 2, 2] and group_constants(UNFAIR, groups).tolist() == [1.0] * 3
+    assert fair_column_weights(UNFAIR, groups) is None
+    # b + 2 a = 1 for the budgets b of single cells and a of pairs (their squares, for normal noise), and b = c a
+    c, root = 2.0 ** (1.0 / 3.0), 2.0**0.5
+    for order, unequal in ((1, 6.0 * (2.0 + c) ** 2 * (1.0 + c**-2)), (2, 3.0 * (2.0 + root) * (1.0 + 1.0 / root))):
+        equal = least_variance([2.0] * 3, [1.0] * 3, order)
+        best = convex_budgets(np.ones(6), UNFAIR, order)
+        assert equal == pytest.approx({1: 108.0, 2: 18.0}[order])
+        assert best.value == pytest.approx(unequal) and best.lower_bound == pytest.approx(unequal)
+        assert best.value < 0.98 * equal
+    # R = I: the workload is the rows themselves, and the strategy chooses the better budgets by itself
+    rng, compared = np.random.default_rng(7), 0
+    for _ in range(60):
+        matrix = random_partitions(rng)
+        labels = find_grouping(matrix)
+        costs = rng.uniform(0.5, 2.0, labels.max() + 1)
+        sizes = np.bincount(labels)
+        for order in (1, 2):
+            equal = least_variance(costs * sizes, np.ones(len(costs)), order)
+            best = convex_budgets(costs[labels], matrix, order)
+            if fair_column_weights(matrix, labels) is not None:
+                assert best.value == pytest.approx(equal, rel=1e-6)
+                compared += 1
+            else:
+                assert best.value < equal * (1.0 - 1e-6)
+    assert 20 < compared < 110
+
+
+def random_partitions(rng):
+    """Up to three random partitions of up to five columns, as rows of 0 and 1 in a random order."""
+    columns, rows = int(rng.integers(2, 6)), []
+    for _ in range(int(rng.integers(1, 4))):
+        labels = rng.integers(3, size=columns)
+        rows += [labels == label for label in np.unique(labels)]
+    return np.array(rows, dtype=float)[rng.permutation(len(rows))]
+
+
+# ---- groups ---------------------------------------------------------------------------------------------------------
+
+
+def brute_force(matrix):
+    """The least number of groups over all partitions of the rows, or None; the numbers of groups that occur."""
+    found = set()
+    for labels in itertools.product(range(len(matrix)), repeat=len(matrix)):
+        used = sorted(set(labels))
+        if labels[0] == 0 and used == list(range(len(used))) and group_constants(matrix, labels) is not None:
+            found.add(len(used))
+    return found
+
+
+@pytest.mark.claim("DC-D3.1")
+@pytest.mark.claim("DC-G7")
+def test_a_grouping_is_found_where_there_is_one_and_all_have_the_same_number_of_groups():
+    rng, groupable = np.random.default_rng(11), 0
+    for _ in range(150):
+        if rng.random() < 0.6:
+            matrix = random_partitions(rng)[:5] * rng.choice([-1.0, 1.0])
+        else:
+            matrix = rng.choice([0.0, 0.0, 1.0, -1.0, 2.0], size=(int(rng.integers(1, 5)), int(rng.integers(1, 5))))
+        matrix = matrix[matrix.any(axis=1)]
+        if not len(matrix):
+            continue
+        numbers = brute_force(matrix)
+        assert len(numbers) <= 1
+        found = find_grouping(matrix)
+        assert (found is not None) == bool(numbers)
+        greedy = greedy_grouping(matrix)
+        if found is not None:
+            assert {int(found.max()) + 1} == numbers
+            groupable += 1
+        assert greedy is None or {int(greedy.max()) + 1} == numbers
+    assert 40 < groupable < 140
+
+
+@pytest.mark.claim("DC-G1")
+@pytest.mark.claim("DC-G2")
+@pytest.mark.claim("DC-G3")
+@pytest.mark.claim("DC-G4")
+@pytest.mark.claim("DC-G5")
+@pytest.mark.claim("DC-G6")
+@pytest.mark.claim("DC-X7")
+def test_the_groups_by_construction_are_groupings_of_the_rows_written_out():
+    domain = Domain([2, 4])
+    workload = Workload(domain, [(0,), (0, 1), (1,)])
+    strategies = [base_counts(domain), workload_itself(workload), hierarchy(domain), HaarStrategy(domain)]
+    for strategy in [*strategies, SketchStrategy(domain, 3, 4, seed=2)]:
+        matrix = strategy.matrix()
+        used = matrix.any(axis=1)
+        labels = np.repeat(np.arange(strategy.groups), strategy.group_sizes)[used]
+        assert group_constants(matrix[used], labels) == pytest.approx(strategy.constants(1))
+        assert find_grouping(matrix[used]).max() + 1 == strategy.groups
+    fourier = FourierStrategy(all_marginals(Domain.binary(3), 3))
+    assert group_constants(fourier.matrix(), np.arange(8)) == pytest.approx(8.0**-0.5)
+    assert group_constants(workload_itself(FIGURE_1).matrix(), [0, 0, 1, 1, 1, 1]).tolist() == [1.0, 1.0]
+    assert group_constants(workload_itself(FIGURE_1).matrix(), [0, 1, 0, 1, 1, 1]) is None
+
+
+# ---- clusters and joint budgets -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_clusters_cover_the_workload_and_lower_its_variance(order):
+    for domain in (Domain.binary(7), Domain([3, 2, 5, 4])):
+        for workload in (all_marginals(domain, 1), all_and_half(domain, 1), all_and_with_attribute(domain, 2)):
+            for budgets in ("optimal", "uniform"):
+                found = clusters(workload, budgets, order)
+                assert len(found.assigned(workload)) == len(workload.sets)  # each is in one of the clusters
+                both = [
+                    DatacubeRelease(workload, strategy, CLAIMS[order], budgets, recovery="initial").total_variance()
+                    for strategy in (workload_itself(workload), found)
+                ]
+                assert both[1] <= both[0] * (1.0 + 1e-12)
+                # no merge of two clusters lowers it further
+                for i, j in itertools.combinations(range(found.groups), 2):
+                    union = set(found.marginals[i]) | set(found.marginals[j])
+                    rest = [m for n, m in enumerate(found.marginals) if n not in (i, j)]
+                    merged = cluster_variance(workload, found, budgets, order, [*rest, union], {i, j})
+                    assert merged >= cluster_variance(workload, found, budgets, order, found.marginals, ()) * (1 - 1e-9)
+
+
+def cluster_variance(workload, clustered, budgets, order, marginals, merged):
+    """Of the initial recovery from the cluster that each marginal is in, the merged ones being the last."""
+    assigned = clustered.assigned(workload)
+    order_of = [n for n in range(clustered.groups) if n not in merged]
+    weights = np.zeros(len(marginals))
+    for position, weight in zip(assigned, workload.weights, strict=True):
+        weights[len(marginals) - 1 if position in merged else order_of.index(position)] += weight
+    costs = weights * [math.prod(workload.domain.sizes[a] for a in marginal) for marginal in marginals]
+    ones = np.ones(len(marginals))
+    if budgets == "optimal":
+        return least_variance(costs, ones, order)
+    return float(costs @ noise_variances(uniform_budgets(ones, order), order))
+
+
+def test_joint_budgets_are_proved_optimal_for_normal_noise_and_never_worse_for_laplace_noise():
+    for domain in (Domain.binary(6), Domain([3, 2, 4])):
+        workload = all_and_half(domain, 1)
+        for strategy in (workload_itself(workload), hierarchy(domain), clusters(workload)):
+            for order, claim in CLAIMS.items():
+                found = joint_budgets(strategy, workload, order)
+                release = DatacubeRelease(workload, strategy, claim, "joint")
+                assert norm(found.budgets, order) == pytest.approx(1.0)
+                assert release.total_variance() == pytest.approx(found.value)
+                separate = DatacubeRelease(workload, strategy, claim, "optimal").total_variance()
+                assert found.value <= separate * (1.0 + 1e-6)
+                assert (found.lower_bound >= (1.0 - 2e-6) * found.value) if order == 2 else found.lower_bound == 0.0
+
+
+@settings(derandomize=True, deadline=None, max_examples=20)
+@given(SEEDS)
+def test_no_budgets_beat_the_lower_bound_of_joint_ones(seed):
+    rng = np.random.default_rng(seed)
+    workload = all_and_half(Domain([2, 3, 2]), 1)
+    strategy = workload_itself(workload)
+    bound = joint_budgets(strategy, workload, 2).lower_bound
+    budgets = rng.exponential(size=strategy.groups)
+    budgets /= norm(budgets, 2)
+    release = DatacubeRelease(workload, strategy, GaussianDP(1.0), budgets)
+    assert release.total_variance() >= bound

@@ -1,0 +1,196 @@
+"""What is made of noisy answers: consistency in three norms, non-negative and whole counts, unbiasedness."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import GaussianDP, PureDP
+from mechanisms.datacubes import (
+    CountsRelease,
+    DatacubeRelease,
+    Domain,
+    FourierStrategy,
+    HaarStrategy,
+    MatrixStrategy,
+    Workload,
+    all_and_half,
+    all_marginals,
+    base_counts,
+    clusters,
+    consistent,
+    hierarchy,
+    non_negative,
+    whole,
+    workload_itself,
+)
+from mechanisms.datacubes.consistency import coefficient_matrix
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=40)
+SEEDS = st.integers(0, 2**32)
+NORMS = [1, 2, np.inf]
+FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
+SMALL = [
+    FIGURE_1,
+    all_and_half(Domain.binary(3), 1),
+    all_marginals(Domain.binary(4), 2),
+    Workload(Domain([3, 2, 2]), [(0,), (0, 1), (0, 1), (), (2,)]),
+]
+
+
+def over_the_cells(workload, answers, order):
+    """The least distance over data vectors, all N of them variables: an independent program."""
+    matrix = workload.matrix()
+    queries, cells = matrix.shape
+    if order == 2:
+        return float(np.linalg.norm(matrix @ np.linalg.lstsq(matrix, answers, rcond=None)[0] - answers))
+    slack = np.eye(queries) if order == 1 else np.ones((queries, 1))
+    found = optimize.linprog(
+        np.concatenate([np.zeros(cells), np.ones(slack.shape[1])]),
+        A_ub=np.block([[matrix, -slack], [-matrix, -slack]]),
+        b_ub=np.concatenate([answers, -answers]),
+        bounds=(None, None),
+    )
+    return float(found.fun)
+
+
+@pytest.mark.claim("DC-S10")
+@pytest.mark.claim("DC-S15")
+@pytest.mark.claim("DC-D2.3")
+@pytest.mark.claim("DC-S11")
+@pytest.mark.parametrize("order", NORMS)
+@pytest.mark.parametrize("workload", SMALL, ids=range(len(SMALL)))
+def test_consistent_answers_are_the_nearest_ones_that_a_data_vector_has(workload, order):
+    rng = np.random.default_rng(5)
+    matrix = workload.matrix()
+    for kind in range(6):
+        truth = matrix @ rng.integers(0, 9, workload.domain.cells)
+        noise = rng.laplace(size=len(truth)) * (1.0 if kind % 2 else rng.random(len(truth)) < 0.2)
+        noisy = truth + noise
+        found = consistent(workload, noisy, order)
+        nearest = np.linalg.lstsq(matrix, found, rcond=None)[0]
+        assert matrix @ nearest == pytest.approx(found, abs=1e-7)
+        gap = np.linalg.norm(found - noisy, order)
+        assert gap == pytest.approx(over_the_cells(workload, noisy, order), abs=1e-6)
+        assert np.linalg.norm(found - truth, order) <= 2.0 * np.linalg.norm(noise, order) + 1e-7  # DC-S11
+        if order == 2:
+            assert np.linalg.norm(found - truth) <= np.linalg.norm(noise) + 1e-9  # a projection
+        assert consistent(workload, truth, order) == pytest.approx(truth, abs=1e-6)
+
+
+def test_consistency_of_many_answers_is_that_of_each():
+    rng = np.random.default_rng(1)
+    for order in NORMS:
+        batch = rng.normal(size=(3, FIGURE_1.queries)) * 5.0
+        each = [consistent(FIGURE_1, answers, order) for answers in batch]
+        assert consistent(FIGURE_1, batch, order) == pytest.approx(np.array(each))
+    for bad, message in ((np.zeros(3), "answers must be of shape"), (np.full(6, np.nan), "answers must be finite")):
+        with pytest.raises(UsageError, match=message):
+            consistent(FIGURE_1, bad)
+    with pytest.raises(UsageError, match="order must be 1, 2 or inf, got 3"):
+        consistent(FIGURE_1, batch, 3)
+
+
+@pytest.mark.claim("DC-S15")
+@pytest.mark.parametrize("workload", SMALL, ids=range(len(SMALL)))
+def test_the_coefficient_matrix_has_a_column_for_each_coefficient_and_gives_the_answers(workload):
+    data = np.random.default_rng(2).normal(size=workload.domain.cells)
+    matrix = coefficient_matrix(workload)
+    coefficients = workload.coefficients.of_data(data, workload.sets) * workload.domain.cells**0.5
+    assert matrix @ coefficients == pytest.approx(workload.answers(data))
+    assert np.linalg.matrix_rank(matrix.toarray()) == matrix.shape[1] == np.linalg.matrix_rank(workload.matrix())
+
+
+@pytest.mark.claim("DC-L3.5")
+@FIXED
+@given(SEEDS)
+def test_any_other_unbiased_recovery_has_a_larger_variance_in_every_answer(seed):
+    """R + Z with Z S = 0: every component's variance is at least that of least squares."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-1, 2, size=(7, 4)).astype(float)
+    rows = np.vstack([rows, np.eye(4)])
+    strategy = MatrixStrategy(Domain([4]), rows[rows.any(axis=1)])
+    workload = all_marginals(Domain([4]), 1)
+    variances = rng.uniform(0.1, 3.0, strategy.rows)
+    best = strategy.least_squares_matrix(variances, workload)
+    kernel = np.eye(strategy.rows) - strategy.entries @ np.linalg.pinv(strategy.entries)
+    other = best + rng.normal(size=best.shape) @ kernel
+    assert other @ strategy.entries == pytest.approx(np.eye(4), abs=1e-9)
+    assert (other**2 @ variances >= best**2 @ variances - 1e-9).all()
+    assert strategy.least_squares_variances(variances, workload) == pytest.approx(best**2 @ variances)
+
+
+@pytest.mark.claim("DC-L3.5")
+@pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)], ids=str)
+def test_releases_are_unbiased_and_have_the_variances_that_they_state(claim):
+    # 20,000 draws, 12 cases of 12 answers. Means: 6 standard errors, two-sided 2e-9 each (normal limit); variances:
+    # 15% at a standard error of at most sqrt(5 / 20,000) = 1.6% (kurtosis at most 6): 9 of them. In all below 1e-6.
+    draws, rng = 20_000, np.random.default_rng(20_262_001)
+    workload = all_and_half(Domain.binary(3), 1)
+    data = rng.integers(0, 9, 8).astype(float)
+    truth = workload.answers(data)
+    domain = workload.domain
+    strategies = [base_counts(domain), workload_itself(workload), FourierStrategy(workload), clusters(workload)]
+    for strategy in [*strategies, hierarchy(domain), HaarStrategy(domain)]:
+        for recovery in ("least_squares", "initial"):
+            release = DatacubeRelease(workload, strategy, claim, recovery=recovery)
+            answers = release.sample(data, draws, rng)
+            assert answers.shape == (draws, workload.queries)
+            stated = release.query_variances()
+            assert (np.abs(answers.mean(axis=0) - truth) <= 6.0 * np.sqrt(stated / draws)).all()
+            assert answers.var(axis=0) == pytest.approx(stated, rel=0.15)
+            assert release.total_variance() == pytest.approx(stated.sum())
+
+
+def test_consistency_is_applied_to_the_initial_answers():
+    workload = all_and_half(Domain.binary(3), 1)
+    data = np.arange(8.0)
+    for recovery, order in (("consistent_1", 1), ("consistent_2", 2), ("consistent_inf", np.inf)):
+        release = DatacubeRelease(workload, workload_itself(workload), PureDP(1.0), recovery=recovery)
+        noisy = release.noisy(data, 2, np.random.default_rng(3))
+        assert release.recovered(noisy) == pytest.approx(consistent(workload, noisy, order))
+        with pytest.raises(UsageError, match=f"must be least_squares or initial for exact variances, got '{recovery}'"):
+            release.query_variances()
+
+
+# ---- counts ---------------------------------------------------------------------------------------------------------
+
+
+@FIXED
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8))
+def test_counts_are_moved_to_the_nearest_non_negative_ones_of_the_same_total(values):
+    found = non_negative(values)
+    assert found.min() >= 0.0 and found.sum() == pytest.approx(max(sum(values), 0.0), abs=1e-9)
+    # the projection onto a simplex takes one number off all that stay positive, and no less off the others
+    kept = found > 1e-9
+    if kept.any():
+        taken = np.array(values) - found
+        assert np.ptp(taken[kept]) < 1e-6 and (taken[~kept] <= taken[kept].max() + 1e-6).all()
+
+
+@FIXED
+@given(st.lists(st.floats(0.0, 1e3), min_size=1, max_size=8))
+def test_whole_counts_are_less_than_one_away_and_keep_the_total(values):
+    found = whole(values)
+    assert (found % 1.0 == 0.0).all() and (np.abs(found - values) < 1.0 + 1e-9).all() and found.min() >= 0.0
+    assert found.sum() == pytest.approx(sum(values), abs=0.5 + 1e-6)
+    assert whole(found).tolist() == found.tolist()
+
+
+@pytest.mark.claim("DC-S17")
+@pytest.mark.parametrize("make", [base_counts, hierarchy, HaarStrategy], ids=lambda make: make.__name__)
+def test_materialised_counts_are_consistent_non_negative_and_whole(make):
+    workload = all_and_half(Domain.binary(3), 1)
+    release = CountsRelease(workload, make(workload.domain), PureDP(0.5))
+    data = np.array([9.0, 0, 0, 0, 3, 0, 0, 1])
+    answers = release.sample(data, 50, np.random.default_rng(4))
+    assert answers.min() >= 0.0 and (answers % 1.0 == 0.0).all()
+    nearest = np.linalg.lstsq(workload.matrix(), answers.T, rcond=None)[0]
+    assert workload.matrix() @ nearest == pytest.approx(answers.T, abs=1e-9)
+    plain = CountsRelease(workload, make(workload.domain), PureDP(0.5), is_non_negative=False, is_whole=False)
+    noisy = plain.noisy(data, 5, np.random.default_rng(4))
+    assert workload.answers(plain.counts(noisy)) == pytest.approx(
+        plain.strategy.least_squares(noisy, plain.variances, workload)
+    )  # without the tidying it is least squares
