@@ -51,6 +51,8 @@ class LevelMechanism(PartitionAndWeight):
     epsilon: float
 
     def __post_init__(self) -> None:
+        if not isinstance(self.spaces, FiniteSpaces):
+            raise UsageError(f"spaces must be FiniteSpaces, got {self.spaces!r}.")
         object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, "in [0, inf]", lambda v: v >= 0.0))
 
     # ---- what a member of the family states ----
@@ -234,21 +236,20 @@ class Ladder(LevelMechanism):
     """
 
     def costs(self) -> FloatArray:
-        distances, n = self.spaces.distances, self.spaces.datasets
+        distances, shells = self.spaces.distances, self.spaces.shells
         levels = np.where(distances == 0.0, 0.0, np.inf)
-        if finite_sensitivity(self.spaces) == 0.0:
-            return levels
-        reached, i = np.zeros(n), 0
-        # The last finite distance is reached: the steps grow to Delta f > 0 on the part of each dataset that has one.
-        top = np.where(np.isfinite(distances), distances, 0.0).max(axis=1)
-        last = int(np.where(np.isfinite(self.spaces.shells), self.spaces.shells, 0.0).max())
-        while True:
-            step = self.steps(min(i, last))
-            reached, i = reached + step, i + 1
-            new = np.isinf(levels) & (distances <= reached[:, None] * (1.0 + ROUNDING))
-            levels[new] = i
-            if ((reached >= top) | ((step == 0.0) & (i > last))).all():
-                return levels
+        finite_sensitivity(self.spaces)
+        reached = np.zeros((self.spaces.datasets, 1))
+        # Rungs are alike from one distance of datasets to the next: counted, not climbed, so far values cost nothing.
+        starts = np.unique(shells[np.isfinite(shells)])
+        for start, rungs in zip(starts, np.append(np.diff(starts), np.inf), strict=True):
+            step = self.steps(int(start))[:, None]
+            left = np.where(step > 0.0, distances * (1.0 - ROUNDING) - reached, np.inf)
+            climbed = np.maximum(np.ceil(left / np.where(step > 0.0, step, 1.0)), 1.0)
+            levels = np.where(np.isinf(levels) & (climbed <= rungs), start + climbed, levels)
+            if math.isfinite(rungs):
+                reached = reached + rungs * step
+        return levels
 
     def steps(self, distance: int) -> FloatArray:
         """The height of the rung above that many rungs, shape (datasets,): Delta_i^x."""
@@ -268,7 +269,7 @@ class _Penalised(LevelMechanism):
         checked = number("penalty", self.penalty, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
         object.__setattr__(self, "penalty", checked)
         if self.important is not None:
-            marks = table("important", np.asarray(self.important, dtype=float), (self.spaces.outcomes,))
+            marks = table("important", self.important, (self.spaces.outcomes,))
             if not np.isin(marks, (0.0, 1.0)).all():
                 raise UsageError(f"important must be True or False for each value, got {marks.tolist()}.")
             object.__setattr__(self, "important", marks.astype(bool))
