@@ -57,12 +57,15 @@ class Affine:
         offsets = np.zeros(len(matrix)) if self.offsets is None else table("offsets", self.offsets, (len(matrix),))
         if not (np.isfinite(matrix).all() and np.isfinite(offsets).all()):
             raise UsageError("matrix and offsets must be finite, got an infinite entry.")
-        left, values, right = np.linalg.svd(matrix)
+        # Rows of length 1: which of them follow from others does not depend on the units of each.
+        lengths = np.linalg.norm(matrix, axis=1)
+        unit = np.where(lengths > 0.0, lengths, 1.0)
+        left, values, right = np.linalg.svd(matrix / unit[:, None])
         largest = values[0] if values.size else 0.0
         rank = int((values > RANK_TOLERANCE * largest).sum()) if largest > 0.0 else 0
-        rotated = left.T @ offsets
-        size = float(np.abs(offsets).max(initial=0.0))
-        if (np.abs(rotated[rank:]) > POINT_TOLERANCE * max(size, largest)).any():
+        rotated = left.T @ (offsets / unit)
+        size = float(np.abs(offsets / unit).max(initial=0.0))
+        if (np.abs(rotated[rank:]) > POINT_TOLERANCE * max(size, 1.0)).any():
             raise UsageError("matrix and offsets must have a point that satisfies all rows, got rows that contradict.")
         for name, value in {
             "matrix": matrix, "offsets": offsets, "rank": rank,

@@ -265,11 +265,24 @@ def test_normal_noise_given_a_sum_keeps_its_claim_and_is_the_projected_noise(cla
     assert given_set == pytest.approx(stats.norm(0.0, base.sigma).logpdf((points - truth) @ SUM.kernel.T).sum(axis=1))
 
 
+def test_no_row_is_dropped_for_the_units_of_another():
+    given = Affine([[1e12, 0.0, 0.0], [0.0, 1e-3, 0.0]], [0.0, 5e-3])
+    assert given.rank == 2 and given.contains([[0.0, 5.0, 1.0], [0.0, 7.0, 1.0]]).tolist() == [True, False]
+
+
+def test_far_sums_of_many_variables_have_a_density():
+    """By the central limit theorem; e^-s alone underflows at 1,000, which is 2.2 standard deviations."""
+    found = sum_density(100_000, [0.0, 699.0, 701.0, 1_000.0])
+    assert found == pytest.approx(stats.norm(scale=math.sqrt(2e5)).pdf([0.0, 699.0, 701.0, 1_000.0]), rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: LaplaceOnEqualities(1.0, SUM).sample([1.0, 2.0, 4.0], 1, None), "must satisfy the equalities"),
         (lambda: LaplaceOnEqualities(1.0, SUM).privacy_loss([1.0, 2.0, 3.0], [1.0, 2.0, 2.0]), "must satisfy"),
+        (lambda: draw_given_sum(3, [0.0, np.inf], None), "sums must be finite"),
+        (lambda: Affine([[1e12, 0.0], [1e12, 0.0]], [0.0, 5e12]), "rows that contradict"),
         (lambda: LaplaceOnEqualities(0.0, SUM), r"epsilon must be in \(0, inf\), got 0\.0"),
         (lambda: LaplaceOnEqualities(1.0, Affine(np.eye(2))), "must leave a free variable"),
         (lambda: LaplaceOnEqualities(1.0, SUM, sweeps=0), "sweeps must be an integer of at least 1"),
