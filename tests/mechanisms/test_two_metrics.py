@@ -199,6 +199,9 @@ def test_datasets_at_distance_0_have_one_law_where_privacy_comes_first():
     same = FiniteSpaces([[0, 0, 1], [0, 0, 1], [1, 1, 0]], range(3), PATH[:3, :3])
     mechanism = PrivacyFirst(same, 1.0)
     assert mechanism.levels[0].tolist() == mechanism.levels[1].tolist() == [0.0, 0.0, 1.0]
+    assert same.neighbour_pairs.tolist() == [[0, 1], [0, 2], [1, 2]]  # neighbours, who must be told apart least
+    alone = FiniteSpaces([[0, 0], [0, 0]], range(2), PATH[:2, :2], [9.0, 1.0])
+    assert Staircase(alone, 1.0).epsilon_exact == Staircase(alone, 1.0).privacy_loss(0, 1) > 1.0
     assert mechanism.privacy_loss(0, 1) == 0.0 < Staircase(same, 1.0).privacy_loss(0, 1) <= 2.0
 
 
