@@ -71,6 +71,11 @@ def test_levels_of_a_query_with_a_hole_by_hand():
     assert wide.level([0.5, 0.7, 1.7, 2.5, 4.5, 4.7]).tolist() == [0, 1, 2, 1, 1, 2]
 
 
+def test_a_small_gap_is_a_level_of_its_own():
+    profile = query_profile([[0.0, 0.9], [0.95, 1.0]])  # 95% of level 1 are filled, and 0.92 is two neighbours away
+    assert profile.level([0.5, 0.92, 0.97, 1.5, 2.5]).tolist() == [1.0, 2.0, 1.0, 2.0, 3.0] and profile.first == 3.0
+
+
 def test_unions_of_intervals():
     rng = np.random.default_rng(20_261_126)
     points = np.linspace(-3.0, 13.0, 1601) + 1e-3
@@ -250,6 +255,13 @@ def test_a_matrix_of_lower_rank_answers_in_its_column_space():
     assert samples[:, 1] == pytest.approx(2.0 * samples[:, 0])
     assert np.isfinite(mechanism.log_density([1.0, 0.0], samples)).all()
     assert np.isneginf(mechanism.log_density([1.0, 0.0], [[1.0, 2.5], [np.nan, 0.0], [np.inf, np.inf]])).all()
+
+
+def test_the_pairs_of_k_norm_noise_are_those_of_corners():
+    inside = KNorm([[1.0, 0.3, 0.0], [0.0, 0.2, 1.0]], 0.5)  # the second column is in the interior of K
+    assert [pair.id for pair in inside.pairs()] == ["0|e0", "0|e2"]
+    assert [inside.privacy_loss(pair.x, pair.x_prime) for pair in inside.pairs()] == pytest.approx([0.5, 0.5])
+    assert inside.privacy_loss(np.zeros(3), np.eye(3)[1]) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("discrete", [False, True])
