@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
-from mechanisms.inputs import FloatArray, output_batch, position, positive, table
+from mechanisms.inputs import FloatArray, output_positions, position, positive, table
 
 
 def masses(law: Any, event: Any) -> Any:
@@ -135,10 +135,9 @@ class FiniteLaw:
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
         row = self.distribution(data)
-        given = output_batch(outputs, ())
-        is_world = (given >= 0.0) & (given < len(row)) & (given == np.floor(given))
+        is_world, worlds = output_positions(outputs, len(row))
         with np.errstate(divide="ignore"):
-            return np.where(is_world, np.log(row)[np.where(is_world, given, 0.0).astype(int)], -np.inf)
+            return np.where(is_world, np.log(row)[worlds], -np.inf)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of a pair in nats, in [0, inf]."""

@@ -136,6 +136,8 @@ def project_onto_simplex(points: ArrayLike, totals: ArrayLike) -> FloatArray:
     """
     sums = np.asarray(totals, dtype=float)
     batch = np.asarray(points, dtype=float)
+    if np.isnan(batch).any():
+        raise UsageError("points must be numbers, got nan.")
     if batch.ndim != 2 or not batch.shape[1] or sums.shape != batch.shape[:1]:
         raise UsageError(f"totals must be one number a point, got shapes {sums.shape} and {batch.shape}.")
     if not ((sums >= 0.0) & np.isfinite(sums)).all():

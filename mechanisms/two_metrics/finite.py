@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
-from mechanisms.inputs import FloatArray, output_batch, position, table
+from mechanisms.inputs import FloatArray, output_positions, position, table
 from mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
-from mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, IntArray, whole_steps, widths_of
+from mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps, widths_of
 
 MOST_PAIRS = 20
 
@@ -97,7 +97,7 @@ class LevelMechanism(PartitionAndWeight):
 
     def level_at(self, data: Any, outputs: Any) -> FloatArray:
         """The level of each output on one dataset, shape (size,); infinity where it is no position of a value."""
-        is_value, values = self._values(outputs)
+        is_value, values = output_positions(outputs, self.spaces.outcomes)
         return np.where(is_value, self.levels[position(data, self.spaces.datasets)][values], np.inf)
 
     def lowest_level(self, data: Any) -> float:
@@ -106,7 +106,7 @@ class LevelMechanism(PartitionAndWeight):
 
     def log_measure_at(self, outputs: Any) -> FloatArray:
         """Natural log of mu of each output, shape (size,); 0 where it is no position of a value."""
-        is_value, values = self._values(outputs)
+        is_value, values = output_positions(outputs, self.spaces.outcomes)
         return np.where(is_value, np.log(self.spaces.measure)[values], 0.0)
 
     def log_alpha_of(self, data: Any) -> float:
@@ -118,12 +118,6 @@ class LevelMechanism(PartitionAndWeight):
         """`log_alpha_of` every dataset, shape (datasets,): the weight of a value of the lowest level is 1."""
         lowest = self.levels.argmin(axis=1)
         return np.log(self.spaces.measure)[lowest] - self.log_laws[np.arange(len(lowest)), lowest]
-
-    def _values(self, outputs: Any) -> tuple[BoolArray, IntArray]:
-        """Whether each output is the position of a value, and that position (0 where it is not)."""
-        given = output_batch(outputs, ())
-        is_value = (given >= 0) & (given < self.spaces.outcomes) & (given == np.floor(given))
-        return is_value, np.where(is_value, given, 0.0).astype(int)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two datasets in nats, a maximum over values; neighbours or not."""

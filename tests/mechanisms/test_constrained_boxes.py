@@ -320,6 +320,13 @@ def test_an_inequality_that_follows_from_the_equalities_does_not_empty_the_set()
         (lambda: Polyhedron([[1.0], [-1.0]], [1.0, 0.0]), "rows must leave a point, got an empty set"),
         (lambda: Polyhedron([[0.0]], [1.0]), "rows must leave a point, got an empty set"),
         (lambda: Polyhedron([[1.0, 0.0]], [0.0], Affine([[1.0]])), "equalities must have 2 coordinates, got 1"),
+        (lambda: project_onto_simplex([[1.0, math.nan]], [1.0]), "points must be numbers, got nan"),
+        (lambda: Rejected(Laplace(1.0), True), "event must be a function of outputs, got True"),
+        (lambda: Rejected(Laplace(1.0), len, most=0), "most must be an integer of at least 1"),
+        (
+            lambda: Rejected(Laplace(1.0), lambda outputs: [True]).sample(0.0, 1, np.random.default_rng(1)),
+            r"event must answer for each of 64 outputs, got shape \(1,\)",
+        ),
         (lambda: project_onto_simplex([[1.0]], [-1.0]), r"totals must be in \[0, inf\)"),
         (
             lambda: Mixture([Laplace(1.0), Laplace(1.0, 0.5)], [0.5, 0.5]),

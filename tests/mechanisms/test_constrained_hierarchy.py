@@ -341,6 +341,18 @@ def test_what_makes_no_sense_is_refused(make, message):
         make()
 
 
+def test_rounding_makes_no_released_count_negative():
+    """Slacks of the inequalities add up roundings of their own: a state of -1e-16 satisfies them."""
+
+    class Rounded:
+        def states(self):
+            return SMALL.totals([[-1e-16, 2.0, 1.0]])
+
+    released = HierarchyMetropolis(1.0, SMALL, non_negative=True)._released(Rounded())
+    assert released.min() == 0.0 and (released == SMALL.totals([[0.0, 2.0, 1.0]])).all()
+    assert HierarchyMetropolis(1.0, SMALL)._released(Rounded()).min() == -1e-16
+
+
 def test_empty_batches_and_seeds():
     for mechanism in (HierarchyConditioned(1.0, SMALL), HierarchyImaged(1.0, SMALL), TopDown(1.0, SMALL, True),
                       HierarchyMetropolis(1.0, SMALL, sweeps=2), MetropolisStartsAtTheTruth(1.0, SMALL)):  # fmt: skip
