@@ -135,7 +135,6 @@ class Affine:
             points[:, others] = -np.linalg.solve(square, self.normals[:, list(chosen)] @ given.T).T
         return points
 
-
     def completed(self, points: ArrayLike) -> FloatArray:
         """Points of the set with the free variables of `points`; the other coordinates follow from these alone.
 

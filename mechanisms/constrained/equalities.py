@@ -144,6 +144,8 @@ class LaplaceOnEqualities:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         object.__setattr__(self, "l1_sensitivity", positive("l1_sensitivity", self.l1_sensitivity))
         object.__setattr__(self, "sweeps", whole_number("sweeps", self.sweeps, 1))
+        if not isinstance(self.given, Affine):
+            raise UsageError(f"given must be an Affine, got {self.given!r}.")
         if self.given.dimension == 0:
             raise UsageError("given must leave a free variable, got a single point.")
 

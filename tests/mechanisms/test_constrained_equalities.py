@@ -304,6 +304,7 @@ def test_far_sums_of_many_variables_have_a_density():
         (lambda: LaplaceOnEqualities(1.0, SUM).privacy_loss([1.0, 2.0, 3.0], [1.0, 2.0, 2.0]), "must satisfy"),
         (lambda: draw_given_sum(3, [0.0, np.inf], None), "sums must be finite"),
         (lambda: Affine([[1e12, 0.0], [1e12, 0.0]], [0.0, 5e12]), "rows that contradict"),
+        (lambda: LaplaceOnEqualities(1.0, [[1.0, 1.0]]), r"given must be an Affine, got \[\[1\.0, 1\.0\]\]"),
         (lambda: LaplaceOnEqualities(0.0, SUM), r"epsilon must be in \(0, inf\), got 0\.0"),
         (lambda: LaplaceOnEqualities(1.0, Affine(np.eye(2))), "must leave a free variable"),
         (lambda: LaplaceOnEqualities(1.0, SUM, sweeps=0), "sweeps must be an integer of at least 1"),
