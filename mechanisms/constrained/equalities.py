@@ -6,7 +6,8 @@ kernel, and the loss of the pair is what it was without conditioning, |x - x'|_1
 ratio reaches it along x + t (x - x')). An answer outside of C is refused: its noise would be conditioned on another
 set, with another normaliser, and the loss can be nearly twice as large (the ledger has a counterexample for CD-L3.3).
 
-Densities are with respect to Lebesgue measure on C.
+Densities are with respect to Lebesgue measure on C. Outputs are completed from their free variables alone
+(`Affine.completed`), so that the last bits of A z - b say nothing of the answer.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class GaussianOnEqualities:
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, coordinates), all in the set."""
         centre = answer_in(self.given, data)
-        return centre + self.base.sigma * rng.normal(size=(size, self.given.dimension)) @ self.given.kernel
+        noise = rng.normal(size=(size, self.given.dimension)) @ self.given.kernel
+        return self.given.completed(centre + self.base.sigma * noise)
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density on the set at each output, shape (size,); -inf off the set."""
@@ -142,6 +144,8 @@ class LaplaceOnEqualities:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         object.__setattr__(self, "l1_sensitivity", positive("l1_sensitivity", self.l1_sensitivity))
         object.__setattr__(self, "sweeps", whole_number("sweeps", self.sweeps, 1))
+        if not isinstance(self.given, Affine):
+            raise UsageError(f"given must be an Affine, got {self.given!r}.")
         if self.given.dimension == 0:
             raise UsageError("given must leave a free variable, got a single point.")
 
@@ -179,7 +183,8 @@ class LaplaceOnEqualities:
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, coordinates), all in the set."""
         centre = answer_in(self.given, data)
-        return centre + self.scale * (self._exact(size, rng) if self.is_exact else self._ends(size, rng))
+        noise = self._exact(size, rng) if self.is_exact else self._ends(size, rng)
+        return self.given.completed(centre + self.scale * noise)
 
     def _exact(self, size: int, rng: np.random.Generator) -> FloatArray:
         noise = rng.laplace(size=(size, self.given.coordinates))

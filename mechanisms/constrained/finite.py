@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
-from mechanisms.inputs import FloatArray, position, table
+from mechanisms.inputs import FloatArray, output_positions, position, positive, table
 
 
 def masses(law: Any, event: Any) -> Any:
@@ -57,7 +57,8 @@ def imaged(law: Any, nearest: Any) -> Any:
     [[0.75, 0.25, 0.0]]
     """
     rows, goal = np.asarray(law), np.asarray(nearest)
-    if goal.shape != rows.shape[1:] or not ((goal >= 0) & (goal < rows.shape[1])).all():
+    are_positions = goal.shape == rows.shape[1:] and goal.dtype.kind in "iu"
+    if not are_positions or not ((goal >= 0) & (goal < rows.shape[1])).all():
         raise UsageError(f"nearest must be a world for each of {rows.shape[1]}, got {goal.tolist()}.")
     moved = 0 * rows
     for world, to in enumerate(goal):
@@ -86,7 +87,7 @@ def gamma(law: Any, event: Any, epsilon: float) -> float:
     At least 0, since every pair is taken in both orders; at most 1 where the mechanism is epsilon-DP.
     """
     logs = np.log(np.asarray(masses(law, event), dtype=float))
-    return float((logs.max() - logs.min()) / epsilon)
+    return float((logs.max() - logs.min()) / positive("epsilon", epsilon))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -134,8 +135,9 @@ class FiniteLaw:
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the probability of each output, shape (size,); -inf where it is impossible."""
         row = self.distribution(data)
+        is_world, worlds = output_positions(outputs, len(row))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(row)[np.asarray(outputs, dtype=int)])
+            return np.where(is_world, np.log(row)[worlds], -np.inf)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of a pair in nats, in [0, inf]."""

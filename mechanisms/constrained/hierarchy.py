@@ -29,7 +29,7 @@ from dpaudit.privacy.pairs import Pair
 from mechanisms.constrained.affine import Affine
 from mechanisms.constrained.laplace_sums import draw_given_sum, relative_density
 from mechanisms.constrained.polyhedron import project_onto_simplex
-from mechanisms.inputs import FloatArray, output_batch, positive, table
+from mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
 
 Indices = np.ndarray[Any, np.dtype[np.intp]]
 
@@ -60,13 +60,17 @@ class Hierarchy:
     sums: FloatArray = dataclasses.field(init=False)  # (nodes, leaves) of 0 and 1: nodes = sums @ leaves
 
     def __post_init__(self) -> None:
-        parents = np.asarray(self.parents, dtype=int)
-        depth = np.zeros(len(parents), dtype=int)
-        if parents.ndim != 1 or len(parents) < 2 or parents[0] != -1 or (parents[1:] < 0).any():
+        given = table("parents", self.parents, (None,))
+        if (given % 1.0 != 0.0).any():
+            raise UsageError(f"parents must be whole numbers, got {given.tolist()}.")
+        if len(given) < 2 or given[0] != -1 or (given[1:] < 0).any():
             raise UsageError(f"parents must be -1 for the first node only, got {self.parents!r}.")
+        if (given >= np.arange(len(given))).any():
+            node = int(np.argmax(given >= np.arange(len(given))))
+            raise UsageError(f"parents must come before their children, got {given[node]:g} for node {node}.")
+        parents = given.astype(int)
+        depth = np.zeros(len(parents), dtype=int)
         for node in range(1, len(parents)):
-            if parents[node] >= node:
-                raise UsageError(f"parents must come before their children, got {parents[node]} for node {node}.")
             depth[node] = depth[parents[node]] + 1
         leaves = np.flatnonzero(~np.isin(np.arange(len(parents)), parents))
         if (np.diff(depth) < 0).any() or (depth[leaves] != depth.max()).any():
@@ -83,13 +87,14 @@ class Hierarchy:
     @classmethod
     def of_sizes(cls, sizes: Sequence[int]) -> Hierarchy:
         """A root, one node for each size, and as many leaves under it: three levels."""
-        middle = [-1] + [0] * len(sizes)
-        return cls([*middle, *np.repeat(np.arange(1, len(sizes) + 1), sizes).tolist()])
+        counts = [whole_number(f"sizes[{i}]", size, 1) for i, size in enumerate(sizes)]
+        middle = [-1] + [0] * len(counts)
+        return cls([*middle, *np.repeat(np.arange(1, len(counts) + 1), counts).tolist()])
 
     @classmethod
     def flat(cls, leaves: int) -> Hierarchy:
         """A root and its leaves: two levels."""
-        return cls([-1, *[0] * leaves])
+        return cls([-1, *[0] * whole_number("leaves", leaves, 1)])
 
     @property
     def levels(self) -> int:
@@ -172,6 +177,8 @@ class HierarchyLaplace:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        if not isinstance(self.tree, Hierarchy):
+            raise UsageError(f"tree must be a Hierarchy, got {self.tree!r}.")
 
     @property
     def claim(self) -> Claim:

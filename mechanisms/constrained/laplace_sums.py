@@ -22,7 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from mechanisms.inputs import FloatArray, positive, whole_number
+from dpaudit.errors import UsageError
+from mechanisms.inputs import FloatArray, positive, table, whole_number
+
+FAR = 700.0  # e^-700 is still a normal number
 
 
 def sum_density(count: int, sums: ArrayLike, scale: float = 1.0) -> FloatArray:
@@ -55,16 +58,24 @@ def log_density_at_zero(count: int) -> float:
 def relative_density(count: int, sums: ArrayLike) -> FloatArray:
     """The density of the sum of `count` variables of scale 1 over its value at 0, in [0, 1], one for each of `sums`.
 
-    It is e^-s times a polynomial in s = |sum| with positive coefficients; each term is made from the one before, so
-    that nothing overflows. Below e^-745 (s above 745) it underflows to 0.
+    It is e^-s times a polynomial in s = |sum| with positive coefficients; each term is made from the one before. From
+    s = 700 on, where e^-s is about to underflow and the terms of many variables are not, logarithms are added up.
     """
     count = whole_number("count", count, 1)
     s = np.abs(np.asarray(sums, dtype=float))
-    term = np.exp(-s)
-    total = term.copy()
+    near = np.minimum(s, FAR)
+    far = s[s > FAR]
+    term, log_term = np.exp(-near), -far
+    total, log_total = term.copy(), log_term.copy()
     for j in range(1, count):
-        term *= s * (2.0 * (count - j) / ((2.0 * count - 1.0 - j) * j))
+        ratio = 2.0 * (count - j) / ((2.0 * count - 1.0 - j) * j)
+        term *= near * ratio
         total += term
+        if far.size:
+            log_term = log_term + np.log(far * ratio)
+            log_total = np.logaddexp(log_total, log_term)
+    total = np.asarray(total)
+    total[s > FAR] = np.exp(log_total)
     return np.minimum(total, 1.0)
 
 
@@ -93,7 +104,9 @@ def draw_given_sum(count: int, sums: ArrayLike, rng: np.random.Generator, scale:
     ((5, 3), True)
     """
     count, scale = whole_number("count", count, 1), positive("scale", scale)
-    totals = np.asarray(sums, dtype=float) / scale
+    totals = table("sums", sums, (len(sums),)) / scale if len(sums) else np.zeros(0)
+    if not np.isfinite(totals).all():
+        raise UsageError("sums must be finite, got an infinite one.")
     s = np.abs(totals)
     t = _smaller_totals(count, s, rng)
     first, second = (_simplex(count, len(s), rng) for _ in range(2))

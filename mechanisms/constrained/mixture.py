@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
 from scipy import special
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, PureDP
 from mechanisms.inputs import FloatArray, table
 
 
@@ -20,20 +21,21 @@ class Mixture:
     Parameters
     ----------
     mechanisms : sequence
-        Of one kind of output (numeric, of one shape) and one claim, on the same inputs.
+        Of one kind of output (numeric, of one shape) and one claim, on the same inputs. The first one's pairs say what
+        is adjacent: the others must keep the claim there, as noise for a larger sensitivity does.
     weights : array_like of float, shape (mechanisms,)
         Non-negative, with sum 1.
 
     Raises
     ------
     UsageError
-        If the weights are no probabilities (weights that depend on the data, a function for one, are none), or the
-        claims differ.
+        If the weights are no probabilities (weights that depend on the data, a function for one, are none), the
+        claims differ, or one of them (with a `privacy_loss`) breaks the claim on a pair of the first.
 
     Examples
     --------
     >>> from mechanisms.laplace import Laplace
-    >>> Mixture([Laplace(1.0), Laplace(1.0, 0.5)], [0.5, 0.5]).claim
+    >>> Mixture([Laplace(1.0), Laplace(1.0, 2.0)], [0.5, 0.5]).claim
     PureDP(epsilon=1.0, delta=0.0)
     """
 
@@ -48,6 +50,16 @@ class Mixture:
             raise UsageError(f"mechanisms must have one claim, got {[str(m.claim) for m in self.mechanisms]}.")
         object.__setattr__(self, "mechanisms", tuple(self.mechanisms))
         object.__setattr__(self, "weights", weights)
+        # One claim in words is not yet one promise: what it calls adjacent is each mechanism's own.
+        for pair, (i, other) in itertools.product(self.pairs(), enumerate(self.mechanisms)):
+            promised = self.claim.for_pair(pair.x, pair.x_prime)
+            if isinstance(promised, PureDP) and promised.delta == 0.0 and hasattr(other, "privacy_loss"):
+                loss = other.privacy_loss(pair.x, pair.x_prime)
+                if loss > promised.value * (1.0 + 1e-9):
+                    raise UsageError(
+                        f"mechanisms must keep {promised} on the pairs of the first, got a loss of {loss:g} of "
+                        f"mechanism {i}."
+                    )
 
     @property
     def claim(self) -> Claim:

@@ -90,16 +90,17 @@ class Polyhedron:
         found = start.copy()
         room = FEASIBLE * 1e-3 * (np.abs(self.bounds) + np.abs(start) @ np.abs(self.rows).T)
         for i in np.flatnonzero((slack > room).any(axis=1)):  # the others are in the set
-            found[i] = start[i] + _least_move(reduced, slack[i]) @ basis
+            found[i] = start[i] + _least_move(reduced, slack[i], room[i]) @ basis
         return found
 
 
-def _least_move(rows: FloatArray, levels: FloatArray) -> FloatArray:
-    """The shortest x with rows x >= levels, from its active rows."""
+def _least_move(rows: FloatArray, levels: FloatArray, room: FloatArray) -> FloatArray:
+    """The shortest x with rows x >= levels, from its active rows; `room` is what counts as rounding of each level."""
     # Lengths of rows and moves are brought to 1: the method's own tolerance is absolute.
     lengths = np.linalg.norm(rows, axis=1)
     flat = lengths <= 1e-12 * max(1.0, float(lengths.max(initial=0.0)))
-    if (levels[flat] > FEASIBLE).any():
+    # A row that no move changes (one that follows from the equalities): its level is rounding, or nothing satisfies it.
+    if (levels[flat] > np.maximum(FEASIBLE, 1e3 * room[flat])).any():
         raise UsageError("rows must leave a point, got an empty set.")
     unit, steps = rows[~flat] / lengths[~flat, None], levels[~flat] / lengths[~flat]
     size = float(np.abs(steps).max())
@@ -135,6 +136,8 @@ def project_onto_simplex(points: ArrayLike, totals: ArrayLike) -> FloatArray:
     """
     sums = np.asarray(totals, dtype=float)
     batch = np.asarray(points, dtype=float)
+    if np.isnan(batch).any():
+        raise UsageError("points must be numbers, got nan.")
     if batch.ndim != 2 or not batch.shape[1] or sums.shape != batch.shape[:1]:
         raise UsageError(f"totals must be one number a point, got shapes {sums.shape} and {batch.shape}.")
     if not ((sums >= 0.0) & np.isfinite(sums)).all():

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import DpauditError
+from dpaudit.errors import DpauditError, UsageError
 from mechanisms.inputs import FloatArray, whole_number
 
 
@@ -43,18 +43,25 @@ class Rejected:
     event: Callable[[Any], Any]
     most: int = 100_000
 
+    def __post_init__(self) -> None:
+        if not callable(self.event):
+            raise UsageError(f"event must be a function of outputs, got {self.event!r}.")
+        object.__setattr__(self, "most", whole_number("most", self.most, 1))
+
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, ...)."""
-        most = whole_number("most", self.most, 1)
         found: list[FloatArray] = []
         missing, drawn, batch = size, 0, max(2 * size, 64)
         while missing > 0:
             outputs = np.asarray(self.mechanism.sample(data, batch, rng))
-            kept = outputs[np.asarray(self.event(outputs), dtype=bool)]
+            happened = np.asarray(self.event(outputs), dtype=bool)
+            if happened.shape != outputs.shape[:1]:
+                raise UsageError(f"event must answer for each of {len(outputs)} outputs, got shape {happened.shape}.")
+            kept = outputs[happened]
             found.append(kept[:missing])
             drawn += batch
             missing -= len(found[-1])
-            if missing > 0 and drawn > most * size:
+            if missing > 0 and drawn > self.most * size:
                 raise DpauditError(f"the event occurred in {size - missing} of {drawn:,} draws: too rare to reject to.")
             batch = min(2 * batch, 1_000_000)
         if not found:

@@ -61,19 +61,27 @@ def from_file(path: str) -> tuple[FloatArray, int]:
     Raises
     ------
     UsageError
-        If the file cannot be read or has no such column.
+        If the file cannot be read, has no such column, or no trip of a zone.
     """
     place = Path(path)
     try:
-        values = _parquet(place) if place.suffix == ".parquet" else _csv(place)
+        numbers = _parquet(place) if place.suffix == ".parquet" else _csv(place)
+    except UsageError:
+        raise
     except (OSError, ValueError, OverflowError, EOFError, csv.Error) as error:
         raise UsageError(f"data must be a readable file of trips, got {path!r} ({error}).") from error
+    is_whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+    if not is_whole.all():
+        raise UsageError(f"data must have whole numbers in {COLUMN}, got {numbers[~is_whole][0]}.")
+    values = numbers.astype(np.int64)
     inside = (values >= 1) & (values <= len(ZONES))
+    if not inside.any():
+        raise UsageError(f"data must have trips of the zones 1 to {len(ZONES)}, got none in {path!r}.")
     counts = np.bincount(values[inside] - 1, minlength=len(ZONES)).astype(float)
     return counts[order()], int((~inside).sum())
 
 
-def _parquet(place: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _parquet(place: Path) -> FloatArray:
     try:
         import pyarrow.parquet as parquet
     except ImportError:
@@ -82,13 +90,13 @@ def _parquet(place: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
     if COLUMN not in names:
         raise UsageError(f"data must have a column {COLUMN}, got {names}.")
     column = parquet.read_table(place, columns=[COLUMN]).column(COLUMN).fill_null(0)
-    return np.asarray(column.to_numpy(), dtype=np.int64)
+    return np.asarray(column.to_numpy(), dtype=float)
 
 
-def _csv(place: Path) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _csv(place: Path) -> FloatArray:
     open_it = gzip.open if place.suffix == ".gz" else open
     with open_it(place, "rt", encoding="utf-8", newline="") as lines:
         reader = csv.DictReader(lines)
         if COLUMN not in (reader.fieldnames or []):
             raise UsageError(f"data must have a column {COLUMN}, got {reader.fieldnames}.")
-        return np.array([int(float(row[COLUMN] or 0)) for row in reader], dtype=np.int64)
+        return np.array([float(row[COLUMN] or 0) for row in reader])

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
-from mechanisms.inputs import FloatArray, output_batch, position, table
+from mechanisms.inputs import FloatArray, output_positions, position, table
 from mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
-from mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, IntArray, whole_steps, widths_of
+from mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps, widths_of
 
 MOST_PAIRS = 20
 
@@ -51,6 +51,8 @@ class LevelMechanism(PartitionAndWeight):
     epsilon: float
 
     def __post_init__(self) -> None:
+        if not isinstance(self.spaces, FiniteSpaces):
+            raise UsageError(f"spaces must be FiniteSpaces, got {self.spaces!r}.")
         object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, "in [0, inf]", lambda v: v >= 0.0))
 
     # ---- what a member of the family states ----
@@ -95,7 +97,7 @@ class LevelMechanism(PartitionAndWeight):
 
     def level_at(self, data: Any, outputs: Any) -> FloatArray:
         """The level of each output on one dataset, shape (size,); infinity where it is no position of a value."""
-        is_value, values = self._values(outputs)
+        is_value, values = output_positions(outputs, self.spaces.outcomes)
         return np.where(is_value, self.levels[position(data, self.spaces.datasets)][values], np.inf)
 
     def lowest_level(self, data: Any) -> float:
@@ -104,7 +106,7 @@ class LevelMechanism(PartitionAndWeight):
 
     def log_measure_at(self, outputs: Any) -> FloatArray:
         """Natural log of mu of each output, shape (size,); 0 where it is no position of a value."""
-        is_value, values = self._values(outputs)
+        is_value, values = output_positions(outputs, self.spaces.outcomes)
         return np.where(is_value, np.log(self.spaces.measure)[values], 0.0)
 
     def log_alpha_of(self, data: Any) -> float:
@@ -116,12 +118,6 @@ class LevelMechanism(PartitionAndWeight):
         """`log_alpha_of` every dataset, shape (datasets,): the weight of a value of the lowest level is 1."""
         lowest = self.levels.argmin(axis=1)
         return np.log(self.spaces.measure)[lowest] - self.log_laws[np.arange(len(lowest)), lowest]
-
-    def _values(self, outputs: Any) -> tuple[BoolArray, IntArray]:
-        """Whether each output is the position of a value, and that position (0 where it is not)."""
-        given = output_batch(outputs, ())
-        is_value = (given >= 0) & (given < self.spaces.outcomes) & (given == np.floor(given))
-        return is_value, np.where(is_value, given, 0.0).astype(int)
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two datasets in nats, a maximum over values; neighbours or not."""
@@ -234,21 +230,20 @@ class Ladder(LevelMechanism):
     """
 
     def costs(self) -> FloatArray:
-        distances, n = self.spaces.distances, self.spaces.datasets
+        distances, shells = self.spaces.distances, self.spaces.shells
         levels = np.where(distances == 0.0, 0.0, np.inf)
-        if finite_sensitivity(self.spaces) == 0.0:
-            return levels
-        reached, i = np.zeros(n), 0
-        # The last finite distance is reached: the steps grow to Delta f > 0 on the part of each dataset that has one.
-        top = np.where(np.isfinite(distances), distances, 0.0).max(axis=1)
-        last = int(np.where(np.isfinite(self.spaces.shells), self.spaces.shells, 0.0).max())
-        while True:
-            step = self.steps(min(i, last))
-            reached, i = reached + step, i + 1
-            new = np.isinf(levels) & (distances <= reached[:, None] * (1.0 + ROUNDING))
-            levels[new] = i
-            if ((reached >= top) | ((step == 0.0) & (i > last))).all():
-                return levels
+        finite_sensitivity(self.spaces)
+        reached = np.zeros((self.spaces.datasets, 1))
+        # Rungs are alike from one distance of datasets to the next: counted, not climbed, so far values cost nothing.
+        starts = np.unique(shells[np.isfinite(shells)])
+        for start, rungs in zip(starts, np.append(np.diff(starts), np.inf), strict=True):
+            step = self.steps(int(start))[:, None]
+            left = np.where(step > 0.0, distances * (1.0 - ROUNDING) - reached, np.inf)
+            climbed = np.maximum(np.ceil(left / np.where(step > 0.0, step, 1.0)), 1.0)
+            levels = np.where(np.isinf(levels) & (climbed <= rungs), start + climbed, levels)
+            if math.isfinite(rungs):
+                reached = reached + rungs * step
+        return levels
 
     def steps(self, distance: int) -> FloatArray:
         """The height of the rung above that many rungs, shape (datasets,): Delta_i^x."""
@@ -268,7 +263,7 @@ class _Penalised(LevelMechanism):
         checked = number("penalty", self.penalty, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
         object.__setattr__(self, "penalty", checked)
         if self.important is not None:
-            marks = table("important", np.asarray(self.important, dtype=float), (self.spaces.outcomes,))
+            marks = table("important", self.important, (self.spaces.outcomes,))
             if not np.isin(marks, (0.0, 1.0)).all():
                 raise UsageError(f"important must be True or False for each value, got {marks.tolist()}.")
             object.__setattr__(self, "important", marks.astype(bool))

@@ -154,14 +154,22 @@ class KNorm(PartitionAndWeight):
         rank = self.basis.shape[1]
         if not self.discrete:  # vol(K) times the integral of rank b^(rank - 1) e^(-epsilon b) over b
             return math.log(self.body.volume) + special.gammaln(rank + 1) - rank * math.log(self.epsilon)
-        return math.log(self.body.volume) + math.log(math.fsum(self._shell_masses.tolist()))
+        total = math.log(math.fsum(self._offset_weights.tolist())) - rank * math.log(-math.expm1(-self.epsilon))
+        return math.log(self.body.volume) + total - self.epsilon
 
     @functools.cached_property
-    def _shell_masses(self) -> FloatArray:
-        """e^(-i epsilon) (i^rank - (i - 1)^rank) for the levels i = 1, 2, ... up to a share of 1e-17 of the largest."""
-        rank = self.basis.shape[1]
-        levels = np.arange(1.0, 60.0 + (60.0 + 4.0 * rank * math.log1p(rank / self.epsilon)) / self.epsilon)
-        return np.asarray(np.exp(-self.epsilon * levels) * (levels**rank - (levels - 1.0) ** rank))
+    def _offset_weights(self) -> FloatArray:
+        """Weights of j = 1..rank such that j plus rank geometric numbers is a level by its mass, shape (rank,).
+
+        The mass of level i is e^(-i epsilon) (i^rank - (i - 1)^rank) of K. By Worpitzky's identity the bracket is the
+        sum over j of the Eulerian number A(rank, j - 1) times C(i - j + rank - 1, rank - 1), the number of ways to
+        write i - j as a sum of rank numbers. So weights are A(rank, j - 1) e^(-(j - 1) epsilon), for every epsilon.
+        """
+        numbers = np.ones(1)
+        for n in range(2, self.basis.shape[1] + 1):
+            k = np.arange(n)
+            numbers = (k + 1.0) * np.append(numbers, 0.0) + (n - k) * np.append(0.0, numbers)
+        return np.asarray(numbers * np.exp(-self.epsilon * np.arange(len(numbers))))
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one dataset, shape (size, d): a direction of K, and a gauge of its own law."""
@@ -176,8 +184,9 @@ class KNorm(PartitionAndWeight):
         """|noise|_K: Gamma(rank), or a level by its mass and then a point of it by volume; shape (size,)."""
         if not self.discrete:
             return rng.gamma(rank, 1.0 / self.epsilon, size=size)
-        masses = self._shell_masses
-        i = rng.choice(len(masses), size=size, p=masses / masses.sum()) + 1.0
+        weights = self._offset_weights
+        steps = np.floor(rng.standard_exponential((size, rank)) / self.epsilon)  # geometric
+        i = rng.choice(len(weights), size=size, p=weights / weights.sum()) + 1.0 + steps.sum(axis=1)
         low = (i - 1.0) ** rank
         return np.asarray((low + (i**rank - low) * rng.random(size)) ** (1.0 / rank))
 

@@ -27,6 +27,7 @@ from mechanisms.two_metrics.intervals import NOTHING, difference, length, minkow
 from mechanisms.two_metrics.levels import PartitionAndWeight
 
 MOST_SHELLS = 20_000  # that are computed before a query is given up as one whose shells never fill the line
+MOST_INTERVALS = 5_000_000  # of all shells together, before that too: some seconds
 SPARE = 1e-9  # relative to the sensitivity: gaps below it are rounding of sums of shells
 
 
@@ -82,12 +83,20 @@ class Profile:
         head = self.levels[np.minimum(place, len(self.levels) - 1)] if len(self.levels) else 0.0
         return np.where(np.isfinite(away), np.where(away > self.edges[-1], beyond, head), np.inf)
 
+    @property
+    def lowest(self) -> float:
+        """The lowest level of a cell: 1 where level 0 is the true answer alone."""
+        return float(self.levels.min(initial=self.first))
+
     def cells(self, epsilon: float) -> tuple[FloatArray, FloatArray]:
-        """Integral over r of exp(-epsilon level), and of that times |r - f(x)|: cell by cell, the tail as the last."""
+        """Integral over r of exp(-epsilon (level - lowest)), and of that times |r - f(x)|, cell by cell; last the tail.
+
+        Levels are counted from the lowest one, so that not all weights underflow where epsilon is large.
+        """
         low, high = self.edges[:-1], self.edges[1:]
-        weights = 2.0 * np.exp(-epsilon * self.levels)
+        weights = 2.0 * np.exp(-epsilon * (self.levels - self.lowest))
         ratio = math.exp(-epsilon)
-        top = 2.0 * math.exp(-epsilon * self.first) * self.width / -math.expm1(-epsilon)
+        top = 2.0 * math.exp(-epsilon * (self.first - self.lowest)) * self.width / -math.expm1(-epsilon)
         # sum over j >= 0 of e^(-j epsilon) (edge + (j + 1/2) width), over sum of e^(-j epsilon)
         middle = self.edges[-1] + self.width * (0.5 + ratio / -math.expm1(-epsilon))
         return (
@@ -105,7 +114,8 @@ class OnTheLine(PartitionAndWeight):
     profile : Profile
         Inputs are answers f(x), finite numbers; neighbours' answers differ by `profile.steps`.
     epsilon : float
-        Weight of one level in nats, in (0, inf); also the claim.
+        Weight of one level in nats, in (0, inf); also the claim, which rests on a profile whose levels change by at
+        most 1 along a step: those of this module do, one made by hand need not (`largest_level_change`).
 
     Examples
     --------
@@ -131,14 +141,15 @@ class OnTheLine(PartitionAndWeight):
     @functools.cached_property
     def log_alpha(self) -> float:
         """Natural log of the integral of exp(-epsilon level)."""
-        return math.log(float(self.drawn.cells(self.epsilon)[0].sum()))
+        return self.log_alpha_of(None) - self.epsilon * self.drawn.lowest
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one answer, shape (size,): a cell, then a uniform point of it, on either side."""
         profile, centre = self.drawn, float(answer(data, None))
         masses = profile.cells(self.epsilon)[0]
         cell = rng.choice(len(masses), size=size, p=masses / masses.sum())
-        beyond = np.where(cell == len(masses) - 1, rng.geometric(-math.expm1(-self.epsilon), size=size) - 1.0, 0.0)
+        steps = np.floor(rng.standard_exponential(size) / self.epsilon)  # geometric, for every epsilon
+        beyond = np.where(cell == len(masses) - 1, steps, 0.0)
         low = profile.edges[cell] + beyond * profile.width
         widths = np.append(np.diff(profile.edges), profile.width)[cell]
         away = low + widths * rng.random(size)
@@ -148,9 +159,13 @@ class OnTheLine(PartitionAndWeight):
         """The level of each output on one answer, shape (size,); infinity where an output is not finite."""
         return self.drawn.level(output_batch(outputs, ()) - float(answer(data, None)))
 
+    def lowest_level(self, data: Any) -> float:
+        """The lowest level of a cell, whatever the answer."""
+        return self.drawn.lowest
+
     def log_alpha_of(self, data: Any) -> float:
-        """`log_alpha`, whatever the answer."""
-        return self.log_alpha
+        """Natural log of the integral of exp(-epsilon (level - lowest)), whatever the answer."""
+        return math.log(float(self.drawn.cells(self.epsilon)[0].sum()))
 
     def largest_level_change(self, shift: float) -> float:
         """The largest change of the level of one output where the answer moves by `shift`; ends of cells left out."""
@@ -175,7 +190,7 @@ class OnTheLine(PartitionAndWeight):
         Then every change but 0 costs exactly one level: at most one by the proof, and at least one as levels differ.
         """
         changes = np.unique(np.abs(np.append(self.profile.steps, self.profile.steps.mean(axis=1))))
-        return max(self.privacy_loss(0.0, float(shift)) for shift in changes[changes > 0.0])
+        return max((self.privacy_loss(0.0, float(shift)) for shift in changes[changes > 0.0]), default=0.0)
 
     def pairs(self) -> list[Pair]:
         """The largest change of the answer by a neighbour, up and down."""
@@ -243,7 +258,8 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
     Raises
     ------
     UsageError
-        If after 20,000 levels the answers do not fill an interval, or a parameter is out of range.
+        If after 20,000 levels (or 5,000,000 intervals of levels) the answers do not fill an interval, or a parameter is
+        out of range.
 
     Examples
     --------
@@ -252,15 +268,16 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
     [1.0, 2.0, 1.0, 2.0]
     """
     delta = number("width", width, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
-    given = union(neighbouring_set)
+    given = union(table("neighbouring_set", neighbouring_set, (None, 2)))
     top = float(np.abs(given).max())
     positive("neighbouring_set", top)
     around = np.array([[-delta, delta]])
     cells: list[FloatArray] = []
     levels: list[FloatArray] = []
-    before = NOTHING
+    before, intervals = NOTHING, 0
     for i, reached in enumerate(query_shells(given)):
         covered = minkowski(reached, around)
+        intervals += len(reached)
         new = difference(covered, before)
         half = np.clip(new, 0.0, None)
         half = half[half[:, 1] - half[:, 0] > SPARE * top]
@@ -269,7 +286,8 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
         is_filled = length(covered) >= 2.0 * (i * top + delta) * (1.0 - SPARE)
         if is_filled and i > 0:  # then so is the next one, which has this one moved by Delta f either way
             return _profile_of(np.concatenate(cells), np.concatenate(levels), i + 1.0, top, given)
-        if i == MOST_SHELLS or (i == 64 and delta == 0.0 and length(reached) == 0.0):
+        is_endless = i == MOST_SHELLS or intervals > MOST_INTERVALS
+        if is_endless or (i == 64 and delta == 0.0 and length(reached) == 0.0):
             raise UsageError(f"neighbouring_set must make levels that fill the line, got {given.tolist()}.")
         before = covered
     raise AssertionError("shells never end")

@@ -179,8 +179,8 @@ class FiniteSpaces:
 
 def widths_of(name: str, widths: ArrayLike, count: int) -> FloatArray:
     """One width for all, or one each, as an array of shape (count,) in [0, inf]."""
-    given: Any = np.asarray(widths, dtype=float)
-    found = table(name, np.full(count, given) if given.ndim == 0 else given, (count,))
+    given: Any = [widths] * count if np.ndim(widths) == 0 else widths
+    found = table(name, given, (count,))
     if (found < 0.0).any():
         raise UsageError(f"{name} must be at least 0, got {found.min()}.")
     return found

@@ -15,12 +15,12 @@ import functools
 import itertools
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, whole_number
+from mechanisms.inputs import FloatArray, table, whole_number
 from mechanisms.two_metrics.spaces import FiniteSpaces, IntArray
 
 MOST_NODES = 7  # networkx's atlas, and the table of all graphs, end here
@@ -85,8 +85,11 @@ class GraphClasses:
         nodes = whole_number("nodes", self.nodes, 1)
         if nodes > MOST_NODES:
             raise UsageError(f"nodes must be at most {MOST_NODES}, got {nodes}.")
-        given: ArrayLike = atlas(nodes) if self.codes is None else self.codes
-        object.__setattr__(self, "codes", np.array(given, dtype=np.int64))
+        given = table("codes", atlas(nodes) if self.codes is None else self.codes, (None,))
+        top = 2 ** len(edges(nodes))
+        if not ((given >= 0.0) & (given < top) & (given % 1.0 == 0.0)).all():
+            raise UsageError(f"codes must be integers from 0 to {top - 1}, got {given.tolist()}.")
+        object.__setattr__(self, "codes", given.astype(np.int64))
         if self.class_of.min() < 0:
             raise UsageError(f"codes must have a graph of every class, got none like {int(np.argmin(self.class_of))}.")
 

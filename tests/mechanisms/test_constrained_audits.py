@@ -58,6 +58,9 @@ SOUND = [
     LaplaceOnEqualities(1.0, SUM),
     LaplaceOnEqualities(1.0, Affine([[1.0, 2.0, 3.0]], [6.0]), sweeps=10),
     GaussianOnEqualities(Gaussian(dpaudit.GaussianDP(1.0), 1.0, 3), SUM),
+    # Once refuted by the last bits of the sum, after 140 and 2,020 draws: an answer's own rounding showed in them.
+    GaussianOnEqualities(Gaussian(dpaudit.GaussianDP(1.0), 1.0, 2), Affine([[1.0, 1.0]], [3.0])),
+    LaplaceOnEqualities(0.5, Affine([[1.0, 2.0]], [3.0])),
     HierarchyConditioned(1.0, TREE),
     HierarchyImaged(1.0, TREE),
     TopDown(1.0, TREE, non_negative=True),

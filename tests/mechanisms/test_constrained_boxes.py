@@ -279,6 +279,14 @@ def test_a_mixture_draws_each_output_from_a_mechanism_of_its_choice():
     assert abs((np.abs(first[:1000]) > 4.0).mean() - (np.abs(first[1000:]) > 4.0).mean()) < 0.1  # 7 standard errors
 
 
+def test_noise_for_a_smaller_sensitivity_would_break_the_claim_of_a_mixture():
+    """Why it is refused: one claim in words, Laplace(1) and Laplace(1, 1/2), and 1.54 nats on the first one's pair."""
+    parts, points = [Laplace(1.0), Laplace(1.0, 0.5)], np.linspace(-3.0, 4.0, 701)
+    logs = [np.logaddexp(*(part.log_density(x, points) for part in parts)) for x in (0.0, 1.0)]
+    assert np.abs(logs[0] - logs[1]).max() > 1.5
+    assert Mixture(parts[::-1], [0.5, 0.5]).pairs()[0].x_prime == 0.5  # on the pairs of the other both keep it
+
+
 @pytest.mark.claim("CD-T3.9.2")
 @FIXED
 @given(st.floats(0.0, 1.0), SEEDS)
@@ -292,6 +300,15 @@ def test_a_mixture_loses_no_more_than_its_parts_and_one_by_the_data_does(weight,
     assert far == pytest.approx(math.log(9.0) - 1.0 / 3.0, abs=1e-6)  # only the wide noise reaches that far
 
 
+def test_an_inequality_that_follows_from_the_equalities_does_not_empty_the_set():
+    """Far points: what is left of such a row is rounding of their size, once more than what counted as nothing."""
+    points = 1e9 * np.random.default_rng(20_261_541).normal(size=(200, 3))
+    total = Affine([[1.0, 1.0, 1.0]], [1e6])
+    with_row = Polyhedron(np.vstack([np.eye(3), np.ones((1, 3))]), [0.0, 0.0, 0.0, 1e6], total)
+    without = Polyhedron(np.eye(3), np.zeros(3), total)
+    assert with_row.project(points) == pytest.approx(without.project(points), abs=1e-5)  # rounding of 1e9
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -303,7 +320,18 @@ def test_a_mixture_loses_no_more_than_its_parts_and_one_by_the_data_does(weight,
         (lambda: Polyhedron([[1.0], [-1.0]], [1.0, 0.0]), "rows must leave a point, got an empty set"),
         (lambda: Polyhedron([[0.0]], [1.0]), "rows must leave a point, got an empty set"),
         (lambda: Polyhedron([[1.0, 0.0]], [0.0], Affine([[1.0]])), "equalities must have 2 coordinates, got 1"),
+        (lambda: project_onto_simplex([[1.0, math.nan]], [1.0]), "points must be numbers, got nan"),
+        (lambda: Rejected(Laplace(1.0), True), "event must be a function of outputs, got True"),
+        (lambda: Rejected(Laplace(1.0), len, most=0), "most must be an integer of at least 1"),
+        (
+            lambda: Rejected(Laplace(1.0), lambda outputs: [True]).sample(0.0, 1, np.random.default_rng(1)),
+            r"event must answer for each of 64 outputs, got shape \(1,\)",
+        ),
         (lambda: project_onto_simplex([[1.0]], [-1.0]), r"totals must be in \[0, inf\)"),
+        (
+            lambda: Mixture([Laplace(1.0), Laplace(1.0, 0.5)], [0.5, 0.5]),
+            r"mechanisms must keep eps=1 on the pairs of the first, got a loss of 2 of mechanism 1\.",
+        ),
         (lambda: Mixture([Laplace(1.0)], [0.5]), "weights must be probabilities"),
         (lambda: Mixture([Laplace(1.0), Laplace(2.0)], [0.5, 0.5]), "mechanisms must have one claim"),
         (lambda: Mixture([Laplace(1.0)], lambda data: [1.0]), "weights must be an array of numbers"),

@@ -266,10 +266,45 @@ def test_normal_noise_given_a_sum_keeps_its_claim_and_is_the_projected_noise(cla
 
 
 @pytest.mark.parametrize(
+    "matrix",
+    [[[1.0, 1.0, 1.0]], [[1.0, 2.0, -3.0]], [[1.0, 0.0, 0.0]], [[1.0, 1.0, 0.0], [0.0, 1.0, 3.0]]],
+    ids=["sum", "weights", "one fixed", "two rows"],
+)
+def test_the_last_bits_of_an_output_are_a_function_of_its_free_variables(matrix):
+    """Else A z - b would tell the answer, however large the noise: to 1e-9 an answer may miss the set itself."""
+    given, rng = Affine(matrix, np.full(len(matrix), 0.3)), np.random.default_rng(20_261_542)
+    x = given.project([[0.1, 1.7, -0.9]])[0] + 1e-10
+    for mechanism in (LaplaceOnEqualities(1.0, given, sweeps=2),
+                      GaussianOnEqualities(Gaussian(GaussianDP(1.0), 1.0, 3), given)):  # fmt: skip
+        draws = mechanism.sample(x, 500, rng)
+        free = list(given.free_variables())
+        others = [i for i in range(3) if i not in free]
+        forgotten = draws.copy()
+        forgotten[:, others] = 0.0
+        assert (given.completed(forgotten) == draws).all()
+        assert (given.completed(forgotten[7:8]) == draws[7:8]).all()  # whatever else is in the batch
+        assert given.contains(draws).all() and np.abs(draws @ np.array(matrix).T - 0.3).max() < 1e-13
+
+
+def test_no_row_is_dropped_for_the_units_of_another():
+    given = Affine([[1e12, 0.0, 0.0], [0.0, 1e-3, 0.0]], [0.0, 5e-3])
+    assert given.rank == 2 and given.contains([[0.0, 5.0, 1.0], [0.0, 7.0, 1.0]]).tolist() == [True, False]
+
+
+def test_far_sums_of_many_variables_have_a_density():
+    """By the central limit theorem; e^-s alone underflows at 1,000, which is 2.2 standard deviations."""
+    found = sum_density(100_000, [0.0, 699.0, 701.0, 1_000.0])
+    assert found == pytest.approx(stats.norm(scale=math.sqrt(2e5)).pdf([0.0, 699.0, 701.0, 1_000.0]), rel=1e-4)
+
+
+@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: LaplaceOnEqualities(1.0, SUM).sample([1.0, 2.0, 4.0], 1, None), "must satisfy the equalities"),
         (lambda: LaplaceOnEqualities(1.0, SUM).privacy_loss([1.0, 2.0, 3.0], [1.0, 2.0, 2.0]), "must satisfy"),
+        (lambda: draw_given_sum(3, [0.0, np.inf], None), "sums must be finite"),
+        (lambda: Affine([[1e12, 0.0], [1e12, 0.0]], [0.0, 5e12]), "rows that contradict"),
+        (lambda: LaplaceOnEqualities(1.0, [[1.0, 1.0]]), r"given must be an Affine, got \[\[1\.0, 1\.0\]\]"),
         (lambda: LaplaceOnEqualities(0.0, SUM), r"epsilon must be in \(0, inf\), got 0\.0"),
         (lambda: LaplaceOnEqualities(1.0, Affine(np.eye(2))), "must leave a free variable"),
         (lambda: LaplaceOnEqualities(1.0, SUM, sweeps=0), "sweeps must be an integer of at least 1"),

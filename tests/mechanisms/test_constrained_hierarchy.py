@@ -319,6 +319,11 @@ def test_utility_conditioning_is_more_accurate_than_imaging_and_top_down():
     ("make", "message"),
     [
         (lambda: Hierarchy([0, 0]), "parents must be -1 for the first node only"),
+        (lambda: Hierarchy([-1, 0.7]), r"parents must be whole numbers, got \[-1\.0, 0\.7\]"),
+        (lambda: Hierarchy(["a"]), "parents must be an array of numbers"),
+        (lambda: Hierarchy.of_sizes([2.5]), r"sizes\[0\] must be an integer of at least 1, got 2\.5"),
+        (lambda: Hierarchy.flat(0), "leaves must be an integer of at least 1, got 0"),
+        (lambda: HierarchyImaged(1.0, [-1, 0]), r"tree must be a Hierarchy, got \[-1, 0\]"),
         (lambda: Hierarchy([-1]), "parents must be -1 for the first node only"),
         (lambda: Hierarchy([-1, 0, 3, 0]), "parents must come before their children, got 3 for node 2"),
         (lambda: Hierarchy([-1, 0, 0, 1]), "all leaves on the last level"),
@@ -334,6 +339,18 @@ def test_utility_conditioning_is_more_accurate_than_imaging_and_top_down():
 def test_what_makes_no_sense_is_refused(make, message):
     with pytest.raises(UsageError, match=message):
         make()
+
+
+def test_rounding_makes_no_released_count_negative():
+    """Slacks of the inequalities add up roundings of their own: a state of -1e-16 satisfies them."""
+
+    class Rounded:
+        def states(self):
+            return SMALL.totals([[-1e-16, 2.0, 1.0]])
+
+    released = HierarchyMetropolis(1.0, SMALL, non_negative=True)._released(Rounded())
+    assert released.min() == 0.0 and (released == SMALL.totals([[0.0, 2.0, 1.0]])).all()
+    assert HierarchyMetropolis(1.0, SMALL)._released(Rounded()).min() == -1e-16
 
 
 def test_empty_batches_and_seeds():

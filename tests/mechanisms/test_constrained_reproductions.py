@@ -48,7 +48,8 @@ def test_an_experiment_runs_draws_and_is_repeated_by_its_seed(name):
 def test_the_variance_table_agrees_with_its_runs():
     """Every printed statement does; the runs of the quick table are within 30% (7 standard errors of 2,000 squares)."""
     outcome = quick("constrained-variance")
-    assert [s.agrees for s in outcome.statements if s.source != "CD-U4"] == ["yes"] * 3
+    # No statement rests on which of two runs is the smaller one, which at n = 270 is a toss of a coin.
+    assert [s.agrees for s in outcome.statements] == ["yes"] * 4
     for row in outcome.numbers["variances"]:
         assert row["conditioned"] < row["projected"]
         assert row["conditioned_runs"] == pytest.approx(row["conditioned"], rel=0.3)
@@ -127,7 +128,10 @@ def test_a_users_file_is_counted(tmp_path, suffix):
     ("name", "content", "message"),
     [
         ("absent.csv", None, "data must be a readable file of trips"),
-        ("trips.csv", b"a,b\n1,2\n", "data must have a column PULocationID"),
+        ("trips.csv", b"a,b\n1,2\n", r"^data must have a column PULocationID, got \['a', 'b'\]\.$"),
+        ("trips.csv", b"PULocationID\n1\n1.5\n", r"^data must have whole numbers in PULocationID, got 1\.5\.$"),
+        ("trips.csv", b"PULocationID\n1\nnan\n", r"^data must have whole numbers in PULocationID, got nan\.$"),
+        ("trips.csv", b"PULocationID\n264\n", "data must have trips of the zones 1 to 263, got none"),
         ("trips.csv", b"PULocationID\nx\n", "data must be a readable file of trips"),
         ("trips.csv.gz", b"no gzip", "data must be a readable file of trips"),
     ],

@@ -175,6 +175,9 @@ def test_what_makes_no_sense_is_refused(monkeypatch):
         GraphClasses(3, codes=[0, 1, 2, 7])
     with pytest.raises(UsageError, match="codes must have a graph of every class, got none like 3"):
         GraphClasses(3, codes=[0, 1, 7])
+    for codes in ([0, 1, 3, -1], [0, 1, 3.5, 7], [0, 1, 3, 70]):  # -1 and 70 were once read as other graphs
+        with pytest.raises(UsageError, match=r"codes must be integers from 0 to 7, got \[0"):
+            GraphClasses(3, codes=codes)
     monkeypatch.setitem(sys.modules, "networkx", None)  # importing it raises
     with pytest.raises(UsageError, match=r"networkx must be installed .* pip install 'dpaudit\[graphs\]'"):
         atlas(3)

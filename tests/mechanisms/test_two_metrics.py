@@ -199,6 +199,9 @@ def test_datasets_at_distance_0_have_one_law_where_privacy_comes_first():
     same = FiniteSpaces([[0, 0, 1], [0, 0, 1], [1, 1, 0]], range(3), PATH[:3, :3])
     mechanism = PrivacyFirst(same, 1.0)
     assert mechanism.levels[0].tolist() == mechanism.levels[1].tolist() == [0.0, 0.0, 1.0]
+    assert same.neighbour_pairs.tolist() == [[0, 1], [0, 2], [1, 2]]  # neighbours, who must be told apart least
+    alone = FiniteSpaces([[0, 0], [0, 0]], range(2), PATH[:2, :2], [9.0, 1.0])
+    assert Staircase(alone, 1.0).epsilon_exact == Staircase(alone, 1.0).privacy_loss(0, 1) > 1.0
     assert mechanism.privacy_loss(0, 1) == 0.0 < Staircase(same, 1.0).privacy_loss(0, 1) <= 2.0
 
 
@@ -208,9 +211,26 @@ def test_a_rung_of_height_0_is_an_empty_level():
     assert Ladder(flat, 1.0).levels[0].tolist() == [0.0, 2.0, 3.0]
 
 
+def test_far_values_cost_the_ladder_no_time():
+    """Ten billion rungs, on a part of the datasets that no chain joins, and a million distances of datasets."""
+    apart = [[0.0, 1.0, INF], [1.0, 0.0, INF], [INF, INF, 0.0]]
+    values = np.abs(np.subtract.outer([0.0, 1e-6, 1e4], [0.0, 1e-6, 1e4]))
+    start = time.perf_counter()
+    levels = Ladder(FiniteSpaces(apart, [0, 1, 2], values), 1.0).levels
+    assert levels == pytest.approx(np.array([[0, 1, 1e10], [1, 0, 1e10 - 1], [INF, INF, 0]]), rel=1e-9)
+    far = np.abs(np.subtract.outer([0.0, 1.0, 1e6], [0.0, 1.0, 1e6]))
+    found = Ladder(FiniteSpaces(far, [0, 1, 2], far), 1.0).levels
+    # The last dataset has 999,999 rungs of height 0, up to the distance of one that has a neighbour; then of height 1.
+    assert found.tolist() == [[0, 1, 1_000_000], [1, 0, 999_999], [1_999_999, 1_999_998, 0]]
+    assert time.perf_counter() - start < 1.0
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: PrivacyFirst("spaces", 1.0), r"spaces must be FiniteSpaces, got 'spaces'\."),
+        (lambda: WidenedStaircase(SPACES, 1.0, "wide"), r"widths must be an array of numbers"),
+        (lambda: WidenedStaircase(SPACES, 1.0, 0.0, ["a"] * 4), r"important must be an array of numbers"),
         (lambda: FiniteSpaces([[0, 1], [1, 0]], [0, 2], [[0, 1], [1, 0]]), r"values must be the positions 0 to 1"),
         (
             lambda: FiniteSpaces([[0, 3, 1], [3, 0, 1], [1, 1, 0]], [0, 0, 0], [[0]]),

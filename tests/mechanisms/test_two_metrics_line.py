@@ -12,7 +12,7 @@ from scipy import integrate, spatial, stats
 import dpaudit
 from dpaudit.errors import UsageError
 from mechanisms.faulty.two_metrics import KNormOneDegreeShort, OnTheLineTooNarrow
-from mechanisms.two_metrics import KNorm, OnTheLine, Profile, query_mechanism, query_profile, staircase_profile
+from mechanisms.two_metrics import KNorm, OnTheLine, Profile, line, query_mechanism, query_profile, staircase_profile
 from mechanisms.two_metrics.intervals import difference, is_inside, length, minkowski, union
 
 HOLED = [[0.0, 1.0], [3.0, 4.0]]
@@ -71,6 +71,11 @@ def test_levels_of_a_query_with_a_hole_by_hand():
     assert wide.level([0.5, 0.7, 1.7, 2.5, 4.5, 4.7]).tolist() == [0, 1, 2, 1, 1, 2]
 
 
+def test_a_small_gap_is_a_level_of_its_own():
+    profile = query_profile([[0.0, 0.9], [0.95, 1.0]])  # 95% of level 1 are filled, and 0.92 is two neighbours away
+    assert profile.level([0.5, 0.92, 0.97, 1.5, 2.5]).tolist() == [1.0, 2.0, 1.0, 2.0, 3.0] and profile.first == 3.0
+
+
 def test_unions_of_intervals():
     rng = np.random.default_rng(20_261_126)
     points = np.linspace(-3.0, 13.0, 1601) + 1e-3
@@ -93,6 +98,8 @@ def test_unions_of_intervals():
         (lambda: OnTheLine(PROFILES["query"], 0.0), r"epsilon must be in \(0, inf\), got 0\.0\."),
         (lambda: query_profile([[0.0, 0.0]]), r"neighbouring_set must be in \(0, inf\), got 0\.0\."),
         (lambda: query_profile([[2.0, 2.0]]), r"neighbouring_set must make levels that fill the line"),
+        (lambda: query_profile([]), r"neighbouring_set must be of shape \(any, 2\)"),
+        (lambda: query_profile("all"), r"neighbouring_set must be an array of numbers, got 'all'"),
         (lambda: query_profile([[2.0, 1.0]]), r"intervals must be finite with low <= high"),
         (lambda: query_profile(HOLED, -1.0), r"width must be in \[0, inf\), got -1\.0\."),
         (lambda: Profile([0.0, 0.0], [1.0], 1.0, 1.0, [[0.0, 1.0]]), r"edges must be finite and increase from 0"),
@@ -105,6 +112,42 @@ def test_unions_of_intervals():
 def test_what_makes_no_sense_is_refused(make, message):
     with pytest.raises(UsageError, match=message):
         make()
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e4])
+@pytest.mark.parametrize("discrete", [False, True])
+def test_tiny_and_huge_budgets_neither_underflow_nor_take_memory(epsilon, discrete):
+    """Levels begin at 1 on most profiles: e^(-level epsilon) is 0 in doubles from 745 on, ratios of weights are not."""
+    rng = np.random.default_rng(20_261_540)
+    noises = {KNorm([[1.0]], epsilon, discrete): ([0.0], 1.0)}
+    if discrete:  # the same law in another form, and the query with a hole
+        noises[OnTheLine(staircase_profile(1.0), epsilon)] = (0.0, 1.0)
+        noises[OnTheLine(PROFILES["query"], epsilon)] = (0.0, 4.0)
+    for noise, (data, top) in noises.items():
+        draws = noise.sample(data, 1_000, rng)
+        assert np.isfinite(noise.log_density(data, draws)).all()
+        # Far levels: an exponential variable of mean top / epsilon. Level 1 alone: a uniform point of it.
+        median = np.median(np.abs(draws))
+        if epsilon < 1.0 or not discrete:
+            assert median == pytest.approx(math.log(2.0) * top / epsilon, rel=0.25)  # more than 5 standard errors
+        else:
+            assert (noise.level(draws) if isinstance(noise, KNorm) else noise.profile.level(draws)).max() == 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 30.0])
+@pytest.mark.parametrize("rank", [1, 2, 3, 5])
+def test_the_constant_of_discrete_k_norm_noise_is_the_sum_over_levels(rank, epsilon):
+    mechanism = KNorm(np.eye(rank), epsilon, discrete=True)
+    levels = np.arange(1.0, 2.0 + (60.0 + 20.0 * rank) / epsilon)
+    total = math.fsum(np.exp(-epsilon * (levels - 1.0)) * (levels**rank - (levels - 1.0) ** rank))
+    assert mechanism.log_beta == pytest.approx(math.log(mechanism.body.volume) + math.log(total) - epsilon, rel=1e-12)
+
+
+def test_a_query_whose_levels_fill_the_line_too_late_is_given_up(monkeypatch):
+    """A billion levels, which 20,000 of them took minutes to find out; in 5,000,000 intervals some seconds."""
+    monkeypatch.setattr(line, "MOST_INTERVALS", 10_000)
+    with pytest.raises(UsageError, match=r"must make levels that fill the line, got \[\[0\.0, 1e-09\]"):
+        query_profile([[0.0, 1e-9], [1.0, 1.0]])
 
 
 def test_an_audit_refutes_too_narrow_cells_and_not_the_right_ones():
@@ -212,6 +255,13 @@ def test_a_matrix_of_lower_rank_answers_in_its_column_space():
     assert samples[:, 1] == pytest.approx(2.0 * samples[:, 0])
     assert np.isfinite(mechanism.log_density([1.0, 0.0], samples)).all()
     assert np.isneginf(mechanism.log_density([1.0, 0.0], [[1.0, 2.5], [np.nan, 0.0], [np.inf, np.inf]])).all()
+
+
+def test_the_pairs_of_k_norm_noise_are_those_of_corners():
+    inside = KNorm([[1.0, 0.3, 0.0], [0.0, 0.2, 1.0]], 0.5)  # the second column is in the interior of K
+    assert [pair.id for pair in inside.pairs()] == ["0|e0", "0|e2"]
+    assert [inside.privacy_loss(pair.x, pair.x_prime) for pair in inside.pairs()] == pytest.approx([0.5, 0.5])
+    assert inside.privacy_loss(np.zeros(3), np.eye(3)[1]) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("discrete", [False, True])

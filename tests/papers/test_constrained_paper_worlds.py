@@ -231,6 +231,7 @@ def test_a_conditioned_law_is_the_law_over_the_mass_on_the_event_and_nothing_off
     mechanism = FiniteLaw(law.astype(float)).given(event)
     assert mechanism.distribution(1) == pytest.approx(conditioned(law, event)[1].astype(float))
     assert set(mechanism.sample(0, 50, rng)) <= set(np.flatnonzero(event))
+    assert np.isneginf(mechanism.log_density(0, [-1, 4, 0.5, math.nan])).all()  # -1 was once read as the last world
 
 
 @pytest.mark.claim("CD-S7")

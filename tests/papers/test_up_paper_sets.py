@@ -399,7 +399,10 @@ def test_any_distortion_may_stand_in_for_the_utility_metric(seed, epsilon):
     distortion[np.arange(len(space.f)), space.f] = 0.0
     important = rng.random(len(space.kept)) < 0.5
     for options in ({}, {"important": important, "penalty": 0.7}):
-        mechanism = WidenedPrivacyFirst(space.spaces(), epsilon, rng.uniform(0.0, 2.0), distortion=distortion,
-                                        **options)  # fmt: skip
-        assert np.isfinite(mechanism.levels).all()  # a partition: each value has a level
+        width = rng.uniform(0.0, 2.0)
+        mechanism = WidenedPrivacyFirst(space.spaces(), epsilon, width, distortion=distortion, **options)
+        # By definition: the nearest shell of a dataset with L^y(r) <= width. A partition: each value has a level.
+        levels = np.array([[min(math.ceil(space.hidden[x][y]) for y in space.datasets if distortion[y, r] <= width)
+                            for r in space.outcomes] for x in space.datasets])  # fmt: skip
+        assert np.array_equal(mechanism.levels, levels + (0.7 * ~important if options else 0.0))
         assert mechanism.epsilon_exact <= 2.0 * epsilon + ROUNDING
