@@ -34,6 +34,7 @@ WORD = re.compile(r"[^\W\d_]+")
 TEXT = "text"  # the step from a text to the numbers in it
 
 VALUE, PRESENT, LENGTH, CODE, HOLDS = "value", "presence", "length", "category", "membership"
+SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's
 # Of the numbers in a sequence, in a set in increasing order. A position is the sequence's length where there is none.
 SUMMARIES = ("sum", "smallest", "largest", "last", "nonzeros", "first nonzero", "position of the largest")
 PRIMARY = (VALUE, PRESENT, LENGTH, CODE, HOLDS)
@@ -184,6 +185,10 @@ def _summaries(numbers: Sequence[float], length: int) -> dict[str, float]:
     first = next((float(k) for k, number in enumerate(numbers) if number != 0.0), float(length))
     try:
         total = math.fsum(numbers)  # rounded once: the same in any order
+        size = math.fsum(map(abs, numbers))
+        if 0.0 < size < math.inf:
+            # To nine digits of their size: where they have a given sum, nothing but rounding would be left of it.
+            total = round(total, SUM_DIGITS - math.ceil(math.log10(size)))
     except (OverflowError, ValueError):  # too large; infinities of both signs
         total = math.nan
     return {

@@ -3,6 +3,7 @@
 Validity rests on the first: what a rule sees of an output never depends on the rest of its batch, to the last bit.
 """
 
+import itertools
 import json
 import math
 import pickle
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpaudit.evidence.candidates import candidates
 from dpaudit.evidence.histograms import bytes_of, tokens_of
-from dpaudit.evidence.leaves import MOST_LEAVES, Layout, Leaf, learn_layout
+from dpaudit.evidence.leaves import MOST_LEAVES, Layout, Leaf, _summaries, learn_layout
 from dpaudit.evidence.outcomes import Outcomes, canonical, from_objects, read_outputs
 from dpaudit.evidence.outlines import FORM, STRUCTURE, outlines
 from dpaudit.evidence.scores import score_from_dict
@@ -320,3 +321,15 @@ def test_summaries_of_a_row():
 def test_scores_that_nobody_wrote_are_refused(record, message):
     with pytest.raises(ValueError, match=message):
         score_from_dict(record, None, 0, 1)
+
+
+def test_a_sum_of_which_only_rounding_is_left_is_one_value_in_nested_outputs_too():
+    rng = np.random.default_rng(0)
+    for total in (3.0, 1e-7, 1e12):
+        first, second = total * rng.uniform(-5.0, 5.0, (2, 1_000))
+        sums = {_summaries([a, b, total - a - b], 3)["sum"] for a, b in zip(first, second, strict=True)}
+        assert {abs(value - total) < 1e-8 * total for value in sums} == {True}
+        assert len(sums) == 1
+    assert {_summaries(list(counts), 3)["sum"] for counts in itertools.permutations((1, 20, 300_000))} == {300_021.0}
+    assert math.isnan(_summaries([math.inf, -math.inf], 2)["sum"])
+    assert _summaries([1e308, 1.0], 2)["sum"] == pytest.approx(1e308)
