@@ -22,7 +22,7 @@ from mechanisms.datacubes.fourier import FourierStrategy
 from mechanisms.datacubes.grouping import fair_column_weights, find_grouping, greedy_grouping, group_constants
 from mechanisms.datacubes.joint import JointBudgets, joint_budgets
 from mechanisms.datacubes.marginal_strategies import MarginalStrategy, base_counts, hierarchy, workload_itself
-from mechanisms.datacubes.matrices import MatrixStrategy
+from mechanisms.datacubes.matrices import MatrixStrategy, tree_rows
 from mechanisms.datacubes.release import DatacubeRelease, StrategyRelease
 from mechanisms.datacubes.sketches import SketchStrategy
 from mechanisms.datacubes.strategies import Strategy
@@ -60,6 +60,7 @@ __all__ = [
     "non_negative",
     "optimal_budgets",
     "paper_mu",
+    "tree_rows",
     "uniform_budgets",
     "whole",
     "workload_itself",

@@ -136,6 +136,7 @@ def test_the_named_workloads_have_the_marginals_of_their_definition():
         (lambda: Domain([2, 2]).histogram([[0, 2]]), "records must be coded from 0 to sizes - 1"),
         (lambda: Domain([2, 2]).vector([1.0]), r"data must be of shape \(4,\), got shape \(1,\)"),
         (lambda: Domain([2]).vector([1.0, np.inf]), "data must be finite"),
+        (lambda: all_marginals(Domain([2]), 1).answers([1.0]), r"data must be of shape \(..., 2\), got shape \(1,\)"),
         (lambda: Workload(Domain([2]), []), "marginals must be at least one, got none"),
         (lambda: Workload(Domain([2]), [(1,)]), r"marginals must be sets of attributes 0 to 0, got \(1,\)"),
         (lambda: Workload(Domain([2]), [(0,)], [0.0]), r"weights must be positive and finite, got \[0.0\]"),
