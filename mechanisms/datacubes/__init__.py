@@ -14,7 +14,7 @@ DC-*).
 
 from mechanisms.datacubes.budgets import least_variance, optimal_budgets, paper_mu, uniform_budgets
 from mechanisms.datacubes.clusters import clusters
-from mechanisms.datacubes.consistency import consistent
+from mechanisms.datacubes.consistency import consistent, consistent_variances
 from mechanisms.datacubes.convex import ConvexBudgets, convex_budgets
 from mechanisms.datacubes.counts import CountsRelease, non_negative, whole
 from mechanisms.datacubes.domains import Domain
@@ -49,6 +49,7 @@ __all__ = [
     "base_counts",
     "clusters",
     "consistent",
+    "consistent_variances",
     "convex_budgets",
     "fair_column_weights",
     "find_grouping",

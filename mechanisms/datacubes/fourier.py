@@ -48,6 +48,8 @@ class FourierStrategy(Strategy):
     [1, 1, 1, 1, -1, -1, -1, -1]
     """
 
+    is_determined = True
+
     def __init__(self, workload: Workload) -> None:
         self.domain: Domain = workload.domain
         self.sets = workload.sets

@@ -137,8 +137,13 @@ class MatrixStrategy(Strategy):
             even = np.abs(costs - means).max() <= EXACT * costs.max()
             if constants is not None and even and self.column_weights is not None:
                 return optimal_budgets(sums, constants, order)[self.grouping]
-        negligible = costs <= 1e-15 * costs.max()  # rounding of rows that the recovery does not use
-        return convex_budgets(np.where(negligible, 0.0, costs), self.changes(adjacency), order).budgets
+        changes = self.changes(adjacency)
+        unused = costs <= 1e-15 * costs.max()  # rounding of rows that the recovery does not use
+        free = ~changes.any(axis=1)  # no neighbour changes such a row, as the total where records are replaced
+        if (unused | free).all():
+            return np.ones(self.rows)
+        budgets = convex_budgets(np.where(unused | free, 0.0, costs), changes, order).budgets
+        return np.where(free & ~unused, budgets.max(), budgets)
 
     def initial(self, noisy: FloatArray, workload: Workload) -> FloatArray:
         return np.asarray(noisy @ self.initial_matrix(workload).T)

@@ -264,6 +264,17 @@ def test_trees_over_any_number_of_cells_are_grouped_by_levels():
     assert (tree_rows(8) == hierarchy(Domain.binary(3)).matrix()).all()
 
 
+def test_a_row_that_no_neighbour_changes_costs_nothing():
+    domain = Domain([4])
+    workload = all_marginals(domain, 1)
+    strategy = MatrixStrategy(domain, tree_rows(4))
+    release = DatacubeRelease(workload, strategy, PureDP(1.0), adjacency="replace_one")
+    assert release.eta[0] == release.eta.max() > 0.0  # the total
+    assert release.strategy.sensitivity(release.eta, 1, "replace_one") == pytest.approx(1.0)
+    total = MatrixStrategy(domain, np.ones((1, 4)))
+    assert total.optimal(Workload(domain, [()]), 1, "replace_one").tolist() == [1.0]
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_replaced_records_have_budgets_of_their_own_in_a_matrix_strategy(order):
     """The coefficients of figure 1: the total does not change, and characters change in half of the pairs."""
