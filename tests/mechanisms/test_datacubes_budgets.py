@@ -179,6 +179,7 @@ def test_the_improvements_that_optimal_budgets_bring_beside_the_printed_ones():
     assert ratio(all_and_half(binary, 2), FourierStrategy, "initial") == pytest.approx(1.0 - 0.374, abs=5e-4)
     adult = all_and_half(Domain([9, 16, 7, 15, 6, 5, 2, 2]), 1).encoded()  # printed: Q to Q+ 20 to 25% on Q_1*
     assert ratio(adult, workload_itself, "initial") == pytest.approx(1.0 - 0.245, abs=5e-4)
+    assert ratio(adult, workload_itself, "consistent_2") == pytest.approx(1.0 - 0.254, abs=5e-4)
     assert ratio(adult, workload_itself, "least_squares") == pytest.approx(1.0 - 0.269, abs=5e-4)
 
 
