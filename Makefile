@@ -6,7 +6,7 @@ OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
 
-.PHONY: audit universe claims test quick lint clean
+.PHONY: audit universe claims test long quick lint clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
@@ -18,10 +18,13 @@ claims: $(VENV)/.audit
 	$(BIN)/python -m dpaudit claims
 
 test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long"
+
+long: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
 
 quick: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not long"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

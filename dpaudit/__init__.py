@@ -20,7 +20,11 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
+    from dpaudit import laws, strategies
     from dpaudit.auditing import audit
+    from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
+    from dpaudit.conformance.result import CheckResult
+    from dpaudit.conformance.running import check
     from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
         DpauditError,
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
         SubjectError,
         UsageError,
     )
+    from dpaudit.exact.finite_mechanism import FiniteMechanism
+    from dpaudit.laws import LAWS, Law
     from dpaudit.plan_result import Plan
     from dpaudit.planning import plan
     from dpaudit.privacy.claims import (
@@ -48,18 +54,24 @@ if TYPE_CHECKING:
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.protocol import Mechanism
+    from dpaudit.subjects.utility_bounds import UtilityBound
+    from dpaudit.utility import UtilityResult, audit_utility
 
 _HOMES = {
+    "LAWS": "dpaudit.laws",
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results",
+    "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
     "DpauditError": "dpaudit.errors",
     "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "Finding": "dpaudit.results",
+    "FiniteMechanism": "dpaudit.exact.finite_mechanism",
     "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
+    "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
     "Pair": "dpaudit.privacy.pairs",
@@ -70,29 +82,40 @@ _HOMES = {
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
     "UsageError": "dpaudit.errors",
+    "UtilityBound": "dpaudit.subjects.utility_bounds",
+    "UtilityResult": "dpaudit.utility",
     "ZeroConcentratedDP": "dpaudit.privacy.claims",
     "all_pairs": "dpaudit.privacy.pairs",
     "as_subject": "dpaudit.subjects.callables",
     "audit": "dpaudit.auditing",
+    "audit_utility": "dpaudit.utility",
+    "check": "dpaudit.conformance.running",
+    "conformance_checks": "dpaudit.conformance.faces",
     "load": "dpaudit.results",
     "parse_claim": "dpaudit.privacy.parsing",
+    "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.planning",
     "replay": "dpaudit.replaying",
     "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
 }
+_MODULES = ("laws", "strategies")  # whole rooms of names, as `dpaudit.laws.mixture`
 
 __all__ = [
+    "LAWS",
     "AllPairs",
     "ApproxDP",
     "AuditResult",
+    "CheckResult",
     "Claim",
     "DpauditError",
     "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",
     "Finding",
+    "FiniteMechanism",
     "FloatingPointFinding",
     "GaussianDP",
+    "Law",
     "Mechanism",
     "MetricDP",
     "Pair",
@@ -103,21 +126,31 @@ __all__ = [
     "Subject",
     "SubjectError",
     "UsageError",
+    "UtilityBound",
+    "UtilityResult",
     "ZeroConcentratedDP",
     "__version__",
     "all_pairs",
     "as_subject",
     "audit",
+    "audit_utility",
+    "check",
+    "conformance_checks",
+    "laws",
     "load",
+    "parametrize_with_checks",
     "parse_claim",
     "plan",
     "replay",
     "replay_floating_point",
+    "strategies",
     "write_report",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"dpaudit.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

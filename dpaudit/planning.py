@@ -6,7 +6,7 @@ inside an event of a stated mass). Two figures stand side by side:
 
 * **known**: of a witness that knows the event. Exact, the same figure that a finding reports as its power.
 * **learned**: of the audit itself, which has to find the event in its own draws. It is the known figure of an audit
-  with `LEARNING` times fewer samples; inf (none) where its rule is fixed on a pilot that sees the event too rarely. A
+  with a few times fewer samples; inf (none) where its rule is fixed on a pilot that sees the event too rarely. A
   measured allowance, held by `tests/test_planning_power.py`; an outcome that is harder to read can need more.
 
 The subject is run for one thing only, the time it takes (and, where asked for, an estimate of the event mass that suits
@@ -49,9 +49,9 @@ from dpaudit.universe_auditing import (
 EVENT_MASSES = (0.5, 0.1, 0.01)
 MODES: tuple[Mode, ...] = ("sequential", "fixed")
 # Measured, as `tests/test_planning_power.py` does: an audit finds what a witness that knows the event finds in so many
-# times fewer samples, if the pilot that its rule (or its line, where a claim leaves that free) is fixed on sees so many
-# outputs inside the event; more where the line has a delta, since then a rule has to be worth its cost.
-LEARNING = {"sequential": 3.0, "fixed": 2.0}
+# times fewer samples; in fixed mode if the pilot that its rule is fixed on sees so many outputs inside the event, more
+# where the line has a delta, since then a rule has to be worth its cost.
+LEARNING, LEARNING_OF_RENYI = 2.0, 3.0
 EVENTS_SEEN, EVENTS_SEEN_AT_COST = 150, 500
 MOST_BUDGETS = 8  # that are planned for; of more, these are spread evenly from the least to the largest
 LARGEST_SAMPLES = 10**9  # beyond which no number of samples is looked for
@@ -161,9 +161,14 @@ def plan(
 
 def events_seen(claim: Claim, fitted_first: bool) -> int:
     """How many outputs inside the event the pilot must show for the allowance of `LEARNING` to hold."""
-    if claim.anchored or (fitted_first and claim.delta > 0.0):
-        return EVENTS_SEEN_AT_COST
-    return EVENTS_SEEN if fitted_first else 0
+    if not fitted_first:
+        return 0
+    return EVENTS_SEEN_AT_COST if claim.anchored or claim.delta > 0.0 else EVENTS_SEEN
+
+
+def learning(claim: Claim, fitted_first: bool) -> float:
+    """How many times the samples of a witness that knows the event an audit is allowed for learning it."""
+    return LEARNING_OF_RENYI if claim.family == "renyi" and not fitted_first else LEARNING
 
 
 def least_share(pairs: int) -> float:
@@ -232,7 +237,7 @@ class _Engine:
         pilot = 2 * self._table(claim, samples).pilot if self.universe else self.size(samples, mode)[0]
         if pilot * event_mass < events_seen(claim, fitted_first):
             return math.inf
-        worth = int(samples / LEARNING["fixed" if fitted_first else mode])
+        worth = int(samples / learning(claim, fitted_first))
         return self.known(claim, event_mass, worth, mode) if worth >= 10 else math.inf
 
     def needed(self, finds: Callable[[int], float], loss: float) -> float:

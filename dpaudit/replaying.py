@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
-from dpaudit.evidence.guess_game import GuessGame
+from dpaudit.evidence.cells import cells_from_dict
+from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.label_game import FIRST_DRAWS, Draw, Request, Task, common_failure
-from dpaudit.evidence.renyi_game import Epoch, RenyiGame, cells_from_dict
+from dpaudit.evidence.renyi_game import Epoch, RenyiGame
 from dpaudit.evidence.rules import rule_from_dict
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair
@@ -154,7 +155,7 @@ def _finding(result: AuditResult, pair: str | None) -> Finding:
     raise UsageError(f"pair must be the id of a finding with a witness, such as {known[0].id!r}, got {pair!r}.")
 
 
-def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data: list[Any]) -> GuessGame | RenyiGame:
+def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data: list[Any]) -> FixedGame | RenyiGame:
     try:
         if claim.family == "renyi":
             renyi = RenyiGame(claim, False, draws)
@@ -166,14 +167,14 @@ def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data
                 raise ValueError("g must be positive and finite for each cell, at orders of the claim.")
             renyi.epochs.append(Epoch(cells, g, (first, second), np.zeros((2, cells.size), dtype=np.int64)))
             return renyi
-        guess = GuessGame(claim, False, draws)
+        guess = FixedGame(claim, draws)
         guess.set_rule(rule_from_dict(rule, log_density, *data), float(rule["anchor"]))
         return guess
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
 
 
-def _count(game: GuessGame | RenyiGame, draw: Draw, quotas: tuple[int, int]) -> str:
+def _count(game: FixedGame | RenyiGame, draw: Draw, quotas: tuple[int, int]) -> str:
     """Count the witness on fresh draws; the exceptions, if every call of the first ones raised on both sides."""
     tasks = [
         Task(side, 0, chunk, start, size, (Request(size, game.statistic),), FIRST_DRAWS if chunk == 0 else 0)

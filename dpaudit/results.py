@@ -54,7 +54,10 @@ class Power:
 
 @dataclasses.dataclass(frozen=True)
 class Look:
-    """One look at the evidence of a pair: labelled draws bet on so far, log wealth, lower bound on the parameter."""
+    """One look at the evidence of a pair: labelled draws bet on so far, log wealth, lower bound on the parameter.
+
+    The bound is the one known by then: sequential bets compute it when they reject the budget, and after the last draw.
+    """
 
     draws: int
     log_wealth: float

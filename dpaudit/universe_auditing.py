@@ -20,7 +20,7 @@ from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.evidence import binomial
-from dpaudit.evidence.guess_game import GUESSES_QUANTILE
+from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
 from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
 from dpaudit.evidence.universe import UniverseGame
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP

@@ -23,6 +23,7 @@ from scipy import special
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
 from mechanisms.index_metric import budget_matrix
 from mechanisms.inputs import FloatArray, output_batch, table, whole_number
@@ -145,6 +146,34 @@ class DxExponential:
         both = np.stack([histogram_of(data, len(self.metric), self.records) for data in (x, x_prime)])
         logs = self.log_probabilities(both)
         return float(np.abs(logs[0] - logs[1]).max())
+
+    @property
+    def input_kind(self) -> str:
+        """A histogram."""
+        return "counts"
+
+    def with_budget(self, factor: float) -> DxExponential:
+        """The same scores, with `factor` times the metric and 1 / `factor` of c."""
+        return dataclasses.replace(self, metric=self.metric * factor, c=float(self.c or 0.0) / factor)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """DX-T4.2 with e^-t = 0.05: how far the score of the choice is below the best one."""
+        share, c = 0.05, float(self.c or 0.0)
+
+        def scores(data: Any) -> FloatArray:
+            found: FloatArray = self.scores(histogram_of(data, len(self.metric), self.records)[None])[0]
+            return found
+
+        def regret(data: Any, outputs: Any) -> FloatArray:
+            values = scores(data)
+            found: FloatArray = values.max() - values[np.asarray(outputs, dtype=int)]
+            return found
+
+        def bound(data: Any) -> float:
+            values = scores(data)
+            return float(values.max()) - score_threshold(values, c, -math.log(share), counts_ties=False)
+
+        return [UtilityBound("regret", regret, bound, failure_probability=share, source="DX-T4.2")]
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest loss over budget, at most 20; all histograms are enumerated for it."""

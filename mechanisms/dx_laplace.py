@@ -20,6 +20,7 @@ Sources: DX-A-Lap and DX-T1 (mechanism and guarantee), `mechanisms.noise_scales`
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.index_metric import IndexMetric, budget_matrix
 from mechanisms.inputs import FloatArray, output_batch, position, table
 from mechanisms.noise_scales import Rule, noise_scales
@@ -160,6 +162,37 @@ class DxLaplace:
         """Loss over budget of every two inputs, shape (N, N); NaN where the budget is 0 or infinite: no ratio there."""
         has_ratio = (self.metric > 0.0) & np.isfinite(self.metric)
         return np.divide(self.losses(), self.metric, out=np.full_like(self.metric, np.nan), where=has_ratio)
+
+    @property
+    def input_kind(self) -> str:
+        """A position in the universe."""
+        return "position"
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """DX-T2.3 for the largest error and DX-T2.2a for their sum (with equality), of the queries as asked."""
+        share, largest = 0.05, float(self.c.max())
+
+        def errors(data: Any, outputs: Any) -> FloatArray:
+            values = output_batch(outputs, () if self.rule == "single" else self.c.shape)
+            found: FloatArray = np.abs(values.reshape(-1, len(self.c)) - self.answers(data))
+            return found
+
+        return [
+            UtilityBound(
+                "largest error",
+                lambda data, outputs: errors(data, outputs).max(axis=1),
+                math.log(len(self.c) / share) * largest,
+                failure_probability=share,
+                source="DX-T2.3",
+            ),
+            UtilityBound(
+                "sum of errors",
+                lambda data, outputs: errors(data, outputs).sum(axis=1),
+                float(self.c.sum()),
+                standard_deviation=float(np.linalg.norm(self.c)),
+                source="DX-T2.2a",
+            ),
+        ]
 
     def pairs(self) -> list[Pair]:
         """The nearly tight pairs, tightest first, then the pairs of smallest and of largest budget in (0, inf)."""

@@ -19,6 +19,7 @@ from scipy import special
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, PureDP, number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.index_metric import IndexMetric, budget_matrix
 from mechanisms.inputs import FloatArray, output_batch, position, positive, table
 
@@ -146,6 +147,31 @@ class Exponential:
         p, q = logs[position(x, len(logs))], logs[position(x_prime, len(logs))]
         possible = ~(np.isneginf(p) & np.isneginf(q))
         return float(np.abs(p[possible] - q[possible]).max())
+
+    @property
+    def input_kind(self) -> str:
+        """A position in the list of inputs."""
+        return "position"
+
+    def with_budget(self, factor: float) -> Exponential:
+        """The same scores, with `factor` times the metric and 1 / `factor` of c."""
+        metric = self.metric * factor if isinstance(self.metric, numbers.Real) else self.budgets * factor
+        return dataclasses.replace(self, metric=metric, c=float(self.c or 0.0) / factor)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """DX-T4.2 with e^-t = 0.05: how far the score of the choice is below the best one, with K outcomes.
+
+        P(regret > 2 c (log K + t)) <= e^-t: a poor outcome has a weight of at most e^-t / K beside the best one.
+        """
+        share = 0.05
+
+        def regret(data: Any, outputs: Any) -> FloatArray:
+            values = self.scores[position(data, len(self.scores))]
+            found: FloatArray = values.max() - values[np.asarray(outputs, dtype=int)]
+            return found
+
+        limit = self.divisor * (math.log(self.scores.shape[1]) - math.log(share))
+        return [UtilityBound("regret", regret, limit, failure_probability=share, source="DX-T4.2")]
 
     def pairs(self) -> list[Pair]:
         """All pairs with a budget in (0, inf), the one with the largest loss over budget first."""

@@ -18,6 +18,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, RenyiDP, ZeroConcentratedDP, gaussian_profile, number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.inputs import FloatArray, answer, output_batch, positive, whole_number
 
 
@@ -99,6 +100,24 @@ class Gaussian:
     def rho(self, x: Any, x_prime: Any) -> float:
         """Exact zCDP parameter of the pair, mu squared over 2: the Renyi divergence of order r is r times that."""
         return 0.5 * self.mu(x, x_prime) ** 2
+
+    @property
+    def input_kind(self) -> str:
+        """A number, or a vector of fixed length."""
+        return "number" if self.dimension is None else "vector"
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The expected squared error, sigma squared a coordinate: with equality."""
+        count = self.dimension or 1
+
+        def squared(data: Any, outputs: Any) -> FloatArray:
+            centre = answer(data, self.dimension)
+            errors = (output_batch(outputs, centre.shape) - centre).reshape(-1, count)
+            total: FloatArray = (errors**2).sum(axis=1)
+            return total
+
+        deviation = math.sqrt(2.0 * count) * self.sigma**2
+        return [UtilityBound("squared error", squared, count * self.sigma**2, standard_deviation=deviation)]
 
     def pairs(self) -> list[Pair]:
         """Two pairs at the full sensitivity, one above and one below zero; the claim is tight on both."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP, number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.inputs import FloatArray, output_batch, positive, whole_number
 
 LARGEST_INPUT = 2.0**53  # integers up to here are exact in double precision
@@ -112,6 +113,24 @@ class Geometric:
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss in nats: epsilon times the difference of the inputs over the sensitivity."""
         return abs(self._input(x) - self._input(x_prime)) * self.rate
+
+    @property
+    def input_kind(self) -> str:
+        """One integer."""
+        return "number"
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The tail of the error: P(|error| > t) = 2 a^(t + 1) / (1 + a) with a = e^-rate, less where it is clipped."""
+        limit = math.ceil(math.log(20.0) / self.rate)
+        failures = 2.0 * math.exp(-(limit + 1) * self.rate) / (1.0 + math.exp(-self.rate))
+        return [
+            UtilityBound(
+                "error",
+                lambda data, outputs: np.abs(output_batch(outputs, ()) - self._input(data)),
+                float(limit),
+                failure_probability=failures,
+            )
+        ]
 
     def pairs(self) -> list[Pair]:
         """Two pairs at the full sensitivity: about zero, or at the two ends of the bounds; tight on both."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.inputs import FloatArray, answer, output_batch, positive, table
 
 
@@ -96,6 +97,38 @@ class Laplace:
         """Exact privacy loss in nats: the l1 distance of the inputs over the scale (attained outside of both)."""
         difference = answer(x, self.dimension) - answer(x_prime, self.dimension)
         return float(np.abs(difference).sum() / self.scale)
+
+    @property
+    def input_kind(self) -> str:
+        """A number, or a vector of fixed length."""
+        return "number" if self.dimension is None else "vector"
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """Errors of the outputs, in units of the answer: the largest one (DX-T2.3) and their sum (DX-T2.2a).
+
+        The bounds of the sum, and of the largest error where there is one coordinate, hold with equality.
+        """
+        count, share = self.dimension or 1, 0.05
+
+        def errors(data: Any, outputs: Any) -> FloatArray:
+            centre = answer(data, self.dimension)
+            return np.abs(output_batch(outputs, centre.shape) - centre).reshape(-1, count)
+
+        largest = UtilityBound(
+            "largest error",
+            lambda data, outputs: errors(data, outputs).max(axis=1),
+            self.scale * math.log(count / share),
+            failure_probability=share,
+            source="DX-T2.3",
+        )
+        total = UtilityBound(
+            "sum of errors",
+            lambda data, outputs: errors(data, outputs).sum(axis=1),
+            count * self.scale,
+            standard_deviation=math.sqrt(count) * self.scale,
+            source="DX-T2.2a",
+        )
+        return [largest, total]
 
     def pairs(self) -> list[Pair]:
         """Two pairs at the full sensitivity, one above and one below zero: the loss equals epsilon on both."""

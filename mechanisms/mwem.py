@@ -28,6 +28,7 @@ from scipy import special
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
 from mechanisms.index_metric import budget_matrix
 from mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
@@ -203,6 +204,31 @@ class MWEM:
         of_first = float((np.abs(choices[0] - choices[1]) + measurement).max())
         later = self.c * float(np.abs(first - second).max()) * (1.0 / self.choice_scale + 1.0 / self.noise_scale)
         return of_first + (self.rounds - 1) * later
+
+    @property
+    def input_kind(self) -> str:
+        """A histogram."""
+        return "counts"
+
+    def with_budget(self, factor: float) -> MWEM:
+        """The same queries c q', with `factor` times the metric: q' grows and c shrinks by the factor."""
+        queries, metric = self.queries * factor, self.metric * factor
+        return dataclasses.replace(self, queries=queries, metric=metric, c=self.c / factor)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """DX-T8.1 for the queries c q' that are answered, where its conditions hold and it says anything."""
+        own = self.c * self.queries
+        failures = 2.0 * self.rounds / len(own)
+        ranges = float((own.max(axis=1) - own.min(axis=1)).max())
+        if self.release != "histogram" or self.update != "corrected" or failures >= 1.0 or ranges > 2.0:
+            return []
+
+        def largest(data: Any, outputs: Any) -> FloatArray:
+            found: FloatArray = np.abs(self.answers(outputs) - own @ self._input(data)).max(axis=1)
+            return found
+
+        bound = self.error_bound(own)
+        return [UtilityBound("largest error", largest, bound, failure_probability=failures, source="DX-T8.1")]
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest `privacy_loss` over budget, at most 20; all histograms are enumerated."""

@@ -28,6 +28,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
 from dpaudit.privacy.pairs import Pair, all_pairs
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms import cities
 from mechanisms.inputs import FloatArray, answer, output_batch, positive
 
@@ -100,6 +101,29 @@ class PlanarLaplace:
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two inputs in nats."""
         return float(np.hypot(*(self.centre(x) - self.centre(x_prime))) / self.scale)
+
+    @property
+    def input_kind(self) -> str:
+        """A point: two numbers."""
+        return "vector"
+
+    def with_budget(self, factor: float) -> PlanarLaplace:
+        """The mechanism with `factor` times as many nats per km."""
+        return dataclasses.replace(self, scale=self.scale / factor)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The expected distance from the truth, 2 scale, and the tail of that distance: with equality."""
+        limit = 5.0 * self.scale  # P(distance > t) = (1 + t / scale) exp(-t / scale), of a gamma law of shape 2
+
+        def distance(data: Any, outputs: Any) -> FloatArray:
+            difference = output_batch(outputs, (2,)) - self.centre(data)
+            return np.hypot(difference[:, 0], difference[:, 1])
+
+        deviation = math.sqrt(2.0) * self.scale
+        return [
+            UtilityBound("mean distance", distance, 2.0 * self.scale, standard_deviation=deviation),
+            UtilityBound("distance", distance, limit, failure_probability=6.0 * math.exp(-5.0)),
+        ]
 
     def pairs(self) -> Sequence[Pair]:
         """All pairs of `points`; none where there are fewer than two."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.inputs import FloatArray, output_batch, position, positive, whole_number
 
 
@@ -86,6 +87,20 @@ class RandomisedResponse:
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss in nats: the log odds for two different inputs, attained at either of them."""
         return 0.0 if position(x, self.categories) == position(x_prime, self.categories) else self.log_odds
+
+    @property
+    def input_kind(self) -> str:
+        """A position from 0 on."""
+        return "position"
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """How often the answer is not the truth: with equality."""
+
+        def is_false(data: Any, outputs: Any) -> FloatArray:
+            return (output_batch(outputs, ()) != position(data, self.categories)).astype(float)
+
+        failures = -math.expm1(self._log_truth)
+        return [UtilityBound("false answer", is_false, 0.0, failure_probability=failures, largest_loss=1.0)]
 
     def pairs(self) -> list[Pair]:
         """The first input against the second and against the last (once where these are the same); tight on both."""

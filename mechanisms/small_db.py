@@ -25,6 +25,7 @@ from scipy import optimize, special
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.dx_exponential import ROUNDING, Statement, smallest_scale, tightest_pairs
 from mechanisms.histograms import HistogramMetric, IntArray, all_histograms, histogram_count, histogram_of
 from mechanisms.index_metric import budget_matrix
@@ -223,6 +224,29 @@ class SmallDB:
         """Exact privacy loss of two histograms in nats, a maximum over outcomes."""
         logs = self.log_probabilities(np.stack([self._input(x), self._input(x_prime)]))
         return float(np.abs(logs[0] - logs[1]).max())
+
+    @property
+    def input_kind(self) -> str:
+        """A histogram."""
+        return "counts"
+
+    def with_budget(self, factor: float) -> SmallDB:
+        """The same queries c q', with `factor` times the metric: q' grows and c shrinks by the factor."""
+        queries, metric = self.queries * factor, self.metric * factor
+        return dataclasses.replace(self, queries=queries, metric=metric, c=self.c / factor)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """`error_bound` for the queries c q' that are answered; as printed it is false, and not stated (DX-P1)."""
+        if not self.rescaled:
+            return []
+        own, share = self.c * self.queries, 0.05
+
+        def largest(data: Any, outputs: Any) -> FloatArray:
+            found: FloatArray = np.abs(self.answers(outputs) - own @ self._input(data)).max(axis=1)
+            return found
+
+        bound = self.error_bound(own, share)
+        return [UtilityBound("largest error", largest, bound, failure_probability=share, source="DX-P1")]
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest loss over budget, at most 20."""

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from mechanisms.distortion import Distortion, best_distortion, best_squared_distortion
 from mechanisms.dx_exponential import ROUNDING, smallest_scale
 from mechanisms.index_metric import IndexMetric, budget_matrix
@@ -109,6 +110,41 @@ class StatisticalLaplace:
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two lists of records in nats, attained beyond both answers in every coordinate."""
         return float((np.abs(self.means(x) - self.means(x_prime)) / self.noise_scales).sum())
+
+    @property
+    def input_kind(self) -> str:
+        """A list of n positions in the universe."""
+        return "records"
+
+    def with_budget(self, factor: float) -> StatisticalLaplace:
+        """The same queries c q(u'), with `factor` times the metric and 1 / `factor` of the noise."""
+        transformed, metric = self.transformed * factor, self.metric * factor
+        return dataclasses.replace(self, transformed=transformed, metric=metric, c=self.c / factor)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """DX-T11.3 and DX-T11.1 for the query that is answered, q(u) = c q(u'), which has no distortion."""
+        own, share = self.c * self.transformed, 0.05
+
+        def errors(data: Any, outputs: Any) -> FloatArray:
+            found: FloatArray = np.abs(output_batch(outputs, self.c.shape) - self.means(data))
+            return found
+
+        return [
+            UtilityBound(
+                "largest error",
+                lambda data, outputs: errors(data, outputs).max(axis=1),
+                self.error_bound(own, share),
+                failure_probability=share,
+                source="DX-T11.3",
+            ),
+            UtilityBound(
+                "squared error",
+                lambda data, outputs: (errors(data, outputs) ** 2).sum(axis=1),
+                self.squared_error_bound(own),
+                standard_deviation=math.sqrt(20.0) * float(np.linalg.norm(self.c**2)),
+                source="DX-T11.1",
+            ),
+        ]
 
     def pairs(self) -> list[Pair]:
         """One record u against v beside n - 1 records of u, for every u and v with a budget, the tightest first."""

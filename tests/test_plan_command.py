@@ -79,7 +79,7 @@ def test_the_claims_own_parameter_is_shown_where_it_is_another_number(run):
 
 def test_what_is_not_promised_is_explained(run):
     words = "None: not found in any number of samples up to 10^9, or not promised"
-    assert words in " ".join(ask(run, "--claim", "mu=1", "--event-mass", "0.5").stdout.split())
+    assert words in " ".join(ask(run, "--claim", "mu=1", "--event-mass", "1e-6").stdout.split())
     assert words not in " ".join(ask(run, "--event-mass", "0.5").stdout.split())
 
 

@@ -1,7 +1,7 @@
 """The planned samples are enough: audits of randomised response with the planned excess find it as often as promised.
 
 Promised is a power of at least 0.9. A row fails if that many finds or fewer have probability below LEVEL at a power of
-exactly 0.9 (binomial, seeds fixed): the false-positive rate of this file is at most 12 * 1e-8. What it can see: at 50
+exactly 0.9 (binomial, seeds fixed): the false-positive rate of this file is at most 13 * 1e-8. What it can see: at 50
 audits a row fails at 29 finds or fewer, so a true power of 0.5 is missed with probability 0.10 in one row, one of 0.4
 with 0.003.
 """
@@ -48,7 +48,7 @@ def is_short(found):
     return stats.binom.cdf(found, AUDITS, 0.9) < LEVEL
 
 
-CASES = [(*row, mode) for row in ROWS for mode in ("sequential", "fixed") if (row[0], mode) != ("mu=1", "sequential")]
+CASES = [(*row, mode) for row in ROWS for mode in ("sequential", "fixed")]
 
 
 def planned_for(claim, over, mass):
@@ -66,9 +66,12 @@ def test_the_planned_samples_find_the_excess_as_often_as_promised(claim, over, m
     assert not is_short(finds(claim, mass, power.sought, int(needed.learned), mode))
 
 
-def test_nothing_is_promised_where_the_line_is_chosen_on_a_pilot_that_hardly_sees_the_event():
-    sequential, fixed = planned_for("mu=1", 0.5, 0.5).needed
-    assert np.isinf(sequential.learned) and np.isfinite(sequential.known) and np.isfinite(fixed.learned)
+def test_a_fixed_audit_needs_a_pilot_that_sees_the_event_and_a_sequential_one_learns_on():
+    # 40 known samples would do for a loss of 8 nats at 0.01; the pilot shows 150 such outputs from 50,000 samples on
+    planned = dpaudit.plan(response(0.01, 1.0), "eps=1", [(0, 1)], over=7.0, event_masses=[0.01], seed=1)
+    sequential, fixed = planned.budgets[0].powers[0].needed
+    assert fixed.learned == 50_000 and fixed.known < 5_000
+    assert sequential.learned == pytest.approx(2.0 * sequential.known, rel=0.05)
 
 
 def test_a_fifth_of_the_known_samples_is_not_enough_and_the_same_check_says_so():

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from dpaudit.evidence.cells import whole_edges
 from dpaudit.evidence.histograms import (
     Coordinate,
     Histogram,
@@ -35,6 +36,7 @@ MOST_IN_TREES = 24  # and the most informative, in trees
 # Draws of both sides from which on a score is worth its fit.
 LINEAR_DRAWS, QUADRATIC_DRAWS, TREE_DRAWS = 32, 60, 1_000
 DIAGONAL_COLUMNS = 8  # from which on the draws may be too few for correlations
+DRAWS_A_NUMBER = 25  # from which on integer parts are worth a look
 LEAF_DRAWS = 4_000  # of one side, that scores of objects are fitted on, and as many their thresholds
 
 Candidate = tuple[Score, Outcomes, Outcomes]
@@ -42,14 +44,19 @@ Halves = tuple[Outcomes, Outcomes]
 
 
 def candidates(
-    first: Outcomes, second: Outcomes, objects: bool, log_ratio: LogRatio | None
+    first: Outcomes, second: Outcomes, objects: bool, log_ratio: LogRatio | None, halves: bool = True
 ) -> Iterator[Candidate]:
-    """Scores that suit the outcomes, each with the draws that its thresholds may be fitted on."""
+    """Scores that suit the outcomes, each with the draws that its thresholds may be fitted on.
+
+    With `halves` a fitted score sees one half of the draws, and comes with the other; else all draws serve for both.
+    """
     draws, columns = len(first) + len(second), first.numbers.shape[1]
     if objects:
         first, second = (part.rows(slice(0, 2 * LEAF_DRAWS)) for part in (first, second))
-    fit = first.rows(slice(0, None, 2)), second.rows(slice(0, None, 2))
-    rest = first.rows(slice(1, None, 2)), second.rows(slice(1, None, 2))
+    fit = rest = first, second
+    if halves:
+        fit = first.rows(slice(0, None, 2)), second.rows(slice(0, None, 2))
+        rest = first.rows(slice(1, None, 2)), second.rows(slice(1, None, 2))
     if log_ratio is not None and not objects:
         yield log_ratio, first, second
     if columns == 1 and not objects:
@@ -62,6 +69,10 @@ def candidates(
         if _varies(first.numbers[:, 0], second.numbers[:, 0]):
             bins = int(np.clip(draws // 25, 4, 64))
             yield fit_histogram(*fit, (0,), bins), *rest
+            # Not beside a known density: a few wide bins win by luck, and show less than the density does.
+            edges = whole_edges(np.concatenate([part.numbers[:, 0] for part in fit]))
+            if log_ratio is None and 0 < len(edges) < draws / DRAWS_A_NUMBER:
+                yield weighed_histogram(*fit, (0,), bins, edges)[0], *rest
         return
     found = False
     for candidate in _of_objects(fit, rest) if objects else _of_vectors(fit, rest):

@@ -175,7 +175,8 @@ def histogram_edges(column: FloatArray, bins: int) -> FloatArray:
     is_atom[often[np.argsort(-counts[often], kind="stable")[:MOST_RARE_ATOMS]]] = True
     atoms = finite[starts[is_atom]]
     # A value cannot start a bin at -inf: nothing lies below it, and the bin up to the next double holds it already.
-    edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
+    with np.errstate(over="ignore"):  # infinity follows the largest double
+        edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
     return np.unique(edges[edges > -math.inf])
 
 

@@ -14,6 +14,8 @@ Everything that is printed with a confidence derives from here. The rules that m
   1 / rank: the pilot's draws are not counted, so the levels are fixed before the first counted draw.
 * **Uses.** A claim without an epsilon of its own pays for two bounds from its level: 80% for its parameter (which is
   the verdict) and 20% for epsilon at the report delta.
+* **Pilot of a fixed test.** A first part of it is enough where every pair has a rule that was never wrong: what more
+  draws could teach is worth less than they are in the test. How long the pilot is depends on the pilot alone.
 * **Looks.** Sequential wealth may be looked at after every round (Ville's inequality); the exact test of the fixed mode
   is looked at once, after a number of draws fixed beforehand.
 """
@@ -28,10 +30,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence.guess_game import GuessGame
+from dpaudit.evidence.fitted_partitions import fit_partitions
+from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.outcomes import Outcomes, join
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity, LogRatio
+from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.privacy.claims import ApproxDP, Claim
 from dpaudit.results import Look
 from dpaudit.subjects.callables import Failed
@@ -39,15 +43,17 @@ from dpaudit.subjects.callables import Failed
 Mode = Literal["sequential", "fixed"]
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
-PILOT_SHARE = {"sequential": 0.05, "fixed": 0.1}  # of all labelled draws: before many pairs' bets, before a fixed test
+PILOT_SHARE = {"sequential": 0.05, "fixed": 0.15}  # of all labelled draws: before many pairs' bets, before a fixed test
+SURE_PILOT_SHARE = 0.02  # before a fixed test, where so many draws show rules that are never wrong
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
-ROUND_GROWTH = 0.25  # a round's labelled draws over all those before it
+ROUND_GROWTH = 0.08  # a round's labelled draws over all those before it
 SMALLEST_ROUND = 16
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
 TRAINING_DRAWS = 20_000  # draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
-REFIT_GROWTH = 1.4  # fit again when a pair has this many times the training draws of its last fit
+REFIT_GROWTH = 1.3  # fit again when a pair has this many times the training draws of its last fit
+COUNTS_GROWTH = 1.5  # the same where no more draws are kept, and bets are fitted on counts: of the labelled draws
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 
 
@@ -107,7 +113,7 @@ class Progress:
     largest_log_wealth: float | None
 
 
-Game = GuessGame | RenyiGame
+Game = FixedGame | SequentialGame | RenyiGame
 
 
 class PairGame:
@@ -120,7 +126,7 @@ class PairGame:
     inputs : (int, int)
         Positions of x and x_prime among the inputs of the label game.
     sequential, draws
-        As for `GuessGame`.
+        As for `HockeyStickGame`; `sequential` bets round by round.
     log_ratio : LogRatio, optional
         The mechanism's own log density ratio for this pair.
     """
@@ -129,29 +135,43 @@ class PairGame:
         self, claim: Claim, inputs: tuple[int, int], sequential: bool, draws: int, log_ratio: LogRatio | None
     ) -> None:
         self.claim, self.inputs, self.log_ratio = claim, inputs, log_ratio
-        game = RenyiGame if claim.family == "renyi" else GuessGame
-        self.main: Game = game(claim, sequential, draws)
+        guesses = SequentialGame if sequential else FixedGame
+        self.main: Game = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
         self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
         if claim.anchored or claim.family == "renyi":
             budget = claim.budget
             epsilon = ApproxDP(min(budget.epsilon, 700.0), budget.delta)
-            self.uses = [
-                (SHARE_OF_PARAMETER, self.main),
-                (1.0 - SHARE_OF_PARAMETER, GuessGame(epsilon, sequential, draws)),
-            ]
+            second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
+            self.uses = [(SHARE_OF_PARAMETER, self.main), (1.0 - SHARE_OF_PARAMETER, second)]
         self.labelled = 0  # draws counted
         self.level = math.nan
         self.failure = ""  # the outcome of every call of the pilot, if all raised, on both inputs
         self.looks: list[Look] = []
-        self.trained_on = 0
+        self.trained_on = self._labelled_at_fit = 0
 
     def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
         """Fit every use on earlier draws of x and x_prime."""
         if self.log_ratio is not None:
             self.log_ratio = self.log_ratio.fitting(first, second)
+        partitions = None
         for share, game in self.uses:
-            game.fit(first, second, level * share, self.log_ratio)
+            if isinstance(game, SequentialGame):
+                if partitions is None:
+                    partitions = fit_partitions(first, second, self.log_ratio)
+                game.fit(partitions, level * share)
+            else:
+                game.fit(first, second, level * share, self.log_ratio)
         self.trained_on = min(len(first), len(second))
+        self._labelled_at_fit = self.labelled
+
+    def fit_again(self, draws_before: int) -> None:
+        """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
+        if self.labelled + draws_before < COUNTS_GROWTH * (self._labelled_at_fit + draws_before):
+            return
+        for _, game in self.uses:
+            if isinstance(game, SequentialGame):
+                game.fit_again()
+        self._labelled_at_fit = self.labelled
 
     def start(self, level: float) -> None:
         """Fix the levels of all uses, before the first counted draw."""
@@ -165,7 +185,14 @@ class PairGame:
             game.update()
         wealth = self.main.log_wealth
         if wealth is not None:
-            self.looks.append(Look(self.labelled, wealth, self.main.lower))
+            self.looks.append(Look(self.labelled, wealth, self.main.known_lower))
+
+    def finish(self) -> None:
+        """Compute the bounds, which are not kept up to date at every look, and note the verdict's at the last one."""
+        for _, game in self.uses:
+            _ = game.lower
+        if self.looks:
+            self.looks[-1] = dataclasses.replace(self.looks[-1], parameter_lower=self.main.lower)
 
     @property
     def is_broken(self) -> bool:
@@ -177,16 +204,21 @@ class PairGame:
         return self.main.describe(x, x_prime)
 
     @property
+    def is_sure(self) -> bool:
+        """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
+        return all(isinstance(game, FixedGame) and game.is_sure for _, game in self.uses)
+
+    @property
     def is_violated(self) -> bool:
         """The verdict *is* the bound above the budget."""
-        return self.main.lower > self.claim.value
+        return self.main.is_rejected
 
     @property
     def ratio_lower(self) -> float | None:
         """Lower bound over budget; at a budget of 0: inf if violated, else None."""
         if self.claim.value == 0.0:
             return math.inf if self.is_violated else None
-        return self.main.lower / self.claim.value
+        return self.main.known_lower / self.claim.value
 
     @property
     def epsilon_lower(self) -> float:
@@ -257,9 +289,13 @@ class LabelGame:
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> None:
         """Play, after `start`, until every pair is decided or its draws are used up."""
-        while self.play_round():
-            if on_progress is not None:
-                on_progress(self.progress())
+        try:
+            while self.play_round():
+                if on_progress is not None:
+                    on_progress(self.progress())
+        finally:  # bounds stand for what was counted, also where a call raises later on
+            for pair in self.pairs:
+                pair.finish()
         if on_progress is not None:
             on_progress(self.progress())
 
@@ -270,14 +306,20 @@ class LabelGame:
         # A few draws first, which tell how large an output is, and so how many fit into a chunk.
         self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
         self._columns = max(part.numbers.shape[1] for parts in self._kept.values() for part in parts)
-        if side > FIRST_DRAWS:
-            self._round += 1
-            self._collect({i: side - FIRST_DRAWS for i in inputs}, {i: [] for i in inputs})
+        drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
+        sure = max(min(int(SURE_PILOT_SHARE * self.planned) // 2, side), drawn) if self.mode == "fixed" else side
+        for target in sorted({sure, side}):
+            if target > drawn:
+                self._round += 1
+                self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
+                drawn = target
+            for pair in self.pairs:
+                pair.fit(*self._training(pair), even)
+            if all(pair.is_sure for pair in self.pairs):
+                break
+        self._shorten_pilot(2 * drawn)
         for pair in self.pairs:
             pair.failure = common_failure([self._joined(i) for i in pair.inputs])
-        even = self.error_rate / len(self.pairs)
-        for pair in self.pairs:
-            pair.fit(*self._training(pair), even)
         merits = [pair.main.merit for pair in self.pairs]
         order = sorted(range(len(merits)), key=lambda k: (merits[k], -k), reverse=True)
         rank = np.empty(len(merits))
@@ -286,6 +328,13 @@ class LabelGame:
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, weights / weights.sum(), strict=True):
             pair.start(self.error_rate * float(weight))
+
+    def _shorten_pilot(self, drawn: int) -> None:
+        """Leave to the test what the pilot did not draw."""
+        for pair in self.pairs:
+            for _, game in pair.uses:
+                game.draws += self.pilot - drawn
+        self.pilot = drawn
 
     def play_round(self) -> bool:
         """Draw one round for the pairs still open, count, look; False when nothing is left to do."""
@@ -353,6 +402,8 @@ class LabelGame:
         available = min(sum(len(part) for part in self._kept[i]) for i in pair.inputs)
         if available >= REFIT_GROWTH * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
+        else:
+            pair.fit_again(self.pilot)
 
     def _training(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
         first, second = (self._joined(i) for i in pair.inputs)

@@ -90,7 +90,7 @@ def detectable_losses(
 ) -> FloatArray:
     """The smallest loss of randomised-response type that the test finds with the given probability, for each epsilon.
 
-    As in `GuessGame.power` for a rule with both events; inf where no such loss would be found.
+    As in `FixedGame.power` for a rule with both events; inf where no such loss would be found.
     """
     guesses = float(int(special.bdtrik(guesses_quantile, draws, event_mass)))
     if not guesses >= 1.0:

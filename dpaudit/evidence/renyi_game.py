@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence import wealth
-from dpaudit.evidence.guess_game import largest_rejected
+from dpaudit.evidence.cells import Cells
+from dpaudit.evidence.hockey_stick import largest_rejected
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.rules import Objective, best_rule, fit_rules
-from dpaudit.evidence.scores import LogRatio, Score, score_from_dict
+from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 
 CELLS = 12
@@ -43,45 +44,6 @@ LARGEST_LOSS = 12.0  # nats, beyond which no alternative is tried for the power
 CAPS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.0)  # on |log g|: a rare large g would shrink every stake
 SIMULATIONS = 400  # of the alternative, for the power; see `RenyiGame.power`
 SIMULATIONS_FOUND = 0.945  # share of them that must be found: the true power is then above 0.9 (see the docstring)
-
-
-@dataclasses.dataclass(frozen=True)
-class Cells:
-    """A partition of the outcomes by a score: `edges` (increasing) give len(edges) + 1 cells, and NaN one more."""
-
-    score: Score
-    edges: FloatArray
-    reading: Reading
-
-    @property
-    def size(self) -> int:
-        return len(self.edges) + 2
-
-    def zeros(self) -> NDArray[np.int64]:
-        """The counts of no draws."""
-        return np.zeros(self.size, dtype=np.int64)
-
-    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
-        """How many outcomes fall into each cell, shape (cells,)."""
-        scores = self.score(self.reading(outcomes))
-        index = np.searchsorted(self.edges, scores, side="right")
-        index[np.isnan(scores)] = len(self.edges) + 1
-        return np.bincount(index, minlength=self.size)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "score": self.score.to_dict(),
-            "edges": [float(edge).hex() for edge in self.edges],
-            "columns": self.reading.columns,
-        }
-
-
-def cells_from_dict(record: dict[str, Any], log_density: Any, x: Any, x_prime: Any) -> Cells:
-    """The cells that `Cells.to_dict` wrote."""
-    edges = np.array([float.fromhex(edge) for edge in record["edges"]])
-    if not np.all(edges[1:] > edges[:-1]) or np.any(np.isnan(edges)):
-        raise ValueError("edges must be increasing.")
-    return Cells(score_from_dict(record["score"], log_density, x, x_prime), edges, Reading(int(record["columns"])))
 
 
 @dataclasses.dataclass
@@ -111,8 +73,8 @@ class Epoch:
 class RenyiGame:
     """One use of the error rate on one pair, against a claim that is a family of Renyi inequalities.
 
-    The same methods as `GuessGame`; there is no exact test for these claims, so both modes bet, and a fixed audit looks
-    once, at the end.
+    The same methods as `FixedGame` has; there is no exact test for these claims, so both modes bet, and a fixed audit
+    looks once, at the end.
     """
 
     def __init__(self, claim: Claim, sequential: bool, draws: int) -> None:
@@ -167,6 +129,16 @@ class RenyiGame:
     def lower(self) -> float:
         """The lower confidence bound on the claim's parameter, at `level`."""
         return self._lower
+
+    @property
+    def known_lower(self) -> float:
+        """The same: it is computed at every look."""
+        return self._lower
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the budget is rejected, which is the verdict."""
+        return self._lower > self.claim.value
 
     @property
     def log_wealth(self) -> float | None:

@@ -24,7 +24,7 @@ from dpaudit.evidence.scores import LogDensity, LogRatio, Score, score_from_dict
 from dpaudit.privacy.claims import FloatArray
 
 ABSTAIN = -1
-LEVELS = 16  # thresholds tried in each tail, at geometrically spaced masses
+LEVELS = 24  # thresholds tried in each tail, at geometrically spaced masses
 # Standard deviations by which the log-odds of a record are lowered where the best of many records is taken: for the
 # growth of wealth (a hopeful and a cautious rule enter the contest), and for the bound.
 HOPEFUL, CAUTIOUS, BOUND_DEVIATIONS = 0.5, 2.0, 4.0
@@ -57,6 +57,10 @@ class Rule:
     def thresholds(self) -> tuple[float, float, int, int]:
         """What tells it from another rule of the same score."""
         return self.low, self.high, self.sign, self.nan_guess
+
+    def zeros(self) -> NDArray[np.int64]:
+        """The counts of no draws."""
+        return np.zeros(3, dtype=np.int64)
 
     def guess(self, outcomes: Outcomes) -> NDArray[np.int8]:
         """1, 0 or `ABSTAIN` for each outcome, shape (draws,)."""
@@ -112,7 +116,9 @@ def rule_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x:
         If it is none: events that overlap, or a guess that is neither label.
     """
     low, high = float.fromhex(record["low"]), float.fromhex(record["high"])
-    if not low <= high or record["sign"] not in (1, -1) or record["nan_guess"] not in (ABSTAIN, 0, 1):
+    # Disjoint: no double lies strictly between `high` and `low`, in this order.
+    are_disjoint = low <= math.nextafter(high, math.inf)
+    if not are_disjoint or record["sign"] not in (1, -1) or record["nan_guess"] not in (ABSTAIN, 0, 1):
         raise ValueError(f"rule must guess on two disjoint events, got low {low}, high {high}, {dict(record)!r:.200}.")
     return Rule(
         score_from_dict(record["score"], log_density, x, x_prime),
@@ -162,11 +168,10 @@ class Objective:
         positive = np.maximum(c, 1e-150)
         odds = np.where(c > 0.0, np.log(positive / w), -math.inf)
         variance = np.maximum(correct, 1e-150) / positive**2 + 1.0 / w  # of the log-odds, times the draws
+        bound = self._bound(correct, wrong, sides, trained_on)
         if not self.chase_wealth:
-            nothing = np.zeros_like(odds)
-            return self._bound(correct, wrong, sides, trained_on), nothing, nothing
-        spread = variance * (self._quantile**2 / self.draws + BOUND_DEVIATIONS**2 / trained_on)
-        bound = np.where(c > 0.0, odds - np.sqrt(spread), -math.inf)
+            nothing = np.zeros_like(bound)
+            return bound, nothing, nothing
         deviation = np.sqrt(variance / trained_on)
         guesses = np.maximum(c, 0.0) + w
         hopeful, cautious = (self._growth(odds - k * deviation, guesses) for k in (HOPEFUL, CAUTIOUS))
@@ -178,18 +183,24 @@ class Objective:
         """The expected bound on epsilon, from the lower end of Wilson's interval for the accuracy of a guess.
 
         Its deviations are those of the test to come, and `BOUND_DEVIATIONS` of the training draws. (Lowering the
-        log-odds instead takes far too much off where hardly a guess was wrong, and a gross leak looks like nothing.)
+        log-odds instead would be far too much where hardly a guess was wrong.)
         """
+        lowest, mass = self.lowest_accuracy(correct, wrong, trained_on)
+        right = lowest - self.delta * sides / (2.0 * mass)
+        return np.where(right > 0.0, np.log(np.maximum(right, 1e-150) / (1.0 - lowest)), -math.inf)
+
+    def lowest_accuracy(
+        self, correct: FloatArray, wrong: FloatArray, trained_on: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The accuracy of a guess that the test is expected to show, and the rate of guesses."""
         mass = np.maximum(correct + wrong, 1e-150)
         guesses = mass * trained_on
         square = self._quantile**2 * trained_on / self.draws + BOUND_DEVIATIONS**2
         accuracy = correct / mass
         spread = np.sqrt(square * (accuracy * (1.0 - accuracy) / guesses + square / (4.0 * guesses**2)))
         lowest = np.maximum(accuracy + square / (2.0 * guesses) - spread, 0.0) / (1.0 + square / guesses)
-        right = lowest - self.delta * sides / (2.0 * mass)
         # Without a right guess the interval ends at 0 up to rounding, which is no bound.
-        has_bound = (right > 0.0) & (correct > 0.0)
-        return np.where(has_bound, np.log(np.maximum(right, 1e-150) / (1.0 - lowest)), -math.inf)
+        return np.where(correct > 0.0, lowest, 0.0), mass
 
     def _growth(self, odds: FloatArray, guesses: FloatArray) -> FloatArray:
         """Expected log wealth of guesses at this rate, right with these log-odds, at the best stake."""
@@ -219,30 +230,6 @@ class FittedRule:
     correct: float
     wrong: float
     trained_on: float
-
-
-@dataclasses.dataclass(frozen=True)
-class RuleSet:
-    """Several rules, counted together: one of them bets, the others show what they would have done."""
-
-    rules: tuple[Rule, ...]
-
-    def zeros(self) -> NDArray[np.int64]:
-        """The counts of no draws."""
-        return np.zeros((len(self.rules), 3), dtype=np.int64)
-
-    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
-        """`Rule.count` of each rule, shape (rules, 3); a score that several rules share is computed once."""
-        read: dict[Reading, Outcomes] = {}
-        scored: dict[int, FloatArray] = {}
-        counts = self.zeros()
-        for row, rule in zip(counts, self.rules, strict=True):
-            if rule.reading not in read:
-                read[rule.reading] = rule.reading(outcomes)
-            if id(rule.score) not in scored:
-                scored[id(rule.score)] = rule.score(read[rule.reading])
-            row[:] = rule.count_scores(scored[id(rule.score)])
-        return counts
 
 
 def fit_rules(
@@ -278,30 +265,60 @@ def best_rule(rules: Sequence[FittedRule], objective: Objective) -> tuple[int, t
 def _fit_thresholds(
     score: Score, first: Outcomes, second: Outcomes, objective: Objective, reading: Reading
 ) -> list[FittedRule]:
-    """The rules of one score that are best in different ways, over a grid of tail masses on both sides.
-
-    The ways: the expected bound; if wealth is chased, also its growth taken hopefully and cautiously, and the largest
-    difference of correct and wrong guesses, which uses all of the evidence where every bit of it is weak.
-    """
+    """The rules of one score that are best in different ways, over a grid of tail masses on both sides."""
     s1, s0 = score(first), score(second)
     nan1, nan0 = float(np.mean(np.isnan(s1))), float(np.mean(np.isnan(s0)))
     s1, s0 = np.sort(s1[~np.isnan(s1)]), np.sort(s0[~np.isnan(s0)])
     cuts = _cuts(s1, s0)  # increasing, from -inf to inf
     n1, n0 = max(len(first), 1), max(len(second), 1)
-    trained_on = float(n1 + n0)
     left1, left0 = np.searchsorted(s1, cuts) / n1, np.searchsorted(s0, cuts) / n0  # mass below each cut
     right1, right0 = len(s1) / n1 - left1, len(s0) / n0 - left0
-    upper, lower = np.arange(len(cuts))[None, :], np.arange(len(cuts))[:, None]  # (cuts, cuts): low, high
-    sides = np.broadcast_to((lower > 0).astype(int) + (upper < len(cuts) - 1).astype(int), (len(cuts), len(cuts)))
-    legal = (lower <= upper) & (sides > 0)
-    draws = np.full((), trained_on)
     chosen: list[FittedRule] = []
+    for choice in _choices(left1, left0, right1, right0, nan1, nan0, float(n1 + n0), objective):
+        low, high = float(cuts[choice.low]), float(cuts[choice.high])
+        rule = Rule(score, low, high, choice.sign, reading, choice.nan_guess)
+        if all(rule.thresholds != other.rule.thresholds for other in chosen):
+            chosen.append(FittedRule(rule, choice.correct, choice.wrong, float(n1 + n0)))
+    return chosen
+
+
+@dataclasses.dataclass(frozen=True)
+class _Choice:
+    """Positions of two cuts, the sign and the guess at NaN, with their rates on the training draws."""
+
+    low: int
+    high: int
+    sign: int
+    nan_guess: int
+    correct: float
+    wrong: float
+
+
+def _choices(
+    left1: FloatArray,
+    left0: FloatArray,
+    right1: FloatArray,
+    right0: FloatArray,
+    nan1: float,
+    nan0: float,
+    trained_on: float,
+    objective: Objective,
+) -> list[_Choice]:
+    """The cuts that are best in different ways, by the masses below and above each cut under both labels.
+
+    The ways: the expected bound; if wealth is chased, also its growth taken hopefully and cautiously, and the largest
+    difference of correct and wrong guesses, which uses all of the evidence where every bit of it is weak.
+    """
+    size = len(left1)
+    upper, lower = np.arange(size)[None, :], np.arange(size)[:, None]  # (cuts, cuts): low, high
+    sides = np.broadcast_to((lower > 0).astype(int) + (upper < size - 1).astype(int), (size, size))
+    legal = (lower <= upper) & (sides > 0)
     # Both signs at once: (2, cuts, cuts).
     correct = 0.5 * np.stack([right1[None, :] + left0[:, None], right0[None, :] + left1[:, None]])
     wrong = 0.5 * np.stack([right0[None, :] + left1[:, None], right1[None, :] + left0[:, None]])
-    bound, hopeful, cautious = objective.ways(correct, wrong, sides, draws)
-    tables = [bound, hopeful, cautious, correct - wrong] if objective.chase_wealth else [bound]
-    for table in tables:
+    bound, hopeful, cautious = objective.ways(correct, wrong, sides, np.full((), trained_on))
+    chosen = []
+    for table in [bound, hopeful, cautious, correct - wrong] if objective.chase_wealth else [bound]:
         k, i, j = np.unravel_index(int(np.argmax(np.where(legal, table, -math.inf))), table.shape)
         c, w, nan_guess = float(correct[k, i, j]), float(wrong[k, i, j]), ABSTAIN
         if nan1 + nan0 > 0.0:
@@ -309,10 +326,37 @@ def _fit_thresholds(
             merits = objective.merits(*gains, np.full(3, 2), np.full(3, trained_on))
             nan_guess = max((ABSTAIN, 0, 1), key=lambda guess: merits[guess + 1])
             c, w = float(gains[0][nan_guess + 1]), float(gains[1][nan_guess + 1])
-        rule = Rule(score, float(cuts[i]), float(cuts[j]), 1 - 2 * int(k), reading, nan_guess)
-        if all(rule.thresholds != other.rule.thresholds for other in chosen):
-            chosen.append(FittedRule(rule, c, w, trained_on))
+        chosen.append(_Choice(int(i), int(j), 1 - 2 * int(k), nan_guess, c, w))
     return chosen
+
+
+def best_thresholds(
+    counts1: FloatArray, counts0: FloatArray, objective: Objective
+) -> tuple[tuple[int, float], int, int, int, int]:
+    """Of all rules with two cuts between cells, the best: its merit, positions of the cuts, sign and guess at NaN.
+
+    Parameters
+    ----------
+    counts1, counts0 : ndarray, shape (cells,)
+        Training draws with label 1 and 0 in each cell; the last cell is NaN's.
+    objective : Objective
+
+    Returns
+    -------
+    (merit, low, high, sign, nan_guess)
+        The cells before position `low` and those from position `high` on are guessed, except NaN's.
+    """
+    n1, n0 = max(float(counts1.sum()), 1.0), max(float(counts0.sum()), 1.0)
+    left1, left0 = (np.concatenate([[0.0], np.cumsum(c[:-1])]) / n for c, n in ((counts1, n1), (counts0, n0)))
+    right1, right0 = left1[-1] - left1, left0[-1] - left0
+    choices = _choices(left1, left0, right1, right0, counts1[-1] / n1, counts0[-1] / n0, n1 + n0, objective)
+    correct, wrong = (np.array([getattr(choice, name) for choice in choices]) for name in ("correct", "wrong"))
+    cuts = len(left1)
+    sides = np.array([max(int(c.low > 0) + int(c.high < cuts - 1), int(c.nan_guess != ABSTAIN)) for c in choices])
+    merits = objective.merits(correct, wrong, sides, np.full(len(choices), n1 + n0))
+    best = max(range(len(choices)), key=lambda k: merits[k])
+    choice = choices[best]
+    return merits[best], choice.low, choice.high, choice.sign, choice.nan_guess
 
 
 def _cuts(s1: FloatArray, s0: FloatArray) -> FloatArray:

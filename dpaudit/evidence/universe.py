@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence import records
-from dpaudit.evidence.guess_game import MASS_SHARE
+from dpaudit.evidence.fixed_game import MASS_SHARE
 from dpaudit.evidence.label_game import (
     CHUNK_NUMBERS,
     FIRST_DRAWS,

@@ -19,13 +19,12 @@ therefore add up over rules, rounds, chunks and workers.
 Monotone in the parameter. A wrong guess costs the factor 1 - fraction whatever the line; the factors of a correct guess
 and of an abstention decrease in delta_cost, and that of a correct guess decreases in epsilon. With delta_cost = 0, or
 along a family of lines at one epsilon, wealth therefore decreases in the claim's parameter and the rejected parameters
-are an interval from 0: bisection finds its end. (Approximate DP is the exception: see `rejected_prefix`.)
+are an interval from 0: bisection finds its end. (Approximate DP is the exception: its stakes follow the line.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +68,6 @@ def log_wealth(
     epsilon: FloatArray,
     delta: FloatArray,
     fraction: FloatArray,
-    cash: float = 0.0,
 ) -> FloatArray:
     """Natural logarithm of the e-value of a guessing record against lines (epsilon, delta).
 
@@ -82,8 +80,6 @@ def log_wealth(
         The lines.
     fraction : ndarray of float, shape (fractions,)
         From `fractions`.
-    cash : float
-        Share of the wealth that is never bet, in [0, 1): all that such a record can lose is the rest.
 
     Returns
     -------
@@ -100,8 +96,7 @@ def log_wealth(
         stake = fraction * np.exp(-scale)[:, None]  # (lines, fractions)
         logs += correct * np.log1p(stake * (1.0 - cost[:, None])) + wrong * np.log1p(-fraction)
         logs += abstained * np.log1p(-stake * cost[:, None])
-    bet = np.logaddexp.reduce(logs, axis=1) - math.log(len(fraction)) + math.log1p(-cash)
-    return np.asarray(np.logaddexp(bet, math.log(cash)) if cash > 0.0 else bet)
+    return np.asarray(np.logaddexp.reduce(logs, axis=1) - math.log(len(fraction)))
 
 
 def critical_correct(
@@ -123,20 +118,3 @@ def critical_correct(
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(middle) else (middle, high)
     return high
-
-
-def rejected_prefix(
-    rejected: Callable[[FloatArray], NDArray[np.bool_]], values: FloatArray, known: int, block: int = 64
-) -> int:
-    """How many values at the start of a fixed increasing grid are rejected, the first `known` being so already.
-
-    Validity: the nulls of a claim's parameter are nested. If the true value lies in (values[k-1], values[k]], a bound
-    of values[m] with m >= k needs values[k], whose null is true, to be rejected at some look: one test of level a,
-    whatever the shape of wealth between the points. The grid must not depend on the draws.
-    """
-    while known < len(values):
-        accepted = np.flatnonzero(~rejected(values[known : known + block]))
-        if len(accepted):
-            return known + int(accepted[0])
-        known = min(known + block, len(values))
-    return known

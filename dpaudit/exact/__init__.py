@@ -1,4 +1,4 @@
-"""When it is known: exact privacy losses of finite mechanisms and of additive noise.
+"""When it is known: exact privacy losses of finite mechanisms and of additive noise, and finite mechanisms on a claim.
 
 Conventions: p and q are the output laws of one pair, in this order; losses and divergences are in nats; a quantity of a
 pair is one direction unless it says "both".
@@ -23,13 +23,17 @@ from dpaudit.exact.finite import (
     trade_off_function,
     zcdp_rho,
 )
+from dpaudit.exact.finite_mechanism import FiniteMechanism
+from dpaudit.exact.keeping import keeps, tempered
 
 __all__ = [
+    "FiniteMechanism",
     "gaussian_privacy_loss",
     "gaussian_privacy_profile",
     "gaussian_renyi_divergence",
     "gaussian_rho",
     "hockey_stick_divergence",
+    "keeps",
     "laplace_privacy_loss",
     "laplace_privacy_profile",
     "laplace_renyi_divergence",
@@ -38,6 +42,7 @@ __all__ = [
     "privacy_losses",
     "privacy_profile",
     "renyi_divergence",
+    "tempered",
     "trade_off_function",
     "zcdp_rho",
 ]

@@ -447,7 +447,7 @@ def wealth(result: AuditResult) -> Figure | None:
     legend.append((line, f"threshold log(1 / error share): {level}{several}"))
     data = [(finding, look) for finding in named for look in finding.looks]
     data += [(finding, finding.looks[-1]) for finding in with_looks[HIGHLIGHTED:]]
-    bound = f"lower bound on {symbol(with_looks[0].parameter)}"
+    bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
     columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
     rows = []
     for finding, look in data[:ROWS]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dpaudit.errors import UsageError
 from dpaudit.plan_result import Needed, Plan, PlannedBudget
-from dpaudit.planning import LEARNING
+from dpaudit.planning import LEARNING, LEARNING_OF_RENYI
 from dpaudit.reports.terminal import short_count
 from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
 from dpaudit.universe_auditing import SELECTED
@@ -107,7 +107,7 @@ def _needed(plan: Plan) -> Table:
 
 def _sentences(plan: Plan) -> list[str]:
     """What the figures mean and rest on."""
-    factors = " and ".join(f"{factor:g} times in {mode} mode" for mode, factor in LEARNING.items())
+    factors = f"{LEARNING:g} times, {LEARNING_OF_RENYI:g} times for sequential bets on Renyi claims"
     share_of_pair = percent_text(plan.error_share)
     limit = "" if plan.mode == "fixed" or plan.is_universe else ", at most,"
     sentences = [
@@ -121,8 +121,8 @@ def _sentences(plan: Plan) -> list[str]:
     powers = [power for planned in plan.budgets for power in planned.powers]
     if any(math.isinf(needed.learned) for power in powers for needed in power.needed):
         sentences.append(
-            "None: not found in any number of samples up to 10^9, or not promised, because the audit fixes its rule "
-            "(or the line of a claim that leaves it free) on first draws that show the event too rarely."
+            "None: not found in any number of samples up to 10^9, or not promised, because a test of a fixed size "
+            "has its rule from first draws that show the event too rarely."
         )
     if plan.is_universe:
         sentences.append(

@@ -1,4 +1,4 @@
-"""What a mechanism looks like to the auditor: one method, and three that help where they exist.
+"""What a mechanism looks like to the auditor: one method, and some that help where they exist.
 
 A mechanism that has more than `sample` is audited with fewer draws or without flags, never with less suspicion: the
 validity of a verdict rests on `sample` alone.
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import Claim
+from dpaudit.subjects.utility_bounds import UtilityBound
 
 
 @runtime_checkable
@@ -50,3 +51,10 @@ class HasPairs(Protocol):
     """`pairs()`: pairs of inputs to audit, used where the caller gives none (each a `Pair` or (x, x_prime))."""
 
     def pairs(self) -> Iterable[Any]: ...
+
+
+@runtime_checkable
+class HasUtilityBounds(Protocol):
+    """`utility_bounds()`: what the mechanism says about its own error (`dpaudit.utility`)."""
+
+    def utility_bounds(self) -> Iterable[UtilityBound]: ...

@@ -57,9 +57,7 @@ def resolve_target(text: str) -> Subject:
     >>> resolve_target("statistics:fmean").interface
     'f(data)'
     """
-    if text.startswith("exec:"):
-        raise UsageError(f"target must be {FORMS}, got {text!r}. Command lines are not supported in this version.")
-    value = _load("target", text)
+    value = load_target(text)
     if isinstance(value, type):
         name = value.__name__
         raise UsageError(
@@ -70,6 +68,19 @@ def resolve_target(text: str) -> Subject:
         return dataclasses.replace(as_subject(value, target=text), target=text)
     except UsageError as error:
         raise UsageError(f"{error} (at {text!r})") from error
+
+
+def load_target(text: str) -> Any:
+    """The object that a target names, whatever it is: an instance, a function, a class.
+
+    Raises
+    ------
+    UsageError
+        If the text has neither form, there is no such module, file or attribute, or its import raises.
+    """
+    if text.startswith("exec:"):
+        raise UsageError(f"target must be {FORMS}, got {text!r}. Command lines are not supported in this version.")
+    return _load("target", text)
 
 
 def resolve_pairs(text: str) -> Sequence[Pair]:

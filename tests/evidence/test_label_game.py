@@ -125,6 +125,58 @@ def test_a_fixed_game_looks_once():
     assert len(coins.quotas) == 1
 
 
+def often_telling(i, size, rng):
+    """Never wrong, and right every other time: 2.0 on input 1, -2.0 on input 0; else the same law."""
+    return np.where(rng.uniform(size=size) < 0.5, 4.0 * i - 2.0, -rng.uniform(size=size)).tolist()
+
+
+def seldom_telling(i, size, rng):
+    """Never wrong either, but right once in five hundred times."""
+    return np.where(rng.uniform(size=size) < 0.002, 4.0 * i - 2.0, -rng.uniform(size=size)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "share"),
+    [(often_telling, label_game.SURE_PILOT_SHARE), (seldom_telling, 0.15), (noise, 0.15)],
+    ids=["often right", "seldom right", "no leak"],
+)
+def test_the_pilot_of_a_fixed_game_is_short_where_rules_are_never_wrong(outputs, share):
+    # 10,000 labelled draws: the short pilot has 200, in which 100 right guesses are expected, or 0.4.
+    game, deck, coins = played(outputs, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=5_000)
+    assert game.pilot == round(share * 10_000)
+    assert len(coins.quotas) == 1
+    (quota,) = coins.quotas.values()
+    assert sum(quota) == 10_000 - game.pilot == game.pairs[0].main.draws == sum(game.pairs[0].main.counts)
+    pilot_rounds = [r for r in deck.rounds if (r, 0) not in coins.quotas]
+    assert sum(deck.drawn(i, r) for i in (0, 1) for r in pilot_rounds) == game.pilot
+
+
+def test_one_pair_without_such_a_rule_keeps_the_pilot_of_a_fixed_game_long():
+    def of_three(i, size, rng):
+        return often_telling(i, size, rng) if i < 2 else noise(i, size, rng)
+
+    claims = [PureDP(1.0)] * 2
+    game, *_ = played(of_three, claims, [(0, 1), (2, 3)], mode="fixed", samples=5_000)
+    assert game.pilot == 1_500
+
+
+def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
+    monkeypatch.setattr(label_game, "TRAINING_DRAWS", 100)
+    trained = []
+    fit = label_game.SequentialGame.fit
+
+    def recorded(game, partitions, level):
+        trained.append(int(partitions[0].counts.sum()))
+        fit(game, partitions, level)
+
+    monkeypatch.setattr(label_game.SequentialGame, "fit", recorded)
+    game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
+    assert game.pairs[0].labelled + game.pilot == 2_000
+    beyond = [count for count in trained if count > 200]  # more than all outputs that are kept
+    assert len(beyond) >= 3 and max(beyond) <= 2_000
+    assert trained == sorted(trained)
+
+
 def test_a_sequential_game_looks_after_every_round_and_no_round_is_tiny():
     game, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
     sizes = [sum(quota) for quota in coins.quotas.values()]
@@ -152,18 +204,22 @@ def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatc
     monkeypatch.setattr(label_game, "CHUNK_NUMBERS", chunk_numbers)
     game, deck, coins = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, samples=600, mode=mode)
     game.start()
-    rules = [pair.main.rule for pair in game.pairs]
+    counted = []
+    for k, pair in enumerate(game.pairs):
+        statistic, add = pair.main.statistic, pair.main.add
+
+        def watched(first, second, k=k, statistic=statistic, add=add):
+            counted.append((k, statistic, first.tolist(), second.tolist()))
+            add(first, second)
+
+        monkeypatch.setattr(pair.main, "add", watched)
     game.play_round()
     round_ = max(deck.rounds)
-    for k, (pair, rule) in enumerate(zip(game.pairs, rules, strict=True)):
-        correct = wrong = abstained = 0
-        for label, i, quota in zip((1, 0), pair.inputs, coins.quotas[round_, k], strict=True):
-            read = deck.handed[i, round_][:quota]
-            guesses = rule.guess(read_outputs(read, quota)).tolist() if quota else []
-            correct += guesses.count(label)
-            wrong += guesses.count(1 - label)
-            abstained += guesses.count(-1)
-        assert pair.main.records.sum(axis=(0, 1)).tolist() == [correct, wrong, abstained]
+    assert [k for k, *_ in counted] == [0, 1, 2]
+    for k, statistic, *sides in counted:
+        for i, quota, counts in zip(game.pairs[k].inputs, coins.quotas[round_, k], sides, strict=True):
+            read = read_outputs(deck.handed[i, round_], deck.drawn(i, round_)).rows(slice(0, quota))
+            assert counts == statistic.count(read).tolist()
 
 
 def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
@@ -304,6 +360,36 @@ def test_a_pair_that_raises_on_one_side_only_is_a_leak():
 
     game, _, _ = played(raising, [PureDP(1.0)], [(0, 1)])
     assert not game.pairs[0].is_broken and game.pairs[0].is_violated
+
+
+def test_bounds_stand_for_what_was_counted_where_a_call_raises_later_on():
+    game, deck, _ = game_of(revealing, [GaussianDP(1.0), PureDP(8.0)], [(0, 1), (0, 1)], samples=2_000)
+    game.start()
+    for _ in range(12):
+        game.play_round()
+    assert any(pair.main.known_lower == 0.0 for pair in game.pairs)  # not computed at every look
+    deck.outputs = None  # every further call raises
+    with pytest.raises(TypeError):
+        game.play()
+    for pair in game.pairs:
+        assert pair.main.known_lower == pair.main.lower > 0.0 and pair.epsilon_lower > 0.0
+        assert pair.looks[-1].parameter_lower == pair.main.lower
+        assert pair.is_violated == (pair.main.lower > pair.claim.value)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), ZeroConcentratedDP(0.5)])
+@pytest.mark.parametrize("outputs", [noise, leaking_third])
+@MODES
+def test_the_verdict_is_the_bound_above_the_budget_in_every_use(claim, outputs, mode):
+    game, _, _ = played(outputs, [claim] * 3, TRIANGLE, samples=300, mode=mode)
+    for pair in game.pairs:
+        assert pair.is_violated == (pair.main.lower > claim.value)
+        assert pair.ratio_lower == pair.main.lower / claim.value
+        for _, use in pair.uses:
+            assert use.is_rejected == (use.lower > use.claim.value)
+        if pair.looks:
+            assert pair.looks[-1].parameter_lower == pair.main.lower
+            assert [look.parameter_lower for look in pair.looks] == sorted(look.parameter_lower for look in pair.looks)
 
 
 # --- ratios ---

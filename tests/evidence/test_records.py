@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 from dpaudit.evidence import binomial, records
-from dpaudit.evidence.guess_game import MASS_SHARE, GuessGame
+from dpaudit.evidence.fixed_game import MASS_SHARE, FixedGame
 from dpaudit.privacy.claims import ApproxDP, PureDP
 
 RNG = np.random.default_rng(20_261_121)
@@ -69,12 +69,12 @@ def test_the_bound_covers_at_its_level_by_enumeration():
         assert above > (0.02 if cost == 0.0 else 0.0)
 
 
-def test_the_power_is_that_of_a_guess_game_with_one_test():
+def test_the_power_is_that_of_a_fixed_game():
     epsilon = np.array([0.0, 0.5, 1.0, 3.0])
     for delta in (0.0, 0.01):
         found = records.detectable_losses(epsilon, delta, 20_000, 1e-5, MASS_SHARE, 0.1, 0.9, 0.005)
         for value, loss in zip(epsilon.tolist(), found.tolist(), strict=True):
-            game = GuessGame(ApproxDP(value, delta), False, 20_000)
+            game = FixedGame(ApproxDP(value, delta), 20_000)
             game.start(1e-5)
             assert loss == pytest.approx(game.power(0.1, 0.9)[0], abs=1e-9)
     assert np.isinf(records.detectable_losses(np.array([30.0]), 0.0, 1_000, 1e-5, MASS_SHARE, 0.1, 0.9, 0.005)).all()

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpaudit.evidence import renyi_game, wealth
+from dpaudit.evidence.cells import Cells
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.renyi_game import Cells, Epoch, RenyiGame, cells_from_dict
+from dpaudit.evidence.renyi_game import Epoch, RenyiGame
 from dpaudit.evidence.scores import Coordinate
 from dpaudit.privacy.claims import RenyiDP, RenyiInequality, ZeroConcentratedDP
 
@@ -217,27 +218,6 @@ def test_the_lower_bound_never_falls():
 
 
 # --- cells ---
-
-
-@FIXED
-@given(
-    st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=30),
-    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6, unique=True),
-)
-def test_every_outcome_is_counted_in_the_cell_between_its_edges(values, edges):
-    edges = sorted(edges)
-    counts = Cells(Coordinate(0, 1), np.array(edges), Reading(1)).count(outcomes(values))
-    expected = [0] * (len(edges) + 2)
-    for value in values:
-        expected[-1 if math.isnan(value) else sum(edge <= value for edge in edges)] += 1
-    assert counts.tolist() == expected
-
-
-def test_cells_are_read_back_as_they_were_written():
-    cells = Cells(Coordinate(1, 3), np.array([-0.1, 1.0 / 3.0, math.inf]), Reading(3))
-    back = cells_from_dict(cells.to_dict(), None, 0, 1)
-    assert back.edges.tolist() == cells.edges.tolist()
-    assert (back.score, back.reading) == (cells.score, cells.reading)
 
 
 @pytest.mark.parametrize("values", [[0.0, 1.0], [5.0], [math.nan], [math.inf, -math.inf, 0.0], list(range(100))])

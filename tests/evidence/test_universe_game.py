@@ -155,7 +155,7 @@ def test_pairs_whose_calls_all_raise_on_both_sides_are_broken_and_others_are_not
 def test_the_detectable_loss_never_understates_that_of_a_budget_on_the_grid_or_off_it():
     game = play(laplace, POINTS, DISTANCES, samples=3_000)
     from dpaudit.evidence import records
-    from dpaudit.evidence.guess_game import MASS_SHARE
+    from dpaudit.evidence.fixed_game import MASS_SHARE
 
     exact = records.detectable_losses(
         game.epsilon, 0.0, game.labelled, float(game.level.min()), MASS_SHARE, 0.1, 0.9, 0.005

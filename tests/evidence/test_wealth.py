@@ -40,7 +40,7 @@ def column(label, guess):
     return 2 if guess is None else 0 if guess == label else 1
 
 
-def expected_wealth(p, q, guesses, epsilon, delta, draws=3, row=None, cash=0.0):
+def expected_wealth(p, q, guesses, epsilon, delta, draws=3, row=None):
     """By enumeration of all labels and outcomes of `draws` draws under one rule: a guess for each outcome."""
     row = len(set(guesses) - {None}) - 1 if row is None else row
     total = 0.0
@@ -48,7 +48,7 @@ def expected_wealth(p, q, guesses, epsilon, delta, draws=3, row=None, cash=0.0):
         record = np.zeros((2, 3))
         for label, outcome, _ in game:
             record[row, column(label, guesses[outcome])] += 1
-        log = wealth.log_wealth(record, np.array([epsilon]), np.array([delta]), FRACTIONS, cash)[0]
+        log = wealth.log_wealth(record, np.array([epsilon]), np.array([delta]), FRACTIONS)[0]
         total += math.prod(probability for *_, probability in game) * math.exp(log)
     return total
 
@@ -107,7 +107,7 @@ def test_expected_wealth_stays_one_when_the_rule_depends_on_earlier_draws(delta)
             guess = rules[won][outcome]
             records[won, won, column(label, guess)] += 1
             won = int(guess == label)
-        log = wealth.log_wealth(records[0], *line, FRACTIONS, cash=0.25)[0]
+        log = wealth.log_wealth(records[0], *line, FRACTIONS)[0]
         log += wealth.log_wealth(records[1], *line, FRACTIONS)[0]
         total += math.prod(probability for *_, probability in game) * math.exp(log)
     # a product of two wealths of which each draw moves one, known before it: by induction its mean is 1
@@ -145,9 +145,8 @@ def test_wealth_ever_reaches_the_threshold_with_probability_at_most_the_level(ep
     st.lists(st.integers(0, 30), min_size=6, max_size=6),
     st.floats(0.0, 5.0),
     st.floats(0.0, 0.9),
-    st.sampled_from([0.0, 0.25]),
 )
-def test_log_wealth_is_the_log_of_the_average_product_of_factors(counts, epsilon, delta, cash):
+def test_log_wealth_is_the_log_of_the_average_product_of_factors(counts, epsilon, delta):
     record = np.array(counts).reshape(2, 3)
     products = []
     for fraction in FRACTIONS.tolist():
@@ -157,8 +156,8 @@ def test_log_wealth_is_the_log_of_the_average_product_of_factors(counts, epsilon
             for times, payoff in zip(row, (1.0 - cost, -math.exp(epsilon) - cost, -cost), strict=True):
                 product *= (1.0 + stake * payoff) ** times
         products.append(product)
-    value = wealth.log_wealth(record, np.array([epsilon]), np.array([delta]), FRACTIONS, cash)[0]
-    direct = cash + (1.0 - cash) * sum(products) / len(products)
+    value = wealth.log_wealth(record, np.array([epsilon]), np.array([delta]), FRACTIONS)[0]
+    direct = sum(products) / len(products)
     # up to 180 factors, each off by a few 2**-53; the smallest is 1 - 0.96, where cancellation gives 1e-15 / 0.04
     assert value == pytest.approx(math.log(direct), abs=1e-10)
 
@@ -176,29 +175,23 @@ def test_log_wealth_is_finite_at_budgets_beyond_the_range_of_the_exponential(eps
     assert value == pytest.approx(expected, abs=20 * math.exp(-30.0))
 
 
-def test_cash_bounds_what_a_record_can_lose():
-    record = np.array([[0, 0, 0], [0, 10_000, 0]])  # all wrong
-    value = wealth.log_wealth(record, np.array([1.0]), np.array([0.0]), FRACTIONS, cash=0.25)[0]
-    assert value == pytest.approx(math.log(0.25), abs=1e-12)
-
-
 # --- monotone in the parameter ---
 
 
 @FIXED
-@given(st.lists(st.integers(0, 50), min_size=6, max_size=6), st.floats(0.0, 0.5))
-def test_wealth_decreases_in_delta_and_without_delta_in_epsilon(counts, cash):
+@given(st.lists(st.integers(0, 50), min_size=6, max_size=6))
+def test_wealth_decreases_in_delta_and_without_delta_in_epsilon(counts):
     record = np.array(counts).reshape(2, 3)
     grid = np.linspace(0.0, 4.0, 41)
-    by_epsilon = wealth.log_wealth(record, grid, np.zeros_like(grid), FRACTIONS, cash)
-    by_delta = wealth.log_wealth(record, np.full_like(grid, 0.7), grid / 4.0, FRACTIONS, cash)
+    by_epsilon = wealth.log_wealth(record, grid, np.zeros_like(grid), FRACTIONS)
+    by_delta = wealth.log_wealth(record, np.full_like(grid, 0.7), grid / 4.0, FRACTIONS)
     assert np.all(np.diff(by_epsilon) <= 1e-12)  # rounding of sums of 300 logarithms
     assert np.all(np.diff(by_delta) <= 1e-12)
 
 
 def test_wealth_may_increase_in_epsilon_where_there_is_a_delta():
-    # why approximate claims search a fixed grid: with many abstentions the charge for delta, in units of the largest
-    # legal stake, falls with epsilon: -cost / (e^epsilon + cost)
+    # why bets whose parameters are searched hold their stakes fixed: with many abstentions the charge for delta, in
+    # units of the largest legal stake, falls with epsilon: -cost / (e^epsilon + cost)
     record = np.array([[0, 0, 0], [0, 0, 100]])
     values = wealth.log_wealth(record, np.array([0.0, 2.0]), np.array([0.1, 0.1]), FRACTIONS)
     assert values[1] > values[0]
@@ -226,14 +219,3 @@ def test_critical_correct_is_the_first_count_that_a_linear_search_finds(epsilon,
     first = next((correct for correct in range(guesses + 1) if reaches(correct)), guesses + 1)
     found = wealth.critical_correct(guesses, draws, epsilon, delta, FRACTIONS, threshold)
     assert found == first
-
-
-@FIXED
-@given(st.lists(st.booleans(), max_size=30), st.integers(0, 30), st.integers(1, 7))
-def test_rejected_prefix_counts_the_leading_rejections_whatever_the_block(rejections, known, block):
-    known = min(known, len(rejections))
-    values = np.arange(float(len(rejections)))
-    flags = np.array(rejections, dtype=bool)
-    leading = known + next((k for k, flag in enumerate(rejections[known:]) if not flag), len(rejections) - known)
-    found = wealth.rejected_prefix(lambda part: flags[part.astype(int)], values, known, block)
-    assert found == leading

@@ -1,9 +1,9 @@
 """Each planted fault is found within a stated number of draws, for every one of 20 seeds.
 
 The stated numbers are twice the most that any of the 20 seeds took when they were measured (labelled draws of the pair
-that took longest, all broken pairs of a twin to be found), rounded up: an engine that needs twice the draws fails here.
-They are a property of these seeds, which are fixed, so there is no false-positive rate to state; `rates.py` holds the
-auditor to its error rate.
+that took longest, all broken pairs of a twin to be found), rounded up, or less where an earlier engine needed less: an
+engine that needs twice the draws fails here. They are a property of these seeds, which are fixed, so there is no
+false-positive rate to state; `rates.py` holds the auditor to its error rate.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ def one_good_and_eight_poor(x: np.ndarray) -> np.ndarray:
 
 # (mechanism, labelled draws a pair within which every seed finds it)
 FAULTS = [
-    (LaplaceTooLittleNoise(1.0), 31_000),
-    (LaplaceForgetsACoordinate(1.0, (1.0, 1.0)), 2_200),
+    (LaplaceTooLittleNoise(1.0), 11_000),
+    (LaplaceForgetsACoordinate(1.0, (1.0, 1.0)), 1_700),
     (GaussianTooLittleNoise(dpaudit.ApproxDP(1.0, 0.01)), 150_000),
-    (GaussianTooLittleNoise(dpaudit.GaussianDP(1.0)), 48_000),
+    (GaussianTooLittleNoise(dpaudit.GaussianDP(1.0)), 23_500),
     (GaussianTooLittleNoise(dpaudit.ZeroConcentratedDP(0.5)), 25_000),
-    (GeometricTooLittleNoise(1.0), 13_000),
-    (GeometricCountsZeroTwice(1.0), 2_200),
-    (RandomisedResponseWrongNormaliser(1.0, 4), 1_100),
+    (GeometricTooLittleNoise(1.0), 9_300),
+    (GeometricCountsZeroTwice(1.0), 2_100),
+    (RandomisedResponseWrongNormaliser(1.0, 4), 660),
     (ExponentialWithoutTheTwo(ONE_GOOD_OUTCOME, metric=1.0), 8_000),
-    (DxLaplaceTooLittleNoise([0.0, 1.0], TWO_POINTS, rule="single"), 60_000),
+    (DxLaplaceTooLittleNoise([0.0, 1.0], TWO_POINTS, rule="single"), 34_000),
     (DxLaplaceForgetsAQuery([[0.0, 1.0], [0.0, 1.0]], TWO_POINTS), 6_400),
     (DxLaplaceEuclidean([[0.0, 3.0], [0.0, 4.0]], TWO_POINTS), 48_000),
     (DxLaplaceUnsharedBudget([[0.0, 1.0], [0.0, 2.0]], TWO_POINTS, rule="PSA"), 6_400),
@@ -96,10 +96,16 @@ FAULTS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "labelled"), FAULTS, ids=[f"{type(m).__name__}-{m.claim}" for m, _ in FAULTS])
-def test_every_seed_finds_the_planted_fault_within_the_stated_draws(mechanism: Any, labelled: int) -> None:
-    for seed in SEEDS:
+@pytest.mark.parametrize(
+    "seeds",
+    [pytest.param(SEEDS[:1], marks=pytest.mark.slow), pytest.param(SEEDS, marks=pytest.mark.long)],
+    ids=["one seed", "all seeds"],
+)
+def test_every_seed_finds_the_planted_fault_within_the_stated_draws(
+    mechanism: Any, labelled: int, seeds: range
+) -> None:
+    for seed in seeds:
         result = dpaudit.audit(mechanism, samples=labelled // 2, seed=seed)
         assert result.verdict == "violated", (mechanism.fault, seed)
 

@@ -1,0 +1,263 @@
+"""The generator of checks, and pytest's face of it. Importing this imports neither numpy nor pytest."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import numbers
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive
+from dpaudit.conformance.registry import CHECKS, NAMES, CheckSpec
+from dpaudit.errors import DpauditInconclusiveWarning, UsageError
+
+if TYPE_CHECKING:
+    from dpaudit.conformance.case import Case
+
+SAMPLES = 10_000  # of the audits among the checks
+ERROR_RATE = 1e-3  # of the whole list of one mechanism
+Expected = Mapping[str, str] | Callable[[Any], Mapping[str, str]]
+
+
+class Subjects:
+    """One mechanism with the options of its checks; what they share is made when the first of them runs."""
+
+    def __init__(self, mechanism: Any, claim: Any, pairs: Any, options: dict[str, Any]) -> None:
+        self.mechanism, self.claim, self.pairs, self.options = mechanism, claim, pairs, options
+        self._case: Case | None = None
+
+    @property
+    def case(self) -> Case:
+        """What the checks share."""
+        if self._case is None:
+            from dpaudit.conformance.case import Case
+
+            self._case = Case(self.mechanism, self.claim, self.pairs, **self.options)
+        return self._case
+
+
+@dataclasses.dataclass(frozen=True)
+class BoundCheck:
+    """One check of one mechanism: call it.
+
+    Attributes
+    ----------
+    spec : CheckSpec
+    mechanism_name : str
+        Unique among the mechanisms of one call.
+    expected_failure : str
+        Why the mechanism is known to fail it; "" otherwise.
+    """
+
+    spec: CheckSpec
+    mechanism_name: str
+    subjects: Subjects = dataclasses.field(repr=False)
+    expected_failure: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of the check."""
+        return self.spec.name
+
+    @property
+    def id(self) -> str:
+        """Of the test: mechanism and check."""
+        return f"{self.mechanism_name}-{self.spec.name}"
+
+    def remark(self) -> str | None:
+        """Run the check; what it remarks.
+
+        Raises
+        ------
+        CheckFailed, CheckSkipped, CheckInconclusive
+            As their names say. Whatever else is raised broke the check.
+        """
+        __tracebackhide__ = True
+        return self.spec.function()(self.subjects.case)
+
+    def __call__(self) -> None:
+        """Run the check in a test: a failure is an AssertionError, a skip a skip, too little power a warning."""
+        __tracebackhide__ = True
+        try:
+            self.remark()
+        except CheckFailed as error:
+            raise CheckFailed(f"{self.mechanism_name} fails {self.name}: {error}") from None
+        except CheckInconclusive as error:
+            text = f"{self.mechanism_name}: {self.name} is inconclusive: {error}. Take more samples."
+            warnings.warn(text, DpauditInconclusiveWarning, stacklevel=2)
+
+
+def conformance_checks(
+    mechanism: Any,
+    claim: Any = None,
+    pairs: Any = None,
+    *,
+    samples: int = SAMPLES,
+    error_rate: float = ERROR_RATE,
+    seed: int = 0,
+    expected_failures: Expected | None = None,
+    name: str | None = None,
+    target: str | None = None,
+) -> Iterator[BoundCheck]:
+    """The checks of one mechanism, in the order of the registry, each to be called.
+
+    Parameters
+    ----------
+    mechanism : object, callable or class
+        As for `dpaudit.audit`; of a class, its instances: those that a classmethod `examples()` returns, else the one
+        without arguments.
+    claim : Claim or str, optional
+        The mechanism's own by default; what needs a claim is skipped where there is none.
+    pairs : iterable, optional
+        The mechanism's own by default.
+    samples : int
+        Of the audits, at least 1,000.
+    error_rate : float
+        In (0, 1), of the whole list of one mechanism.
+    seed : int
+        Non-negative. The same seed gives the same draws.
+    expected_failures : dict or callable, optional
+        Names of checks that are known to fail, with the reason; or a function of the mechanism that returns them.
+    name, target : str, optional
+        How the mechanism is named.
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense.
+
+    Examples
+    --------
+    >>> def release(data, size, rng):
+    ...     return data + rng.laplace(size=size)
+    >>> [check.id for check in conformance_checks(release)][:2]
+    ['release-seeded_determinism', 'release-global_generators_unchanged']
+    """
+    _check_options(samples, error_rate, seed)
+    for one, own_name in named([mechanism], name):
+        reasons = expected(expected_failures, one)
+        options = {"samples": samples, "error_rate": error_rate, "seed": seed, "target": target}
+        subjects = Subjects(one, claim, pairs, options)
+        for spec in CHECKS:
+            yield BoundCheck(spec, own_name, subjects, reasons.get(spec.name, ""))
+
+
+def parametrize_with_checks(
+    mechanisms: Sequence[Any],
+    *,
+    claim: Any = None,
+    pairs: Any = None,
+    samples: int = SAMPLES,
+    error_rate: float = ERROR_RATE,
+    seed: int = 0,
+    expected_failures: Expected | None = None,
+) -> Any:
+    """A pytest decorator: one test for each check of each mechanism, with the argument `check`, to be called.
+
+        @dpaudit.parametrize_with_checks([MyMechanism(epsilon=1.0)])
+        def test_conformance(check):
+            check()
+
+    A check that does not apply is skipped with the reason. A known failure is a strict xfail: the test fails as soon as
+    the mechanism passes. An inconclusive check warns. Test ids are `MECHANISM-CHECK`; of several mechanisms of one name
+    the second is `MECHANISM#2`. Parameters as in `conformance_checks`, for all mechanisms.
+    """
+    import pytest
+
+    if isinstance(mechanisms, str | bytes) or not isinstance(mechanisms, Iterable):
+        raise UsageError(f"mechanisms must be a list, got {type(mechanisms).__name__}. Put it into a list.")
+    _check_options(samples, error_rate, seed)
+    params = []
+    listed = list(mechanisms)
+    if not listed:
+        raise UsageError("mechanisms must name at least one mechanism, got none.")
+    for one, name in named(listed, None):
+        reasons = expected(expected_failures, one)
+        options = {"samples": samples, "error_rate": error_rate, "seed": seed, "target": None}
+        subjects = Subjects(one, claim, pairs, options)
+        for spec in CHECKS:
+            reason = reasons.get(spec.name, "")
+            check = BoundCheck(spec, name, subjects, reason)
+            # Only a failure of the check itself is expected: a check that breaks is an error all the same.
+            marks = [pytest.mark.xfail(reason=reason, raises=CheckFailed, strict=True)] if reason else []
+            params.append(pytest.param(check, id=check.id, marks=marks))
+    return pytest.mark.parametrize("check", params)
+
+
+def instances(mechanism: Any) -> list[Any]:
+    """The mechanism itself; of a class its `examples()`, else one that is made without arguments."""
+    if not isinstance(mechanism, type):
+        return [mechanism]
+    name = mechanism.__name__
+    own = getattr(mechanism, "examples", None)
+    if callable(own):
+        try:
+            found = list(own())
+        except Exception as error:
+            raise UsageError(f"examples of the class {name} must return instances, got {error!r}.") from error
+        if not found:
+            raise UsageError(f"examples of the class {name} must return at least one instance, got none.")
+        return found
+    try:
+        return [mechanism()]
+    except Exception as error:
+        raise UsageError(
+            f"mechanism must be an instance, or a class that can be made without arguments, got the class {name} "
+            f"({error}). Give it a classmethod examples() that returns instances, or name an instance."
+        ) from error
+
+
+def named(mechanisms: Iterable[Any], name: str | None) -> list[tuple[Any, str]]:
+    """Every instance with a name: of its class or function, numbered from the second on; never an address."""
+    found: list[tuple[Any, str]] = []
+    counts: dict[str, int] = {}
+    for one in (instance for mechanism in mechanisms for instance in instances(mechanism)):
+        own = name or _name(one)
+        counts[own] = counts.get(own, 0) + 1
+        found.append((one, own if counts[own] == 1 else f"{own}#{counts[own]}"))
+    return found
+
+
+def _name(mechanism: Any) -> str:
+    stated = getattr(mechanism, "name", None)
+    if isinstance(stated, str) and stated:
+        return stated
+    inner = getattr(mechanism, "func", mechanism)
+    named_itself = inspect.isroutine(inner) and isinstance(getattr(inner, "__name__", None), str)
+    return str(inner.__name__ if named_itself else type(mechanism).__name__)
+
+
+def expected(given: Expected | None, mechanism: Any) -> dict[str, str]:
+    """The checked names and reasons of known failures."""
+    found = given(mechanism) if callable(given) else given
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise UsageError(f"expected_failures must be a dict of check names and reasons, got {found!r}.")
+    for name, reason in found.items():
+        if name not in NAMES:
+            raise UsageError(f"expected_failures must name checks, got {name!r}. {close(name)}")
+        if not isinstance(reason, str) or not reason.strip():
+            raise UsageError(f"expected_failures must have a reason for each check, got {reason!r} for {name!r}.")
+    return dict(found)
+
+
+def close(name: str) -> str:
+    """What a misspelt name of a check may have meant."""
+    import difflib
+
+    near = difflib.get_close_matches(str(name), NAMES, 2)
+    if near:
+        return f"Did you mean {' or '.join(repr(one) for one in near)}?"
+    return "dpaudit check --list prints them."
+
+
+def _check_options(samples: Any, error_rate: Any, seed: Any) -> None:
+    if isinstance(samples, bool) or not isinstance(samples, numbers.Integral) or samples < 1_000:
+        raise UsageError(f"samples must be an integer of at least 1000, got {samples!r}.")
+    if isinstance(error_rate, bool) or not isinstance(error_rate, int | float) or not 0.0 < error_rate < 1.0:
+        raise UsageError(f"error_rate must be in (0, 1), got {error_rate!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
+        raise UsageError(f"seed must be a non-negative integer, got {seed!r}.")

@@ -1,0 +1,250 @@
+"""Checks of what the mechanism promises: its claim, what follows from it, its error bounds, less error for more."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from dpaudit.auditing import distinct_inputs
+from dpaudit.conformance.case import Case, fail, p_text
+from dpaudit.conformance.laws_of_outputs import distribution_of
+from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
+from dpaudit.errors import UsageError
+from dpaudit.evidence import floating_point as doubles
+from dpaudit.evidence.outcomes import Outcomes, is_number, read_outputs
+from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcdp_rho
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.pairs import Pair
+from dpaudit.results import AuditResult
+from dpaudit.utility import audit_utility
+
+ROUNDING = 1e-9  # relative, for exact figures in floating point
+ABSOLUTE = 1e-12  # the same at a budget of 0
+PROFILE_ROUNDING = 1e-7  # relative, beside ROUNDING, of a profile that is computed by quadrature or erfcx
+GRID = 200  # values of epsilon at which two profiles are compared
+FACTOR = 4.0  # of the budget
+BUDGET_RUNS = 2_000  # pairs of runs that are compared
+ENOUGH_RUNS = 200  # that differ: fewer come from a mechanism that rarely errs at all
+DOUBLES_DRAWS = 10_000  # of an input
+WITNESS_WIDTH = 160  # characters of a witness in a message
+LAW_SHARE = 0.3  # of the samples of the claim's own audit
+LAW_PAIRS = 2
+
+
+def claim_exact(case: Case) -> str | None:
+    """The loss of every pair by `distribution`, else by `privacy_loss` or `privacy_profile`, against its budget."""
+    claim = case.asked_claim
+    looked: set[str] = set()
+    for pair in case.listed:
+        asked = claim.for_pair(pair.x, pair.x_prime)
+        if asked.is_vacuous:
+            continue
+        p, q = distribution_of(case, pair.x), distribution_of(case, pair.x_prime)
+        if p is not None and q is not None:
+            looked.add("distribution")
+            _compare_laws(pair, asked, p, q)
+        elif isinstance(asked, ApproxDP) and asked.delta == 0.0 and hasattr(case.subject.mechanism, "privacy_loss"):
+            looked.add("privacy_loss")
+            _within(pair, "a privacy loss", float(case.subject.mechanism.privacy_loss(pair.x, pair.x_prime)),
+                    asked.epsilon)  # fmt: skip
+        elif hasattr(case.subject.mechanism, "privacy_profile") and not isinstance(asked, RenyiDP | ZeroConcentratedDP):
+            looked.add("privacy_profile")
+            profile = case.subject.mechanism.privacy_profile
+            _compare_profiles(pair, asked, functools.partial(profile, pair.x, pair.x_prime))
+    if not looked:
+        raise CheckSkipped("the mechanism has no distribution(data), privacy_loss(x, x') or privacy_profile(x, x', e)")
+    return f"by {' and '.join(sorted(looked))}, {plural(len(case.listed))}"
+
+
+def _within(pair: Pair, what: str, found: float, allowed: float) -> None:
+    if not found <= allowed * (1.0 + ROUNDING) + ABSOLUTE:
+        fail(f"pair {pair.id} must have {what} of at most {allowed:.6g}, got {found:.6g}.")
+
+
+def _compare_laws(pair: Pair, asked: Claim, p: FloatArray, q: FloatArray) -> None:
+    if isinstance(asked, ApproxDP) and asked.delta == 0.0:
+        _within(pair, "a privacy loss", float(privacy_losses(np.stack([p, q]))[0, 1]), asked.epsilon)
+    elif isinstance(asked, ApproxDP):
+        found = privacy_profile(p, q, asked.epsilon)
+        _within(pair, f"a delta at epsilon = {asked.epsilon:g}", found, asked.delta)
+    elif isinstance(asked, RenyiDP):
+        found = max(renyi_divergence(p, q, asked.order), renyi_divergence(q, p, asked.order))
+        _within(pair, f"a Renyi divergence of order {asked.order:g}", found, asked.epsilon)
+    elif isinstance(asked, ZeroConcentratedDP):
+        _within(pair, "a rho", zcdp_rho(p, q), asked.rho * (1.0 + 1e-5))  # zcdp_rho is rounded up
+    else:
+        _compare_profiles(pair, asked, lambda epsilon: privacy_profile(p, q, epsilon))
+
+
+def _compare_profiles(pair: Pair, asked: Claim, profile: Any) -> None:
+    grid = [asked.epsilon] if isinstance(asked, ApproxDP) else np.linspace(0.0, 10.0, GRID).tolist()
+    for epsilon in grid:
+        found, allowed = float(profile(epsilon)), asked.profile(epsilon) * (1.0 + PROFILE_ROUNDING)
+        _within(pair, f"a delta at epsilon = {epsilon:g}", found, allowed)
+
+
+def plural(count: int) -> str:
+    """A number of pairs in words."""
+    return "1 pair" if count == 1 else f"{count} pairs"
+
+
+def claim_audit(case: Case) -> str | None:
+    """An audit of the pairs whose budgets are nearest to one nat."""
+    result = case.audit
+    _judge_audit(result, "the claim")
+    return plural(len(result.findings))
+
+
+def _judge_audit(result: AuditResult, what: str) -> None:
+    if result.violated:
+        worst = result.violated[0]
+        fail(f"pair {worst.id} must keep {what} {result.claim}, got epsilon of at least {worst.epsilon_lower:.4g} "
+             f"where {worst.budget.epsilon:.4g} is allowed ({worst.samples} runs).")  # fmt: skip
+    broken = next((finding for finding in result.findings if finding.verdict == "error"), None)
+    if broken is not None:
+        raise RuntimeError(broken.message)
+    if not result.findings:
+        raise CheckSkipped(f"{what} {result.claim} asks nothing of these pairs")
+    if result.verdict == "inconclusive":
+        weak = [finding for finding in result.findings if finding.verdict == "inconclusive"]
+        raise CheckInconclusive(
+            f"{len(weak)} of {len(result.findings)} pairs would show only a loss far above {what} {result.claim}"
+        )
+
+
+def law(case: Case, name: str) -> str | None:
+    """What follows from the claim by one law, audited on the first two pairs.
+
+    Inconclusive if it is so on each of them.
+    """
+    from dpaudit.laws import LAWS
+
+    record = next(law for law in LAWS if law.name == name)
+    claim = case.asked_claim
+    pairs = case.pairs[:LAW_PAIRS]
+    try:
+        derived, promise = record.derive(case.subject, claim, pairs)
+    except UsageError as error:
+        raise CheckSkipped(f"the law has no rule here: {error}".removesuffix(".")) from None
+    result = case.audited(derived, promise, None, f"law {name}", int(LAW_SHARE * case.samples))
+    weak = sum(finding.verdict == "inconclusive" for finding in result.findings)
+    if 0 < weak < len(result.findings):  # one pair that would have shown a broken law is enough here
+        result = dataclasses.replace(result, findings=tuple(f for f in result.findings if f.verdict != "inconclusive"))
+    _judge_audit(result, "the derived claim")
+    return f"derived claim {result.claim}"
+
+
+def floating_point(case: Case) -> str | None:
+    """The check on low bits and support of `dpaudit.evidence.floating_point`, at the share of one check."""
+    claim = case.asked_claim
+    asked = [pair for pair in case.pairs if not claim.for_pair(pair.x, pair.x_prime).is_vacuous]
+    if not asked:
+        raise CheckSkipped(f"the claim {claim} asks nothing of these pairs")
+    data, positions = distinct_inputs(asked)
+    candidates = [
+        doubles.Candidate(pair, positions[k], claim.for_pair(pair.x, pair.x_prime).budget, k)
+        for k, pair in enumerate(asked)
+    ]
+    draws = doubles.draws_of(DOUBLES_DRAWS, case.subject.is_vectorised)
+
+    def draw(phase: int, i: int, chunk: int, size: int) -> Outcomes:
+        return read_outputs(case.draw(data[i], size, "floating_point", i, phase, chunk), size)
+
+    found = doubles.examine(
+        candidates, draws, draw, lambda place: case.rng("floating_point_coins", place), case.level
+    )
+    if found.verdict == "not_applicable":
+        raise CheckSkipped(found.message.removesuffix("."))
+    if found.verdict == "leaks":
+        worst = found.pairs[0]
+        fail(f"pair {worst.id} must keep the claim {claim} in the low bits of its outputs, got epsilon of at least "
+             f"{worst.epsilon_lower:.4g} where {worst.budget.epsilon:.4g} is allowed: "
+             f"{_brief(worst.description)}")  # fmt: skip
+    return None
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= WITNESS_WIDTH else text[: WITNESS_WIDTH - 1] + "…"
+
+
+def utility_bounds(case: Case) -> str | None:
+    """Every bound that the mechanism states, on its inputs and on those that a search finds."""
+    if not callable(getattr(case.subject.mechanism, "utility_bounds", None)):
+        raise CheckSkipped("the mechanism states no bounds: it has no utility_bounds()")
+    if not list(case.subject.mechanism.utility_bounds()):
+        raise CheckSkipped("the mechanism states no bounds: utility_bounds() is empty")
+    seed = int(case.rng("utility_bounds").integers(2**32))
+    found = audit_utility(
+        case.subject, inputs=None, samples=case.samples, confidence=1.0 - case.level, seed=seed, examples=20
+    )
+    worst = found.worst
+    if worst is None:
+        raise CheckSkipped("no input of a bound is known")
+    if worst.verdict == "violated":
+        measure = f"P(loss > {worst.limit:.6g})" if worst.kind == "tail" else "an expected loss"
+        fail(f"{worst.bound} must have {measure} of at most {worst.allowed:.6g} on {worst.input_id}, got at least "
+             f"{worst.lower:.4g} ({worst.samples} runs).")  # fmt: skip
+    if worst.verdict == "error":
+        raise RuntimeError(worst.message)
+    if worst.verdict == "inconclusive":
+        raise CheckInconclusive(f"{worst.bound} would show only an excess far above what it allows")
+    loosest = min((f.ratio for f in found.findings if f.ratio is not None), default=None)
+    return None if loosest is None else f"measured over bound from {loosest:.2g}"
+
+
+def more_budget_less_error(case: Case) -> str | None:
+    """Four times the budget: an error is not more often larger than smaller, by the exact sign test.
+
+    Where it is not more often smaller either, the mechanism may ignore its budget: inconclusive.
+
+    The error is the loss of the mechanism's first utility bound; else how far two runs on one input are apart (for
+    outputs that are not numbers, whether they differ).
+    """
+    try:
+        richer = case.with_mechanism(case.with_budget(FACTOR))
+    except CheckSkipped:
+        raise
+    except Exception as error:
+        raise CheckSkipped(f"{FACTOR:g} times the budget is refused: {error}".removesuffix(".")) from None
+    data = case.inputs[0]
+    few, many = (_errors(case, subject, data, k) for k, subject in enumerate((case.subject, richer)))
+    worse, better = int((many > few).sum()), int((many < few).sum())
+    # Validity: where the error with more budget is stochastically at most the other, given that the two differ the
+    # first is the larger one with probability at most 1/2.
+    p_value = float(special.betainc(worse, better + 1.0, 0.5)) if worse else 1.0
+    if p_value < case.level:
+        fail(f"{FACTOR:g} times the budget must not give more error, got more in {worse} of {worse + better} pairs "
+             f"of runs that differ ({p_text(p_value)}).")  # fmt: skip
+    seen = f"less error in {better}, more in {worse} of {BUDGET_RUNS} pairs of runs"
+    is_less = better > 0 and float(special.betainc(better, worse + 1.0, 0.5)) < case.level
+    if not is_less and worse + better >= ENOUGH_RUNS:
+        raise CheckInconclusive(f"{FACTOR:g} times the budget is not seen to give less error: {seen}")
+    return seen
+
+
+def _errors(case: Case, subject: Any, data: Any, k: int) -> FloatArray:
+    name = "more_budget_less_error"
+    outputs = case.draw(data, BUDGET_RUNS, name, k, 0, subject=subject)
+    bounds = getattr(case.subject.mechanism, "utility_bounds", None)
+    stated = list(bounds()) if callable(bounds) else []
+    if stated:
+        losses: FloatArray = stated[0].losses(data, outputs, BUDGET_RUNS)
+        return losses
+    again = case.draw(data, BUDGET_RUNS, name, k, 1, subject=subject)
+    return np.array([_apart(a, b) for a, b in zip(outputs, again, strict=True)])
+
+
+def _apart(first: Any, second: Any) -> float:
+    if is_number(first) and is_number(second):
+        if isinstance(first, int | np.integer | bool) and isinstance(second, int | np.integer | bool):
+            return float(abs(int(first) - int(second)))
+        distance = abs(float(first) - float(second))
+        return math.inf if math.isnan(distance) else distance
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and first.dtype.kind in "biuf":
+        return float(np.abs(first.astype(float) - second.astype(float)).sum())
+    return float(first != second)

@@ -1,0 +1,118 @@
+"""The list of checks: name, the property that each demands, and where it lives. Nothing is imported to read it.
+
+The order is that of the report. Names never change their meaning: people write them into their lists of known failures.
+Every statistical check has the same share of the error rate, `error_rate / STATISTICAL`, whichever of them apply.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckSpec:
+    """One check.
+
+    Attributes
+    ----------
+    name : str
+        As users write it.
+    demands : str
+        The property, as a sentence about the mechanism without a subject.
+    home : str
+        `module:function` inside `dpaudit.conformance`.
+    is_statistical : bool
+        Whether a sound mechanism can fail it by chance: then it has a share of the error rate.
+    argument : str
+        Passed to the function, if not empty (the name of a law).
+    """
+
+    name: str
+    demands: str
+    home: str
+    is_statistical: bool = False
+    argument: str = ""
+
+    def function(self) -> Callable[[Any], str | None]:
+        """The check itself, imported now: takes a `Case`, returns a remark or None."""
+        module, _, name = self.home.partition(":")
+        found: Callable[..., str | None] = getattr(importlib.import_module(f"dpaudit.conformance.{module}"), name)
+        if not self.argument:
+            return found
+        return lambda case: found(case, self.argument)
+
+
+# Laws that are checked, by their names in `dpaudit.laws.LAWS` (which is not imported to list them; a test compares).
+LAW_NAMES: tuple[str, ...] = (
+    "sequential composition",
+    "adaptive composition",
+    "post-processing by rounding",
+    "post-processing by truncation",
+    "post-processing by clipping",
+    "post-processing by thresholding",
+    "post-processing by sign",
+    "post-processing by parity",
+    "post-processing by sorting",
+    "post-processing by argmax",
+    "post-processing by total",
+    "post-processing by reciprocal",
+    "post-processing by text",
+    "post-processing by hashing",
+    "post-processing by forgetting",
+    "post-processing by flipping",
+    "post-processing by jitter",
+    "group privacy",
+    "mixture",
+    "disjoint union",
+    "conditioning",
+    "projection",
+    "parallel composition",
+    "convexity",
+)
+
+CHECKS: tuple[CheckSpec, ...] = (
+    CheckSpec("seeded_determinism", "gives the same outputs from the same seed", "calls:seeded_determinism"),
+    CheckSpec(
+        "global_generators_unchanged",
+        "leaves the generators of `random` and `numpy.random` as they are",
+        "calls:global_generators_unchanged",
+    ),
+    CheckSpec(
+        "same_bits_in_another_process",
+        "gives the same outputs from the same seed in another process",
+        "processes:same_bits_in_another_process",
+    ),
+    CheckSpec("batch_contract", "returns `size` outputs of one shape and type for every size, 0 too",
+              "calls:batch_contract"),
+    CheckSpec("input_unchanged", "leaves its input unchanged", "calls:input_unchanged"),
+    CheckSpec("pickling", "can be pickled, and draws the same afterwards", "calls:pickling"),
+    CheckSpec("deep_copy", "can be copied, and draws the same afterwards", "calls:deep_copy"),
+    CheckSpec("refuses_nan", "refuses an input with NaN in it", "refusals:refuses_nan"),
+    CheckSpec("refuses_infinity", "refuses an input with an infinity in it", "refusals:refuses_infinity"),
+    CheckSpec("refuses_wrong_shape", "refuses an input of the wrong shape", "refusals:refuses_wrong_shape"),
+    CheckSpec("refuses_negative_counts", "refuses negative counts", "refusals:refuses_negative_counts"),
+    CheckSpec("refuses_bad_budgets", "refuses budgets that are negative or NaN", "refusals:refuses_bad_budgets"),
+    CheckSpec("independent_in_a_batch", "shares no noise within a batch", "noise:independent_in_a_batch", True),
+    CheckSpec("independent_calls", "shares no noise between calls", "noise:independent_calls", True),
+    CheckSpec("independent_processes", "shares no noise between processes", "processes:independent_processes", True),
+    CheckSpec("batch_law", "draws from one law whatever the size of the batch", "noise:batch_law", True),
+    CheckSpec("distribution_fits_draws", "draws from the distribution that it states",
+              "laws_of_outputs:distribution_fits_draws", True),
+    CheckSpec("log_density_fits_draws", "draws from the log density that it states",
+              "laws_of_outputs:log_density_fits_draws", True),
+    CheckSpec("claim_exact", "keeps its claim by its own exact figures", "promises:claim_exact"),
+    CheckSpec("claim_audit", "keeps its claim on its own pairs, audited", "promises:claim_audit", True),
+    CheckSpec("floating_point", "keeps its claim in the low bits of its outputs", "promises:floating_point", True),
+    CheckSpec("utility_bounds", "keeps the error bounds that it states", "promises:utility_bounds", True),
+    CheckSpec("more_budget_less_error", "has no more error with more budget", "promises:more_budget_less_error", True),
+    *(
+        CheckSpec(f"law_{name.replace(' ', '_').replace('-', '_')}", f"keeps what follows from its claim by {name}",
+                  "promises:law", True, name)
+        for name in LAW_NAMES
+    ),
+)  # fmt: skip
+NAMES = tuple(spec.name for spec in CHECKS)
+STATISTICAL = sum(spec.is_statistical for spec in CHECKS)

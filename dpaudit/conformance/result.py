@@ -1,0 +1,122 @@
+"""What the checks found: one record a check, and the saved form (schema `dpaudit.check/1`).
+
+Statuses: the four verdicts `violated`, `not_refuted`, `inconclusive` and `error`, and two that decide nothing:
+`skipped` (with the reason) and `xfail` (a known failure, which failed). A known failure that no longer fails is an
+`error`, as its reason is out of date.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections import Counter
+from typing import Any
+
+from dpaudit.results import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
+
+SCHEMA = "dpaudit.check/1"
+STATUSES = (*VERDICTS, "xfail", "skipped")
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckRecord:
+    """One check of one mechanism.
+
+    Attributes
+    ----------
+    mechanism : str
+        Its name in the result.
+    name, demands : str
+        The check and the property.
+    status : str
+        One of `STATUSES`.
+    message : str
+        What was seen, why it was skipped, or a remark.
+    reason : str
+        Why the failure is known, for `xfail`.
+    error_share : float
+        The part of the error rate that is this check's; 0 for one that chance cannot fail.
+    seconds : float
+    """
+
+    mechanism: str
+    name: str
+    demands: str
+    status: str
+    message: str
+    reason: str
+    error_share: float
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckResult:
+    """All checks of the mechanisms of one call.
+
+    Attributes
+    ----------
+    records : tuple of CheckRecord
+    mechanisms : tuple of dict
+        `name` in the result, `claim`, `pairs` (how many were looked at), and the subject as in an audit's result.
+    error_rate : float
+        Of the whole list of one mechanism.
+    samples, seed : int
+    seconds : float
+    environment : dict
+    """
+
+    records: tuple[CheckRecord, ...]
+    mechanisms: tuple[dict[str, Any], ...]
+    error_rate: float
+    samples: int
+    seed: int
+    seconds: float
+    environment: dict[str, str]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The first of violated, error, inconclusive and not_refuted among the checks; inconclusive without any."""
+        found = {record.status for record in self.records}
+        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
+
+    @property
+    def exit_status(self) -> int:
+        """As of an audit: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
+        return EXIT_STATUS[self.verdict]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many checks have each status, in the order of `STATUSES`."""
+        found = Counter(record.status for record in self.records)
+        return {status: found[status] for status in STATUSES if found[status]}
+
+    def of_status(self, status: str) -> tuple[CheckRecord, ...]:
+        """The records of one status."""
+        return tuple(record for record in self.records if record.status == status)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as strict JSON values: the content of check.json."""
+        record: dict[str, Any] = to_json(
+            {
+                "schema": SCHEMA,
+                "verdict": self.verdict,
+                "error_rate": self.error_rate,
+                "samples": self.samples,
+                "seed": self.seed,
+                "seconds": round(self.seconds, 3),
+                "counts": self.counts,
+                "mechanisms": self.mechanisms,
+                "environment": self.environment,
+                "checks": [dataclasses.asdict(one) | {"seconds": round(one.seconds, 4)} for one in self.records],
+            }
+        )
+        return record
+
+    def to_text(self) -> str:
+        """The result as strict JSON, with a line end."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write check.json: complete, or not at all."""
+        write_whole(path, self.to_text().encode("utf-8", "backslashreplace"))

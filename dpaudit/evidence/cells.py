@@ -1,0 +1,195 @@
+"""Cells: partitions of the outcomes by a score, which is all that the betting games see of an output.
+
+A partition is fixed before the draws that are counted on it. Counts add up over batches, rounds and workers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.evidence.outcomes import Outcomes, Reading
+from dpaudit.evidence.scores import LogDensity, Score, score_from_dict
+from dpaudit.privacy.claims import FloatArray
+
+TAIL_MASSES = (0.035, 0.015, 0.006, 0.0025, 0.001)  # of rare cells, in each tail
+RARE_MASSES = (0.03, 0.01, 0.003)
+MOST_CELLS, FEWEST_CELLS = 12, 3  # of equal mass
+MOST_FINE_CELLS, MOST_WHOLE = 48, 128
+DRAWS_A_CELL = 12  # training draws in a cell of equal mass
+SMALLEST_CELL = 6.0  # training draws beyond a cut in a tail
+SEPARATE_VALUES = 12  # so few different values have a cell each
+LARGEST_ATOMS = 8  # cells of single values
+BLOCK = 1 << 15  # draws compared with the edges at a time: they stay in the processor's cache
+
+
+@dataclasses.dataclass(frozen=True)
+class Cells:
+    """A partition of the outcomes by a score: `edges` (increasing) give len(edges) + 1 cells, and NaN one more.
+
+    A cell holds its lower edge.
+    """
+
+    score: Score
+    edges: FloatArray
+    reading: Reading
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) + 2
+
+    def zeros(self) -> NDArray[np.int64]:
+        """The counts of no draws."""
+        return np.zeros(self.size, dtype=np.int64)
+
+    def index(self, outcomes: Outcomes) -> NDArray[np.intp]:
+        """The cell of each outcome, shape (draws,)."""
+        scores = self.score(self.reading(outcomes))
+        index = np.searchsorted(self.edges, scores, side="right")
+        index[np.isnan(scores)] = len(self.edges) + 1
+        return index
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """How many outcomes fall into each cell, shape (cells,)."""
+        return self.count_scores(self.score(self.reading(outcomes)))
+
+    def count_scores(self, scores: FloatArray) -> NDArray[np.int64]:
+        """The same for outcomes with these scores.
+
+        By comparisons with each edge: for few edges several times faster than a search for every draw.
+        """
+        at_least = np.zeros(len(self.edges) + 1, dtype=np.int64)
+        scores = np.ascontiguousarray(scores)
+        for start in range(0, len(scores), BLOCK):
+            block = scores[start : start + BLOCK]
+            at_least[0] += np.count_nonzero(block == block)  # not NaN
+            for k, edge in enumerate(self.edges, start=1):
+                at_least[k] += np.count_nonzero(block >= edge)
+        return np.concatenate([at_least[:-1] - at_least[1:], at_least[-1:], [len(scores) - at_least[0]]])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "score": self.score.to_dict(),
+            "edges": [float(edge).hex() for edge in self.edges],
+            "columns": self.reading.columns,
+        }
+
+
+def cells_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> Cells:
+    """The cells that `Cells.to_dict` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the edges do not increase, or the score is unknown.
+    """
+    edges = np.array([float.fromhex(edge) for edge in record["edges"]])
+    if not np.all(edges[1:] > edges[:-1]) or np.any(np.isnan(edges)):
+        raise ValueError("edges must be increasing.")
+    return Cells(score_from_dict(record["score"], log_density, x, x_prime), edges, Reading(int(record["columns"])))
+
+
+@dataclasses.dataclass(frozen=True)
+class CellSet:
+    """Several partitions, counted together; the counts stand one after the other."""
+
+    parts: tuple[Cells, ...]
+
+    def zeros(self) -> NDArray[np.int64]:
+        """The counts of no draws."""
+        return np.zeros(sum(part.size for part in self.parts), dtype=np.int64)
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """How many outcomes fall into each cell of each partition."""
+        read: dict[Reading, Outcomes] = {}
+        counts = []
+        for part in self.parts:
+            if part.reading not in read:
+                read[part.reading] = part.reading(outcomes)
+            counts.append(part.count_scores(part.score(read[part.reading])))
+        return np.concatenate(counts)
+
+
+def quantile_edges(scores: FloatArray, most: int = MOST_CELLS) -> FloatArray:
+    """Edges that cut a sample of scores into cells of equal mass, with a few rare ones in both tails.
+
+    A value that occurs far more often than the others (an atom) has a cell of its own: what leaks by an exact value is
+    seen as such. Where few different values occur, each has its own cell.
+
+    Parameters
+    ----------
+    scores : ndarray of float, shape (draws,)
+        NaN is left out.
+    most : int
+        Cells of equal mass, at most.
+
+    Returns
+    -------
+    ndarray of float
+        Increasing; perhaps empty.
+    """
+    known = np.sort(scores[~np.isnan(scores)])
+    size = len(known)
+    if size < 2 or known[0] == known[-1]:
+        return np.empty(0)
+    starts = np.concatenate([[0], np.flatnonzero(known[1:] != known[:-1]) + 1])  # where each value begins
+    if len(starts) <= SEPARATE_VALUES:
+        return _between(known, starts[1:])
+    cells = int(np.clip(size / DRAWS_A_CELL, FEWEST_CELLS, most))
+    masses = np.concatenate([np.arange(1, cells) / cells, [m for m in TAIL_MASSES if m < 0.7 / cells]])
+    return np.unique(np.concatenate([_at_masses(known, masses), _around_atoms(known, starts)]))
+
+
+def rare_edges(scores: FloatArray) -> FloatArray:
+    """Edges around what is rare in a sample of scores, with all the rest in a few cells: tails, and atoms."""
+    known = np.sort(scores[~np.isnan(scores)])
+    size = len(known)
+    if size < 2 or known[0] == known[-1]:
+        return np.empty(0)
+    starts = np.concatenate([[0], np.flatnonzero(known[1:] != known[:-1]) + 1])
+    if len(starts) <= SEPARATE_VALUES:
+        return np.empty(0)
+    return np.unique(np.concatenate([_at_masses(known, np.array(RARE_MASSES)), _around_atoms(known, starts)]))
+
+
+def whole_edges(scores: FloatArray) -> FloatArray:
+    """Edges at the integers within a sample of scores that are no integers; none where they are too many or too few."""
+    finite = scores[np.isfinite(scores)]
+    if len(finite) == 0 or np.all(finite == np.floor(finite)):
+        return np.empty(0)
+    low, high = math.floor(float(finite.min())), math.ceil(float(finite.max()))
+    if not FEWEST_CELLS <= high - low <= MOST_WHOLE:
+        return np.empty(0)
+    return np.arange(low + 1.0, high)
+
+
+def _at_masses(known: FloatArray, masses: FloatArray) -> FloatArray:
+    """Edges that cut a sorted sample at these masses in both tails, as far as it has draws for them."""
+    size = len(known)
+    below = masses[masses * size >= SMALLEST_CELL]
+    positions = np.unique((np.concatenate([below, 1.0 - below]) * size).astype(int))
+    return _between(known, positions[(positions > 0) & (positions < size)])
+
+
+def _around_atoms(known: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+    """Edges that give the most frequent atoms of a sorted sample cells of their own; `starts`: where a value begins."""
+    counts = np.diff(np.append(starts, len(known)))
+    frequent = np.flatnonzero(counts >= max(3.0, 3.0 * float(np.median(counts))))
+    frequent = frequent[np.argsort(-counts[frequent], kind="stable")[:LARGEST_ATOMS]]
+    atoms = known[starts[frequent]]
+    with np.errstate(over="ignore"):  # infinity follows the largest double
+        edges = np.concatenate([atoms, np.nextafter(atoms, math.inf)])
+    return np.asarray(edges[(edges > known[0]) & (edges <= known[-1])])
+
+
+def _between(ordered: FloatArray, positions: NDArray[np.intp]) -> FloatArray:
+    """An edge between each position of a sorted sample and the one before: the middle, or the upper value itself."""
+    low, high = ordered[positions - 1], ordered[positions]
+    with np.errstate(invalid="ignore", over="ignore"):
+        middle = 0.5 * low + 0.5 * high
+    return np.unique(np.where(np.isfinite(middle) & (middle > low), middle, high))

@@ -1,0 +1,86 @@
+"""Partitions of the outcomes for one pair into cells, with the counts of the draws that they were made from.
+
+Scores are fitted on all training draws, and their cells are counted on the same ones: half as many draws to fit on cost
+more than the optimism does. What a kind of partition has won since it was first bet on decides what is bet on it next.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.evidence.candidates import candidates
+from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, quantile_edges, rare_edges, whole_edges
+from dpaudit.evidence.histograms import Coordinate, Histogram
+from dpaudit.evidence.outcomes import Outcomes, Reading
+from dpaudit.evidence.scores import LogRatio, Viewed
+from dpaudit.privacy.claims import FloatArray
+
+
+@dataclasses.dataclass(frozen=True)
+class Partition:
+    """Cells, and how many training draws fall into each.
+
+    Attributes
+    ----------
+    cells : Cells
+    counts : ndarray of int, shape (2, cells)
+        Row 0 for x_prime.
+    kind : str
+        What tells it from the other partitions of one fit, and finds it again in the next one.
+    is_rough : bool
+        Whether neighbouring cells have little to say about each other.
+    """
+
+    cells: Cells
+    counts: NDArray[np.int64]
+    kind: str
+    is_rough: bool = False
+
+
+def fit_partitions(first: Outcomes, second: Outcomes, log_ratio: LogRatio | None = None) -> list[Partition]:
+    """Partitions by every score that suits outcomes under x (`first`) and x_prime (`second`), the simplest first."""
+    is_mixed = first.numbers.shape[1] != second.numbers.shape[1]  # numbers of different lengths: compared as objects
+    objects = first.tokens is not None or second.tokens is not None or is_mixed
+    if objects:
+        first, second = first.as_objects(), second.as_objects()
+    elif log_ratio is not None:
+        log_ratio = log_ratio.fitting(first, second)
+    reading = Reading(0 if objects else first.numbers.shape[1])
+    partitions: list[Partition] = []
+    seen: Counter[str] = Counter()
+    for score, a, b in candidates(first, second, objects, log_ratio, halves=False):
+        if reading.columns == 1 and isinstance(score, Histogram):
+            continue  # the fine cells below say the same
+        name = type(score).__name__ + (f" of {type(score.score).__name__}" if isinstance(score, Viewed) else "")
+        seen[name] += 1
+        scores = score(a), score(b)
+        looks_closely = reading.columns == 1 and isinstance(score, Coordinate) and log_ratio is None
+        for what, edges, is_rough in _edges(np.concatenate(scores), looks_closely):
+            cells = Cells(score, edges, reading)
+            counts = np.stack([cells.count_scores(scores[1]), cells.count_scores(scores[0])])
+            partitions.append(Partition(cells, counts, f"{name} {seen[name]} {what}", is_rough))
+    return partitions
+
+
+def _edges(scores: FloatArray, looks_closely: bool) -> Iterator[tuple[str, FloatArray, bool]]:
+    """The ways to cut a score into cells: their names, edges, and whether they are rough.
+
+    A number whose density is not known is looked at in several ways; what is hidden in it may be a tail, an exact
+    value, a narrow range or the integer part.
+    """
+    edges = quantile_edges(scores)
+    yield "coarse", edges, False
+    if not looks_closely:
+        return
+    for what, others, is_rough in (
+        ("rare", rare_edges(scores), True),
+        ("fine", quantile_edges(scores, MOST_FINE_CELLS), False),
+        ("whole", whole_edges(scores), True),
+    ):
+        if len(others) and not np.array_equal(others, edges):
+            yield what, others, is_rough

@@ -1,0 +1,169 @@
+"""The fixed-size game against a family of hockey-stick lines: one rule, one exact test, one bound at the end.
+
+One `FixedGame` is one use of the error rate on one pair. The rule and the line are fixed on earlier draws, the number
+of draws beforehand; P(lower > truth) <= level for the one record at the end (see `dpaudit.evidence.binomial`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.evidence import binomial
+from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
+from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.rules import FittedRule, Objective, Rule, best_rule, fit_rules
+from dpaudit.evidence.scores import LogRatio
+from dpaudit.privacy.claims import Claim, FloatArray
+
+MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
+SURE_GUESSES = 30  # right ones among the training draws, without a wrong one
+MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
+
+
+class FixedGame(HockeyStickGame):
+    """One use of the error rate on one pair, tested once: see `HockeyStickGame` for the parameters.
+
+    `level` is set by `start`, before the first counted draw.
+    """
+
+    def __init__(self, claim: Claim, draws: int) -> None:
+        super().__init__(claim, draws)
+        self._rule: Rule | None = None
+        self._anchor = 0.0
+        self.merit: tuple[int, float] = (0, -math.inf)
+        self.is_sure = False  # whether the rule was often right, and never wrong, on its training draws
+        self._record = np.zeros(3, dtype=np.int64)  # correct, wrong, abstained
+        self._lower = 0.0
+
+    def start(self, level: float) -> None:
+        """Fix the level: the error rate this use may spend."""
+        self.level = level
+
+    def fit(self, first: Outcomes, second: Outcomes, level: float, log_ratio: LogRatio | None) -> None:
+        """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`).
+
+        For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
+        highest bound on the parameter.
+        """
+        best: tuple[float, FittedRule, Objective, float] | None = None
+        for anchor in ANCHORS if self.claim.anchored else (0.0,):
+            line = self._line_at_budget(anchor)
+            objective = Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, chase_wealth=False)
+            for fitted in fit_rules(first, second, objective, log_ratio):
+                bound = self._expected_bound(fitted, anchor, objective)
+                if best is None or bound > best[0]:
+                    best = bound, fitted, objective, anchor
+        assert best is not None
+        _, fitted, objective, self._anchor = best
+        self._rule, self.merit = fitted.rule, best_rule([fitted], objective)[1]
+        self.is_sure = fitted.wrong == 0.0 and fitted.correct * fitted.trained_on >= SURE_GUESSES
+
+    def _expected_bound(self, fitted: FittedRule, anchor: float, objective: Objective) -> float:
+        """The bound on the parameter that a rule is expected to give; negative, and higher for better, where none."""
+        rates = (np.array(part) for part in (fitted.correct, fitted.wrong, fitted.trained_on))
+        lowest, mass = (float(part) for part in objective.lowest_accuracy(*rates))
+        deviation = math.sqrt(mass * max(1.0 - mass, 0.0) / objective.draws)
+        least = max(mass - MASS_DEVIATIONS * deviation, 0.0)
+        cost = max(fitted.rule.sides, 1) / 2.0
+
+        def rejected(values: FloatArray) -> NDArray[np.bool_]:
+            line = self._line(values, anchor)
+            return np.asarray(binomial.largest_accuracy(line.epsilon, line.delta * cost, least) < lowest)
+
+        found = largest_rejected(rejected, 0.0, self.claim.value, precision=1e-4)
+        return found if found > 0.0 else lowest - 1.0
+
+    def set_rule(self, rule: Rule, anchor: float) -> None:
+        """Test this rule at this line, which were fixed elsewhere before any draw of this game."""
+        self._rule, self._anchor = rule, anchor
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that is tested."""
+        assert self._rule is not None, "fit comes before counting"
+        return self._rule
+
+    @property
+    def statistic(self) -> Rule:
+        """What is counted on each side's draws."""
+        return self.rule
+
+    def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
+        """Add the rule's counts (guessed 0, guessed 1, abstained; shape (3,)) on new draws of x and of x_prime."""
+        correct = counts_x[1] + counts_x_prime[0]
+        wrong = counts_x[0] + counts_x_prime[1]
+        self._record += np.array([correct, wrong, counts_x[2] + counts_x_prime[2]])
+
+    def update(self) -> None:
+        """Look at the record, once, at the end: the lower bound."""
+        correct, wrong, _ = self.counts
+        guesses, draws, sides = correct + wrong, sum(self.counts), max(self.rule.sides, 1)
+        spent = self.level * MASS_SHARE if self._has_delta else 0.0
+        accuracy = binomial.binomial_lower(correct, guesses, self.level - spent)
+        mass = binomial.binomial_lower(guesses, draws, spent) if self._has_delta else 1.0
+
+        def rejected(values: FloatArray) -> NDArray[np.bool_]:
+            line = self._line(values, self._anchor)
+            limit = binomial.largest_accuracy(line.epsilon, line.delta * sides / 2.0, mass)
+            return np.asarray(limit < accuracy)
+
+        self._lower = max(self._lower, largest_rejected(rejected, self._lower, self.claim.value))
+
+    @property
+    def lower(self) -> float:
+        """The lower confidence bound on the claim's parameter, at `level`."""
+        return self._lower
+
+    @property
+    def known_lower(self) -> float:
+        """The same."""
+        return self._lower
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the budget is rejected, which is the verdict."""
+        return self._lower > self.claim.value
+
+    @property
+    def log_wealth(self) -> float | None:
+        return None
+
+    @property
+    def p_value(self) -> float | None:
+        """Of the exact test against the budget."""
+        correct, wrong, _ = self.counts
+        line = self.line
+        cost = line["delta"] * max(self.rule.sides, 1) / 2.0
+        draws = sum(self.counts)
+        return binomial.p_value(correct, correct + wrong, draws, line["epsilon"], cost, self.level, MASS_SHARE)
+
+    @property
+    def line(self) -> dict[str, float]:
+        """The line it is tested at, at the budget."""
+        return self._line_at_budget(self._anchor)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Correct and wrong guesses and abstentions, on draws the rule was not fitted on."""
+        correct, wrong, abstained = self._record.tolist()
+        return correct, wrong, abstained
+
+    def describe(self, x: str, x_prime: str) -> str:
+        """The witness in words."""
+        return self.rule.describe(x, x_prime)
+
+    def rule_record(self) -> dict[str, Any]:
+        """The witness as data, for `dpaudit.evidence.rules.rule_from_dict`."""
+        return {"game": "guess", "anchor": self._anchor, **self.rule.to_dict()}
+
+    def _critical(self, guesses: int, epsilon: float, delta: float) -> int:
+        low, high = -1, guesses + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            p = binomial.p_value(middle, guesses, self.draws, epsilon, delta, self.level, MASS_SHARE)
+            low, high = (low, middle) if p <= self.level else (middle, high)
+        return high

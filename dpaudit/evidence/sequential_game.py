@@ -1,0 +1,431 @@
+"""The sequential game against a family of hockey-stick lines: bets on cells, their wealth, and the bound they support.
+
+One `SequentialGame` is one use of the error rate on one pair: pure, approximate, Gaussian and profile claims. In each
+*epoch* the partitions and the weights of the bets are fixed, from earlier draws; the wealth of the game is the product
+over epochs, an e-value at any time (see `dpaudit.evidence.betting`).
+
+Targets. Bets that are best against the budget are poor where the loss is far below it, and the lower bound is wanted
+there too. So wealth is an average over bets meant for several parameter values: `BUDGET_SHARE` of it for the budget,
+which is what decides the verdict, the rest for values below. Every part decreases in the parameter, so the average
+does, and the rejected parameters are an interval from 0: "violated" *is* "bound above the budget".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.evidence import wealth
+from dpaudit.evidence.betting import (
+    LARGEST_SWITCH,
+    SWITCHES,
+    Bets,
+    Book,
+    Components,
+    components_for,
+    fit_bets,
+    log_sum,
+    stacked,
+    stacked_bets,
+)
+from dpaudit.evidence.cells import Cells, CellSet
+from dpaudit.evidence.fitted_partitions import Partition
+from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_rejected
+from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
+from dpaudit.privacy.claims import Claim, FloatArray
+
+BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
+LOWER_TARGETS = (0.6,)  # times the budget: where the other bets are meant
+LARGE_TARGET = 1.0  # of a large parameter, targets go down to this or less
+SMALLEST_TARGET = 0.25  # the same where only the bound is wanted
+TARGET_STEP = 0.35  # from one such target to the next
+FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
+BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
+KEPT = 48  # components of a free family, which has one set for each of `BET_ANCHORS`
+IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
+LONG_TRAINING = 2_000  # draws
+KEPT_LATER = 12  # components, of a line without a delta, once training is long
+POINTS, PRECISION = 2, 2e-3  # of the search for the bound: parts of an interval, and relative precision
+
+
+@dataclasses.dataclass
+class Epoch:
+    """What one fit bets on: partitions and bets meant for the budget, and the counts."""
+
+    partitions: tuple[Partition, ...]
+    book: Book
+    bets: Bets
+    kept: NDArray[np.intp]  # positions of the bets' components among all
+
+    @functools.cached_property
+    def cells(self) -> tuple[Cells, ...]:
+        """Of each partition."""
+        return tuple(partition.cells for partition in self.partitions)
+
+    @functools.cached_property
+    def statistic(self) -> CellSet:
+        """What is counted on each side's draws."""
+        return CellSet(self.cells)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of each partition."""
+        return tuple(partition.kind for partition in self.partitions)
+
+    def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
+        """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
+        start = 0
+        for k, cells in enumerate(self.cells):
+            part = slice(start, start + cells.size)
+            self.book.live[0, : cells.size, k] += counts_x_prime[part]
+            self.book.live[1, : cells.size, k] += counts_x[part]
+            start += cells.size
+
+    @functools.cached_property
+    def anchor(self) -> float:
+        """The line of a free family that holds most of the weights."""
+        best = np.argmax(log_sum(self.bets.log_weights, axis=0))
+        return float(self.bets.components.anchor[0, best])
+
+
+@dataclasses.dataclass(frozen=True)
+class Stack:
+    """Several epochs as one: their book, bets meant for the budget and for targets below it, and where each begins."""
+
+    book: Book
+    bets: tuple[Bets, ...]
+    first: NDArray[np.intp]
+
+
+@dataclasses.dataclass(frozen=True)
+class Witness:
+    """A rule with its correct and wrong guesses and abstentions on live draws, and the line it bets against."""
+
+    rule: Rule
+    counts: tuple[int, int, int]
+    anchor: float
+
+
+class SequentialGame(HockeyStickGame):
+    """One use of the error rate on one pair, bet on round by round.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of this pair; family "hockey-stick", value finite.
+    draws : int
+        Labelled draws that may be bet on.
+    decides : bool
+        Whether the budget is the verdict's. If not, wealth is spread evenly over the budget and values further and
+        further below it: the bound is all that is wanted.
+
+    Notes
+    -----
+    `level` is set by `start`, before the first counted draw. P(lower ever > truth) <= level: partitions, weights and
+    the line's anchor of a draw are fixed from earlier draws, labels are fair coins, and the level is fixed before.
+    """
+
+    def __init__(self, claim: Claim, draws: int, decides: bool = True) -> None:
+        super().__init__(claim, draws)
+        self._targets = _targets(claim.value, LARGE_TARGET if decides else SMALLEST_TARGET)
+        self._share = BUDGET_SHARE if decides else 1.0 / (1.0 + len(self._targets))  # of the bets for the budget
+        self._epochs: list[Epoch] = []
+        self._fraction = np.empty(0)
+        self._watched = just_above(claim.value)
+        self._closed = 0.0  # log wealth against `_watched`, of bets meant for the budget, of all epochs but the last
+        self._now = 0.0
+        self._lower = 0.0
+        self._bound_is_current = True
+        self._history: dict[str, FloatArray] = {}  # log wealth of each kind of partition, by component
+        self._past = 0.0  # log wealth of all of them together
+        self._best: Witness | None = None  # of the draws so far, once it was asked for
+
+    def start(self, level: float) -> None:
+        """Fix the level: the error rate this use may spend."""
+        self.level = level
+
+    def fit(self, partitions: Sequence[Partition], level: float) -> None:
+        """Open an epoch: fix the partitions, and bets on them, from the training counts.
+
+        Validity: called before the draws that it is counted on.
+        """
+        if self._epochs:
+            self._close()
+        else:
+            self._fraction = wealth.fractions(self.draws, -math.log(level))
+        book = _book(partitions)
+        anchors = BET_ANCHORS if self.claim.anchored else (0.0,)
+        components = Components.concatenated([self._components(self.claim.value, a) for a in anchors], axis=1)
+        kinds = tuple(partition.kind for partition in partitions)
+        self._components_count = components.up.shape[1]
+        prior = self._prior(kinds, components.up.shape[1])
+        lines = self._lines(self.claim.value, components) if self.claim.anchored else None
+        bets = fit_bets(book, components, prior, (len(partitions),), lines)
+        is_long = book.train[..., 0].sum() >= LONG_TRAINING
+        most = components.up.shape[1]
+        if self.claim.anchored:
+            most = KEPT
+        elif is_long and not self._has_delta:  # with a delta, those that bet on rare cells may come late
+            most = KEPT_LATER
+        kept = np.sort(np.argsort(-log_sum(bets.log_weights, axis=0), kind="stable")[:most])
+        if len(kept) < components.up.shape[1]:
+            bets = bets.only(kept)
+        if is_long:
+            shares = log_sum(bets.log_weights, axis=1)
+            worth = np.flatnonzero(shares >= min(math.log(IGNORED_WEIGHT), float(shares.max())))
+            partitions = [partitions[int(k)] for k in worth]
+            book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
+        self._epochs.append(Epoch(tuple(partitions), book, bets, kept))
+        self._best = None
+
+    def fit_again(self) -> None:
+        """Open an epoch of the same partitions, with bets on all draws that were counted in them so far.
+
+        For later on, when no more outputs are kept. Validity: called before the draws that it is counted on.
+        """
+        last = self._epochs[-1]
+        counts = (last.book.train + last.book.live).astype(np.int64)
+        self.fit(
+            [
+                dataclasses.replace(partition, counts=counts[:, : partition.cells.size, k])
+                for k, partition in enumerate(last.partitions)
+            ],
+            self.level,
+        )
+
+    def _prior(self, kinds: Sequence[str], components: int) -> FloatArray:
+        """Log prior weights of partitions and components: what their kind has won, or the average where it is new."""
+        new = np.full(components, self._past)
+        won = np.array([self._history.get(kind, new) for kind in kinds])
+        shares = np.full((len(kinds), 1), (1.0 - FIRST_SHARE) / len(kinds))
+        shares[0] = FIRST_SHARE
+        return np.asarray(won + np.log(shares))
+
+    def _remember(self, epoch: Epoch) -> None:
+        """Add what an epoch won to the history of its kinds of partitions and of its components."""
+        logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
+        average = float(log_sum(logs + epoch.bets.log_weights))
+        total = self._components_count
+        for kind, row in zip(epoch.kinds, logs, strict=True):
+            own = self._history.setdefault(kind, np.full(total, self._past))
+            won = np.full(total, average)
+            won[epoch.kept] = row
+            self._history[kind] = own + won
+        for kind in self._history.keys() - set(epoch.kinds):
+            self._history[kind] = self._history[kind] + average
+        self._past += average
+
+    def _components(self, value: float, anchor: float) -> Components:
+        epsilon, delta = (float(part[0]) for part in self.claim.lines(np.array([value]), anchor))
+        return components_for(epsilon, delta, self._fraction, anchor, self._has_delta)
+
+    def _lines(self, value: float, components: Components) -> tuple[FloatArray, FloatArray]:
+        """Epsilon and delta, at a parameter value, of the line of each component."""
+        epsilon, delta = np.empty_like(components.anchor), np.empty_like(components.anchor)
+        for anchor in np.unique(components.anchor).tolist():
+            of_anchor = components.anchor == anchor
+            line = self.claim.lines(np.array([value]), anchor)
+            epsilon[of_anchor], delta[of_anchor] = line[0][0], line[1][0]
+        return epsilon, delta
+
+    @property
+    def merit(self) -> tuple[int, float]:
+        """How good the current epoch's best rule looks on its training draws, in the order of `Objective.merits`."""
+        return max(self._rule_of(self._epochs[-1], k)[0] for k in range(len(self._epochs[-1].cells)))
+
+    @property
+    def statistic(self) -> CellSet:
+        """What is counted on each side's draws: the cells of the current epoch."""
+        return self._epochs[-1].statistic
+
+    def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
+        """Add counts of the statistic on new draws of x and of x_prime."""
+        self._epochs[-1].add(counts_x, counts_x_prime)
+        self._bound_is_current = False
+        self._best = None
+
+    def update(self) -> None:
+        """Look at the wealth. (The bound is computed when it is asked for.)"""
+        self._now = self._closed + self._of_epoch(self._epochs[-1])
+        if self._now + math.log(self._share) >= -math.log(self.level):
+            # Validity: the wealth of every smaller parameter was as large at this look. The bound keeps what it saw.
+            self._lower = max(self._lower, self._watched)
+
+    def _of_epoch(self, epoch: Epoch) -> float:
+        logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
+        return float(log_sum(logs + epoch.bets.log_weights))
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the budget is rejected, which is the verdict: exactly when the bound exceeds it."""
+        return self._lower > self.claim.value
+
+    @property
+    def known_lower(self) -> float:
+        """The bound when it was last computed."""
+        return self._lower
+
+    @property
+    def lower(self) -> float:
+        """The lower confidence bound on the claim's parameter, at `level`; it never falls."""
+        if not self._bound_is_current:
+            found = largest_rejected(self._rejection(), self._lower, self.claim.value, POINTS, PRECISION)
+            self._lower = max(self._lower, found)
+            self._bound_is_current = True
+        return self._lower
+
+    @property
+    def log_wealth(self) -> float | None:
+        """Log e-value against the budget: of the bets that are meant for it, with their share."""
+        return self._now + math.log(self._share)
+
+    @property
+    def p_value(self) -> float | None:
+        return None
+
+    def _rejection(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
+        """Whether each of several parameter values is rejected by all draws so far."""
+        stacks = self._stacks()
+        threshold = -math.log(self.level)
+
+        def log_wealth(value: float) -> float:
+            total = np.log(self._shares)
+            for stack in stacks:
+                for k, bets in enumerate(stack.bets):
+                    logs = bets.log_wealth(stack.book.live, *self._lines(value, bets.components)) + bets.log_weights
+                    total[k] += np.logaddexp.reduceat(log_sum(logs, axis=1), stack.first).sum()
+            return float(log_sum(total))
+
+        return lambda values: np.array([log_wealth(value) >= threshold for value in values.tolist()])
+
+    @property
+    def _shares(self) -> FloatArray:
+        """Shares of the bets for the budget, and of those for each target."""
+        return np.array([self._share] + [(1.0 - self._share) / len(self._targets)] * len(self._targets))
+
+    def _stacks(self) -> list[Stack]:
+        """All epochs' counts, with the bets for the budget and for each target; those of as many bets together."""
+        by_components: dict[int, list[Epoch]] = {}
+        for epoch in self._epochs:
+            if epoch.book.live.any():
+                by_components.setdefault(len(epoch.kept), []).append(epoch)
+        stacks = []
+        for epochs in by_components.values():
+            book = stacked([epoch.book for epoch in epochs])
+            sizes = [len(epoch.cells) for epoch in epochs]
+            several = [stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1])]
+            for target in self._targets:
+                value = target * self.claim.value
+                of_epochs = [self._components(value, epoch.anchor).repeated(len(epoch.cells)) for epoch in epochs]
+                components = Components.concatenated(of_epochs, axis=0)
+                prior = np.zeros((len(book.switch), components.up.shape[1]))
+                several.append(fit_bets(book, components, prior, sizes))
+            stacks.append(Stack(book, tuple(several), np.concatenate([[0], np.cumsum(sizes)[:-1]])))
+        return stacks
+
+    def _close(self) -> None:
+        """End the last epoch; one without draws is dropped."""
+        last = self._epochs[-1]
+        if last.book.live.any():
+            self._closed += self._of_epoch(last)
+            self._remember(last)
+        else:
+            self._epochs.pop()
+
+    # --- the witness ---
+
+    @property
+    def line(self) -> dict[str, float]:
+        """The line that the witness bets against, at the budget."""
+        return self._line_at_budget(self._witness().anchor)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Correct and wrong guesses and abstentions of the witness, on draws it was not fitted on."""
+        return self._witness().counts
+
+    def describe(self, x: str, x_prime: str) -> str:
+        """The witness in words."""
+        return self._witness().rule.describe(x, x_prime)
+
+    def rule_record(self) -> dict[str, Any]:
+        """The witness as data, for `dpaudit.evidence.rules.rule_from_dict`."""
+        witness = self._witness()
+        return {"game": "guess", "anchor": witness.anchor, **witness.rule.to_dict()}
+
+    def _witness(self) -> Witness:
+        if self._best is None:
+            self._best = self._strongest()
+        return self._best
+
+    def _strongest(self) -> Witness:
+        """Of all epochs' rules (chosen on training draws) the one with the strongest record on live draws.
+
+        Its evidence serves to pick the rule and is not reported; a replay tests the rule on fresh draws.
+        """
+        best: tuple[float, Witness] | None = None
+        for epoch in self._epochs:
+            line = self._line_at_budget(epoch.anchor)
+            for k in range(len(epoch.cells)):
+                _, rule, guesses = self._rule_of(epoch, k)
+                label0, label1 = (epoch.book.live[label, : epoch.cells[k].size, k] for label in (0, 1))
+                correct = int(label1[guesses == 1].sum() + label0[guesses == 0].sum())
+                wrong = int(label0[guesses == 1].sum() + label1[guesses == 0].sum())
+                abstained = int(epoch.book.live[..., k].sum()) - correct - wrong
+                scale = math.exp(-line["epsilon"])  # everything over e^epsilon, which may overflow
+                cost = scale * line["delta"] * max(rule.sides, 1) / 2.0
+                excess = scale * correct - wrong - cost * (correct + wrong + abstained)
+                deviation = math.sqrt(scale**2 * (correct + 1.0) + wrong) or 1.0
+                if best is None or excess / deviation >= best[0]:
+                    best = (excess / deviation, Witness(rule, (correct, wrong, abstained), epoch.anchor))
+        assert best is not None, "fit comes before the witness"
+        return best[1]
+
+    def _rule_of(self, epoch: Epoch, k: int) -> tuple[tuple[int, float], Rule, NDArray[np.int8]]:
+        """Merit, thresholds and guesses (one a cell) of the rule that one partition's training counts suggest."""
+        cells = epoch.cells[k]
+        line = self._line_at_budget(epoch.anchor)
+        objective = Objective(line["epsilon"], line["delta"], max(self.draws, 1), self._level_of_fit, True)
+        train = epoch.book.train[:, : cells.size, k]
+        merit, low, high, sign, nan_guess = best_thresholds(train[1], train[0], objective)
+        guesses = np.full(cells.size, ABSTAIN, dtype=np.int8)
+        guesses[:low] = 0 if sign > 0 else 1  # below the edge `low`
+        guesses[high : cells.size - 1] = 1 if sign > 0 else 0
+        guesses[-1] = nan_guess
+        # A cell holds its lower edge, a rule guesses strictly above `high` and strictly below `low`.
+        edges = np.concatenate([[-math.inf], cells.edges, [math.inf]])
+        above = math.inf if high > len(cells.edges) else math.nextafter(float(edges[high]), -math.inf)
+        rule = Rule(cells.score, float(edges[low]), above, sign, cells.reading, nan_guess)
+        return merit, rule, guesses
+
+    @property
+    def _level_of_fit(self) -> float:
+        return self.level if not math.isnan(self.level) else 0.05
+
+    def _critical(self, guesses: int, epsilon: float, delta: float) -> int:
+        threshold = -math.log(self.level * self._share)
+        return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, threshold)
+
+
+def _targets(value: float, smallest: float) -> tuple[float, ...]:
+    """Targets as multiples of a value: `LOWER_TARGETS`, and below them as far as one that is at most `smallest`."""
+    targets = list(LOWER_TARGETS)
+    while targets[0] * value > smallest:
+        targets.insert(0, targets[0] * TARGET_STEP)
+    return tuple(targets)
+
+
+def _book(partitions: Sequence[Partition]) -> Book:
+    """The training counts of partitions, padded to the largest, and no live draws yet."""
+    sizes = np.array([partition.cells.size for partition in partitions])
+    train = np.zeros((2, int(sizes.max()), len(partitions)))
+    for k, partition in enumerate(partitions):
+        train[:, : partition.cells.size, k] = partition.counts
+    switch = np.where([partition.is_rough for partition in partitions], LARGEST_SWITCH, SWITCHES / sizes)
+    return Book(train, np.zeros_like(train), np.minimum(switch, LARGEST_SWITCH))

@@ -1,0 +1,145 @@
+"""Whether a finite mechanism keeps a claim, exactly, and the mechanism nearest to a given one that does.
+
+`tempered` moves every row towards one common row, by the same share t. Every divergence of two rows is then a convex
+function of t that is 0 at t = 1, so it does not grow with t: the least share that keeps a claim is found by bisection,
+and at that share the claim is used up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from dpaudit.errors import UsageError
+from dpaudit.exact.finite import (
+    FloatArray,
+    hockey_stick_divergence,
+    privacy_loss,
+    privacy_losses,
+    renyi_divergence,
+    zcdp_rho,
+)
+from dpaudit.privacy.claims import (
+    LARGEST_EPSILON,
+    ApproxDP,
+    Claim,
+    GaussianDP,
+    MetricDP,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+
+HALVINGS = 60  # of the share t: to 2**-60, below the rounding of a row
+
+
+def keeps(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] | None = None) -> bool:
+    """Whether a finite mechanism keeps a claim on pairs of its inputs, in both directions, exactly up to rounding.
+
+    Parameters
+    ----------
+    mechanism : array_like of float, shape (inputs, outcomes)
+        Row-stochastic; an input is its row number (which a metric on inputs is asked about).
+    claim : Claim
+        Pure, approximate, metric on inputs, zCDP, Renyi or Gaussian.
+    pairs : iterable of (int, int), optional
+        Row numbers; every two inputs by default.
+
+    Raises
+    ------
+    UsageError
+        If the claim is a profile (an arbitrary function cannot be compared at every epsilon), or a row does not exist.
+
+    Examples
+    --------
+    >>> keeps([[0.75, 0.25], [0.25, 0.75]], PureDP(1.1)), keeps([[0.75, 0.25], [0.25, 0.75]], PureDP(1.0))
+    (True, False)
+    """
+    rows = np.asarray(mechanism, dtype=float)
+    privacy_losses(rows)  # the same check of the matrix, with the same messages
+    return all(_pair_keeps(rows[i], rows[j], claim.for_pair(i, j)) for i, j in _asked(len(rows), pairs))
+
+
+def tempered(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] | None = None) -> FloatArray:
+    """The mechanism, moved towards its average row just as far as the claim needs, shape (inputs, outcomes).
+
+    A mechanism that keeps the claim already is returned as it is; any other sits on the claim afterwards: some pair
+    uses it up, to about 1e-12 of the divergence (zCDP within the 1e-6 of `zcdp_rho`).
+
+    Parameters
+    ----------
+    mechanism, claim, pairs
+        As in `keeps`.
+
+    Examples
+    --------
+    >>> tempered([[1.0, 0.0], [0.0, 1.0]], PureDP(np.log(3.0))).round(6).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
+    rows = np.array(mechanism, dtype=float)
+    asked = list(_asked(len(rows), pairs))
+    if keeps(rows, claim, asked):
+        return rows
+    common = rows.mean(axis=0)
+    common /= common.sum()
+
+    def moved(share: float) -> FloatArray:
+        result = (1.0 - share) * rows + share * common
+        return np.asarray(result / result.sum(axis=1, keepdims=True))
+
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if keeps(moved(middle), claim, asked) else (middle, high)
+    return moved(high) if high < 1.0 else np.tile(common, (len(rows), 1))
+
+
+def _asked(inputs: int, pairs: Iterable[tuple[int, int]] | None) -> Iterable[tuple[int, int]]:
+    if pairs is None:
+        return [(i, j) for i in range(inputs) for j in range(i + 1, inputs)]
+    asked = list(pairs)
+    for i, j in asked:
+        if not (0 <= i < inputs and 0 <= j < inputs):
+            raise UsageError(f"pairs must be row numbers in [0, {inputs}), got {(i, j)}.")
+    return asked
+
+
+def _pair_keeps(p: FloatArray, q: FloatArray, claim: Claim) -> bool:
+    if isinstance(claim, MetricDP):
+        raise UsageError("claim must be one of a pair here, got a metric.")
+    if claim.is_vacuous:
+        return True
+    if isinstance(claim, PureDP):
+        return privacy_loss(p, q) <= claim.value
+    if isinstance(claim, ApproxDP):
+        if claim.value > LARGEST_EPSILON:  # e^epsilon q exceeds 1 wherever q is above the smallest double
+            return max(float(p[q == 0.0].sum()), float(q[p == 0.0].sum())) <= claim.delta
+        worst = max(hockey_stick_divergence(p, q, claim.value), hockey_stick_divergence(q, p, claim.value))
+        return worst <= claim.delta
+    if isinstance(claim, RenyiDP):
+        return max(renyi_divergence(p, q, claim.order), renyi_divergence(q, p, claim.order)) <= claim.value
+    if isinstance(claim, ZeroConcentratedDP):
+        return zcdp_rho(p, q) <= claim.value
+    if isinstance(claim, GaussianDP):
+        return _is_harder_than_normal(p, q, claim.mu) and _is_harder_than_normal(q, p, claim.mu)
+    raise UsageError(f"claim must be of a family that finite mechanisms can be held against, got {claim}.")
+
+
+def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
+    """Whether the trade-off of p against q lies above that of N(0, 1) against N(mu, 1).
+
+    The former is linear between its corners and the latter is convex, so the corners decide.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(np.where(p + q > 0.0, q / p, 0.0), kind="stable")[::-1]
+    # Both errors are sums of the small end, so that neither is a difference from 1.
+    kept = np.concatenate([np.cumsum(q[order][::-1])[::-1], [0.0]])
+    kept = kept / kept[0]  # a row that sums to 1 but for rounding is no loss at a type I error of 0
+    rejected = np.concatenate([[0.0], np.cumsum(p[order])])
+    rejected = rejected / rejected[-1]
+    with np.errstate(divide="ignore"):
+        least = special.log_ndtr(-special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
+        return bool(np.all(np.log(kept) >= least - 1e-15 * np.where(np.isfinite(least), np.abs(least), 0.0)))

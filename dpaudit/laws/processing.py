@@ -1,0 +1,228 @@
+"""Post-processing and projection: what is made of outputs alone costs nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpaudit.errors import UsageError
+from dpaudit.laws.claims import checked
+from dpaudit.laws.derived import Derived, draw, pairs_of
+from dpaudit.laws.listed import ListedLaw, Outputs, listed_law, without_repetition
+from dpaudit.laws.nasty import NastyFunction
+from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.subjects.callables import Failed, as_subject
+
+
+@dataclasses.dataclass(frozen=True)
+class PostProcessed(Derived):
+    """A function of the outputs of one mechanism. Runs that raised stay what they are."""
+
+    function: Callable[..., Any]
+    is_randomised: bool = False
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.label} of {self.parts[0].name}"
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
+        outputs = draw(self.parts[0], data, size, rng)
+        failed = [k for k, output in enumerate(outputs) if isinstance(output, Failed)] if _is_list(outputs) else []
+        if not failed:
+            return self._processed(outputs, rng)
+        result: list[Any] = list(outputs)
+        good = [k for k in range(size) if not isinstance(outputs[k], Failed)]
+        if good:
+            for k, output in zip(good, self._processed([outputs[k] for k in good], rng), strict=True):
+                result[k] = output
+        return result
+
+    def _processed(self, outputs: Outputs, rng: np.random.Generator) -> Outputs:
+        processed: Outputs = self.function(outputs, rng) if self.is_randomised else self.function(outputs)
+        return processed
+
+    def _listed(self) -> ListedLaw | None:
+        """The law of the images, where the mechanism lists its outcomes."""
+        law = None if self.is_randomised else listed_law(self.parts[0])
+        return None if law is None else without_repetition(ListedLaw(self.function(law.outcomes), law.probabilities))
+
+
+def post_processing(
+    mechanism: Any,
+    claim: Claim,
+    function: Callable[..., Any],
+    *,
+    pairs: Iterable[Any] | None = None,
+    name: str = "",
+) -> tuple[PostProcessed, Claim]:
+    """Post-processing: h(M(x)) keeps whatever claim M keeps, for every kind of claim.
+
+    Proof. {h(Y) in S} = {Y in h^-1(S)} is an event for Y, so every inequality on events carries over; a randomised h
+    is a deterministic one of (Y, coin), and the coin's law is the same under P and Q. Renyi: data processing.
+
+    Claims: DX-F1.1, CD-L3.4.1 and the first half of CD-L3.7. What DX-F1.1 prints is true as it stands.
+
+    Parameters
+    ----------
+    mechanism : object or callable
+        As `dpaudit.audit` takes it.
+    claim : Claim
+        Any.
+    function : callable
+        `function(outputs)` of a batch (as the mechanism gives it) to a batch of as many, or `function(outputs, rng)` if
+        it draws numbers of its own: a second parameter without default, or a randomised `NastyFunction`. It must treat
+        each output by itself; `NASTY_FUNCTIONS` has some.
+    pairs : iterable, optional
+        Pairs to audit; the mechanism's own by default.
+    name : str, optional
+        How the function is named; its own name by default.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.claims import PureDP
+    >>> noisy = lambda data, size, rng: data + rng.laplace(size=size)
+    >>> rounded, claim = post_processing(noisy, PureDP(1.0), np.round)
+    >>> rounded.sample(0.0, 3, np.random.default_rng(1)).tolist(), str(claim)
+    ([0.0, 2.0, -1.0], 'eps=1')
+    """
+    if not callable(function):
+        raise UsageError(f"function must be a callable of a batch of outputs, got {function!r}.")
+    subject = as_subject(mechanism)
+    label = name or getattr(function, "name", "") or getattr(function, "__name__", type(function).__name__)
+    known = pairs_of(subject, pairs)
+    derived = PostProcessed((subject,), function, _takes_generator(function), label, known_pairs=known)
+    return derived, checked(claim)
+
+
+def projection(
+    mechanism: Any,
+    claim: Claim,
+    nearest: Callable[[Any], Any],
+    *,
+    pairs: Iterable[Any] | None = None,
+) -> tuple[PostProcessed, Claim]:
+    """Projection (imaging): the nearest point of a fixed set C to M(x) keeps whatever claim M keeps.
+
+    Proof. C does not depend on x, so the nearest-point map (with any fixed tie-break) is a function of the output:
+    post-processing.
+
+    Claims: CD-L3.7, CD-L3.8 (h after M, then C in the space of h: two functions of the output; its printed identity
+    needs C after h), CD-S10, CD-S11 (a C that depends on x is no post-processing, and may lose anything), CD-T3.9.2.
+
+    Parameters
+    ----------
+    mechanism, claim, pairs
+        As in `post_processing`.
+    nearest : callable
+        A batch of outputs to their nearest points: `AffineProjection`, `BoxProjection`, or one's own.
+    """
+    return post_processing(mechanism, claim, nearest, pairs=pairs)
+
+
+@dataclasses.dataclass(frozen=True)
+class AffineProjection:
+    """The nearest point z with A z = b in the Euclidean norm: y - A^+ (A y - b). Outputs of shape (size, columns).
+
+    Parameters
+    ----------
+    matrix : tuple of tuple of float
+        A, shape (equalities, columns).
+    values : tuple of float
+        b, shape (equalities,). There must be a solution.
+
+    Raises
+    ------
+    UsageError
+        If the shapes do not fit, an entry is not finite, or A z = b has no solution.
+
+    Examples
+    --------
+    >>> AffineProjection(((1.0, 1.0),), (2.0,))(np.array([[0.0, 0.0]])).round(12).tolist()
+    [[1.0, 1.0]]
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+    values: tuple[float, ...]
+    name: str = "projection on linear equalities"
+
+    def __post_init__(self) -> None:
+        a, b = equalities(self.matrix, self.values)
+        object.__setattr__(self, "matrix", tuple(map(tuple, a.tolist())))
+        object.__setattr__(self, "values", tuple(b.tolist()))
+
+    def __call__(self, outputs: Any) -> FloatArray:
+        a, b = np.array(self.matrix), np.array(self.values)
+        points = np.asarray(outputs, dtype=float)
+        if points.ndim != 2 or points.shape[1] != a.shape[1]:
+            raise UsageError(f"outputs must be of shape (size, {a.shape[1]}), got shape {points.shape}.")
+        inverse = np.linalg.pinv(a)
+        along, offset = np.eye(a.shape[1]) - inverse @ a, inverse @ b
+        result = np.tile(offset, (len(points), 1))
+        # Validity: one column after the other, so that every row is added up in the same order, whatever the batch is.
+        for column in range(a.shape[1]):
+            result += points[:, column, None] * along[:, column]
+        return result
+
+
+@dataclasses.dataclass(frozen=True)
+class BoxProjection:
+    """The nearest point of the box [low, high] in every coordinate; any other output stays itself.
+
+    Examples
+    --------
+    >>> BoxProjection(0.0, 1.0)(np.array([-2.0, 0.5])).tolist()
+    [0.0, 0.5]
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise UsageError(f"low must be at most high, got {self.low!r} and {self.high!r}.")
+
+    @property
+    def name(self) -> str:
+        return f"projection on [{self.low:g}, {self.high:g}]"
+
+    def __call__(self, outputs: Any) -> Any:
+        return NastyFunction(self.name, self._clipped)(outputs)
+
+    def _clipped(self, rows: FloatArray) -> FloatArray:
+        return np.clip(rows, self.low, self.high)
+
+
+def equalities(matrix: ArrayLike, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """A of shape (equalities, columns) and b of shape (equalities,), checked: finite, fitting, with a solution."""
+    a, b = np.atleast_2d(np.asarray(matrix, dtype=float)), np.atleast_1d(np.asarray(values, dtype=float))
+    if a.ndim != 2 or b.ndim != 1 or a.size == 0 or len(a) != len(b):
+        raise UsageError(f"values must be one number a row of matrix, got shapes {b.shape} and {a.shape}.")
+    if not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):
+        raise UsageError("matrix and values must be finite, got an infinity or NaN.")
+    residual = a @ (np.linalg.pinv(a) @ b) - b
+    # 1e-9 of the size of the terms: pinv itself cuts singular values at 1e-15 of the largest.
+    if np.abs(residual).max() > 1e-9 * (1.0 + np.abs(b).max()):
+        raise UsageError(f"values must have a solution of matrix @ z = values, got {b.tolist()} with none.")
+    return a, b
+
+
+def _takes_generator(function: Callable[..., Any]) -> bool:
+    if isinstance(function, NastyFunction):
+        return function.is_randomised
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False  # a builtin or a numpy function: called with the outputs alone
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [p for p in parameters if p.default is p.empty and p.kind in places]
+    return len(required) >= 2
+
+
+def _is_list(outputs: Outputs) -> bool:
+    return not isinstance(outputs, np.ndarray) or outputs.dtype == object

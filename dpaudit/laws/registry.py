@@ -1,0 +1,168 @@
+"""The laws as a list: each with a name, whether it applies to a subject and its claim, and what it derives from them.
+
+A law of several mechanisms is applied to one mechanism with itself (or with a post-processed copy, which keeps the same
+claim), so that every law derives something from any subject, without further arguments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.laws.claims import checked
+from dpaudit.laws.composing import (
+    Places,
+    adaptive_composition,
+    pairs_in_first_place,
+    parallel_composition,
+    sequential_composition,
+)
+from dpaudit.laws.conditioning import HalfByHash, conditioning
+from dpaudit.laws.derived import pairs_of
+from dpaudit.laws.grouping import group_privacy
+from dpaudit.laws.mixing import convexity, disjoint_union, mixture
+from dpaudit.laws.nasty import NASTY, NASTY_FUNCTIONS, NastyFunction, hash_of
+from dpaudit.laws.processing import BoxProjection, post_processing, projection
+from dpaudit.privacy.claims import Claim
+from dpaudit.subjects.callables import as_subject
+
+Derivation = tuple[Any, Claim]
+MOST_PAIRS = 100  # that parallel composition is made of: one game each, even where the subject's own are a universe
+
+
+@dataclasses.dataclass(frozen=True)
+class Law:
+    """One law, ready to be applied to a single subject.
+
+    Attributes
+    ----------
+    name : str
+        Unique among `LAWS`.
+    rule : callable
+        (subject, claim, pairs) to (derived subject, derived claim); raises `UsageError` where it has no rule.
+    """
+
+    name: str
+    rule: Callable[[Any, Claim, Iterable[Any] | None], Derivation] = dataclasses.field(repr=False)
+
+    def applies(self, subject: Any, claim: Claim, pairs: Iterable[Any] | None = None) -> bool:
+        """Whether there is a rule for the family of the claim, and pairs where the law needs them."""
+        try:
+            self.derive(subject, claim, pairs)
+        except UsageError:
+            return False
+        return True
+
+    def derive(self, subject: Any, claim: Claim, pairs: Iterable[Any] | None = None) -> Derivation:
+        """The derived subject and the claim that it must keep.
+
+        Parameters
+        ----------
+        subject : object or callable
+            As `dpaudit.audit` takes it.
+        claim : Claim
+            What it keeps.
+        pairs : iterable, optional
+            Pairs that keep the claim; the subject's own by default.
+
+        Returns
+        -------
+        (subject, claim)
+            For `dpaudit.audit(subject, claim=claim)`. Where pairs are known the subject's `pairs()` are those that the
+            law speaks of, which are others than the given ones for group privacy and parallel composition (made of the
+            first 100).
+
+        Raises
+        ------
+        UsageError
+            If the law has no rule for the claim, or no pairs where it needs them.
+        """
+        return self.rule(subject, checked(claim), pairs)
+
+
+@dataclasses.dataclass(frozen=True)
+class HashParity:
+    """0 or 1 for each output by its hash: a choice that depends on the output alone."""
+
+    def __call__(self, outputs: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        listed = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
+        return np.array([hash_of(output) % 2 for output in listed], dtype=np.int64)
+
+
+def _copy(subject: Any, claim: Claim, function: str) -> Any:
+    """A second mechanism with the same claim: the first, post-processed."""
+    return post_processing(subject, claim, NASTY[function])[0]
+
+
+def _sequential(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    return sequential_composition([subject, subject], [claim, claim], pairs=pairs)
+
+
+def _adaptive(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    one = as_subject(subject)
+    others = [one, _copy(one, claim, "rounding")]
+    return adaptive_composition(one, claim, others, [claim, claim], HashParity(), pairs=pairs)
+
+
+def _post_processing(function: NastyFunction, subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    return post_processing(subject, claim, function, pairs=pairs)
+
+
+def _group(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    if pairs_of(as_subject(subject), pairs) is None:
+        raise UsageError("pairs must be given for chains of two, got none.")
+    return group_privacy(subject, claim, 2, pairs=pairs)
+
+
+def _mixture(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    one = as_subject(subject)
+    return mixture([one, _copy(one, claim, "clipping")], [claim, claim], [0.75, 0.25], pairs=pairs)
+
+
+def _disjoint_union(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    one = as_subject(subject)
+    return disjoint_union([one, _copy(one, claim, "rounding")], [claim, claim], [0.75, 0.25], pairs=pairs)
+
+
+def _convexity(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    one = as_subject(subject)
+    return convexity([one, _copy(one, claim, "forgetting")], [claim, claim], [0.75, 0.25], pairs=pairs)
+
+
+def _conditioning(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    event = HalfByHash()
+    return conditioning(subject, claim, event, mass=event.mass, pairs=pairs)
+
+
+def _projection(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    return projection(subject, claim, BoxProjection(0.0, 1.0), pairs=pairs)
+
+
+def _parallel(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
+    one = as_subject(subject)
+    known = pairs_of(one, pairs)
+    lifted = None if known is None else pairs_in_first_place(known[:MOST_PAIRS], 2)
+    return parallel_composition([one, one], [claim, claim], Places(2), pairs=lifted)
+
+
+LAWS: tuple[Law, ...] = (
+    Law("sequential composition", _sequential),
+    Law("adaptive composition", _adaptive),
+    *(
+        Law(f"post-processing by {function.name}", functools.partial(_post_processing, function))
+        for function in NASTY_FUNCTIONS
+        if not function.reads_doubles  # what low bits give away is a finding of its own, not a broken law
+    ),
+    Law("group privacy", _group),
+    Law("mixture", _mixture),
+    Law("disjoint union", _disjoint_union),
+    Law("conditioning", _conditioning),
+    Law("projection", _projection),
+    Law("parallel composition", _parallel),
+    Law("convexity", _convexity),
+)

@@ -1,0 +1,139 @@
+"""Utility bounds: what a mechanism says about its own error, in a form that can be tested (`dpaudit.utility`).
+
+A *loss* is the error of one output on one input: a number in [0, inf], the smaller, the better. A bound limits its law:
+
+    tail          P(loss > bound) <= failure_probability
+    expectation   E loss <= bound
+
+A mechanism states its bounds with a method `utility_bounds()`, which returns a list of `UtilityBound`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import number
+from dpaudit.subjects.callables import Failed
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class UtilityBound:
+    """A limit of the error of a mechanism, on every input.
+
+    Parameters
+    ----------
+    name : str
+        Names the bound in results; unique among the bounds of one mechanism.
+    loss : callable
+        `loss(data, outputs)` with a batch of `size` outputs to `size` losses in [0, inf], shape (size,). NaN counts as
+        inf: what cannot be compared is no answer.
+    bound : float or callable
+        The limit, in [0, inf): a number, or a function of the input.
+    failure_probability : float, optional
+        In [0, 1): the loss may exceed the bound so often (a tail bound). None: the bound is of the expected loss.
+    inputs : sequence, optional
+        Inputs to test it on; those of the mechanism's pairs by default.
+    search : hypothesis strategy, optional
+        Of inputs: the worst ones that are found are tested as well.
+    largest_loss : float, optional
+        At least every loss that can occur. It gives the measured mean an upper limit; no verdict rests on it.
+    standard_deviation : float, optional
+        At least the standard deviation of the loss on every input: believed, and for the same use.
+    source : str
+        Where the bound is stated.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> tail = UtilityBound("error", lambda data, outputs: np.abs(outputs - data), 3.0, failure_probability=0.05)
+    >>> tail.kind, str(tail)
+    ('tail', 'error: P(loss > 3) <= 0.05')
+    """
+
+    name: str
+    loss: Callable[[Any, Any], ArrayLike]
+    bound: float | Callable[[Any], float]
+    failure_probability: float | None = None
+    inputs: Sequence[Any] | None = None
+    search: Any = None
+    largest_loss: float | None = None
+    standard_deviation: float | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise UsageError(f"name must be a text that is not empty, got {self.name!r}.")
+        if not callable(self.loss):
+            raise UsageError(f"loss must be a function of the data and a batch of outputs, got {self.loss!r}.")
+        if not callable(self.bound):
+            object.__setattr__(self, "bound", number("bound", self.bound, "in [0, inf)", _is_finite))
+        if self.failure_probability is not None:
+            value = number("failure_probability", self.failure_probability, "in [0, 1)", lambda v: 0.0 <= v < 1.0)
+            object.__setattr__(self, "failure_probability", value)
+        for name in ("largest_loss", "standard_deviation"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, number(name, getattr(self, name), "in [0, inf)", _is_finite))
+
+    @property
+    def kind(self) -> Literal["tail", "expectation"]:
+        """"tail" where there is a failure probability, else "expectation"."""
+        return "expectation" if self.failure_probability is None else "tail"
+
+    def limit(self, data: Any) -> float:
+        """The bound on one input."""
+        if not callable(self.bound):
+            return self.bound
+        return number("bound", self.bound(data), f"in [0, inf), from the bound {self.name!r}", _is_finite)
+
+    def losses(self, data: Any, outputs: Any, size: int) -> NDArray[np.float64]:
+        """The checked losses of `size` outputs, shape (size,); inf for NaN, and for a run that raised.
+
+        Raises
+        ------
+        UsageError
+            If the loss function does not return so many numbers in [0, inf], or one above `largest_loss`.
+        """
+        result = np.full(size, math.inf)
+        returned = np.ones(size, dtype=bool)
+        if isinstance(outputs, list):
+            returned = np.array([not isinstance(output, Failed) for output in outputs], dtype=bool)
+            outputs = [output for output in outputs if not isinstance(output, Failed)]
+        count = int(returned.sum())
+        if count:
+            try:
+                losses = np.asarray(self.loss(data, outputs), dtype=float)
+            except (TypeError, ValueError) as error:
+                raise UsageError(f"loss must return numbers, got {error} from the bound {self.name!r}.") from error
+            if losses.shape != (count,):
+                raise UsageError(
+                    f"loss must return one number an output, shape ({count},), got shape {losses.shape} "
+                    f"from the bound {self.name!r}."
+                )
+            result[returned] = np.where(np.isnan(losses), math.inf, losses)
+        if (result < 0.0).any():
+            raise UsageError(f"loss must be non-negative, got {float(result.min())!r} from the bound {self.name!r}.")
+        if self.largest_loss is not None and (result > self.largest_loss).any():
+            largest = float(result.max())
+            raise UsageError(f"largest_loss must be at least every loss, got {self.largest_loss!r} below {largest!r}.")
+        return result
+
+    def __str__(self) -> str:
+        limit = "bound(data)" if callable(self.bound) else f"{self.bound:.6g}"
+        if self.failure_probability is None:
+            return f"{self.name}: E loss <= {limit}"
+        return f"{self.name}: P(loss > {limit}) <= {self.failure_probability:.6g}"
+
+
+def _is_finite(value: float) -> bool:
+    return 0.0 <= value < math.inf

@@ -1,0 +1,477 @@
+"""What it is worth: the error bounds of a mechanism, tested on draws.
+
+`audit_utility` tests every bound (`UtilityBound`) on every input that is given, and on the worst inputs that a search
+finds. One test a bound and input, on draws of its own:
+
+* a tail bound P(loss > a) <= b by the exact binomial test, with Clopper-Pearson limits of the probability;
+* a bound of the expected loss by a bet (`dpaudit.evidence.means`): exact for any non-negative loss, bounded or not,
+  with no assumption about its law. Limits from above need one: the loss's largest value or its standard deviation, as
+  the bound states them; they are infinite without, and no verdict rests on them.
+
+**The error rate.** 1 - confidence is split evenly over all tests of the call (bounds times inputs, the inputs that the
+search adds included: their number is fixed before it). Of each test's share, 80% is for the lower limit, which is the
+verdict ("violated" is "lower limit above the bound"), and 20% for the upper one. By the union bound
+
+    P(some verdict "violated" | every bound holds on every tested input) <= 0.8 (1 - confidence), and
+    P(some measured interval misses its truth) <= 1 - confidence.
+
+It needs draws that are independent and follow the mechanism's law on each input.
+
+**The search** (hypothesis, aiming at the measured loss over its bound) sees draws of its own; what it finds is tested
+on fresh ones. So it can be as greedy as it likes: given the search, each test keeps its level.
+
+**Power.** Each finding says the excess over the bound that it would have found with 90% probability: exact for tail
+bounds; for expected losses an estimate, for losses of the shape that was measured. A bound is inconclusive on an input
+when only an excess beyond `inconclusive_factor` would have been found.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from dpaudit.auditing import environment, identity_of
+from dpaudit.errors import DpauditError, UsageError
+from dpaudit.evidence import means
+from dpaudit.evidence.binomial import binomial_lower
+from dpaudit.privacy.claims import FloatArray, number, whole_number
+from dpaudit.privacy.pairs import as_pairs, short_form
+from dpaudit.results import EXIT_STATUS, VERDICTS, Verdict, saved_input, to_json, write_whole
+from dpaudit.running.streams import UTILITY_DRAWS, UTILITY_SEARCH, fresh_seed, stream
+from dpaudit.subjects.callables import Failed, Subject, as_subject
+from dpaudit.subjects.targets import what_raised
+from dpaudit.subjects.utility_bounds import UtilityBound
+
+__all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "stated_bounds"]
+
+SCHEMA = "dpaudit.utility/1"
+LOWER_SHARE = 0.8  # of a test's level, for the limit that is the verdict
+FOUND_WITH = 0.9  # the probability that defines the power
+CHUNK = 1 << 14  # outputs drawn at a time
+LEAST_PROBABILITY = 0.01  # where no failure is allowed: the probability above which a test is inconclusive
+MOST_INPUTS = 16  # of the mechanism's own pairs, where a bound names none
+
+
+@dataclasses.dataclass(frozen=True)
+class UtilityFinding:
+    """One bound on one input.
+
+    Attributes
+    ----------
+    bound, kind : str
+        Name of the bound; "tail" or "expectation".
+    input_id : str
+        Short form of the input.
+    data : object
+        The input.
+    found_by_search : bool
+    limit : float
+        The bound on this input: of the loss where the kind is "tail", else of its mean.
+    allowed : float
+        What the measured quantity may be: the failure probability, or the limit itself.
+    verdict : {"violated", "not_refuted", "inconclusive", "error"}
+    measured, lower, upper : float
+        The share of losses above the limit, or their mean, with confidence limits; NaN where nothing was measured.
+    p_value : float
+        Of "the bound holds"; for expected losses the inverse of the wealth.
+    detectable : float
+        The least quantity that the test would have found with 90% probability.
+    error_share : float
+        The part of 1 - confidence that is this finding's.
+    samples : int
+    message : str
+        What went wrong, if the verdict is "error".
+    """
+
+    bound: str
+    kind: str
+    input_id: str
+    data: Any
+    found_by_search: bool
+    limit: float
+    allowed: float
+    verdict: Verdict
+    measured: float = math.nan
+    lower: float = 0.0
+    upper: float = math.inf
+    p_value: float = 1.0
+    detectable: float = math.inf
+    error_share: float = 0.0
+    samples: int = 0
+    message: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Measured over allowed; far below 1 for a loose bound. None where nothing is allowed."""
+        return self._over(self.measured)
+
+    @property
+    def ratio_lower(self) -> float | None:
+        """Lower limit of the ratio; above 1 exactly when the verdict is "violated"."""
+        return self._over(self.lower)
+
+    @property
+    def ratio_upper(self) -> float | None:
+        """Upper limit of the ratio."""
+        return self._over(self.upper)
+
+    @property
+    def detectable_ratio(self) -> float | None:
+        """`detectable` over what is allowed."""
+        return self._over(self.detectable)
+
+    def _over(self, value: float) -> float | None:
+        return value / self.allowed if self.allowed > 0.0 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as strict JSON values."""
+        names = ("ratio", "ratio_lower", "ratio_upper", "detectable_ratio")
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        own = to_json({**fields, **{name: getattr(self, name) for name in names}, "data": None})
+        return {**own, "data": saved_input(self.data)}
+
+
+@dataclasses.dataclass(frozen=True)
+class UtilityResult:
+    """All findings of one call, with what is needed to repeat it.
+
+    Attributes
+    ----------
+    confidence : float
+        For the whole call: all verdicts and intervals.
+    seed : int
+    samples : int
+        Runs of the mechanism, those of the search included.
+    seconds : float
+    findings : tuple of UtilityFinding
+    bounds : tuple of str
+        The bounds in words.
+    subject, environment, options : dict
+    """
+
+    confidence: float
+    seed: int
+    samples: int
+    seconds: float
+    findings: tuple[UtilityFinding, ...]
+    bounds: tuple[str, ...]
+    subject: dict[str, Any]
+    environment: dict[str, str]
+    options: dict[str, Any]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The first of violated, error, inconclusive and not_refuted that any finding has."""
+        found = {finding.verdict for finding in self.findings}
+        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
+
+    @property
+    def exit_status(self) -> int:
+        """As of an audit: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
+        return EXIT_STATUS[self.verdict]
+
+    @property
+    def worst(self) -> UtilityFinding | None:
+        """The finding of the worst verdict with the largest ratio of measured to allowed."""
+
+        def key(finding: UtilityFinding) -> tuple[int, float]:
+            ratio = finding.ratio
+            return VERDICTS.index(finding.verdict), -(math.inf if ratio is None or math.isnan(ratio) else ratio)
+
+        return min(self.findings, key=key, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as strict JSON values."""
+        record: dict[str, Any] = to_json(
+            {
+                "schema": SCHEMA,
+                "verdict": self.verdict,
+                "confidence": self.confidence,
+                "seed": self.seed,
+                "samples": self.samples,
+                "seconds": round(self.seconds, 3),
+                "subject": self.subject,
+                "environment": self.environment,
+                "options": self.options,
+                "bounds": self.bounds,
+            }
+        )
+        return {**record, "findings": [finding.to_dict() for finding in self.findings]}
+
+    def to_text(self) -> str:
+        """The result as strict JSON, with a line end."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON: complete, or not at all."""
+        write_whole(path, self.to_text().encode("utf-8", "backslashreplace"))
+
+
+def audit_utility(
+    mechanism: Any,
+    bounds: UtilityBound | Iterable[UtilityBound] | None = None,
+    inputs: Sequence[Any] | None = None,
+    *,
+    samples: int = 20_000,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    examples: int = 50,
+    search_samples: int = 500,
+    worst: int = 3,
+    inconclusive_factor: float = 2.0,
+) -> UtilityResult:
+    """Test the error bounds of a mechanism.
+
+    Parameters
+    ----------
+    mechanism : object or callable
+        As for `dpaudit.audit`.
+    bounds : UtilityBound or iterable of them, optional
+        Those that the mechanism states (`utility_bounds()`) by default.
+    inputs : sequence, optional
+        For all bounds; by default each bound's own inputs, else those of the mechanism's pairs (at most 16).
+    samples : int
+        Draws of each bound on each input, at least 10.
+    confidence : float
+        In (0, 1), for the whole call.
+    seed : int, optional
+        Non-negative; one is drawn and recorded by default.
+    examples, search_samples, worst : int
+        A bound with a `search`: how many inputs it tries, with how many draws each, and how many of them are tested.
+    inconclusive_factor : float
+        At least 1: a finding is inconclusive if only an excess beyond this factor would have been found.
+
+    Returns
+    -------
+    UtilityResult
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense, no bound or no input is known, or a loss function returns no losses.
+
+    Examples
+    --------
+    >>> def release(data, size, rng):
+    ...     return data + rng.laplace(size=size)
+    >>> def error(data, outputs):
+    ...     return np.abs(outputs - data)
+    >>> result = audit_utility(release, UtilityBound("mean error", error, bound=0.5), inputs=[0.0], seed=1)
+    >>> result.verdict, result.worst.ratio_lower > 1.8  # the mean error is 1
+    ('violated', True)
+    """
+    started = time.perf_counter()
+    subject = as_subject(mechanism)
+    chosen = stated_bounds(subject, bounds)
+    whole_number("samples", samples, "an integer of at least 10", 10)
+    for name, value in (("examples", examples), ("search_samples", search_samples), ("worst", worst)):
+        whole_number(name, value, "a positive integer", 1)
+    number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
+    number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
+    if seed is not None:
+        whole_number("seed", seed, "a non-negative integer", 0)
+    root = fresh_seed() if seed is None else int(seed)
+    plans = [(bound, _inputs(subject, bound, inputs)) for bound in chosen]
+    # Validity: the number of tests is known before the search, which may find fewer inputs but never more.
+    tests = sum(len(given) + (worst if bound.search is not None else 0) for bound, given in plans)
+    level = (1.0 - confidence) / tests
+    findings: list[UtilityFinding] = []
+    runs = 0
+    for place, (bound, given) in enumerate(plans):
+        found: list[Any] = []
+        if bound.search is not None:
+            found, searched = _search(subject, bound, root, place, examples, search_samples, worst)
+            runs += searched
+        for position, data in enumerate([*given, *found]):
+            by_search = position >= len(given)
+            key = (UTILITY_DRAWS, place, position)
+            finding = _finding(subject, bound, data, by_search, samples, level, root, key, inconclusive_factor)
+            runs += finding.samples
+            findings.append(finding)
+    options = {"samples": samples, "examples": examples, "search_samples": search_samples, "worst": worst}
+    return UtilityResult(
+        confidence=confidence,
+        seed=root,
+        samples=runs,
+        seconds=time.perf_counter() - started,
+        findings=tuple(findings),
+        bounds=tuple(str(bound) for bound in chosen),
+        subject=subject.describe(),
+        environment=environment(),
+        options={**options, "inconclusive_factor": inconclusive_factor},
+    )
+
+
+def stated_bounds(subject: Subject, bounds: UtilityBound | Iterable[UtilityBound] | None) -> list[UtilityBound]:
+    """The bounds of a call: what it states, or the mechanism's own; `UsageError` if there are none."""
+    if bounds is None:
+        own = getattr(subject.mechanism, "utility_bounds", None)
+        if not callable(own):
+            raise UsageError(f"bounds must be given: {subject.name} has no utility_bounds().")
+        bounds = own()
+    chosen = [bounds] if isinstance(bounds, UtilityBound) else list(bounds)
+    for position, bound in enumerate(chosen):
+        if not isinstance(bound, UtilityBound):
+            raise UsageError(f"bounds must be UtilityBound objects, got {bound!r} at position {position}.")
+    if not chosen:
+        raise UsageError("bounds must be at least one UtilityBound, got none.")
+    names = [bound.name for bound in chosen]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"bounds must have unique names, got {twice!r} {names.count(twice)} times.")
+    return chosen
+
+
+def _inputs(subject: Subject, bound: UtilityBound, inputs: Sequence[Any] | None) -> list[Any]:
+    """The inputs on which a bound is tested, each once; `UsageError` if none is known."""
+    given = inputs if inputs is not None else bound.inputs
+    if given is None:
+        own = subject.pairs()
+        pairs = as_pairs(list(own)[:MOST_INPUTS]) if own is not None and len(list(own)) else []
+        given = [data for pair in pairs for data in (pair.x, pair.x_prime)]
+    seen: dict[Any, Any] = {}
+    for data in given:
+        seen.setdefault(identity_of(data), data)
+    chosen = list(seen.values())[:MOST_INPUTS] if inputs is None and bound.inputs is None else list(seen.values())
+    if not chosen and bound.search is None:
+        raise UsageError(f"inputs must be given for the bound {bound.name!r}: {subject.name} has no pairs.")
+    return chosen
+
+
+def _draw_losses(
+    subject: Subject, bound: UtilityBound, data: Any, samples: int, root: int, key: tuple[int, ...]
+) -> FloatArray:
+    """Losses of fresh draws, shape (samples,), chunk by chunk on streams of their own."""
+    parts = []
+    for chunk, start in enumerate(range(0, samples, CHUNK)):
+        size = min(CHUNK, samples - start)
+        outputs = subject.sample(data, size, stream(root, *key, chunk))
+        if len(outputs) != size:
+            raise UsageError(f"{subject.name} must return {size} outputs for size={size}, got {len(outputs)}.")
+        if isinstance(outputs, list) and outputs and all(isinstance(output, Failed) for output in outputs):
+            raise UsageError(f"{subject.name} must return an output, got {outputs[0].kind}: {outputs[0].message}")
+        parts.append(bound.losses(data, outputs, size))
+    return np.concatenate(parts)
+
+
+def _finding(
+    subject: Subject,
+    bound: UtilityBound,
+    data: Any,
+    by_search: bool,
+    samples: int,
+    level: float,
+    root: int,
+    key: tuple[int, ...],
+    inconclusive_factor: float,
+) -> UtilityFinding:
+    finding = UtilityFinding(
+        bound.name, bound.kind, short_form(data), data, by_search, math.nan, math.nan, "error", error_share=level
+    )
+    try:
+        limit = bound.limit(data)
+        losses = _draw_losses(subject, bound, data, samples, root, key)
+    except Exception as error:  # of the mechanism, or of the loss: this bound is not judged, the others are
+        message = str(error) if isinstance(error, DpauditError) else what_raised(error)
+        return dataclasses.replace(finding, message=message)
+    measure = _measured_tail if bound.kind == "tail" else _measured_mean
+    figures = measure(bound, limit, losses, level)
+    allowed, lower, detectable = figures["allowed"], figures["lower"], figures["detectable"]
+    worth_finding = inconclusive_factor * allowed if allowed > 0.0 else LEAST_PROBABILITY
+    is_weak = detectable > worth_finding and (allowed > 0.0 or bound.kind == "tail")
+    verdict: Verdict = "violated" if lower > allowed else "inconclusive" if is_weak else "not_refuted"
+    measured: dict[str, Any] = {**figures, "limit": limit, "verdict": verdict, "samples": samples}
+    return dataclasses.replace(finding, **measured)
+
+
+def _measured_tail(bound: UtilityBound, limit: float, losses: FloatArray, level: float) -> dict[str, float]:
+    allowed = float(bound.failure_probability or 0.0)
+    draws, above = len(losses), int((losses > limit).sum())
+    tail = 1.0 if above == 0 else _upper_tail(above, draws, allowed)
+    return {
+        "allowed": allowed,
+        "measured": above / draws,
+        # Validity: the draws are independent, so `above` is binomial; the limit exceeds the truth at most this often.
+        "lower": binomial_lower(above, draws, LOWER_SHARE * level),
+        "upper": means.probability_upper(above, draws, (1.0 - LOWER_SHARE) * level),
+        "p_value": tail,
+        "detectable": means.detectable_probability(draws, allowed, LOWER_SHARE * level, FOUND_WITH),
+    }
+
+
+def _upper_tail(successes: int, trials: int, probability: float) -> float:
+    return float(special.betainc(successes, trials - successes + 1.0, probability)) if probability > 0.0 else 0.0
+
+
+def _measured_mean(bound: UtilityBound, limit: float, losses: FloatArray, level: float) -> dict[str, float]:
+    own, other = LOWER_SHARE * level, (1.0 - LOWER_SHARE) * level
+    # Validity: the fractions depend on the plan alone, never on the losses.
+    fractions = means.stakes(len(losses), own)
+    deviation, largest = bound.standard_deviation, bound.largest_loss
+    # A loss above a bound of 0 is found as soon as one draw shows it: no ratio, so no power either.
+    ratio = means.detectable_mean_ratio(losses, own, fractions, FOUND_WITH) if limit > 0.0 else math.inf
+    return {
+        "allowed": limit,
+        "measured": float(losses.mean()),
+        "lower": means.mean_lower(losses, own, fractions),
+        "upper": means.mean_upper(losses, other, means.stakes(len(losses), other), largest, deviation),
+        "p_value": min(1.0, math.exp(-min(700.0, means.mean_log_wealth(losses, limit, fractions)))),
+        "detectable": limit * ratio if limit > 0.0 else math.inf,
+    }
+
+
+def _search(
+    subject: Subject, bound: UtilityBound, root: int, place: int, examples: int, samples: int, worst: int
+) -> tuple[list[Any], int]:
+    """The inputs with the largest measured loss over its bound, at most `worst`, and the runs that it took."""
+    try:
+        import hypothesis
+    except ImportError as error:
+        raise UsageError("search must have hypothesis installed, got none. Install dpaudit[strategies].") from error
+    if not isinstance(bound.search, hypothesis.strategies.SearchStrategy):
+        raise UsageError(f"search must be a hypothesis strategy, got {bound.search!r} from the bound {bound.name!r}.")
+    tried: dict[Any, tuple[float, int, Any]] = {}
+    looks = 0
+
+    def score(data: Any) -> float:
+        nonlocal looks
+        looks += 1
+        try:
+            limit = bound.limit(data)
+            losses = _draw_losses(subject, bound, data, samples, root, (UTILITY_SEARCH, place, looks))
+        except Exception:  # an input that breaks the mechanism is worth a test, which will say what broke
+            return math.inf
+        share = 1.0 - float(bound.failure_probability or 0.0)
+        size = float(np.quantile(losses, share) if bound.kind == "tail" else losses.mean())
+        return size / limit if limit > 0.0 else size
+
+    def look(data: Any) -> None:
+        value = score(data)
+        key = identity_of(data)
+        if key not in tried or value > tried[key][0]:
+            tried[key] = (value, -len(tried), data)
+        hypothesis.target(min(value, 1e300))
+
+    run = hypothesis.settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )(hypothesis.seed(root)(hypothesis.given(bound.search)(look)))
+    try:
+        run()
+    except hypothesis.errors.Unsatisfiable as error:
+        raise UsageError(f"search must yield inputs, got none from the bound {bound.name!r}.") from error
+    ranked = sorted(tried.values(), key=lambda entry: (-entry[0], -entry[1]))
+    return [data for _, _, data in ranked[:worst]], looks * samples
+
+

@@ -1,0 +1,209 @@
+"""`dpaudit check` on the command line: the table, strict JSON, exit statuses, and one message for each mistake."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from dpaudit.cli import main
+from dpaudit.conformance import NAMES
+
+CODE = """
+import numpy as np
+from dpaudit import PureDP
+
+def release(data, size, rng): return data + rng.laplace(size=size)
+def once(data, rng): return float(data + rng.laplace())
+def unpaired(data, rng): return data
+def keyed(data, key): return data
+
+class Response:
+    claim = PureDP(1.0)
+    input_kind = "position"
+    def __init__(self, epsilon=1.0):
+        if not 0 < epsilon < 100: raise ValueError("epsilon")
+        self.epsilon = epsilon
+    def pairs(self): return [(0, 1)]
+    def sample(self, data, size, rng):
+        if type(data) is not int or data not in (0, 1): raise ValueError("data")
+        return np.where(rng.random(size) < 1 / (1 + np.exp(-self.epsilon)), data, 1 - data)
+
+class Two(Response):
+    @classmethod
+    def examples(cls): return [cls(1.0), cls(0.5)]
+
+class Needs:
+    def __init__(self, epsilon): self.epsilon = epsilon
+    def sample(self, data, size, rng): return data
+
+class NoExamples(Response):
+    @classmethod
+    def examples(cls): return []
+
+class OddClaim(Response):
+    claim = 1.0
+
+class OddKind(Response):
+    input_kind = "table"
+
+class NoPairs(Response):
+    def pairs(self): raise OSError("no such file")
+
+class Broken(Response):
+    def sample(self, data, size, rng): raise ConnectionError("the database is gone")
+
+class NoBatch(Response):
+    def sample(self, data, size, rng): return 1.0
+
+def gone(data): raise ConnectionError("the database is gone")
+
+odd_claim, odd_kind = OddClaim(), OddKind()
+response = Response()
+number = 3
+"""
+# Statistical checks share 1e-3 a call over seeds; each seed here is fixed and below it: 6 calls of sound mechanisms.
+
+
+@pytest.fixture
+def run(project):
+    """Run `dpaudit check` in a project with mechanisms in m.py; never a traceback, never an unexpected error."""
+    (project / "m.py").write_text(CODE)
+
+    def run(*arguments):
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(main, ["check", *arguments], prog_name="dpaudit")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert "Traceback" not in result.output and "unexpected" not in result.stderr
+        assert all(len(line) <= 80 for line in result.stdout.splitlines()) or "json" in arguments
+        return result
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = json.loads((resources.files("dpaudit") / "schemas" / "check-1.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def words(result):
+    return " ".join(result.stdout.split())
+
+
+def test_a_sound_mechanism_is_not_refuted_and_every_check_is_in_the_table(run):
+    result = run("m:response", "--seed", "3")
+    assert result.exit_code == 0 and result.stderr == ""
+    assert "m:response (Response), claim eps=1" in words(result)
+    assert all(name in result.stdout for name in NAMES)
+    assert "the mechanism does not" in words(result) and "'counts'" in words(result)
+    assert f"{len(NAMES)} checks: " in words(result)
+    assert "Error rate 0.001 for the list of one mechanism" in words(result)
+
+
+def test_what_fails_is_said_in_full_below_the_table(run):
+    result = run("m:release", "--claim", "eps=1", "--pairs", "0,1", "--seed", "3", "--only", "refuses_nan,pickling")
+    assert result.exit_code == 1
+    assert "violated refuses_nan: data must be refused where it makes no sense, got outputs [nan, nan] for nan." in (
+        words(result)
+    )
+    assert "2 checks: 1 violated, 1 not refuted." in words(result)
+
+
+def test_a_broken_claim_is_found(run):
+    result = run("m:release", "--claim", "eps=0.3", "--pairs", "0,1", "--seed", "3", "--only", "claim_audit")
+    assert result.exit_code == 1 and "pair 0|1 must keep the claim eps=0.3, got epsilon of at least" in words(result)
+
+
+def test_json_follows_its_schema_and_is_the_same_twice(run, validator, project):
+    arguments = ("m:Two", "--seed", "3", "--only", "claim_audit,input_unchanged", "--format", "json", "--out", "found")
+    result = run(*arguments)
+    record = json.loads(result.stdout)
+    validator.validate(record)
+    assert result.exit_code == 0 and record["verdict"] == "not_refuted"
+    assert [entry["name"] for entry in record["mechanisms"]] == ["Two", "Two#2"]
+    assert [(entry["name"], entry["status"]) for entry in record["checks"]] == [
+        ("input_unchanged", "skipped"), ("claim_audit", "not_refuted")
+    ] * 2  # fmt: skip
+    assert json.loads((project / "found" / "check.json").read_text()) == record
+    again = json.loads(run(*arguments).stdout)
+    for entry in (record, again, *record["checks"], *again["checks"]):
+        del entry["seconds"]
+    assert again == record
+    record["checks"][0]["status"] = "passed"
+    assert not validator.is_valid(record)
+
+
+def test_a_known_failure_does_not_count_and_one_that_is_none_is_an_error(run):
+    known = ("m:release", "--seed", "3", "--pairs", "0,1", "--only", "refuses_nan,pickling", "--xfail")
+    result = run(*known, "refuses_nan=by design")
+    assert result.exit_code == 0 and "known failure refuses_nan:" in words(result) and "by design" in words(result)
+    result = run(*known, "pickling=never tried", "--xfail", "refuses_nan=by design")
+    assert result.exit_code == 3
+    assert "expected_failures must name checks that fail, got pickling, which does not. Remove it." in words(result)
+
+
+def test_without_a_claim_or_pairs_the_checks_that_need_them_are_skipped_with_the_reason(run):
+    result = run("m:once", "--seed", "3")
+    assert "no pair is known" in words(result) or "no input is known" in words(result)
+    assert result.exit_code == 5  # nothing was looked at: neither a claim nor an input is known
+    assert "not refuted" not in words(result).split(" checks: ")[1].split(",")[0]
+
+
+def test_a_function_that_is_called_once_a_draw_is_checked_too(run):
+    result = run("m:once", "--claim", "eps=1", "--pairs", "0,1", "--seed", "3", "--only",
+                 "seeded_determinism,batch_contract,independent_calls,claim_audit")  # fmt: skip
+    assert result.exit_code == 0 and "the mechanism is called once a draw" in words(result)
+
+
+def test_the_list_of_checks_says_what_each_demands(run):
+    result = run("--list")
+    assert result.exit_code == 0 and all(name in result.stdout for name in NAMES)
+    assert "gives the same outputs from the same seed" in words(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "target must be given, got none. Name a mechanism, for example mymodule.py:release."),
+        (("m:releas",), "target must name an attribute of m, got 'releas' at 'm:releas'. Did you mean 'release'"),
+        (("m:number",), "mechanism must be an object with sample(data, size, rng) or a function f(data, ...), got int"),
+        (("m:Needs",), "mechanism must be an instance, or a class that can be made without arguments, got the class"),
+        (("m:NoExamples",), "examples of the class NoExamples must return at least one instance, got none"),
+        (("m:keyed",), "parameters of keyed behind the data must be named"),
+        (("m:odd_claim",), "claim of OddClaim must be a Claim, got float. For example PureDP(1.0)."),
+        (("m:odd_kind",), "input_kind of OddKind must be one of number, vector, counts, position, records, got 'tab"),
+        (("m:NoPairs",), "pairs of NoPairs must be a list of (x, x_prime), got OSError: no such file at line"),
+        (("m:release", "--claim", "eps=x"), "claim"),
+        (("m:release", "--pairs", "0"), "pairs"),
+        (("m:release", "--only", "pickle"), "only must name checks, got 'pickle'. Did you mean 'pickling'?"),
+        (("m:release", "--only", ","), "only must name at least one check, got none."),
+        (("m:release", "--xfail", "pickling"), "xfail must be NAME=REASON, got 'pickling'."),
+        (("m:release", "--xfail", "speed=slow"), "expected_failures must name checks, got 'speed'."),
+        (("m:release", "--samples", "10"), "samples must be an integer of at least 1000, got 10."),
+        (("m:release", "--error-rate", "2"), "error_rate must be in (0, 1), got 2.0."),
+        (("m:release", "--seed", "-1"), "seed must be a non-negative integer, got -1."),
+        (("exec:ls",), "target must be package.module:attribute or path/file.py:attribute, got 'exec:ls'"),
+    ],
+)
+def test_a_mistake_gets_one_clear_line_and_status_2(run, arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith(("Error: ", "Usage: ")) and message in result.stderr, result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("m:Broken",), "Broken: a call for 2 outputs must return them, got ConnectionError: the database is gone."),
+        (("m:NoBatch",), "sample(data, size=2, rng) must return 2 outputs, batch axis first, got float."),
+        (("m:gone", "--pairs", "0,1"), "gone must return an output, got ConnectionError: the database is gone."),
+    ],
+)
+def test_a_mechanism_that_breaks_on_its_own_input_is_said_once_with_status_3(run, arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 3 and result.stderr == f"Error: {message}\n" and result.stdout == ""

@@ -1,0 +1,176 @@
+"""The faces of the suite in Python and pytest: what is imported, ids, skips, known failures, warnings, and mistakes.
+
+What runs inside these tests is decided without chance: exact comparisons, or a claim that is broken so much that each
+seed shows it (the output is the input).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+# Loaded here, because pytester forgets what a run inside a test loads, and numpy cannot be loaded twice in one process.
+import hypothesis  # noqa: F401
+import pytest
+
+import dpaudit
+import dpaudit.conformance.calls
+import dpaudit.conformance.promises
+import dpaudit.conformance.refusals
+from dpaudit.conformance import NAMES, BoundCheck, CheckFailed, CheckSkipped, conformance_checks
+from dpaudit.errors import UsageError
+
+CODE = """
+    import numpy as np
+    import pytest
+
+    import dpaudit
+
+    class Response:
+        claim = dpaudit.PureDP(1.0)
+        input_kind = "position"
+        epsilon = 1.0
+
+        def pairs(self):
+            return [(0, 1)]
+
+        def sample(self, data, size, rng):
+            if type(data) is not int or data not in (0, 1):
+                raise ValueError("data")
+            return np.where(rng.random(size) < 1 / (1 + np.exp(-self.epsilon)), data, 1 - data)
+
+    class Careless(Response):
+        def sample(self, data, size, rng):
+            return np.where(rng.random(size) < 1 / (1 + np.exp(-self.epsilon)), data, 0)
+
+    class Weak(Response):
+        claim = dpaudit.PureDP(0.001)
+        epsilon = 0.0005
+
+    QUICK = "refuses_nan or pickling or input_unchanged or seeded_determinism"
+"""
+SELECT = "refuses_nan or pickling or input_unchanged or seeded_determinism"
+
+
+def write(pytester, text):
+    pytester.makepyfile(textwrap.dedent(CODE) + textwrap.dedent(text))
+
+
+def test_checks_have_ids_of_mechanism_and_check_and_skip_with_a_reason(pytester):
+    write(
+        pytester,
+        """
+        @dpaudit.parametrize_with_checks([Response(), Response(), Careless])
+        def test_conformance(check):
+            check()
+        """,
+    )
+    listed = pytester.runpytest("--collect-only", "-q", "-p", "no:cacheprovider")
+    ids = [line.split("[")[1].rstrip("]") for line in listed.outlines if "[" in line]
+    expected = [f"{name}-{check}" for name in ("Response", "Response#2", "Careless") for check in NAMES]
+    assert ids == expected
+    result = pytester.runpytest("-k", f"({SELECT}) and not Careless", "-rs", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=6, skipped=2, deselected=3 * len(NAMES) - 8)
+    result.stdout.fnmatch_lines(["*the inputs cannot be changed*"])
+
+
+def test_a_failure_fails_its_test_with_one_line(pytester):
+    write(
+        pytester,
+        """
+        @dpaudit.parametrize_with_checks([Careless()])
+        def test_conformance(check):
+            check()
+        """,
+    )
+    result = pytester.runpytest("-k", SELECT, "-p", "no:cacheprovider", "--tb=short")
+    result.assert_outcomes(passed=3, failed=1, deselected=len(NAMES) - 4)
+    result.stdout.fnmatch_lines(["*CheckFailed: Careless fails refuses_nan: data must be refused where it makes no*"])
+
+
+def test_a_known_failure_is_a_strict_xfail(pytester):
+    write(
+        pytester,
+        """
+        def known(mechanism):
+            return {"refuses_nan": "asks nothing"} if isinstance(mechanism, Careless) else {"pickling": "never tried"}
+
+        @dpaudit.parametrize_with_checks([Careless(), Response()], expected_failures=known)
+        def test_conformance(check):
+            check()
+        """,
+    )
+    result = pytester.runpytest("-k", SELECT, "-rxX", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=5, skipped=1, xfailed=1, failed=1, deselected=2 * len(NAMES) - 8)
+    result.stdout.fnmatch_lines(["*XPASS(strict)*never tried*"])
+
+
+def test_too_little_power_warns(pytester):
+    write(
+        pytester,
+        """
+        @dpaudit.parametrize_with_checks([Weak()], samples=1_000)
+        def test_conformance(check):
+            check()
+        """,
+    )
+    result = pytester.runpytest("-k", "claim_audit", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, warnings=1, deselected=len(NAMES) - 1)
+    result.stdout.fnmatch_lines(["*DpauditInconclusiveWarning: Weak: claim_audit is inconclusive: 1 of 1 pairs*"])
+
+
+def test_collecting_imports_no_more_than_the_mechanism_does():
+    code = """
+        import sys
+        import dpaudit
+
+        class Mechanism:
+            def sample(self, data, size, rng):
+                return data
+
+        mark = dpaudit.parametrize_with_checks([Mechanism()])
+        heavy = [name for name in ("numpy", "scipy", "hypothesis", "rich", "joblib") if name in sys.modules]
+        assert not heavy, heavy
+        assert len(mark.args[1]) > 40
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+def test_the_generator_yields_every_check_once_and_in_order():
+    checks = list(conformance_checks(lambda data, rng: data, "eps=1", [(0.0, 1.0)]))
+    assert [check.name for check in checks] == list(NAMES)
+    assert all(isinstance(check, BoundCheck) and "0x" not in repr(check) for check in checks)
+    by_name = {check.name: check for check in checks}
+    with pytest.raises(CheckFailed, match=r"<lambda> fails refuses_nan: data must be refused"):
+        by_name["refuses_nan"]()
+    with pytest.raises(CheckSkipped, match="a lambda, which pickle cannot name"):
+        by_name["pickling"]()
+    with pytest.raises(CheckFailed, match=r"pair 0.0\|1.0 must keep the claim eps=1, got epsilon of at least"):
+        by_name["claim_audit"]()
+
+
+def test_the_checks_are_made_once_and_share_what_they_make():
+    first, second = list(conformance_checks(lambda data, rng: data))[:2]
+    assert first.subjects.case is second.subjects.case
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dpaudit.parametrize_with_checks([]), "mechanisms must name at least one mechanism, got none"),
+        (lambda: dpaudit.parametrize_with_checks("m:release"), "mechanisms must be a list, got str"),
+        (lambda: dpaudit.parametrize_with_checks(abs), "mechanisms must be a list, got builtin_function_or_method"),
+        (lambda: dpaudit.parametrize_with_checks([abs], samples=1), "samples must be an integer of at least 1000"),
+        (lambda: dpaudit.parametrize_with_checks([abs], seed=None), "seed must be a non-negative integer, got None"),
+        (lambda: dpaudit.parametrize_with_checks([abs], expected_failures={"x": "y"}), "must name checks, got 'x'"),
+        (lambda: dpaudit.parametrize_with_checks([abs], expected_failures={"pickling": ""}), "must have a reason for"),
+        (lambda: dpaudit.parametrize_with_checks([abs], expected_failures=["x"]), "must be a dict of check names"),
+        (lambda: dpaudit.check(abs, claim=3), "claim must be a Claim or a string such as 'eps=1', got 3"),
+        (lambda: dpaudit.check(abs, pairs=[(1,)]), r"pairs must be a list of \(x, x_prime\)"),
+        (lambda: dpaudit.check(abs, error_rate=0.0), r"error_rate must be in \(0, 1\), got 0.0"),
+    ],
+)
+def test_a_mistake_gets_one_clear_line(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()

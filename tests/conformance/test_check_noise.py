@@ -1,0 +1,107 @@
+"""The exact tests under the independence checks: tails by enumeration, and alarm rates over thousands of runs."""
+
+import doctest
+import importlib
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit.conformance.laws_of_outputs import two_sided
+from dpaudit.conformance.noise import dependence, features, fisher, more_equal
+from dpaudit.evidence.outcomes import read_outputs
+
+LEVEL = 1e-9  # of each assertion on a count of alarms, by the exact binomial tail; there are 4: in all below 4e-9
+RUNS = 4_000
+
+
+@pytest.mark.parametrize(("total", "first", "second"), [(6, 3, 2), (7, 0, 4), (8, 8, 3), (9, 4, 5)])
+def test_the_tails_are_those_of_all_arrangements(total, first, second):
+    # Given the margins every choice of `second` pairs among `total` is as likely: count them all.
+    counts = [len(set(chosen) & set(range(first))) for chosen in itertools.combinations(range(total), second)]
+    for both in range(max(0, first + second - total), min(first, second) + 1):
+        more, fewer = fisher(both, first, second, total)
+        assert more == pytest.approx(np.mean([count >= both for count in counts]), abs=1e-12)
+        assert fewer == pytest.approx(np.mean([count <= both for count in counts]), abs=1e-12)
+
+
+def test_the_two_sided_binomial_test_is_twice_the_smaller_tail():
+    for count, draws, probability in [(0, 5, 0.3), (5, 5, 0.3), (2, 9, 0.5), (40, 200, 0.1)]:
+        tails = stats.binom.sf(count - 1, draws, probability), stats.binom.cdf(count, draws, probability)
+        assert two_sided(count, draws, probability) == pytest.approx(min(1.0, 2.0 * min(tails)), rel=1e-9)
+    assert two_sided(0, 5, 0.0) == 1.0 and two_sided(1, 5, 0.0) == 0.0 and two_sided(5, 5, 1.0) == 1.0
+
+
+def alarms(rng, p_value):
+    return sum(p_value(rng) < 0.05 for _ in range(RUNS))
+
+
+def is_within(count, rate=0.05):
+    return stats.binom.sf(count - 1, RUNS, rate) >= LEVEL
+
+
+@pytest.mark.parametrize("share", [0.5, 0.05])
+def test_independent_flags_alarm_no_more_often_than_the_level(share):
+    def p_value(rng):
+        return dependence(rng.random(60) < share, rng.random(60) < 0.5)
+
+    assert is_within(alarms(np.random.default_rng(20_261_121), p_value))
+
+
+def test_equal_outputs_of_independent_pairs_alarm_no_more_often_than_the_level():
+    def p_value(rng):
+        return more_equal(rng.random(60) < 0.3, rng.random(30) < 0.3)
+
+    count = alarms(np.random.default_rng(7), p_value)
+    assert is_within(count)
+
+
+def test_the_measurement_sees_flags_that_depend():  # the negative control: the same path from flags to a count
+    def p_value(rng):
+        first = rng.random(60) < 0.5
+        return dependence(first, first ^ (rng.random(60) < 0.3))
+
+    assert not is_within(alarms(np.random.default_rng(7), p_value))
+
+
+def test_features_of_numbers_and_of_other_outputs():
+    rng = np.random.default_rng(3)
+    numbers = features(read_outputs(rng.normal(size=(50, 2)), 50))
+    assert [(feature.kind, feature.column) for feature in numbers] == [
+        ("above", 0), ("far", 0), ("above", 1), ("far", 1)
+    ]  # fmt: skip
+    texts = ["yes"] * 30 + ["no", None] * 10
+    found = features(read_outputs(texts, 50))
+    assert any(feature.kind == "token" and feature.of(read_outputs(texts, 50)).sum() == 30 for feature in found)
+    assert features(read_outputs(["yes"] * 50, 50)) == []
+    assert not math.isnan(numbers[0].centre)
+
+
+@pytest.mark.parametrize("vector", [True, False])
+@pytest.mark.parametrize("mixed", [True, False])
+def test_a_feature_of_an_output_does_not_depend_on_its_batch(mixed, vector):
+    rng = np.random.default_rng(5)
+
+    def output():
+        return None if mixed and rng.random() < 0.2 else rng.normal(size=2) if vector else float(rng.normal())
+
+    chosen = features(read_outputs([output() for _ in range(60)], 60))
+    outputs = [output() for _ in range(40)]
+    together = read_outputs([*outputs, None], 41)
+    assert chosen
+    for feature in chosen:
+        alone = [bool(feature.of(read_outputs([one], 1))[0]) for one in outputs]
+        assert feature.of(together).tolist()[:40] == alone == feature.of(read_outputs(outputs, 40)).tolist()
+        assert 0 < sum(alone) < 40
+
+
+MODULES = ["faces", "noise", "laws_of_outputs", "running"]
+
+
+@pytest.mark.parametrize("name", [*(f"conformance.{name}" for name in MODULES), "evidence.means",
+                                  "subjects.utility_bounds", "utility"])  # fmt: skip
+def test_the_examples_in_the_docstrings_run(name):
+    found = doctest.testmod(importlib.import_module(f"dpaudit.{name}"))
+    assert found.attempted > 0 and found.failed == 0

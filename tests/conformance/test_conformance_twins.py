@@ -1,0 +1,85 @@
+"""Each check has a twin that fails it, and mainly it; a sound mechanism fails none.
+
+The error rate is 1e-7 a list: a sound mechanism fails a test here with at most that probability over seeds, and twins
+fail the other checks by chance no more often. The seeds are fixed; what each twin's own check sees is far from its
+threshold (p-values below 1e-20 against thresholds of about 1e-9).
+"""
+
+import pytest
+from conformance_twins import TWINS, IgnoresItsBudget, NoisyCounts, OwnGenerator, RaisesOnOne, Response, StatesDensity
+
+import dpaudit
+from dpaudit.conformance import CHECKS, NAMES
+from dpaudit.conformance.registry import LAW_NAMES, STATISTICAL
+
+OWN = [name for name in NAMES if not name.startswith("law_")]
+LAWS = [name for name in NAMES if name.startswith("law_")]
+RATE = 1e-7
+
+
+def statuses(mechanism, only=OWN, **options):
+    result = dpaudit.check(mechanism, only=only, seed=1, error_rate=RATE, **options)
+    return {record.name: record.status for record in result.records}, result
+
+
+def test_every_check_that_is_no_law_has_a_twin():
+    assert [name for name, _, _ in TWINS] == OWN
+
+
+def test_the_laws_are_those_of_the_list_of_laws():
+    assert tuple(law.name for law in dpaudit.LAWS) == LAW_NAMES
+    assert len(set(NAMES)) == len(NAMES)
+
+
+@pytest.mark.parametrize("mechanism", [NoisyCounts(), Response(), StatesDensity()], ids=lambda m: type(m).__name__)
+def test_a_sound_mechanism_fails_no_check(mechanism):
+    found, result = statuses(mechanism)
+    assert set(found.values()) <= {"not_refuted", "skipped"} and result.verdict == "not_refuted", found
+    assert sum(status == "not_refuted" for status in found.values()) >= 17
+    assert all(record.message for record in result.of_status("skipped"))
+
+
+@pytest.mark.parametrize(("name", "twin", "others"), TWINS, ids=[name for name, _, _ in TWINS])
+def test_a_twin_fails_its_check_and_mainly_that(name, twin, others):
+    found, result = statuses(twin)
+    failed = {check for check, status in found.items() if status not in ("not_refuted", "skipped")}
+    assert found[name] == "violated"
+    assert failed <= {name} | others, failed
+    assert result.verdict == "violated" and result.exit_status == 1
+
+
+class NoNoise(NoisyCounts):
+    """Answers exactly: whatever is done to the answers, half of the pairs differ."""
+
+    def noise(self, size, rng, rate=None):
+        return 0 * super().noise(size, rng, rate)
+
+    def pairs(self):
+        return [([0, 0, 0], [0, 0, 1]), ([0, 0, 1], [0, 1, 1])]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_does_not_hold_for_a_mechanism_that_breaks_its_claim(name):
+    # Exact answers differ in what every function keeps of them, but the one that forgets all: there an exception tells.
+    leaky = RaisesOnOne() if name == "law_post_processing_by_forgetting" else NoNoise()
+    found, result = statuses(leaky, [name])
+    assert found == {name: "violated"}, result.records[0].message
+
+
+def test_a_budget_that_changes_nothing_is_inconclusive():
+    # No twin of a failed check: noise that a larger budget leaves alone is no more error, and may be wanted.
+    found, result = statuses(IgnoresItsBudget(), ["more_budget_less_error"])
+    assert found == {"more_budget_less_error": "inconclusive"} and result.exit_status == 5
+    assert "4 times the budget is not seen to give less error" in result.records[0].message
+
+
+def test_each_statistical_check_has_the_same_share_of_the_error_rate():
+    _, result = statuses(Response())
+    shares = {record.error_share for record in result.records}
+    assert shares == {0.0, RATE / STATISTICAL}
+    assert sum(spec.is_statistical for spec in CHECKS) == STATISTICAL
+
+
+def test_a_generator_of_its_own_skips_what_needs_a_seed():
+    found, _ = statuses(OwnGenerator())
+    assert found["seeded_determinism"] == found["same_bits_in_another_process"] == "skipped"

@@ -1,0 +1,165 @@
+"""The fixed game: one rule, one exact test. Level, coverage and counts by enumeration of all labelled draws.
+
+Nothing here is random: the probabilities are exact sums, so no assertion has an error rate.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from dpaudit.evidence.fixed_game import FixedGame
+from dpaudit.evidence.outcomes import Outcomes, Reading
+from dpaudit.evidence.rules import ABSTAIN, Rule, rule_from_dict
+from dpaudit.evidence.scores import Coordinate
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, ProfileClaim, PureDP
+
+ROUNDING = 1e-12
+
+
+def keep(epsilon):
+    return math.exp(epsilon) / (1.0 + math.exp(epsilon))
+
+
+def dominating_pair(epsilon, delta):
+    """The laws on outcomes 0, 1, 2, 3 that lose the most under (epsilon, delta)-DP."""
+    k, rest = keep(epsilon), 1.0 - delta
+    return [delta, rest * k, rest * (1.0 - k), 0.0], [0.0, rest * (1.0 - k), rest * k, delta]
+
+
+def outcomes(values):
+    return Outcomes(np.array(values, dtype=float).reshape(-1, 1))
+
+
+def threshold_rule(low, high, nan_guess=ABSTAIN):
+    """Guess x_prime above `high` and x below `low`: the outcomes 0 and 1 of the pairs above speak for x."""
+    return Rule(Coordinate(0, 1), low, high, -1, Reading(1), nan_guess)
+
+
+TWO_SIDED, ONE_SIDED = threshold_rule(1.5, 1.5), threshold_rule(1.5, math.inf)
+
+
+def started(claim, draws, level, rule=TWO_SIDED, anchor=0.0):
+    game = FixedGame(claim, draws)
+    game.set_rule(rule, anchor)
+    game.start(level)
+    return game
+
+
+def feed(game, of_x, of_x_prime):
+    game.add(game.statistic.count(outcomes(of_x)), game.statistic.count(outcomes(of_x_prime)))
+
+
+def records(p, q, rule, draws):
+    """Every number of (correct, wrong, no) guesses in `draws` labelled draws, with its probability."""
+    guesses = rule.guess(outcomes(range(len(p)))).tolist()
+    correct = 0.5 * sum(p[o] for o in range(len(p)) if guesses[o] == 1)
+    correct += 0.5 * sum(q[o] for o in range(len(q)) if guesses[o] == 0)
+    guessed = 0.5 * sum(p[o] + q[o] for o in range(len(p)) if guesses[o] != ABSTAIN)
+    for g in range(draws + 1):
+        for c in range(g + 1):
+            probability = stats.binom.pmf(g, draws, guessed) * stats.binom.pmf(
+                c, g, correct / guessed if guessed else 0.0
+            )
+            yield c, g - c, draws - g, float(probability)
+
+
+FIXED_CASES = [
+    # claim, anchor, rule, laws, the pair's true parameter
+    (PureDP(1.0), 0.0, TWO_SIDED, dominating_pair(1.0, 0.0), 1.0),
+    (PureDP(0.2), 0.0, TWO_SIDED, dominating_pair(1.0, 0.0), 1.0),  # coverage above the budget
+    (PureDP(0.0), 0.0, TWO_SIDED, dominating_pair(0.0, 0.0), 0.0),
+    (PureDP(1.0), 0.0, ONE_SIDED, dominating_pair(1.0, 0.0), 1.0),
+    (ApproxDP(0.5, 0.1), 0.0, TWO_SIDED, dominating_pair(0.5, 0.1), 0.5),
+    (ApproxDP(0.5, 0.1), 0.0, ONE_SIDED, dominating_pair(0.5, 0.1), 0.5),
+    (ApproxDP(0.0, 0.3), 0.0, ONE_SIDED, ([0.3, 0.0, 0.7], [0.0, 0.0, 1.0]), 0.0),  # all of delta on one side
+    (ProfileClaim(PureDP(1.0).profile), 0.5, TWO_SIDED, dominating_pair(1.0, 0.0), 1.0),
+    (ProfileClaim(PureDP(1.0).profile), 1.0, TWO_SIDED, dominating_pair(1.0, 0.0), 1.0),
+]
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3])
+@pytest.mark.parametrize("case", range(len(FIXED_CASES)))
+def test_the_fixed_bound_exceeds_the_truth_with_at_most_the_level(case, level):
+    claim, anchor, rule, (p, q), truth = FIXED_CASES[case]
+    draws, above, informative = 30, 0.0, 0.0
+    for correct, wrong, abstained, probability in records(p, q, rule, draws):
+        if probability < 1e-12:  # all together below 500 * 1e-12
+            continue
+        game = started(claim, draws, level, rule, anchor)
+        # the rule's own counts (guessed 0, guessed 1, abstained): right on x and wrong on x_prime
+        game.add(np.array([0, correct, abstained]), np.array([0, wrong, 0]))
+        game.update()
+        above += probability * (game.lower > truth * (1.0 + 1e-9))
+        informative += probability * (game.lower > 0.0)
+        if claim.value == truth:
+            assert (game.lower > claim.value * (1.0 + 1e-6)) <= (game.p_value <= level)
+    assert above <= level + ROUNDING
+    assert informative > 0.0 or truth == 0.0
+
+
+def test_the_fixed_bound_of_a_pure_claim_is_the_logit_of_the_exact_limit():
+    game = started(PureDP(1.0), 100, 0.05)
+    game.add(np.array([0, 60, 0]), np.array([10, 20, 10]))  # 70 right, 20 wrong
+    game.update()
+    limit = stats.binomtest(70, 90, alternative="greater").proportion_ci(0.95, method="exact").low
+    assert game.lower == pytest.approx(float(special.logit(limit)), rel=1e-6)  # the search stops at 1e-7
+    assert game.p_value == pytest.approx(stats.binomtest(70, 90, keep(1.0), alternative="greater").pvalue, rel=1e-9)
+
+
+def test_right_and_wrong_are_counted_by_the_label_and_the_guess():
+    game = started(PureDP(1.0), 100, 0.05)
+    feed(game, [0, 1, 1, 3], [0, 2, 3, 3, 3])  # below 1.5: guess x
+    assert game.counts == (3 + 4, 1 + 1, 0)
+    gap = started(PureDP(1.0), 100, 0.05, threshold_rule(0.5, 2.5))
+    feed(gap, [0, 1, 1, 3], [0, 2, 3, 3, 3])
+    assert gap.counts == (1 + 3, 1 + 1, 3)
+
+
+def test_the_bound_and_the_verdict_agree():
+    for correct in range(60, 101):
+        game = started(PureDP(1.0), 100, 0.05)
+        game.add(np.array([0, correct, 0]), np.array([0, 100 - correct, 0]))
+        game.update()
+        assert game.is_rejected == (game.lower > 1.0) == (game.p_value <= 0.05)
+        assert game.known_lower == game.lower and game.log_wealth is None
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [PureDP(0.0), PureDP(1.0), PureDP(50.0), PureDP(700.0), ApproxDP(0.0, 0.3), GaussianDP(0.0), GaussianDP(2.0)],
+)
+@pytest.mark.parametrize("level", [1e-12, 0.05])
+def test_a_game_without_a_leak_rejects_nothing_and_has_finite_figures(claim, level):
+    game = FixedGame(claim, 400)
+    same = outcomes([0.0, 1.0, 2.0, 3.0] * 10)
+    game.fit(same, same, level, None)
+    game.start(level)
+    feed(game, [0, 1, 2, 3] * 50, [0, 1, 2, 3] * 50)
+    game.update()
+    assert not game.is_rejected and 0.0 <= game.lower <= claim.value
+    assert 0.0 < game.p_value <= 1.0 and not math.isnan(game.merit[1])
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(0.5, 0.05), GaussianDP(1.0)])
+def test_the_witness_that_is_read_back_counts_as_the_fitted_one(claim):
+    rng = np.random.default_rng(0)
+    game = FixedGame(claim, 400)
+    game.fit(outcomes(rng.normal(size=200)), outcomes(rng.normal(size=200) + 3.0), 0.05, None)
+    record = game.rule_record()
+    back = rule_from_dict(record, None, 0, 1)
+    fresh = outcomes(rng.normal(size=300) + 1.0)
+    assert back.count(fresh).tolist() == game.statistic.count(fresh).tolist()
+    assert (
+        record["game"] == "guess" and game.line["epsilon"] == claim.lines(np.array([claim.value]), record["anchor"])[0]
+    )
+    assert "x_id" in game.describe("x_id", "another") and "another" in game.describe("x_id", "another")
+
+
+def test_the_fit_finds_the_side_on_which_each_input_lies():
+    game = FixedGame(PureDP(1.0), 400)
+    game.fit(outcomes([0, 1] * 50), outcomes([2, 3] * 50), 0.05, None)
+    game.start(0.05)
+    feed(game, [0, 1, 1], [2, 3, 3, 3])
+    assert game.counts == (7, 0, 0) and game.rule.sides == 2

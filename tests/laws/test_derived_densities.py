@@ -1,0 +1,164 @@
+"""Densities and listed laws of derived subjects: exact where they are there, and of what is sampled."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpaudit
+from dpaudit import laws
+from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.exact import FiniteMechanism
+from dpaudit.laws import LAWS, NASTY
+from dpaudit.privacy.claims import PureDP
+from mechanisms.laplace import Laplace
+from mechanisms.randomised_response import RandomisedResponse
+
+BY_NAME = {law.name: law for law in LAWS}
+# A chi-square test below rejects a right sampler with probability 1e-6 (fixed seed), some 20 of them.
+LEVEL = 1e-6
+
+
+def stream(seed=7):
+    return np.random.default_rng(seed)
+
+
+def fits(outputs, probabilities):
+    """Whether the rows of outputs, numbered 0.., fit their probabilities."""
+    counts = np.bincount(np.asarray(outputs, dtype=int), minlength=len(probabilities))
+    return stats.chisquare(counts, np.asarray(probabilities) * counts.sum()).pvalue > LEVEL
+
+
+# ---- exact densities -------------------------------------------------------------------------------------------------
+
+
+def law_of(subject, data, outcomes):
+    return np.exp(np.asarray(subject.log_density(data, outcomes)))
+
+
+def test_the_density_of_a_composition_is_the_product():
+    response = RandomisedResponse(1.0, 3)
+    both, _ = laws.sequential_composition([response, RandomisedResponse(0.5, 2)], [PureDP(1.0), PureDP(0.5)])
+    grid = np.array([[a, b] for a in range(3) for b in range(2)])
+    assert law_of(both, 0, grid).sum() == pytest.approx(1.0)
+    assert law_of(both, 1, grid[[2]])[0] == pytest.approx(response.distribution(1)[1] / (1.0 + math.exp(0.5)))
+
+
+def test_the_density_of_an_adaptive_composition_follows_the_choice():
+    first, other = RandomisedResponse(1.0), RandomisedResponse(3.0)
+    subject, _ = laws.adaptive_composition(
+        first, PureDP(1.0), [first, other], [PureDP(1.0), PureDP(3.0)], lambda y: y.astype(int)
+    )
+    grid = np.array([[a, b] for a in range(2) for b in range(2)], dtype=float)
+    expected = np.concatenate(
+        [first.distribution(0)[0] * first.distribution(0), first.distribution(0)[1] * other.distribution(0)]
+    )
+    np.testing.assert_allclose(law_of(subject, 0, grid), expected, rtol=1e-12)
+
+
+def test_the_density_of_a_mixture_is_the_average_with_or_without_the_label():
+    parts, weights = [RandomisedResponse(1.0), RandomisedResponse(3.0)], [0.25, 0.75]
+    claims = [PureDP(1.0), PureDP(3.0)]
+    plain, _ = laws.mixture(parts, claims, weights)
+    average = 0.25 * parts[0].distribution(0) + 0.75 * parts[1].distribution(0)
+    np.testing.assert_allclose(law_of(plain, 0, np.arange(2.0)), average, rtol=1e-12)
+    labelled, _ = laws.disjoint_union(parts, claims, weights)
+    grid = np.array([[label, y] for label in range(2) for y in range(2)], dtype=float)
+    expected = np.concatenate([w * part.distribution(0) for w, part in zip(weights, parts, strict=True)])
+    np.testing.assert_allclose(law_of(labelled, 0, grid), expected, rtol=1e-12)
+
+
+def test_the_density_of_a_deterministic_image_sums_the_outcomes_that_meet():
+    merged_response, _ = laws.post_processing(RandomisedResponse(1.0, 3), PureDP(1.0), NASTY["parity"])
+    law = RandomisedResponse(1.0, 3).distribution(1)
+    np.testing.assert_allclose(law_of(merged_response, 1, [0.0, 1.0, 5.0]), [law[0] + law[2], law[1], 0.0], rtol=1e-12)
+    randomised, _ = laws.post_processing(RandomisedResponse(1.0, 3), PureDP(1.0), NASTY["flipping"])
+    assert not hasattr(randomised, "log_density")
+    continuous, _ = laws.post_processing(Laplace(1.0), PureDP(1.0), NASTY["rounding"])
+    assert not hasattr(continuous, "log_density")
+
+
+def test_the_density_of_a_conditioned_mechanism_needs_the_exact_mass_or_a_listed_law():
+    mechanism = FiniteMechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]])
+
+    def first_two(outputs):
+        return np.asarray(outputs) < 2
+
+    without, _ = laws.conditioning(mechanism, PureDP(1.0), first_two)
+    assert np.exp(without.log_density(0, [0.0, 2.0])).tolist() == pytest.approx([2 / 3, 0.0])  # its law is listed
+    subject, _ = laws.conditioning(mechanism, PureDP(1.0), first_two, event_mass=lambda data: 0.75)
+    np.testing.assert_allclose(law_of(subject, 0, np.arange(3.0)), [2 / 3, 1 / 3, 0.0], rtol=1e-12)
+
+
+def test_groups_and_pieces_keep_the_density():
+    response = RandomisedResponse(1.0, 3)
+    group, _ = BY_NAME["group privacy"].derive(response, PureDP(1.0))
+    np.testing.assert_allclose(law_of(group, 0, np.arange(3.0)), response.distribution(0), rtol=1e-12)
+    pieces, _ = BY_NAME["parallel composition"].derive(response, PureDP(1.0))
+    expected = response.distribution(0)[1] * response.distribution(2)[2]
+    assert law_of(pieces, (0, 2), np.array([[1.0, 2.0]]))[0] == pytest.approx(expected)
+
+
+# ---- listed laws -----------------------------------------------------------------------------------------------------
+
+
+LISTED = [law for law in LAWS if not law.name.endswith(("flipping", "jitter"))]
+
+
+@pytest.mark.parametrize("law", LISTED, ids=lambda law: law.name)
+def test_what_is_derived_from_a_listed_law_is_listed_and_sampled_alike(law):
+    mechanism = FiniteMechanism([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]])
+    subject, claim = law.derive(mechanism, PureDP(math.log(6.0)), [(0, 1), (1, 2)])
+    for pair in subject.pairs():
+        for data in (pair.x, pair.x_prime):
+            probabilities = subject.distribution(data)
+            assert probabilities.sum() == pytest.approx(1.0, abs=1e-14) and len(subject.outcomes) == len(probabilities)
+        # The claim, exactly: both sides on the listed law. 1e-12: logs of numbers above 1e-3.
+        rows = np.stack([subject.distribution(pair.x), subject.distribution(pair.x_prime)])
+        assert finite_losses(rows) <= claim.for_pair(pair.x, pair.x_prime).value + 1e-12
+    data = subject.pairs()[0].x
+    listed = read_outputs(subject.outcomes, len(subject.outcomes)).as_objects().tokens
+    tokens = {token: k for k, token in enumerate(listed)}
+    assert len(tokens) == len(subject.outcomes)
+    drawn = read_outputs(subject.sample(data, 5_000, stream()), 5_000).as_objects().tokens
+    probabilities = subject.distribution(data)
+    if len(probabilities) > 1:
+        assert np.all(probabilities > 0.0) and fits([tokens[token] for token in drawn], probabilities)
+        skewed = probabilities * np.where(np.arange(len(probabilities)) % 2, 1.3, 0.7)  # the control: it must not fit
+        assert not fits([tokens[token] for token in drawn], skewed / skewed.sum())
+    np.testing.assert_allclose(law_of(subject, data, subject.outcomes), probabilities, rtol=1e-12)
+
+
+def finite_losses(rows):
+    return float(np.abs(np.log(rows[0]) - np.log(rows[1])).max())
+
+
+def test_continuous_and_randomised_laws_are_not_listed_and_very_long_ones_neither():
+    laplace, _ = BY_NAME["sequential composition"].derive(Laplace(1.0), PureDP(1.0))
+    assert not hasattr(laplace, "outcomes") and not hasattr(laplace, "distribution")
+    flipped, _ = BY_NAME["post-processing by flipping"].derive(RandomisedResponse(1.0), PureDP(1.0))
+    assert not hasattr(flipped, "distribution")
+    many, _ = laws.sequential_composition([RandomisedResponse(1.0, 101)] * 2, [PureDP(1.0)] * 2)
+    assert not hasattr(many, "outcomes") and hasattr(many, "log_density")
+
+
+def test_a_function_that_fails_on_an_outcome_leaves_the_law_unlisted():
+    def fails(outputs):
+        if np.any(np.asarray(outputs) == 2):
+            raise ValueError("two")
+        return outputs
+
+    subject, claim = laws.post_processing(FiniteMechanism([[0.5, 0.5, 0.0]] * 2), PureDP(1.0), fails)
+    assert not hasattr(subject, "outcomes") and not hasattr(subject, "log_density")
+    assert dpaudit.audit(subject, claim=claim, samples=500, seed=1, confidence=1 - 1e-9).verdict != "violated"
+
+
+def test_an_adaptive_law_is_listed_also_where_the_mechanisms_differ():
+    two, three = RandomisedResponse(1.0, 2), RandomisedResponse(2.0, 3)
+    claims = [PureDP(1.0), PureDP(2.0)]
+    subject, _ = laws.adaptive_composition(two, PureDP(1.0), [two, three], claims, np.asarray)
+    assert subject.outcomes.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]]
+    first = two.distribution(1)
+    expected = np.concatenate([first[0] * two.distribution(1), first[1] * three.distribution(1)])
+    np.testing.assert_allclose(subject.distribution(1), expected, rtol=1e-15)

@@ -1,0 +1,417 @@
+"""Derived subjects as subjects: shapes, densities, independent randomness, replay, pickling, odd outputs, refusals."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpaudit
+from dpaudit import laws
+from dpaudit.errors import SubjectError, UsageError
+from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.exact import FiniteMechanism
+from dpaudit.laws import LAWS, NASTY, NASTY_FUNCTIONS
+from dpaudit.laws.conditioning import HalfByHash
+from dpaudit.laws.derived import joined, merged
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, ZeroConcentratedDP
+from dpaudit.privacy.metrics import AbsoluteMetric
+from dpaudit.subjects.callables import Failed, as_subject
+from mechanisms.geometric import Geometric
+from mechanisms.laplace import Laplace
+from mechanisms.randomised_response import RandomisedResponse
+
+BY_NAME = {law.name: law for law in LAWS}
+LAW_IDS = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+
+
+def stream(seed=7):
+    return np.random.default_rng(seed)
+
+
+def texts(data, size, rng):
+    """Text, None and numbers, at random: the odd outputs of a user's mechanism."""
+    return [["a", None, 3.5, 2][value] for value in rng.integers(0, 4, size=size)]
+
+
+# ---- every law -------------------------------------------------------------------------------------------------------
+
+
+@LAW_IDS
+@pytest.mark.parametrize(
+    "mechanism", [RandomisedResponse(1.0, 3), Laplace(1.0, (1.0, 1.0)), texts], ids=["rr", "l2", "text"]
+)
+def test_a_derived_subject_gives_as_many_outputs_as_asked_and_the_same_for_a_seed(law, mechanism):
+    claim = getattr(mechanism, "claim", PureDP(1.0))
+    pairs = None if hasattr(mechanism, "pairs") else [(0, 1), (1, 2)]
+    subject, derived = law.derive(mechanism, claim, pairs)
+    data = subject.pairs()[0].x
+    first, again = (subject.sample(data, 20, stream()) for _ in range(2))
+    assert len(first) == 20 and isinstance(derived, dpaudit.Claim)
+    assert read_outputs(first, 20).as_objects().tokens.tolist() == read_outputs(again, 20).as_objects().tokens.tolist()
+    assert len(subject.sample(data, 1, stream())) == 1 and len(subject.sample(data, 0, stream())) == 0
+    assert as_subject(subject).name == subject.name and subject.replayable
+
+
+@LAW_IDS
+def test_a_derived_subject_can_be_pickled_and_has_a_steady_fingerprint(law):
+    subject, _ = law.derive(RandomisedResponse(1.0, 3), PureDP(1.0))
+    copy = pickle.loads(pickle.dumps(subject))
+    data = subject.pairs()[0].x
+    assert np.array_equal(subject.sample(data, 10, stream()), copy.sample(data, 10, stream()))
+    other, _ = law.derive(RandomisedResponse(1.0, 3), PureDP(1.0))
+    assert as_subject(subject).fingerprint == as_subject(other).fingerprint
+    different, _ = law.derive(RandomisedResponse(1.5, 3), PureDP(1.0))
+    assert as_subject(subject).fingerprint != as_subject(different).fingerprint
+
+
+@LAW_IDS
+def test_a_law_leaves_the_input_as_it_is(law):
+    data = np.array([1.0, 2.0])
+    subject, _ = law.derive(Laplace(1.0, (1.0, 1.0)), PureDP(1.0), [(data, data + 1.0), (data + 1.0, data + 2.0)])
+    subject.sample(subject.pairs()[0].x, 5, stream())
+    assert data.tolist() == [1.0, 2.0]
+
+
+def test_laws_can_be_pickled():
+    for law in pickle.loads(pickle.dumps(LAWS)):
+        assert law.derive(RandomisedResponse(1.0, 3), PureDP(1.0))
+
+
+def test_the_laws_have_unique_names_and_say_what_they_do_not_apply_to():
+    assert len({law.name for law in LAWS}) == len(LAWS) >= 20
+    alone = RandomisedResponse(1.0, 2)  # one pair: no chain of two
+    assert not BY_NAME["group privacy"].applies(alone, PureDP(1.0))
+    assert not BY_NAME["group privacy"].applies(lambda data: data, PureDP(1.0))
+    assert BY_NAME["conditioning"].applies(alone, ZeroConcentratedDP(1.0))
+    profile = dpaudit.ProfileClaim(lambda epsilon: 0.1)
+    assert not BY_NAME["sequential composition"].applies(alone, profile)
+    with pytest.raises(UsageError, match="claim must be a claim, got 'eps=1'"):
+        BY_NAME["mixture"].derive(alone, "eps=1")
+
+
+def test_workers_and_this_process_find_the_same():
+    subject, claim = BY_NAME["conditioning"].derive(Laplace(1.0), PureDP(1.0))
+    options = {"claim": claim, "samples": 3_000, "seed": 3, "floating_point": False}
+    assert dpaudit.audit(subject, **options).findings == dpaudit.audit(subject, jobs=2, **options).findings
+
+
+# ---- laws of samples -------------------------------------------------------------------------------------------------
+
+# Chi-square and Kolmogorov-Smirnov tests below reject a right sampler with probability 1e-6 each (fixed seed); each
+# stands beside a wrong law that the same test must reject.
+LEVEL = 1e-6
+
+
+def fits(outputs, probabilities):
+    """Whether the rows of outputs, numbered 0.., fit their probabilities."""
+    counts = np.bincount(np.asarray(outputs, dtype=int), minlength=len(probabilities))
+    return stats.chisquare(counts, np.asarray(probabilities) * counts.sum()).pvalue > LEVEL
+
+
+def test_runs_of_a_composition_are_independent():
+    response = RandomisedResponse(1.0)
+    both, _ = laws.sequential_composition([response, response], [PureDP(1.0)] * 2)
+    outputs = both.sample(0, 20_000, stream())
+    law = np.outer(response.distribution(0), response.distribution(0)).ravel()
+    assert fits(outputs @ [2, 1], law)
+    shared = np.column_stack([outputs[:, 0], outputs[:, 0]])
+    assert not fits(shared @ [2, 1], law)
+
+
+def test_mixed_conditioned_and_adaptive_runs_follow_their_laws():
+    mechanism = FiniteMechanism([[0.5, 0.2, 0.3], [0.2, 0.5, 0.3]])
+    even, _ = laws.mixture([mechanism, mechanism], [PureDP(1.0)] * 2, lambda data: (1.0, 0.0), choice_claim=PureDP(0.0))
+    assert fits(even.sample(0, 5_000, stream()), [0.5, 0.2, 0.3])
+    given, _ = laws.conditioning(mechanism, PureDP(1.0), lambda y: np.array([0.0, 1.0, 0.5])[np.asarray(y)])
+    outputs = given.sample(0, 20_000, stream())
+    kept = 0.2 + 0.5 * 0.3
+    assert fits(outputs, [1e-12, 0.2 / kept, 0.15 / kept]) and not fits(outputs, [1e-12, 0.4, 0.6])
+    one = FiniteMechanism([[1.0, 0.0], [1.0, 0.0]])
+    chosen, _ = laws.adaptive_composition(
+        mechanism, PureDP(1.0), [one, mechanism], [PureDP(1.0)] * 2, lambda y: (y == 2).astype(int)
+    )
+    outputs = chosen.sample(0, 20_000, stream()).astype(int)
+    assert np.all(outputs[outputs[:, 0] < 2, 1] == 0)
+    assert fits(outputs[outputs[:, 0] == 2, 1], [0.5, 0.2, 0.3])
+
+
+def test_laplace_noise_on_a_line_and_a_plane_has_its_conditional_law():
+    def zero(data):
+        return np.zeros(2 if data == "line" else 3)
+
+    line, _ = laws.linear_conditioning(zero, PureDP(1.0), [[1.0, 1.0]], [0.0])
+    first = line.sample("line", 20_000, stream())[:, 0]
+    assert stats.kstest(first, stats.laplace(scale=0.5).cdf).pvalue > LEVEL  # e^(-|t|-|t|)
+    assert stats.kstest(first, stats.laplace(scale=0.6).cdf).pvalue < LEVEL
+    plane, _ = laws.linear_conditioning(zero, PureDP(1.0), [[1.0, 1.0, 1.0]], [0.0])
+    first = plane.sample("plane", 20_000, stream())[:, 0]
+
+    def cdf(t):  # of the density (1 + |t|) e^(-2|t|) / 1.5 of CD-U2
+        u = np.abs(t)
+        upper = np.exp(-2.0 * u) * (0.5 * (1.0 + u) + 0.25) / 1.5
+        return np.where(t > 0, 1.0 - upper, upper)
+
+    assert stats.kstest(first, cdf).pvalue > LEVEL
+    assert stats.kstest(1.2 * first, cdf).pvalue < LEVEL
+    assert np.var(first) == pytest.approx(5.0 / 6.0, abs=0.08)  # 5 / 6 of CD-U3; 0.08 is 5 standard errors, 0.016 each
+
+
+def test_normal_noise_on_a_plane_is_its_projection():
+    def zero(data):
+        return np.zeros(3)
+
+    plane, _ = laws.linear_conditioning(zero, GaussianDP(1.0), [[1.0, 1.0, 1.0]], [0.0], noise="gaussian")
+    outputs = plane.sample(0, 20_000, stream())
+    assert stats.kstest(outputs[:, 0], stats.norm(scale=math.sqrt(2.0 / 3.0)).cdf).pvalue > LEVEL
+    assert np.allclose(outputs.sum(axis=1), 0.0, rtol=0, atol=1e-12)
+    assert np.array_equal(plane.log_density(0, outputs + 1.0), np.full(20_000, -np.inf))
+    assert np.ptp(plane.log_density(0, outputs) + 0.5 * (outputs**2).sum(axis=1)) < 1e-12
+
+
+# ---- outputs of any kind ---------------------------------------------------------------------------------------------
+
+
+def test_joined_runs_read_alike_as_an_array_and_as_objects():
+    numbers, vectors = np.array([1, 2]), np.array([[0.5, 1.5], [2.5, 3.5]])
+    array = joined([numbers, vectors], 2)
+    objects = joined([[1, 2], [np.array([0.5, 1.5]), np.array([2.5, 3.5])]], 2)
+    assert isinstance(array, np.ndarray) and isinstance(objects, list)
+    assert read_outputs(array, 2).as_objects().tokens.tolist() == read_outputs(objects, 2).as_objects().tokens.tolist()
+    mixed = joined([numbers, ["a", None]], 2)
+    assert mixed == [(1.0, "a"), (2.0, None)]
+    assert joined([np.array([2**60 + 1])], 1) == [(2**60 + 1,)]  # no double is equal to it
+
+
+def test_merged_runs_do_not_depend_on_what_else_is_in_the_batch():
+    rows = merged(3, [(np.array([0, 2]), np.array([1.0, 3.0])), (np.array([1]), ["b"])])
+    assert rows == [1.0, "b", 3.0]
+    assert merged(2, [(np.array([1]), np.array([7])), (np.array([0]), np.array([8]))]).tolist() == [8.0, 7.0]
+    assert merged(0, []) == []
+
+
+class Failing:
+    """Raises for input 1, one call a draw."""
+
+    def __call__(self, data, rng):
+        if data == 1 and rng.random() < 0.5:
+            raise KeyError("missing")
+        return float(rng.integers(0, 2))
+
+
+@pytest.mark.parametrize("name", ["sequential composition", "post-processing by rounding", "mixture", "conditioning"])
+def test_a_part_that_raises_is_an_outcome_that_the_audit_sees(name):
+    subject, claim = BY_NAME[name].derive(Failing(), PureDP(0.1), [(0, 1)])
+    outputs = subject.sample(1, 50, stream())
+    assert any("raised KeyError" in token for token in read_outputs(outputs, 50).as_objects().tokens)
+    # With probability 0.5 an outcome that the other input does not have: found for sure with 2,000 runs.
+    result = dpaudit.audit(subject, claim=claim, samples=2_000, seed=1, confidence=1 - 1e-9)
+    assert result.verdict == "violated"
+
+
+class FailingBatch:
+    """A vectorised mechanism that raises for one input."""
+
+    def sample(self, data, size, rng):
+        if data == 1:
+            raise ValueError("no such record")
+        return np.zeros(size)
+
+
+def test_what_a_vectorised_part_raises_comes_through_as_it_is():
+    subject, claim = laws.sequential_composition([FailingBatch(), Laplace(1.0)], [PureDP(0.1), PureDP(1.0)])
+    with pytest.raises(ValueError, match="no such record"):
+        subject.sample(1, 5, stream())
+    result = dpaudit.audit(subject, claim=claim, pairs=[(0, 1)], samples=2_000, seed=1, confidence=1 - 1e-9)
+    assert result.verdict == "violated"
+
+
+@pytest.mark.parametrize("outputs", [np.zeros(3), [1.0], np.float64(2.0)], ids=["too many", "too few", "scalar"])
+def test_a_part_that_gives_another_number_of_outputs_is_refused(outputs):
+    subject, _ = laws.sequential_composition([lambda data, size, rng: outputs] * 2, [PureDP(1.0)] * 2)
+    with pytest.raises((SubjectError, TypeError)):
+        subject.sample(0, 2, stream())
+
+
+# ---- nasty functions -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", NASTY_FUNCTIONS, ids=lambda function: function.name)
+def test_a_nasty_function_treats_each_output_by_itself(function):
+    outputs = np.concatenate([stream().normal(scale=3.0, size=(6, 3)), [[0.0, -0.0, np.nan], [np.inf, 1e300, -1e-300]]])
+    if function.is_randomised:
+        assert len(function(outputs, stream())) == 8
+        with pytest.raises(UsageError, match="rng must be a generator for the randomised function"):
+            function(outputs)
+        return
+    whole = read_outputs(function(outputs), 8).as_objects().tokens
+    alone = [read_outputs(function(outputs[[k]]), 1).as_objects().tokens[0] for k in range(8)]
+    listed = read_outputs(function([*outputs, "text", None])[:8], 8).as_objects().tokens
+    assert whole.tolist() == alone == listed.tolist()
+    assert len(function([Failed("KeyError", ""), "text", None, [1, "a"], {}])) == 5
+
+
+def test_the_stable_is_named_and_complete():
+    assert len(NASTY) == len(NASTY_FUNCTIONS) >= 15
+    for name in ("rounding", "argmax", "clipping", "sorting", "hashing", "thresholding"):
+        assert name in NASTY
+    assert not any(law.name.endswith("low bits") for law in LAWS)  # what doubles give away is a finding of its own
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+
+RR = RandomisedResponse(1.0)
+ONE = PureDP(1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: laws.sequential_composition([RR], [ONE, ONE]), "claims must be one a mechanism, 1, got 2"),
+        (lambda: laws.sequential_composition([], []), "mechanisms must be at least one, got none"),
+        (lambda: laws.sequential_composition([RR, RR], [ONE, GaussianDP(1.0)]), "families with one composition rule"),
+        (lambda: laws.adaptive_composition(RR, ONE, [RR], [ONE], None), "choose must be a callable"),
+        (lambda: laws.post_processing(RR, ONE, 3), "function must be a callable"),
+        (lambda: laws.mixture([RR, RR], [ONE, ONE], [0.5, 0.6]), "weights must be 2 positive numbers that sum to 1"),
+        (lambda: laws.mixture([RR, RR], [ONE, ONE], lambda data: (1, 0)), "choice_claim must be given exactly where"),
+        (lambda: laws.mixture([RR], [ONE], [1.0], choice_claim=ONE), "choice_claim must be given exactly where"),
+        (lambda: laws.conditioning(RR, ApproxDP(1.0, 0.1), lambda y: y > 0), "needs no mass of the event"),
+        (lambda: laws.conditioning(RR, ONE, 3), "event must be a callable"),
+        (lambda: laws.group_privacy(RR, ONE, 0), "steps must be a whole number of at least 1"),
+        (lambda: laws.group_privacy(RR, ONE, 2), "two inputs that are 2 steps apart"),
+        (lambda: laws.group_privacy(lambda data: 0, MetricDP(AbsoluteMetric()), 2), "pairs must be given for chains"),
+        (lambda: laws.parallel_composition([RR], [ONE], lambda d: (d,), changed_pieces=2), "at most the number of"),
+        (lambda: laws.linear_conditioning(abs, ONE, [[1.0, 1.0]], [0.0], noise="cauchy"), "noise must be 'laplace' or"),
+        (lambda: laws.linear_conditioning(abs, GaussianDP(1), [[1.0, 1.0]], [0.0]), "laplace noise keeps on linear"),
+        (lambda: laws.linear_conditioning(abs, ONE, np.eye(2), [0.0, 0.0]), "leave from 1 to 6 free dimensions, got 0"),
+        (lambda: laws.linear_conditioning(abs, ONE, [[1.0], [1.0]], [0.0, 1.0]), "values must have a solution"),
+        (lambda: laws.AffineProjection(((1.0, 1.0),), (1.0, 2.0)), "one number a row of matrix"),
+        (lambda: laws.BoxProjection(1.0, 0.0), "low must be at most high"),
+    ],
+)
+def test_laws_refuse_what_they_have_no_rule_for(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+def test_laws_refuse_at_the_draw_what_only_a_draw_shows():
+    never, _ = laws.conditioning(RR, ONE, lambda y: np.asarray(y) > 5)
+    with pytest.raises(SubjectError, match="an event of positive probability on every input, got none"):
+        never.sample(0, 10, stream())
+    for event, message in (
+        (lambda y: 3, "event must give"),
+        (lambda y: np.asarray(y) + 1, r"probabilities in \[0, 1\]"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            laws.conditioning(RR, ONE, event)[0].sample(0, 10, stream())
+    choice, _ = laws.adaptive_composition(RR, ONE, [RR], [ONE], lambda y: y + 1)
+    with pytest.raises(UsageError, match=r"choose must give 10 whole numbers in \[0, 0\]"):
+        choice.sample(0, 10, stream())
+    missing, _ = laws.linear_conditioning(lambda data: np.array([data, 0.0]), ONE, [[1.0, 1.0]], [0.0])
+    missing.sample(0.0, 3, stream())
+    with pytest.raises(UsageError, match="answer must satisfy the equalities on every input, got a misfit of 1"):
+        missing.sample(1.0, 3, stream())
+    weights, _ = laws.mixture([RR, RR], [ONE, ONE], lambda data: (0.5, 0.6), choice_claim=ONE)
+    with pytest.raises(UsageError, match="weights must be 2 numbers"):
+        weights.sample(0, 3, stream())
+
+
+def test_half_by_hash_has_at_least_half_of_the_mass_on_any_mechanism():
+    for outputs in (np.zeros(50), np.arange(50), ["a"] * 3, [None, (1, 2), {"k": 1}]):
+        chances = HalfByHash()(outputs)
+        assert set(chances.tolist()) <= {0.5, 1.0} and len(chances) == len(outputs)
+
+
+def test_a_metric_on_pieces_adds_up_and_equal_pieces_cost_nothing():
+    metric = MetricDP(AbsoluteMetric(1.0))
+    _, claim = laws.parallel_composition([Geometric(1.0), Geometric(1.0)], [metric, PureDP(0.5)], lambda data: data)
+    assert claim.for_pair((0, 0), (3, 0)) == PureDP(3.0)
+    assert claim.for_pair((0, 0), (3, 1)) == PureDP(3.5)
+
+
+def test_all_pairs_of_many_inputs_stay_compact():
+    many = dpaudit.AllPairs([float(k) for k in range(100)])
+    metric = MetricDP(AbsoluteMetric(1.0))
+    subject, _ = BY_NAME["post-processing by rounding"].derive(Laplace(1.0), metric, many)
+    assert subject.pairs() is many
+    pieces, claim = BY_NAME["parallel composition"].derive(Laplace(1.0), metric, many)
+    assert (
+        len(pieces.pairs()) == 100
+        and claim.for_pair(*((pieces.pairs()[0].x), (pieces.pairs()[0].x_prime))).value == 1.0
+    )
+    assert not BY_NAME["group privacy"].applies(Laplace(1.0), metric, many)  # every two inputs are a pair already
+
+
+class FailingSometimes:
+    """Vectorised; a batch raises where one of its runs does, with probability 0.05 a run on either input."""
+
+    def sample(self, data, size, rng):
+        if np.any(rng.random(size) < 0.05):
+            raise ValueError("no luck")
+        return rng.integers(0, 2, size=size)
+
+
+def test_a_condition_counts_exceptions_run_by_run():
+    # Both inputs have one law, so nothing may be found; and a run under the condition raises as often as one run does:
+    # 0.05 / (0.05 + 0.95 * 0.5) = 0.095, not 1 - 0.95^64 = 0.96. 4,000 runs: 5 standard deviations are 0.023.
+    subject, claim = laws.conditioning(FailingSometimes(), PureDP(0.1), lambda y: np.asarray(y) == 1)
+    one_by_one = as_subject(subject)
+    raised = 0
+    rng = stream()
+    for _ in range(4_000):
+        try:
+            one_by_one.sample(0, 1, rng)
+        except SubjectError:
+            raised += 1
+    assert raised / 4_000 == pytest.approx(0.095, abs=0.023)
+    result = dpaudit.audit(subject, claim=claim, pairs=[(0, 1)], samples=500, seed=1, confidence=1 - 1e-9)
+    assert result.verdict != "violated"
+
+
+def test_an_event_is_not_asked_about_a_call_that_raised():
+    subject, _ = laws.conditioning(Failing(), PureDP(1.0), lambda y: np.asarray(y) > 0.5)
+    outputs = subject.sample(1, 200, stream())
+    kinds = {type(output) for output in outputs}
+    assert kinds == {Failed, float} and {output for output in outputs if isinstance(output, float)} == {1.0}
+
+
+@pytest.mark.parametrize("output", ["ab", None, {"a": 1, "b": 2}], ids=["text", "none", "dictionary"])
+def test_what_is_no_batch_of_outputs_is_refused(output):
+    subject, _ = laws.sequential_composition([lambda data, size, rng: output] * 2, [PureDP(1.0)] * 2)
+    with pytest.raises(SubjectError, match="must return 2 outputs, batch axis first, got"):
+        subject.sample(0, 2, stream())
+
+
+def test_budgets_of_pure_and_metric_claims_add_pair_by_pair():
+    parts = [Laplace(1.0), RandomisedResponse(1.0)]
+    _, claim = laws.sequential_composition(parts, [MetricDP(AbsoluteMetric(1.0)), PureDP(0.5)], pairs=[(0, 1)])
+    assert claim.for_pair(0.0, 2.0) == PureDP(2.5)
+    _, claim = laws.mixture(
+        parts, [MetricDP(AbsoluteMetric(1.0))] * 2, lambda data: (0.5, 0.5), choice_claim=PureDP(0.1)
+    )
+    assert claim.for_pair(0.0, 2.0) == PureDP(2.1)
+
+
+@pytest.mark.claim("CD-S9")
+def test_projections_are_idempotent_and_never_move_points_apart():
+    rng = stream()
+    for _ in range(100):
+        columns = int(rng.integers(1, 6))
+        a = rng.normal(size=(int(rng.integers(1, columns + 1)), columns))
+        b = a @ rng.normal(size=columns)
+        points = rng.normal(scale=5.0, size=(20, columns))
+        for nearest in (laws.AffineProjection(a.tolist(), b.tolist()), laws.BoxProjection(-1.0, 2.0)):
+            images = nearest(points)
+            # 1e-7: pinv of a random square matrix loses up to 8 of 16 digits here
+            np.testing.assert_allclose(nearest(images), images, rtol=0, atol=1e-7)
+            before, after = (np.linalg.norm(table[:10] - table[10:], axis=1) for table in (points, images))
+            assert np.all(after <= before + 1e-7)
+        assert np.allclose(laws.AffineProjection(a.tolist(), b.tolist())(points) @ a.T, b, rtol=0, atol=1e-6)
+
+
+def test_a_projection_treats_each_row_by_itself():
+    nearest = laws.AffineProjection(((1.0, 2.0, -1.0),), (0.3,))
+    points = stream().normal(size=(50, 3))
+    alone = np.concatenate([nearest(points[[k]]) for k in range(50)])
+    assert np.array_equal(nearest(points), alone)  # to the last bit: else a rule could see the batch

@@ -1,0 +1,508 @@
+"""Each law on thousands of random finite mechanisms, with both sides computed; a planted fault of each; tightness.
+
+Batches come from a fixed seed: 5 kinds x 400 = 2,000 mechanisms a law, and hypothesis looks for smaller ones. No
+statistics enter: an excess above the derived tolerance would be a counterexample.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit import strategies
+from dpaudit.errors import UsageError
+from dpaudit.exact import hockey_stick_divergence, privacy_losses, renyi_divergence, tempered
+from dpaudit.laws import finite
+from dpaudit.privacy.claims import PureDP
+
+EACH = 400  # of each of the 5 kinds
+FIXED = settings(derandomize=True, deadline=None, max_examples=60, database=None)
+KINDS = pytest.mark.parametrize("kind", strategies.KINDS)
+MEASURES = [{}, {"epsilon": 0.0}, {"epsilon": 0.3}, {"epsilon": 1.0}, {"order": 1.5}, {"order": 8.0}]
+
+
+def drawn(seed, kind, inputs=3, outcomes=4, count=EACH):
+    rng = np.random.default_rng([seed, strategies.KINDS.index(kind)])
+    return strategies.random_mechanisms(rng, count, inputs, outcomes, kind), rng
+
+
+def on_one_nat(seed, count=EACH):
+    """Mechanisms that sit on PureDP(1): random ones with zeros that break it, tempered."""
+    rows = strategies.random_mechanisms(np.random.default_rng(seed), 3 * count, 2, 3, "zeros")
+    rows = rows[finite.losses(rows).max(axis=(1, 2)) > 1.0][:count]
+    assert len(rows) == count
+    return np.stack([tempered(one, PureDP(1.0)) for one in rows])
+
+
+def test_the_batched_measures_are_those_of_the_exact_room():
+    for kind in strategies.KINDS:
+        rows, _ = drawn(1, kind, count=5)
+        for one, loss, delta, renyi in zip(
+            rows, finite.losses(rows), finite.deltas(rows, 0.7), finite.renyi_divergences(rows, 2.5), strict=True
+        ):
+            np.testing.assert_allclose(np.maximum(loss, loss.T), privacy_losses(one), rtol=0, atol=1e-13)
+            for i, j in itertools.permutations(range(3), 2):
+                # 1e-13: logs of up to 28 and their rounding, a few 2**-53 each
+                assert delta[i, j] == pytest.approx(hockey_stick_divergence(one[i], one[j], 0.7), abs=1e-13)
+                expected = renyi_divergence(one[i], one[j], 2.5)
+                assert renyi[i, j] == expected or renyi[i, j] == pytest.approx(expected, abs=1e-12)
+
+
+# ---- sequential composition ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DX-F1.2")
+@pytest.mark.claim("UP-P1")
+@KINDS
+@pytest.mark.parametrize(
+    "measure", [{}, {"order": 1.5}, {"order": 8.0}, {"epsilon": (0.0, 0.3)}, {"epsilon": (1, 0.2)}]
+)
+def test_sequential_composition_adds_budgets(kind, measure):
+    first, _ = drawn(2, kind)
+    second, _ = drawn(3, kind)
+    check = finite.check_sequential(first, second, **measure)
+    assert check.derived.shape == (EACH, 3, 16) and check.holds.all()
+
+
+@KINDS
+def test_sequential_composition_is_an_equality_for_losses_and_renyi_divergences(kind):
+    first, second = drawn(4, kind)[0], drawn(5, kind)[0]
+    for measure in ({}, {"order": 3.0}):
+        check = finite.check_sequential(first, second, **measure)
+        is_finite = np.isfinite(check.promised)
+        assert np.abs(check.found[is_finite] - check.promised[is_finite]).max() <= check.tolerance
+        assert np.array_equal(np.isfinite(check.found), is_finite)
+
+
+def test_composition_that_shares_its_noise_breaks_the_sum():
+    # Both are read off one random number: the second one's outcome is the first one's, shifted by the input.
+    first, _ = drawn(6, "dense")
+    inputs, outcomes = first.shape[1:]
+    derived = np.zeros((EACH, inputs, outcomes, outcomes))
+    for i, o in itertools.product(range(inputs), range(outcomes)):
+        derived[:, i, o, (o + i) % outcomes] = first[:, i, o]
+    second = derived.sum(axis=2)
+    found = finite.losses(derived.reshape(EACH, inputs, -1))
+    promised = finite.losses(first) + finite.losses(second)
+    assert np.isinf(found[:, 0, 1]).all() and np.isfinite(promised).all()
+
+
+def test_basic_composition_of_deltas_is_not_tight():
+    best = max(
+        finite.check_sequential(rows, rows, epsilon=(0.5, 0.5)).used.max()
+        for rows in (drawn(7, kind)[0] for kind in strategies.KINDS)
+    )
+    # The two deltas overlap: even at epsilon = 0, where they are total variations, 1 - (1 - d)^2 < 2 d.
+    assert 0.5 < best < 1.0
+
+
+# ---- adaptive composition --------------------------------------------------------------------------------------------
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "measure", [{}, {"order": 1.5}, {"order": 8.0}, {"epsilon": (0.0, 0.3)}, {"epsilon": (1, 0.2)}]
+)
+def test_adaptive_composition_adds_the_largest_budget_of_what_may_follow(kind, measure):
+    first, rng = drawn(8, kind)
+    seconds = strategies.random_mechanisms(rng, EACH * 4, 3, 3, kind).reshape(EACH, 4, 3, 3)
+    assert finite.check_adaptive(first, seconds, **measure).holds.all()
+
+
+def test_adaptive_composition_with_one_mechanism_is_sequential_composition():
+    first, second = drawn(9, "dense")[0], drawn(10, "dense")[0]
+    seconds = np.repeat(second[:, None], 4, axis=1)
+    np.testing.assert_array_equal(finite.adaptively_composed(first, seconds), finite.composed(first, second))
+
+
+def test_adaptive_composition_is_tight_where_the_worst_outcome_is_followed_by_the_worst_mechanism():
+    used = [finite.check_adaptive(rows, np.stack([rows] * 3)).used.max() for rows in on_one_nat(11, 50)]
+    assert min(used) > 1.0 - 1e-12
+
+
+def test_a_choice_that_looks_at_the_input_breaks_adaptive_composition():
+    first, rng = drawn(12, "dense")
+    seconds = strategies.random_mechanisms(rng, EACH * 12, 3, 3).reshape(EACH, 4, 3, 3, 3)
+    # What follows outcome a on input i is mechanism (a, i): its row i is another mechanism's for every input.
+    peeking = seconds[:, :, np.arange(3), np.arange(3)]  # (batch, outcomes, inputs, new outcomes)
+    derived = finite.adaptively_composed(first, peeking)
+    promised = finite.losses(first) + finite.losses(seconds).max(axis=(1, 2))
+    exceeded = (finite.losses(derived) > promised + 1e-9).any(axis=(1, 2))
+    assert exceeded.any()
+
+
+# ---- post-processing and projection ----------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DX-F1.1")
+@pytest.mark.claim("CD-L3.4.1")
+@KINDS
+@pytest.mark.parametrize("measure", MEASURES)
+def test_post_processing_never_increases_anything(kind, measure):
+    rows, rng = drawn(13, kind)
+    randomised = strategies.random_mechanisms(rng, EACH, 4, 3, kind)
+    deterministic = np.eye(3)[rng.integers(0, 3, size=(EACH, 4))]
+    for kernel in (randomised, deterministic):
+        assert finite.check_post_processing(rows, kernel, **measure).holds.all()
+
+
+@given(
+    mechanism=strategies.stochastic_matrices(3, 4),
+    kernel=strategies.kernels(outcomes=4),
+    measure=st.sampled_from(MEASURES),
+)
+@FIXED
+def test_post_processing_holds_for_extreme_ratios_and_zeros(mechanism, kernel, measure):
+    assert finite.check_post_processing(mechanism, kernel, **measure).holds
+
+
+def test_post_processing_by_a_permutation_loses_nothing():
+    for kind in strategies.KINDS:
+        rows, _ = drawn(14, kind)
+        check = finite.check_post_processing(rows, np.eye(4)[[2, 0, 3, 1]])
+        np.testing.assert_array_equal(check.found, check.promised)
+
+
+def test_post_processing_that_peeks_at_the_input_breaks_it():
+    rows, rng = drawn(15, "dense")
+    kernels = strategies.random_mechanisms(rng, 3, 4, 3)  # one kernel an input
+    derived = np.stack([rows[:, i] @ kernels[i] for i in range(3)], axis=1)
+    exceeded = (finite.losses(derived) > finite.losses(rows) + 1e-9).any(axis=(1, 2))
+    assert exceeded.any()
+
+
+@pytest.mark.claim("CD-L3.7")
+@KINDS
+@pytest.mark.parametrize("measure", MEASURES)
+def test_projection_on_a_fixed_set_never_increases_anything(kind, measure):
+    rows, rng = drawn(16, kind)
+    points = rng.normal(size=(4, 2))
+    targets = rng.normal(size=(3, 2))
+    check = finite.check_projection(rows, points, targets, **measure)
+    assert check.derived.shape == (EACH, 3, 3) and check.holds.all()
+
+
+@pytest.mark.claim("CD-S11")
+def test_projection_on_a_set_that_depends_on_the_input_may_lose_everything():
+    rows, _ = drawn(17, "dense")
+    points = np.arange(4.0)[:, None]
+    found = [finite.check_projection(rows, points, [[float(i)]]).derived for i in range(2)]
+    kernels = [np.eye(4)[np.full(4, i)] for i in range(2)]  # the input's own target is all that is seen
+    derived = np.stack([rows[:, i] @ kernels[i] for i in range(2)], axis=1)
+    assert all(np.allclose(part, 1.0) for part in found)
+    assert np.isinf(finite.losses(derived)[:, 0, 1]).all()
+
+
+# ---- group privacy ---------------------------------------------------------------------------------------------------
+
+PATH = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) == 1
+
+
+@KINDS
+@pytest.mark.parametrize("epsilon", [None, 0.0, 0.3, 1.0])
+def test_group_privacy_adds_up_along_chains(kind, epsilon):
+    rows, rng = drawn(18, kind, inputs=4)
+    adjacent = rng.random((4, 4)) < 0.5
+    for graph in (PATH, adjacent | adjacent.T):
+        assert finite.check_group(rows, graph & ~np.eye(4, dtype=bool), epsilon=epsilon).holds.all()
+
+
+def test_group_privacy_is_tight_for_losses_and_at_epsilon_zero_for_deltas():
+    # Row i has probability e^(-(3 - i)) on the first outcome: the loss of k steps there is k nats.
+    chain = np.array([[math.exp(-(3.0 - i)) / 2.0, 1.0 - math.exp(-(3.0 - i)) / 2.0] for i in range(4)])
+    assert finite.check_group(chain, PATH).used == pytest.approx(1.0, abs=1e-12)
+    steps = np.array([[0.1 * i, 1.0 - 0.1 * i] for i in range(4)])  # deltas of 0.1 a step at epsilon = 0
+    assert finite.check_group(steps, PATH, epsilon=0.0).used == pytest.approx(1.0, abs=1e-12)
+
+
+def test_group_privacy_with_the_factor_forgotten_is_refuted():
+    rows = np.stack([[math.exp(-(3.0 - i)) / 2.0, 1.0 - math.exp(-(3.0 - i)) / 2.0] for i in range(4)])
+    losses = finite.losses(rows)
+    one_step = losses[PATH].max()
+    assert losses.max() > 2.9 * one_step and one_step == pytest.approx(1.0)
+
+
+# ---- mixture and convexity -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("CD-T3.9.2")
+@KINDS
+@pytest.mark.parametrize("measure", MEASURES)
+def test_mixtures_keep_what_their_parts_keep_and_average_what_averages(kind, measure):
+    parts = [drawn(19 + k, kind)[0] for k in range(3)]
+    shares = np.random.default_rng(22).dirichlet(np.ones(3), size=EACH)
+    assert finite.check_mixture(parts, shares, **measure).holds.all()
+
+
+@KINDS
+def test_mixtures_with_weights_that_depend_on_the_input_pay_for_the_choice(kind):
+    parts = [drawn(23 + k, kind)[0] for k in range(2)]
+    shares = strategies.random_mechanisms(np.random.default_rng(25), EACH, 3, 2)
+    assert finite.check_mixture(parts, shares, by_input=True).holds.all()
+
+
+def test_mixtures_with_weights_that_depend_on_the_input_break_the_largest_loss():
+    # (1, 0) and (0, 1) of two mechanisms that each tell nothing: the mixture tells all.
+    constant = [np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 1.0]])]
+    weights = np.array([[0.9, 0.1], [0.1, 0.9]])
+    derived = finite.mixed(constant, weights, by_input=True)
+    assert finite.losses(constant[0]).max() == finite.losses(constant[1]).max() == 0.0
+    assert finite.losses(derived)[0, 1] == pytest.approx(math.log(9.0))
+    assert finite.check_mixture(constant, weights, by_input=True).used == pytest.approx(1.0, abs=1e-12)
+
+
+def test_mixtures_are_tight_where_the_parts_can_be_told_apart():
+    rows = on_one_nat(26, 50)
+    empty = np.zeros_like(rows)
+    parts = [np.concatenate([rows, empty], axis=-1), np.concatenate([empty, rows[::-1]], axis=-1)]
+    for measure in ({}, {"epsilon": 0.2}, {"order": 2.0}):
+        used = finite.check_mixture(parts, [0.3, 0.7], **measure).used
+        assert used.min() > 1.0 - 1e-12
+
+
+def test_no_average_of_losses_or_renyi_divergences_is_kept():
+    sharp, dull = np.array([[0.9, 0.1, 0, 0], [0.1, 0.9, 0, 0]]), np.array([[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]])
+    derived = finite.mixed([sharp, dull], [0.5, 0.5])
+    for measure in (finite.losses, lambda rows: finite.renyi_divergences(rows, 8.0)):
+        average = 0.5 * (measure(sharp) + measure(dull))
+        assert measure(derived)[0, 1] > 1.5 * average[0, 1]
+
+
+# ---- conditioning ----------------------------------------------------------------------------------------------------
+
+
+@KINDS
+@pytest.mark.parametrize("measure", [*MEASURES, {"uses_mass": False}])
+def test_conditioning_keeps_the_enlarged_claim(kind, measure):
+    rows, rng = drawn(27, kind)
+    if kind in ("zeros", "ties"):
+        rows = 0.9 * rows + 0.025  # every event has a positive probability
+    chances = rng.choice([0.0, 0.3, 1.0], size=(EACH, 4))
+    chances[chances.sum(axis=1) == 0.0, 0] = 1.0
+    assert finite.check_conditioning(rows, chances, **measure).holds.all()
+
+
+@given(
+    mechanism=strategies.stochastic_matrices(2, 4, zeros=False),
+    chances=strategies.events(4, chances=True),
+    measure=st.sampled_from(MEASURES),
+)
+@FIXED
+def test_conditioning_holds_for_extreme_ratios(mechanism, chances, measure):
+    assert finite.check_conditioning(mechanism, chances, **measure).holds
+
+
+def test_conditioning_reaches_twice_the_budget():
+    # Outside C lies the mass that x has and x' has not; inside, one rare outcome goes the other way.
+    for epsilon in (0.1, 1.0, 3.0):
+        small = 1e-9
+        q = np.array([small, math.exp(-epsilon) * 0.01, 0.0])
+        p = np.array([small * math.exp(epsilon), 0.01 * math.exp(-2 * epsilon), 0.0])
+        rows = np.stack([p, q])
+        rows[:, 2] = 1.0 - rows.sum(axis=1)
+        loss = finite.losses(rows)
+        assert max(loss[0, 1], loss[1, 0]) <= epsilon + 1e-12
+        check = finite.check_conditioning(rows, [1.0, 1.0, 0.0], uses_mass=False)
+        assert check.found.max() > (2.0 - 1e-3) * epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "mass"), [(1.0, 0.3), (0.5, 0.9), (3.0, 0.05)])
+def test_conditioning_with_a_mass_is_tight_for_losses(epsilon, mass):
+    # The extreme pair of the proof: p has mass c in C, and q as much as the claim allows; a rare outcome of C goes the
+    # other way. Both bounds of Q(C) are met: by the outcome outside of C, or by the one inside.
+    rare = 1e-9
+    q_mass = min(math.exp(epsilon) * mass, 1.0 - math.exp(-epsilon) * (1.0 - mass))
+    p = np.array([math.exp(epsilon) * rare, mass - math.exp(epsilon) * rare, 1.0 - mass])
+    q = np.array([rare, q_mass - math.exp(2.0 * epsilon) * rare, 1.0 - q_mass + (math.exp(2.0 * epsilon) - 1.0) * rare])
+    rows = np.stack([p, q])
+    assert finite.losses(rows).max() == pytest.approx(epsilon, abs=1e-5)
+    check = finite.check_conditioning(rows, [1.0, 1.0, 0.0])
+    assert check.holds and check.used > 0.999
+
+
+def test_conditioning_divides_delta_by_the_mass_and_no_less():
+    # An outcome that only one input has, at any epsilon.
+    for delta, mass in ((1e-3, 0.5), (0.05, 0.1)):
+        rows = np.array([[delta, mass - delta, 1.0 - mass], [0.0, mass, 1.0 - mass]])
+        for epsilon in (0.0, 1.0, 5.0):
+            check = finite.check_conditioning(rows, [1.0, 1.0, 0.0], epsilon=epsilon)
+            assert check.holds and check.used == pytest.approx(1.0, abs=1e-9)
+
+
+def test_conditioning_with_the_budget_not_enlarged_is_refuted():
+    found = 0
+    for kind in strategies.KINDS:
+        rows, rng = drawn(28, kind)
+        rows = 0.9 * rows + 0.025
+        chances = (rng.random((EACH, 4)) < 0.6).astype(float)
+        chances[chances.sum(axis=1) == 0.0, 0] = 1.0
+        check = finite.check_conditioning(rows, chances)
+        both = np.maximum(finite.losses(rows), np.swapaxes(finite.losses(rows), 1, 2))
+        found += int((check.found > both + 1e-9).any(axis=(1, 2)).sum())
+    assert found > 100
+
+
+def test_no_approximate_claim_survives_conditioning_without_a_mass():
+    for delta in (0.1, 1e-3, 1e-9):
+        rows = np.array([[delta, 0.0, 1.0 - delta], [0.0, delta, 1.0 - delta]])
+        assert finite.deltas(rows, 0.0).max() <= delta * (1 + 1e-15)
+        assert finite.deltas(finite.conditioned(rows, [1.0, 1.0, 0.0]), 5.0).max() == 1.0
+
+
+def test_zcdp_given_a_mass_follows_from_its_renyi_bounds():
+    # (sqrt(rho) + sqrt(log(1/c)))^2 bounds min over s >= r of (s rho + s / (s - 1) log(1/c)) / r for every order r > 1.
+    for rho, mass in itertools.product((0.01, 0.5, 3.0), (0.9, 0.5, 0.01)):
+        claimed = (math.sqrt(rho) + math.sqrt(-math.log(mass))) ** 2
+        orders = 1.0 + np.geomspace(1e-6, 1e4, 20_001)
+        bounds = orders * rho - orders / (orders - 1.0) * math.log(mass)
+        least = np.minimum.accumulate(bounds[::-1])[::-1]  # at the order itself or any larger one
+        assert (least / orders).max() <= claimed * (1.0 + 1e-6)  # the grid's steps, 1e-3, enter squared
+
+
+# ---- disjoint union --------------------------------------------------------------------------------------------------
+
+
+def unions(seed, kind):
+    rows, _ = drawn(seed, kind, outcomes=5)
+    return 0.9 * rows + 0.02, np.array([1, 1, 0, 0, 0]), np.array([0, 0, 1, 1, 0])
+
+
+@KINDS
+def test_a_disjoint_union_costs_its_parts_and_the_choice(kind):
+    assert finite.check_disjoint_union(*unions(29, kind)).holds.all()
+
+
+@KINDS
+@pytest.mark.claim("CD-T3.5.1")
+def test_a_condition_on_a_disjoint_union_is_a_mixture_whose_weights_depend_on_the_input(kind):
+    rows, here, there = unions(30, kind)
+    union = finite.conditioned(rows, here + there)
+    share = (rows @ here) / (rows @ (here + there))  # (batch, inputs)
+    parts = [finite.conditioned(rows, event) for event in (here, there)]
+    mixture = finite.mixed(parts, np.stack([share, 1.0 - share], axis=-1), by_input=True)
+    np.testing.assert_allclose(mixture, union, rtol=0, atol=1e-14)  # some 10 operations of 2**-53 on numbers below 1
+    assert np.ptp(share, axis=1).max() > 0.005
+
+
+def test_disjoint_unions_are_tight():
+    assert max(finite.check_disjoint_union(*unions(31, kind)).used.max() for kind in strategies.KINDS) > 0.99
+
+
+# ---- linear equalities -----------------------------------------------------------------------------------------------
+
+MODULUS = 5
+
+
+def linear_cases(seed, count):
+    """Noise on (Z mod 5)^3, one or two random equalities, and two answers that satisfy them."""
+    rng = np.random.default_rng(seed)
+    grid = np.array(list(itertools.product(range(MODULUS), repeat=3)))
+    for number in range(count):
+        matrix = rng.integers(0, MODULUS, size=(1 + number % 2, 3))
+        answers = grid[rng.integers(len(grid), size=1)]
+        values = (answers[0] @ matrix.T) % MODULUS
+        on = grid[np.all((grid @ matrix.T - values) % MODULUS == 0, axis=1)]
+        answers = np.concatenate([answers, on[rng.integers(len(on), size=1)]])
+        yield rng, matrix, values, answers, grid
+
+
+@pytest.mark.claim("CD-L3.3")
+def test_linear_equalities_cost_nothing_where_all_answers_satisfy_them():
+    for rng, matrix, values, answers, _ in linear_cases(32, 50):  # 50 x 40 noise laws
+        noise = strategies.random_mechanisms(rng, 40, 1, MODULUS**3, "extreme")[:, 0]
+        check = finite.check_linear(noise, answers, MODULUS, matrix, values)
+        assert check.holds.all()
+
+
+def test_linear_equalities_are_tight_for_answers_along_them():
+    # Noise that falls along a line of the solutions: the worst ratio is met on the solutions themselves.
+    weights = np.exp(-np.abs((np.arange(MODULUS) + 2) % MODULUS - 2.0))  # by the distance from 0, around the cycle
+    noise = np.einsum("a,b->ab", weights, weights).reshape(1, -1)
+    noise /= noise.sum()
+    check = finite.check_linear(noise, [[0, 0], [1, 4]], MODULUS, [[1, 1]], [0])
+    assert check.holds.all() and check.used.max() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.claim("CD-L3.3")
+def test_linear_equalities_that_an_answer_misses_cost_more():
+    with pytest.raises(UsageError, match="answers must satisfy the equalities"):
+        finite.check_linear(np.full((1, 25), 0.04), [[0, 0], [1, 0]], MODULUS, [[1, 1]], [0])
+    weights = np.exp(-np.abs((np.arange(MODULUS) + 2) % MODULUS - 2.0))
+    noise = np.einsum("a,b->ab", weights, weights).reshape(-1) / weights.sum() ** 2
+    rows = finite.additive(noise, [[0, 0], [1, 0]], MODULUS)
+    grid = np.array(list(itertools.product(range(MODULUS), repeat=2)))
+    derived = finite.conditioned(rows, ((grid.sum(axis=1)) % MODULUS == 0).astype(float))
+    assert finite.losses(derived).max() > finite.losses(rows).max() + 0.1
+
+
+def test_linear_equalities_do_not_keep_approximate_claims():
+    # delta of the noise on a line: the rare outcomes that lie on it make up more of what is left.
+    rng, worst = np.random.default_rng(33), 0.0
+    for _, matrix, values, answers, grid in linear_cases(34, 50):
+        noise = strategies.random_mechanisms(rng, 40, 1, MODULUS**3, "extreme")[:, 0]
+        rows = finite.additive(noise, answers, MODULUS)
+        on = np.all((grid @ matrix.T - values) % MODULUS == 0, axis=1).astype(float)
+        gain = finite.deltas(finite.conditioned(rows, on), 1.0) - finite.deltas(rows, 1.0)
+        worst = max(worst, float(gain.max()))
+    assert worst > 0.2
+
+
+# ---- parallel composition --------------------------------------------------------------------------------------------
+
+
+@KINDS
+@pytest.mark.parametrize("changed_pieces", [1, 2])
+def test_parallel_composition_costs_the_pieces_that_change(kind, changed_pieces):
+    first, second = drawn(35, kind)[0], drawn(36, kind)[0]
+    check = finite.check_parallel(first, second, changed_pieces=changed_pieces)
+    assert check.derived.shape == (EACH, 9, 16) and check.holds.all()
+
+
+def test_parallel_composition_with_one_changed_piece_costs_the_largest_loss():
+    first, second = drawn(37, "dense")[0], drawn(38, "dense")[0]
+    check = finite.check_parallel(first, second, changed_pieces=1)
+    largest = np.maximum(finite.losses(first).max(axis=(1, 2)), finite.losses(second).max(axis=(1, 2)))
+    asked = np.where(np.isfinite(check.promised), check.found, 0.0).max(axis=(1, 2))
+    np.testing.assert_allclose(asked, largest, rtol=0, atol=1e-12)
+
+
+def test_parallel_composition_where_a_record_moves_costs_both_pieces():
+    rows = on_one_nat(39, 50)
+    check = finite.check_parallel(rows, rows, changed_pieces=2)
+    assert check.found.max() == pytest.approx(2.0, abs=1e-9)  # twice the largest loss of a piece
+
+
+def test_parallel_composition_on_overlapping_pieces_breaks_the_largest_loss():
+    # Both mechanisms see the one record that changes.
+    rows = on_one_nat(40, 50)
+    derived = finite.composed(rows, rows)
+    assert finite.losses(rows).max() <= 1.0 + 1e-12
+    assert finite.losses(derived).max() == pytest.approx(2.0, abs=1e-9)
+
+
+# ---- what the checks refuse ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: finite.composed([[0.5, 0.6]], [[1.0]]), "rows that sum to 1, got one that is off by 0.1"),
+        (lambda: finite.composed([[1e-80, 1.0]], [[1.0]]), "probabilities, 0 or at least 1e-70"),
+        (lambda: finite.conditioned([[0.0, 1.0]], [1.0, 0.0]), "an event of positive probability, got 0"),
+        (lambda: finite.adaptively_composed([[0.5, 0.5]], [[[1.0]]]), "seconds must be 2 mechanisms"),
+        (lambda: finite.renyi_divergences([[1.0]], 1.0), r"order must be in \(1, inf\), got 1.0"),
+        (lambda: finite.check_disjoint_union([[0.5, 0.5]], [1, 1], [0, 1]), "disjoint from event"),
+        (lambda: finite.additive([[1.0]], [[0, 0]], 3), r"noise must be of shape \(..., 3\^2\)"),
+        (
+            lambda: finite.check_mixture([np.eye(2)] * 2, np.eye(2), by_input=True, epsilon=1.0),
+            "by_input must be False",
+        ),
+        (lambda: finite.check_post_processing(np.eye(2), np.eye(2), epsilon=1.0, order=2.0), "got both"),
+    ],
+)
+def test_the_exact_checks_refuse_what_is_no_mechanism(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()

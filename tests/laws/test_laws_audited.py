@@ -1,0 +1,344 @@
+"""The laws in black-box form: what they derive is audited as any subject is, and so is a planted fault of each.
+
+Error rates. Every audit here has confidence 1 - 1e-9, for all its pairs and bounds together. Sound subjects: a false
+alarm has probability at most 1e-9 an audit; with some 130 audits that is 1.3e-7 for the file. Faults: the comments give
+their exact losses. The closest call is convexity with the epsilons averaged: of some 1,000 guesses 0.88 are right, 0.73
+are allowed, and 1e-9 needs 0.82: 6 standard deviations, so a fixed test that knows the event misses it with probability
+below 1e-8. The seeds are fixed.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import laws
+from dpaudit.exact import FiniteMechanism, tempered
+from dpaudit.laws import LAWS, finite
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.metrics import AbsoluteMetric
+from mechanisms.laplace import Laplace
+from mechanisms.randomised_response import RandomisedResponse
+
+CONFIDENCE = 1.0 - 1e-9
+NO_DOUBLES = {"floating_point": False, "confidence": CONFIDENCE}
+BY_NAME = {law.name: law for law in LAWS}
+
+
+def audited(subject, claim, samples=4_000, seed=20_261_121, **options):
+    return dpaudit.audit(subject, claim=claim, samples=samples, seed=seed, **NO_DOUBLES, **options)
+
+
+# ---- every law on subjects of its own -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("mechanism", [RandomisedResponse(1.0, 3), Laplace(1.0)], ids=["response", "laplace"])
+def test_what_a_law_derives_keeps_its_claim(law, mechanism):
+    subject, claim = law.derive(mechanism, mechanism.claim)
+    result = audited(subject, claim, samples=1_000)
+    assert result.verdict != "violated" and result.findings
+
+
+@pytest.mark.parametrize(
+    ("claim", "mechanism"),
+    [
+        (ApproxDP(0.5, 0.2), None),
+        (ZeroConcentratedDP(0.5), None),
+        (RenyiDP(2.0, 0.5), None),
+        (GaussianDP(1.0), None),
+        (MetricDP(AbsoluteMetric(1.0)), Laplace(1.0)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sequential composition",
+        "adaptive composition",
+        "post-processing by flipping",
+        "mixture",
+        "disjoint union",
+        "conditioning",
+        "group privacy",
+        "parallel composition",
+        "convexity",
+    ],
+)
+def test_what_a_law_derives_keeps_its_claim_in_every_family(claim, mechanism, name):
+    # A finite mechanism on its claim for each family: three inputs, so that the group law has a chain.
+    rows = np.array([[0.8, 0.0, 0.2], [0.2, 0.6, 0.2], [0.0, 0.3, 0.7]])
+    if mechanism is None:
+        pairs = [(0, 1), (1, 2)]
+        mechanism = FiniteMechanism(tempered(rows, claim, pairs))
+    else:
+        pairs = [(0.0, 1.0), (1.0, 1.5)]
+    law = BY_NAME[name]
+    renyi_group = isinstance(claim, RenyiDP) and name == "group privacy"
+    assert law.applies(mechanism, claim, pairs) is not renyi_group  # order 2 is too small for two steps
+    if not renyi_group:
+        subject, derived = law.derive(mechanism, claim, pairs)
+        assert audited(subject, derived, samples=300).verdict != "violated"
+
+
+# ---- a fault of each law, planted ------------------------------------------------------------------------------------
+
+
+class SharedNoise:
+    """x + U and 2 x + U with one U: each is fine alone; the difference of the two is x."""
+
+    def sample(self, data, size, rng):
+        noise = rng.laplace(size=size)
+        return np.stack([data + noise, data + 0.5 * noise], axis=1)
+
+
+def test_composition_that_shares_its_noise_is_violated():
+    # y1 - 2 y2 = -x: an infinite loss. Independent noise keeps the claim.
+    claim = laws.sequential_composition([Laplace(1.0), Laplace(2.0)], [PureDP(1.0), PureDP(2.0)])[1]
+    assert claim == PureDP(3.0)
+
+    def difference(outputs):
+        return np.round(outputs[:, 0] - 2.0 * outputs[:, 1], 6)
+
+    shared, claim = laws.post_processing(SharedNoise(), claim, difference)
+    assert audited(shared, claim, pairs=[(0.0, 1.0)]).verdict == "violated"
+    sound, claim = laws.sequential_composition([Laplace(1.0), Laplace(2.0)], [PureDP(1.0), PureDP(2.0)])
+    sound, claim = laws.post_processing(sound, claim, difference)
+    assert audited(sound, claim, pairs=[(0.0, 1.0)]).verdict != "violated"
+
+
+class ChosenByTheInput:
+    """Adaptive composition whose second mechanism is chosen by the input: each of them is a constant."""
+
+    def sample(self, data, size, rng):
+        return np.stack([rng.integers(0, 2, size=size), np.full(size, data)], axis=1)
+
+
+def test_adaptive_composition_whose_choice_peeks_is_violated():
+    constants = [lambda data, size, rng: np.zeros(size), lambda data, size, rng: np.ones(size)]
+    coin = FiniteMechanism([[0.5, 0.5], [0.5, 0.5]])
+    sound, claim = laws.adaptive_composition(coin, PureDP(0.1), constants, [PureDP(0.1)] * 2, lambda y: y)
+    assert claim == PureDP(0.2)
+    assert audited(sound, claim).verdict != "violated"
+    assert audited(ChosenByTheInput(), claim, pairs=[(0, 1)]).verdict == "violated"
+
+
+class PeekingPostProcessing:
+    """Rounds towards a grid that the input shifts."""
+
+    def sample(self, data, size, rng):
+        return np.round(data + rng.laplace(size=size) - 0.25 * data) + 0.25 * data
+
+
+def test_post_processing_that_peeks_is_violated():
+    sound, claim = laws.post_processing(Laplace(1.0), PureDP(1.0), np.round)
+    assert audited(sound, claim).verdict != "violated"
+    assert audited(PeekingPostProcessing(), claim, pairs=[(0.0, 1.0)]).verdict == "violated"  # infinite loss
+
+
+@pytest.mark.claim("CD-S11")
+def test_projection_on_a_set_that_depends_on_the_input_is_violated():
+    def peeking(data, size, rng):
+        return np.clip(data + rng.laplace(size=size), data - 0.5, data + 0.5)
+
+    sound, claim = laws.projection(Laplace(1.0), PureDP(1.0), laws.BoxProjection(-0.5, 0.5))
+    assert audited(sound, claim).verdict != "violated"
+    assert audited(peeking, claim, pairs=[(0.0, 1.0)]).verdict == "violated"  # atoms of mass 0.3 on different places
+
+
+@pytest.mark.claim("CD-L3.7")
+def test_projection_on_linear_equalities_keeps_the_claim():
+    counts = Laplace(1.0, (1.0, 1.0))
+    nearest = laws.AffineProjection(((1.0, 1.0),), (3.0,))
+    subject, claim = laws.projection(counts, PureDP(1.0), nearest)
+    outputs = subject.sample(np.zeros(2), 50, np.random.default_rng(1))
+    assert np.allclose(outputs.sum(axis=1), 3.0, rtol=0, atol=1e-12)
+    assert audited(subject, claim, samples=2_000).verdict != "violated"
+
+
+def test_group_privacy_with_the_factor_forgotten_is_violated():
+    subject, claim = laws.group_privacy(Laplace(1.0), PureDP(1.0), 3, pairs=[(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)])
+    assert claim == PureDP(3.0) and [(pair.x, pair.x_prime) for pair in subject.pairs()] == [(0.0, 3.0)]
+    assert audited(subject, claim).verdict != "violated"
+    assert audited(subject, PureDP(1.0)).verdict == "violated"  # the loss is 3
+
+
+def test_group_privacy_under_a_metric_adds_up_along_the_chain():
+    metric = MetricDP(AbsoluteMetric(1.0))
+    subject, claim = laws.group_privacy(Laplace(1.0), metric, 2, pairs=[(0.0, 1.0), (1.0, 3.0), (0.0, 0.5)])
+    ends = {(pair.x, pair.x_prime): claim.for_pair(pair.x, pair.x_prime).value for pair in subject.pairs()}
+    assert ends == {(0.0, 3.0): 3.0, (1.0, 0.5): 1.5}  # 1 to 0.5 goes through 0: 1 + 0.5
+    assert audited(subject, claim).verdict != "violated"
+
+
+def weights_of(data):
+    return (0.9, 0.1) if data == 0 else (0.1, 0.9)
+
+
+ALIKE = [FiniteMechanism([[1.0, 0.0], [1.0, 0.0]]), FiniteMechanism([[0.0, 1.0], [0.0, 1.0]])]
+
+
+def test_a_mixture_whose_weights_depend_on_the_input_is_violated_unless_it_pays():
+    # Two constants, chosen by the input: log 9 = 2.2 nats for a claim of 0.5 each.
+    claims = [PureDP(0.5)] * 2
+    free, kept = laws.mixture(ALIKE, claims, [0.5, 0.5], pairs=[(0, 1)])
+    assert kept == PureDP(0.5) and audited(free, kept).verdict != "violated"
+    paid, sum_of_both = laws.mixture(ALIKE, claims, weights_of, choice_claim=PureDP(math.log(9.0)), pairs=[(0, 1)])
+    assert sum_of_both == PureDP(0.5 + math.log(9.0)) and audited(paid, sum_of_both).verdict != "violated"
+    assert audited(paid, kept).verdict == "violated"
+
+
+@pytest.mark.claim("CD-T3.5.2")
+def test_a_disjoint_union_that_keeps_what_its_parts_keep_is_violated():
+    # M tells nothing given C = {0, 1}, nothing given C' = {2, 3}, and log 4 given their union: the printed claim is 0.
+    rows = np.array([[0.4, 0.4, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]])
+    whole = FiniteMechanism(rows)
+    here, there = (FiniteMechanism(finite.conditioned(rows, event)) for event in ([1, 1, 0, 0], [0, 0, 1, 1]))
+    assert finite.losses(here.matrix).max() < 1e-15 and finite.losses(there.matrix).max() < 1e-15
+    union, _ = laws.conditioning(whole, PureDP(math.log(4.0)), lambda y: y < 4)
+    assert audited(union, PureDP(0.1)).verdict == "violated"
+    share = {0: (0.8, 0.2), 1: (0.2, 0.8)}
+    tagged, claim = laws.disjoint_union(
+        [here, there], [PureDP(0.0)] * 2, share.__getitem__, choice_claim=PureDP(math.log(4.0))
+    )
+    assert claim == PureDP(math.log(4.0)) and audited(tagged, claim).verdict != "violated"
+
+
+@pytest.mark.claim("CD-S7")
+def test_conditioning_with_the_budget_not_enlarged_is_violated():
+    # On 1 nat without a condition; given C = {0, 1} the loss of outcome 0 is log(0.1978 / 0.0323) = 1.81.
+    q = np.array([0.02, 0.6, 0.38])
+    p = np.array([0.02 * math.e, 0.6 / math.e, 1.0 - 0.02 * math.e - 0.6 / math.e])
+    mechanism = FiniteMechanism([p, q])
+    assert mechanism.privacy_loss(0, 1) == pytest.approx(1.0)
+    subject, claim = laws.conditioning(mechanism, PureDP(1.0), lambda y: y < 2)
+    assert claim == PureDP(2.0)
+    assert audited(subject, claim, samples=20_000).verdict != "violated"
+    assert audited(subject, PureDP(1.0), samples=20_000).verdict == "violated"
+
+
+def test_conditioning_an_approximate_claim_without_its_mass_is_violated():
+    # An event that only betrays: probability 0.05 on either input, below delta. Given it, outputs tell all.
+    mechanism = FiniteMechanism([[0.05, 0.0, 0.95], [0.0, 0.05, 0.95]], ApproxDP(0.5, 0.05))
+    subject, claim = laws.conditioning(mechanism, ApproxDP(0.5, 0.05), lambda y: y < 2, mass=0.05)
+    assert claim.is_vacuous  # by the law nothing is promised any more
+    assert audited(subject, ApproxDP(1.0, 0.05)).verdict == "violated"
+
+
+@pytest.mark.claim("CD-L3.3")
+def test_linear_equalities_that_hold_on_every_input_keep_the_claim():
+    def shares(data):
+        return np.array([data, 2.0 - data, 1.0])
+
+    for noise, promise in (("laplace", PureDP(2.0)), ("gaussian", GaussianDP(math.sqrt(2.0)))):
+        subject, claim = laws.linear_conditioning(
+            shares, promise, [[1.0, 1.0, 1.0]], [3.0], noise=noise, pairs=[(0.0, 1.0)]
+        )
+        assert claim == promise
+        assert audited(subject, claim).verdict != "violated"
+        assert audited(subject, claim.with_value(0.4 * claim.value), samples=20_000).verdict == "violated"  # tight
+
+
+@pytest.mark.claim("CD-L3.3")
+def test_linear_equalities_that_an_input_misses_cost_more_than_the_claim():
+    # f = (0, 0) and (a, 0), Laplace noise of scale 1, given z1 + z2 = 0: on (t, -t) the densities are e^(-2|t|) and
+    # e^(-|t-a|-|t|) / (e^-a (1 + a)). The loss is 2 a - log(1 + a) for a claim of a: 6.39 for 4.
+    a = 4.0
+
+    def missing(data, size, rng):
+        if data == 0:
+            first = rng.laplace(scale=0.5, size=size)
+        else:  # e^(-|t-a|-|t|): flat on [0, a], with mass a to 1 against the two tails of rate 2 together
+            side = rng.random(size) * (1.0 + a)
+            tail = rng.exponential(scale=0.5, size=size)
+            first = np.where(side < a, rng.uniform(0.0, a, size), np.where(side < a + 0.5, -tail, a + tail))
+        return np.stack([first, -first], axis=1)
+
+    assert 2.0 * a - math.log(1.0 + a) == pytest.approx(6.39, abs=0.01)
+    assert audited(missing, PureDP(a), pairs=[(0, 1)], samples=40_000).verdict == "violated"
+
+
+def halves(data):
+    return data[:1], data[1:]
+
+
+def overlapping(data):
+    return data, data
+
+
+def by_value(data):
+    return [record for record in data if record < 10], [record for record in data if record >= 10]
+
+
+def noisy_count(data, size, rng):
+    return len(data) + rng.laplace(size=size)
+
+
+def noisy_sum(data, size, rng):
+    return sum(data) + rng.laplace(size=size)
+
+
+def test_parallel_composition_on_overlapping_pieces_is_violated():
+    pairs = [([0.0, 0.0], [1.0, 0.0])]
+    sound, claim = laws.parallel_composition([noisy_sum] * 2, [PureDP(1.0)] * 2, halves, pairs=pairs)
+    assert claim == PureDP(1.0) and audited(sound, claim).verdict != "violated"
+    faulty, claim = laws.parallel_composition([noisy_sum] * 2, [PureDP(1.0)] * 2, overlapping, pairs=pairs)
+    assert audited(faulty, claim, samples=20_000).verdict == "violated"  # the loss is 2
+
+
+def test_parallel_composition_by_value_pays_twice_where_a_record_is_replaced():
+    replaced, removed = [([1, 2], [11, 2])], [([1, 2], [2])]
+    two, claim = laws.parallel_composition(
+        [noisy_count] * 2, [PureDP(1.0)] * 2, by_value, changed_pieces=2, pairs=replaced
+    )
+    assert claim == PureDP(2.0) and audited(two, claim).verdict != "violated"
+    assert audited(two, PureDP(1.0), samples=20_000).verdict == "violated"  # the record leaves one and enters the other
+    one, claim = laws.parallel_composition([noisy_count] * 2, [PureDP(1.0)] * 2, by_value, pairs=removed)
+    assert claim == PureDP(1.0) and audited(one, claim).verdict != "violated"
+
+
+def test_convexity_with_the_epsilons_averaged_is_violated():
+    # Half the runs are randomised response of 2 nats, half a constant, and it is seen which: the loss is 2.
+    sharp, constant = RandomisedResponse(2.0), FiniteMechanism([[0.0, 0.0, 1.0]] * 2)
+    subject, claim = laws.convexity([sharp, constant], [PureDP(2.0), PureDP(0.0)], [0.5, 0.5])
+    assert claim == PureDP(2.0) and audited(subject, claim).verdict != "violated"
+    assert audited(subject, PureDP(1.0)).verdict == "violated"
+
+
+def test_convexity_with_the_delta_forgotten_is_violated():
+    # One part betrays its input with probability 0.4, the other never: delta is 0.2 on average, and that is tight.
+    betraying = FiniteMechanism([[0.4, 0.0, 0.6], [0.0, 0.4, 0.6]])
+    silent = FiniteMechanism([[0.0, 0.0, 1.0]] * 2)
+    subject, claim = laws.convexity([betraying, silent], [ApproxDP(0.5, 0.4), ApproxDP(0.5, 0.0)], [0.5, 0.5])
+    assert claim == ApproxDP(0.5, 0.2)
+    assert audited(subject, claim).verdict != "violated"
+    assert audited(subject, ApproxDP(0.5, 0.02)).verdict == "violated"
+
+
+# ---- what the bounds show of tightness -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "mechanism", "least"),
+    [
+        ("sequential composition", RandomisedResponse(0.5), 0.85),
+        ("parallel composition", RandomisedResponse(1.0), 0.9),
+        ("disjoint union", RandomisedResponse(1.0), 0.9),
+        ("group privacy", Laplace(0.5), 0.85),
+    ],
+)
+def test_the_audit_comes_near_to_what_tight_laws_promise(name, mechanism, least):
+    subject, claim = BY_NAME[name].derive(mechanism, mechanism.claim)
+    result = audited(subject, claim, samples=100_000, mode="fixed")
+    assert result.verdict != "violated" and result.ratio_lower > least
+
+
+def test_gaussian_composition_is_tight():
+    def noisy(data, size, rng):
+        return data + rng.normal(size=size)
+
+    subject, claim = laws.sequential_composition([noisy, noisy], [GaussianDP(1.0)] * 2, pairs=[(0.0, 1.0)])
+    assert claim.mu == pytest.approx(math.sqrt(2.0))
+    result = audited(subject, claim, samples=50_000, mode="fixed")
+    assert result.verdict != "violated" and result.ratio_lower > 0.85

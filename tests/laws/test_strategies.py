@@ -1,0 +1,301 @@
+"""The strategies give what they say: stochastic rows, claims that are kept exactly, metrics, adjacent datasets."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from dpaudit import strategies
+from dpaudit.errors import UsageError
+from dpaudit.exact import (
+    FiniteMechanism,
+    hockey_stick_divergence,
+    keeps,
+    privacy_losses,
+    renyi_divergence,
+    tempered,
+    trade_off_function,
+    zcdp_rho,
+)
+from dpaudit.privacy.claims import (
+    ApproxDP,
+    GaussianDP,
+    MetricDP,
+    ProfileClaim,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+from dpaudit.privacy.finite_metrics import check_metric
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=50, database=None)
+NO_LIMIT = settings(derandomize=True, deadline=None, max_examples=2_000, database=None)
+
+
+# ---- matrices --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+def test_random_mechanisms_are_row_stochastic_and_of_their_kind(kind):
+    rows = strategies.random_mechanisms(np.random.default_rng(1), 500, 3, 4, kind)
+    assert rows.shape == (500, 3, 4) and np.all(rows >= 0.0)
+    assert np.abs(rows.sum(axis=-1) - 1.0).max() <= 4 * 2.0**-53
+    losses = np.array([privacy_losses(one).max() for one in rows])
+    if kind == "zeros":
+        assert np.isinf(losses).mean() > 0.5
+    elif kind == "ties":
+        assert np.mean([len(np.unique(one)) < 10 for one in rows]) > 0.9
+    elif kind == "extreme":
+        assert losses.max() > 20.0
+    elif kind == "near":
+        assert losses.max() < 0.05
+    else:
+        assert np.all(np.isfinite(losses)) and len(np.unique(rows)) == rows.size
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(UsageError, match=r"kind must be one of dense, zeros, .*, got 'sparse'"):
+        strategies.random_mechanisms(np.random.default_rng(1), 1, 2, 2, "sparse")
+
+
+@given(rows=strategies.stochastic_matrices((2, 3), (2, 5)), kernel=strategies.kernels((2, 4), (1, 3)))
+@FIXED
+def test_matrices_and_kernels_are_row_stochastic(rows, kernel):
+    assert 2 <= len(rows) <= 3 and 2 <= rows.shape[1] <= 5
+    assert 2 <= len(kernel) <= 4 and 1 <= kernel.shape[1] <= 3
+    for table in (rows, kernel):
+        assert np.all(table >= 0.0) and np.abs(table.sum(axis=1) - 1.0).max() < 1e-15 * 5
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holds"),
+    [
+        ("zeros", lambda rows: np.any(rows == 0.0)),
+        ("extremes", lambda rows: np.any((rows > 0.0) & (rows < 1e-9))),
+        ("ties", lambda rows: rows[0, 0] == rows[1, 0] > 0.0),
+        ("equal rows", lambda rows: np.array_equal(rows[0], rows[1])),
+    ],
+)
+def test_matrices_of_each_sort_are_found(wanted, holds):
+    assert holds(find(strategies.stochastic_matrices(2, 3), holds, settings=NO_LIMIT))
+
+
+def test_matrices_without_zeros_have_none_and_kernels_can_be_maps():
+    def is_map(kernel):
+        return bool(np.all((kernel == 0.0) | (kernel == 1.0)))
+
+    @given(
+        rows=strategies.stochastic_matrices(2, 3, zeros=False),
+        kernel=strategies.kernels(3, 2, deterministic=True),
+        function=strategies.nasty_functions(randomised=True),
+    )
+    @FIXED
+    def check(rows, kernel, function):
+        assert np.all(rows > 0.0) and is_map(kernel) and function.is_randomised
+
+    check()
+    found = find(strategies.kernels(3, 2, deterministic=False), lambda kernel: not is_map(kernel), settings=NO_LIMIT)
+    assert found.shape == (3, 2)
+
+
+# ---- mechanisms that keep a claim ------------------------------------------------------------------------------------
+
+SCALAR = [PureDP(1.0), ApproxDP(0.5, 0.1), ZeroConcentratedDP(0.5), RenyiDP(2.0, 0.4), GaussianDP(1.0)]
+
+
+def used(p, q, claim):
+    """The share of the claim that a pair uses, by the quantities of the exact room; 1 on the claim."""
+    ways = ((p, q), (q, p))
+    if isinstance(claim, PureDP):
+        return privacy_losses([p, q]).max() / claim.value
+    if isinstance(claim, ApproxDP):
+        return max(hockey_stick_divergence(*way, claim.epsilon) for way in ways) / claim.delta
+    if isinstance(claim, RenyiDP):
+        return max(renyi_divergence(*way, claim.order) for way in ways) / claim.value
+    if isinstance(claim, ZeroConcentratedDP):
+        return zcdp_rho(p, q) / claim.value
+    errors = np.linspace(0.001, 0.999, 999)
+    normal = np.array([GaussianDP(claim.mu).profile(e) for e in np.linspace(0.0, 5.0, 200)])
+    own = np.array([max(hockey_stick_divergence(*way, e) for way in ways) for e in np.linspace(0.0, 5.0, 200)])
+    assert np.all(trade_off_function(p, q, errors) <= 1.0)
+    return float((own[normal > 1e-9] / normal[normal > 1e-9]).max())
+
+
+@pytest.mark.parametrize("claim", SCALAR, ids=str)
+def test_tight_mechanisms_sit_on_their_claim(claim):
+    @given(mechanism=strategies.finite_mechanisms(claim, 2, (2, 4), tight=True))
+    @settings(FIXED, max_examples=8)
+    def check(mechanism):
+        assert isinstance(mechanism, FiniteMechanism) and mechanism.claim == claim
+        assert keeps(mechanism.matrix, claim)
+        share = used(*mechanism.matrix, claim)
+        # Normal trade-offs touch at a corner, which lies between the 200 epsilons that are looked at.
+        assert share <= 1.0 + 1e-9 and share > (0.95 if isinstance(claim, GaussianDP) else 1.0 - 1e-5)
+
+    check()
+
+
+@given(mechanism=strategies.finite_mechanisms(strategies.claims(("pure", "approximate", "renyi")), (2, 4), (2, 5)))
+@FIXED
+def test_finite_mechanisms_keep_their_claim_on_every_pair(mechanism):
+    for pair in mechanism.pairs():
+        assert used(mechanism.matrix[pair.x], mechanism.matrix[pair.x_prime], mechanism.claim) <= 1.0 + 1e-12
+
+
+@given(data=st.data())
+@FIXED
+def test_finite_mechanisms_keep_metric_claims_pair_by_pair(data):
+    metric = data.draw(strategies.finite_metrics(3))
+    mechanism = data.draw(strategies.finite_mechanisms(MetricDP(metric), 3, 4, tight=True))
+    losses = privacy_losses(mechanism.matrix)
+    budgets = metric.matrix(range(3))
+    assert np.all(losses <= budgets + 1e-12)
+    assert np.max(losses[~np.eye(3, dtype=bool)] / budgets[~np.eye(3, dtype=bool)]) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_mechanisms_that_keep_a_claim_already_stay_as_they_are():
+    rows = np.array([[0.5, 0.5], [0.4, 0.6]])
+    np.testing.assert_array_equal(tempered(rows, PureDP(1.0)), rows)
+    assert tempered(np.eye(2), PureDP(0.0)).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert tempered(np.eye(2), PureDP(math.inf)).tolist() == np.eye(2).tolist()
+    only = tempered([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], PureDP(1.0), pairs=[(0, 2)])
+    assert privacy_losses(only)[0, 2] == pytest.approx(1.0) and privacy_losses(only)[0, 1] > 1.0
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        (PureDP(math.log(3.0) + 1e-12), True),
+        (PureDP(1.0), False),
+        (ApproxDP(0.0, 0.5), True),
+        (ApproxDP(0.0, 0.49), False),
+        (ApproxDP(800.0, 0.0), True),
+        (RenyiDP(2.0, math.log(7.0 / 3.0) + 1e-12), True),
+        (RenyiDP(2.0, 0.84), False),
+        (ZeroConcentratedDP(0.5495), True),
+        (ZeroConcentratedDP(0.549), False),
+        (GaussianDP(1.349), True),  # 2 * 0.6745: N(0, 1) against N(mu, 1) at the median error 1/4
+        (GaussianDP(1.348), False),
+    ],
+    ids=str,
+)
+def test_whether_randomised_response_keeps_a_claim(claim, expected):
+    assert keeps([[0.75, 0.25], [0.25, 0.75]], claim) is expected
+
+
+def test_a_profile_and_a_missing_row_are_refused():
+    with pytest.raises(UsageError, match="claim must be of a family that finite mechanisms can be held against"):
+        keeps(np.eye(2), ProfileClaim(lambda epsilon: 0.1))
+    with pytest.raises(UsageError, match=r"pairs must be row numbers in \[0, 2\), got \(0, 2\)"):
+        keeps(np.eye(2), PureDP(1.0), [(0, 2)])
+
+
+def test_an_outcome_of_one_input_alone_breaks_gaussian_claims_however_rare():
+    assert not keeps([[1e-9, 1.0 - 1e-9, 0.0], [0.0, 1.0 - 1e-9, 1e-9]], GaussianDP(30.0))
+
+
+# ---- finite mechanisms as subjects -----------------------------------------------------------------------------------
+
+
+def test_a_finite_mechanism_is_what_its_matrix_says():
+    mechanism = FiniteMechanism([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]])
+    assert mechanism.outcomes.tolist() == [0, 1, 2] and mechanism.privacy_loss(0, 1) == math.inf
+    assert np.exp(mechanism.log_density(1, [0, 1, 2, 3, 0.5])).tolist() == [0.0, 0.25, 0.75, 0.0, 0.0]
+    counts = np.bincount(mechanism.sample(1, 10_000, np.random.default_rng(1)), minlength=3)
+    # 5 standard deviations of a binomial count, 43: a right sampler fails with probability 1e-6
+    assert counts[0] == 0 and abs(counts[1] - 2_500) < 5 * 43.4
+    assert FiniteMechanism([[1.0]]).pairs() == [] and len(FiniteMechanism(np.eye(3)).pairs()) == 3
+    with pytest.raises(ValueError, match="read-only"):
+        mechanism.matrix[0, 0] = 1.0
+
+
+@pytest.mark.parametrize("data", [2, -1, 0.0, True, "0"])
+def test_a_finite_mechanism_refuses_what_is_no_row(data):
+    with pytest.raises(UsageError, match=r"data must be a row number in \[0, 2\)"):
+        FiniteMechanism(np.eye(2)).distribution(data)
+
+
+def test_a_finite_mechanism_refuses_what_is_not_stochastic():
+    with pytest.raises(UsageError, match="mechanism must sum to 1"):
+        FiniteMechanism([[0.5, 0.6]])
+
+
+# ---- metrics, events, weights, datasets ------------------------------------------------------------------------------
+
+
+@given(metric=strategies.finite_metrics((1, 5)), infinite=strategies.finite_metrics(3, infinite=True))
+@FIXED
+def test_finite_metrics_keep_the_axioms(metric, infinite):
+    check_metric(metric.matrix(range(len(metric.ids))))
+    check_metric(infinite.matrix(range(3)))
+
+
+@given(event=strategies.events(3), chances=strategies.events(3, chances=True), shares=strategies.weights((2, 4)))
+@FIXED
+def test_events_are_possible_and_weights_sum_to_one(event, chances, shares):
+    assert event.any() and set(event.tolist()) <= {0.0, 1.0}
+    assert chances.any() and np.all((chances >= 0.0) & (chances <= 1.0))
+    assert np.all(shares > 0.0) and shares.sum() == pytest.approx(1.0, abs=1e-15)
+
+
+@given(
+    data=strategies.datasets("abc", 3),
+    replaced=strategies.adjacent_pairs("abc"),
+    changed=strategies.adjacent_pairs([1, 2], "add_remove", size=(0, 3)),
+)
+@FIXED
+def test_datasets_and_pairs_are_of_the_domain_and_adjacent(data, replaced, changed):
+    assert len(data) == 3 and set(data) <= set("abc")
+    assert len(replaced.x) == len(replaced.x_prime)
+    assert sum(a != b for a, b in zip(replaced.x, replaced.x_prime, strict=True)) == 1
+    assert abs(len(changed.x) - len(changed.x_prime)) == 1
+
+
+@given(claim=strategies.claims())
+@FIXED
+def test_claims_are_of_the_families(claim):
+    assert isinstance(claim, PureDP | ApproxDP | ZeroConcentratedDP | RenyiDP | GaussianDP | MetricDP)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: strategies.claims(("pure", "renny")), "families must be some of .*, got renny"),
+        (lambda: strategies.claims(()), "families must be some of .*, got none"),
+        (lambda: strategies.stochastic_matrices((3, 2)).example(), "numbers must be at least 1"),
+        (lambda: strategies.finite_mechanisms(PureDP(1.0), inputs=1), "inputs must be at least 2, got 1"),
+        (lambda: strategies.datasets([]), "domain must have at least one record"),
+        (lambda: strategies.adjacent_pairs([1]), "domain must have at least two records, got 1"),
+        (lambda: strategies.adjacent_pairs([1, 2], "swap"), "adjacency must be 'replace_one' or 'add_remove'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")
+def test_strategies_refuse_what_makes_no_sense(call, message):
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+def test_without_hypothesis_there_is_a_clear_message_and_the_rest_works():
+    code = """
+import sys
+sys.modules["hypothesis"] = None  # as if it were not installed
+import numpy as np
+from dpaudit import UsageError, strategies
+assert strategies.random_mechanisms(np.random.default_rng(1), 2, 2, 2).shape == (2, 2, 2)
+try:
+    strategies.kernels()
+except UsageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("hypothesis must be installed for dpaudit.strategies, got none. Try: pip install")
+
+
+def test_importing_the_package_imports_neither_laws_nor_hypothesis():
+    code = "import dpaudit, sys; print(sorted({'hypothesis', 'numpy', 'dpaudit.laws'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,476 @@
+"""The paper on datacubes, sections 1 to 3: worked example, definitions, privacy of budgets, recovery, consistency.
+
+`datacube_literal` has the printed constructions. Counterexamples come from the ledger.
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from datacube_literal import (
+    FIG_Q,
+    FIG_R,
+    FIG_S,
+    TUPLES,
+    applied,
+    changes,
+    column_budget,
+    diagonal,
+    fourier,
+    gaussian_delta,
+    haar,
+    identity,
+    inverse,
+    least_squares,
+    loss,
+    objective,
+    product,
+    rank,
+    recovery_weights,
+    stacked,
+    transposed,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from mechanisms.ledger import entry
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=60)
+SEEDS = st.integers(0, 2**32)
+ADJACENCIES = ("add_remove", "replace_one")
+X = [1, 2, 0, 1, 0, 0, 1, 0]
+# Below 4 log 2 the Gaussian bound of Thm 2.2 has a proof (DC-T2.2); the grid goes beyond.
+THRESHOLD = 4.0 * math.log(2.0)
+EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 2.77, 5.0, 10.0, 20.0, 50.0)
+DELTAS = (0.99, 0.5, 0.1, 0.01, 1e-4, 1e-6, 1e-9, 1e-12)
+
+
+def random_matrix(rng, rows, columns, most=3):
+    return [[int(v) for v in row] for row in rng.integers(-most, most + 1, size=(rows, columns))]
+
+
+def fractions(rng, size):
+    return [Fraction(int(v), 4) for v in rng.integers(1, 13, size=size)]
+
+
+def full_rank(rng, rows, columns):
+    while True:
+        found = random_matrix(rng, rows, columns)
+        if rank(found) == columns:
+            return found
+
+
+def norm_p(values, p):
+    return float(np.linalg.norm(np.array(values, dtype=float), p))
+
+
+# ---- Fig. 1 and the framework ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DC-F1")
+@pytest.mark.claim("DC-X1")
+def test_the_contingency_vector_counts_the_tuples():
+    assert [TUPLES.count(f"{cell:03b}") for cell in range(8)] == X
+    assert [i + 1 for i, t in enumerate(TUPLES) if t == "001"] == [1, 4] and X[2 - 1] == 2
+
+
+@pytest.mark.claim("DC-F1")
+@pytest.mark.claim("DC-X2")
+@pytest.mark.claim("DC-X3")
+def test_the_workload_is_the_recovery_of_the_strategy():
+    on_a = [[int(f"{cell:03b}".startswith(prefix)) for cell in range(8)] for prefix in ("0", "1")]
+    on_ab = [[int(f"{cell:03b}".startswith(prefix)) for cell in range(8)] for prefix in ("00", "01", "10", "11")]
+    assert on_a + on_ab == FIG_Q and on_ab == FIG_S
+    assert product(FIG_R, FIG_S) == FIG_Q
+
+
+@pytest.mark.claim("DC-X4")
+@pytest.mark.claim("DC-X5")
+@pytest.mark.claim("DC-X6")
+def test_the_numbers_of_the_worked_example_and_its_optima():
+    """In rationals at epsilon = 1; add_remove is the adjacency under which they are 1-DP, with nothing to spare."""
+    uniform, printed = [Fraction(1, 2)] * 6, [Fraction(4, 9)] * 2 + [Fraction(5, 9)] * 4
+    for budgets in (uniform, printed):
+        assert loss(FIG_Q, budgets, "add_remove") == 1 and loss(FIG_Q, budgets, "replace_one") == 2
+    assert [2 / e**2 for e in uniform] == [8] * 6
+    assert objective([2] * 6, uniform) == 48 and objective([2] * 6, printed) == Fraction(4617, 100)
+    optimum = (4 ** (1 / 3) + 8 ** (1 / 3)) ** 3  # DC-EQ4: groups of s = 4 and s = 8
+    assert 46.16 < optimum < 46.17
+    # The six combinations: half of each of the two ways in which an answer can be had.
+    half = Fraction(1, 2)
+    recovery = [
+        [half, 0, half, half, 0, 0], [0, half, 0, 0, half, half],
+        [half, 0, half, -half, 0, 0], [half, 0, -half, half, 0, 0],
+        [0, half, 0, 0, half, -half], [0, half, 0, 0, -half, half],
+    ]  # fmt: skip
+    assert product(recovery, FIG_Q) == FIG_Q
+    variances = [2 / e**2 for e in printed]
+    each = [sum(r**2 * v for r, v in zip(row, variances, strict=True)) for row in recovery]
+    assert each == [Fraction(577125, 100000)] * 6 and sum(each) == Fraction(346275, 10000)
+    assert round(100 * (1 - sum(each) / 48)) == 28
+    # Least squares from the same answers: 30.01; from the strategy of Fig. 1(c) alone: 16.
+    best = sum(2 * v1 * v2 / (v1 + 2 * v2) * 2 + 4 * v2 * (v1 + v2) / (v1 + 2 * v2)
+               for v1, v2 in [(variances[0], variances[2])])  # fmt: skip
+    groups = [[1, 1, 0, 0], [0, 0, 1, 1], *identity(4)]  # the cells of A, B in place of those of A, B, C
+    solved = product(groups, least_squares(groups, variances))
+    total = sum(r**2 * v for row in solved for r, v in zip(row, variances, strict=True))
+    assert total == best and round(float(total), 4) == 30.0126
+    assert objective(recovery_weights(FIG_R), [1] * 4) == 16
+
+
+@pytest.mark.claim("DC-F2")
+@pytest.mark.claim("DC-F3")
+@pytest.mark.claim("DC-D0")
+def test_the_framework_end_to_end_on_the_figure():
+    """Strategy, budgets, recovery: y = R z = Q x + R nu for any noise, with the variance that is minimised."""
+    rng = np.random.default_rng(1)
+    noise = fractions(rng, 4)
+    z = [a + b for a, b in zip(applied(FIG_S, X), noise, strict=True)]
+    expected = [a + b for a, b in zip(applied(FIG_Q, X), applied(FIG_R, noise), strict=True)]
+    assert applied(FIG_R, z) == expected
+    assert applied(FIG_Q, X) == [4, 1, 3, 1, 0, 1]
+
+
+@pytest.mark.claim("DC-S1")
+@FIXED
+@given(SEEDS)
+def test_base_counts_the_workload_and_invertible_strategies(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    queries, strategy = random_matrix(rng, n + 1, n), full_rank(rng, n, n)
+    assert product(queries, identity(n)) == queries and product(identity(n + 1), queries) == queries
+    recovery = product(queries, inverse(strategy))
+    assert product(recovery, strategy) == queries
+    # Unique: R' S = R S means (R' - R) S = 0, and S has full row rank.
+    assert rank(transposed(strategy)) == n
+    z = fractions(rng, n)
+    assert applied(recovery, z) == applied(queries, applied(inverse(strategy), z))  # consistent: y = Q x^c
+
+
+@pytest.mark.claim("DC-S2")
+@FIXED
+@given(SEEDS)
+def test_budgets_are_scales_of_the_rows(seed):
+    rng = np.random.default_rng(seed)
+    strategy, budgets = random_matrix(rng, 4, 3), fractions(rng, 4)
+    scaled = product(diagonal(budgets), strategy)
+    for adjacency in ADJACENCIES:
+        assert loss(strategy, budgets, adjacency) == loss(scaled, [1] * 4, adjacency)
+    x, noise = fractions(rng, 3), fractions(rng, 4)  # noise of scale 1, divided by the budgets
+    direct = [s + v / e for s, v, e in zip(applied(strategy, x), noise, budgets, strict=True)]
+    rescaled = [(s + v) / e for s, v, e in zip(applied(scaled, x), noise, budgets, strict=True)]
+    assert direct == rescaled
+
+
+# ---- definitions and noise (Section 2) ------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DC-D2.1")
+@pytest.mark.claim("DC-D2.2")
+@FIXED
+@given(SEEDS, st.sampled_from([1, 2, np.inf]))
+def test_the_sensitivity_of_a_matrix_is_its_largest_column_when_a_person_is_added(seed, p):
+    rng = np.random.default_rng(seed)
+    matrix = random_matrix(rng, int(rng.integers(1, 6)), int(rng.integers(2, 9)))
+    columns = max(norm_p(column, p) for column in transposed(matrix))
+    x = [int(v) for v in rng.integers(0, 4, size=len(matrix[0]))]
+    before = applied(matrix, x)
+    moved = {"add_remove": [], "replace_one": []}
+    for j in range(len(x)):
+        added = [v + (i == j) for i, v in enumerate(x)]
+        moved["add_remove"].append(norm_p(np.subtract(applied(matrix, added), before), p))
+        for k in range(len(x)):
+            if x[k]:
+                replaced = [v + (i == j) - (i == k) for i, v in enumerate(x)]
+                moved["replace_one"].append(norm_p(np.subtract(applied(matrix, replaced), before), p))
+    assert max(moved["add_remove"]) == pytest.approx(columns)
+    assert max(moved["replace_one"], default=0.0) <= 2 * columns + 1e-12
+
+
+@pytest.mark.claim("DC-D2.2")
+def test_replacing_a_person_has_another_sensitivity_which_may_be_larger_or_smaller():
+    for matrix, added, replaced in ((identity(2), 1, 2), ([[1, 1]], 1, 0), ([[1, -1]], 1, 2)):
+        found = [max(norm_p(d, 1) for d in changes(matrix, a)) for a in ADJACENCIES]
+        assert found == [added, replaced]
+
+
+@pytest.mark.claim("DC-T2.1")
+@pytest.mark.claim("DC-P3.1.i")
+@FIXED
+@given(SEEDS)
+def test_laplace_noise_keeps_twice_the_largest_column_under_both_adjacencies(seed):
+    rng = np.random.default_rng(seed)
+    strategy = random_matrix(rng, int(rng.integers(1, 6)), int(rng.integers(2, 6)))
+    budgets = fractions(rng, len(strategy))
+    largest = column_budget(strategy, budgets)
+    assert loss(strategy, budgets, "add_remove") == largest
+    assert loss(strategy, budgets, "replace_one") <= 2 * largest
+    for adjacency in ADJACENCIES:  # DC-T2.1: scale Delta_1 / epsilon in every component, reached exactly
+        sensitivity = max(sum(abs(v) for v in d) for d in changes(strategy, adjacency))
+        if sensitivity:
+            assert loss(strategy, [Fraction(3, sensitivity)] * len(strategy), adjacency) == 3
+
+
+@pytest.mark.claim("DC-P3.1.i")
+def test_the_factor_two_is_needed_when_a_person_is_replaced():
+    assert loss(identity(2), [1, 1], "replace_one") == 2 * column_budget(identity(2), [1, 1])
+
+
+@pytest.mark.claim("DC-T2.2")
+def test_gaussian_noise_of_the_printed_variance_fails_at_large_epsilon():
+    for case in entry("DC-T2.2").counterexample["cases"]:
+        ratio = case["epsilon"] / math.sqrt(2 * math.log(2 / case["delta"]))
+        exact = gaussian_delta(case["epsilon"], ratio)
+        assert exact == pytest.approx(case["exact_delta"], rel=1e-3) and exact > case["delta"]
+
+
+@pytest.mark.claim("DC-T2.2")
+@pytest.mark.claim("DC-P3.1.ii")
+def test_gaussian_noise_of_the_printed_variance_holds_up_to_4_log_2():
+    """With L = log(2/delta), x = sqrt(2L) - epsilon / sqrt(8L) >= 0: the tail of the loss is at most exp(-x^2/2)/2."""
+    failing = []
+    for epsilon, delta in itertools.product((*EPSILONS, THRESHOLD), DELTAS):
+        exact = gaussian_delta(epsilon, epsilon / math.sqrt(2 * math.log(2 / delta)))
+        if exact > delta:
+            failing.append((epsilon, delta))
+    assert failing and min(e for e, _ in failing) > THRESHOLD
+
+
+def at_least(epsilon, delta):
+    """Delta / sigma at which normal noise is (epsilon, delta)-DP for any epsilon > 0 (as corrected in CD-P2.7.2)."""
+    logarithm = math.log(1 / delta)
+    return math.sqrt(2) * epsilon / (math.sqrt(logarithm) + math.sqrt(logarithm + epsilon))
+
+
+@pytest.mark.claim("DC-T2.2")
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_another_variance_holds_for_every_epsilon(epsilon):
+    for delta in DELTAS:
+        assert gaussian_delta(epsilon, at_least(epsilon, delta)) <= delta
+
+
+@pytest.mark.claim("DC-P3.1.ii")
+def test_gaussian_budgets_fail_at_large_budgets_under_both_adjacencies():
+    for case in entry("DC-P3.1.ii").counterexample["cases"]:
+        scaled = [[case["budget"] * v for v in row] for row in case["strategy"]]
+        promised = 2 * max(norm_p(c, 2) for c in transposed(scaled))
+        assert promised == pytest.approx(case["alpha"])
+        change = max(norm_p(d, 2) for d in changes(scaled, case["adjacency"]))
+        exact = gaussian_delta(promised, change / math.sqrt(2 * math.log(2 / case["delta"])))
+        assert exact == pytest.approx(case["exact_delta"], rel=1e-3) and exact > case["delta"]
+
+
+@pytest.mark.claim("DC-P3.1.ii")
+@FIXED
+@given(SEEDS, st.sampled_from(DELTAS), st.floats(0.1, THRESHOLD))
+def test_gaussian_budgets_hold_up_to_4_log_2(seed, delta, alpha):
+    rng = np.random.default_rng(seed)
+    strategy = random_matrix(rng, int(rng.integers(1, 6)), int(rng.integers(2, 6)))
+    scaled = np.array(strategy) * rng.uniform(0.1, 1.0, size=(len(strategy), 1))
+    largest = np.linalg.norm(scaled, axis=0).max()
+    if largest == 0:
+        return
+    scaled = (scaled * alpha / (2 * largest)).tolist()
+    for adjacency in ADJACENCIES:
+        change = max(norm_p(d, 2) for d in changes(scaled, adjacency))
+        assert change <= alpha * (1 + 1e-12)
+        ratio = change / math.sqrt(2 * math.log(2 / delta))
+        assert gaussian_delta(alpha, ratio) <= delta * (1 + 1e-9)
+        if adjacency == "add_remove":
+            assert gaussian_delta(alpha / 2, ratio) <= delta * (1 + 1e-9)
+
+
+@pytest.mark.claim("DC-S3")
+@FIXED
+@given(SEEDS, st.sampled_from([1, 2]))
+def test_the_sensitivity_of_scaled_rows_is_at_most_twice_their_largest_column(seed, p):
+    rng = np.random.default_rng(seed)
+    strategy, budgets = random_matrix(rng, 4, 4), fractions(rng, 4)
+    scaled = product(diagonal(budgets), strategy)
+    assert product(diagonal([1 / e for e in budgets]), scaled) == strategy
+    for adjacency in ADJACENCIES:
+        change = max(norm_p(d, p) for d in changes(scaled, adjacency))
+        assert change <= 2 * max(norm_p(c, p) for c in transposed(scaled)) + 1e-9
+
+
+@pytest.mark.claim("DC-S3")
+def test_no_constant_of_proportionality_serves_gaussian_noise_for_all_budgets():
+    """sigma = c Delta / alpha: the loss has the mean alpha^2 / (2 c^2), above alpha from alpha = 2 c^2 on."""
+    data = entry("DC-S3").counterexample
+    for c in data["constants"]:
+        assert gaussian_delta(data["factor"] * c**2, data["factor"] * c**2 / c) > data["delta"]
+    # Laplace noise of variance (2 Delta / alpha)^2 / 2, that is of scale Delta / alpha, is alpha-DP for each alpha.
+    for alpha in (Fraction(1, 10), Fraction(50)):
+        assert loss(identity(2), [alpha / 2] * 2, "replace_one") == alpha
+
+
+@pytest.mark.claim("DC-S4")
+def test_the_proof_for_gaussian_budgets_drops_an_index_and_fails_at_large_epsilon():
+    data = entry("DC-S4").counterexample
+    strategy, budget, epsilon = data["strategy"], data["budget"], data["epsilon"]
+    unindexed = epsilon * max(norm_p(c, 2) for c in transposed(strategy))
+    assert budget * max(norm_p(c, 2) for c in transposed(strategy)) / unindexed == data["column_norm"] > 1
+    # With the index the columns are of norm 1 at most; the variance of DC-T2.2 is too small for a large epsilon.
+    case = data["large"]
+    ratio = case["epsilon"] / math.sqrt(2 * math.log(2 / case["delta"]))
+    assert gaussian_delta(case["epsilon"], ratio) == pytest.approx(case["exact_delta"], rel=1e-3)
+    assert case["exact_delta"] > case["delta"]
+
+
+@pytest.mark.claim("DC-S4")
+@FIXED
+@given(SEEDS, st.sampled_from(DELTAS), st.floats(0.1, THRESHOLD))
+def test_with_its_index_it_holds_up_to_4_log_2_when_a_person_is_added(seed, delta, epsilon):
+    rng = np.random.default_rng(seed)
+    strategy = full_rank(rng, 4, 3)
+    budgets = rng.uniform(0.1, 1.0, size=4)
+    alpha = np.linalg.norm(budgets[:, None] * np.array(strategy), axis=0).max()
+    scaled = budgets[:, None] * np.array(strategy) / alpha
+    assert np.linalg.norm(scaled, axis=0).max() <= 1 + 1e-12
+    assert gaussian_delta(epsilon, epsilon / math.sqrt(2 * math.log(2 / delta))) <= delta
+    # After the rescaling: alpha^2 / epsilon^2 times 2 log(2/delta) / epsilon_i^2, so no more once epsilon > alpha.
+    sigma = math.sqrt(2 * math.log(2 / delta)) / epsilon
+    assert np.allclose((sigma * alpha / budgets) ** 2, 2 * math.log(2 / delta) * alpha**2 / (budgets * epsilon) ** 2)
+
+
+@pytest.mark.claim("DC-EQ0")
+@FIXED
+@given(SEEDS)
+def test_the_weighted_variance_by_rows_of_the_strategy(seed):
+    rng = np.random.default_rng(seed)
+    recovery, weights, budgets = random_matrix(rng, 5, 4), fractions(rng, 5), fractions(rng, 4)
+    direct = 2 * sum(
+        a * sum(Fraction(r) ** 2 / e**2 for r, e in zip(row, budgets, strict=True))
+        for a, row in zip(weights, recovery, strict=True)
+    )
+    assert direct == objective(recovery_weights(recovery, weights), budgets)
+
+
+# ---- recovery (Section 3.2) -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DC-EQ7")
+@pytest.mark.claim("DC-L3.5")
+@pytest.mark.claim("DC-S8")
+@pytest.mark.claim("DC-D2.3")
+@FIXED
+@given(SEEDS)
+def test_least_squares_is_unbiased_consistent_and_of_least_variance_in_every_component(seed):
+    """Gauss-Markov in rationals: R + Z with Z S = 0 adds Z Sigma Z' to the variance, and the mixed terms are 0."""
+    rng = np.random.default_rng(seed)
+    n, m = 3, int(rng.integers(4, 6))
+    strategy, queries = full_rank(rng, m, n), random_matrix(rng, 4, n)
+    variances = [2 / e**2 for e in fractions(rng, m)]
+    left = least_squares(strategy, variances)
+    assert product(left, strategy) == identity(n)
+    recovery = product(queries, left)
+    assert product(recovery, strategy) == queries
+    z = fractions(rng, m)
+    assert applied(recovery, z) == applied(queries, applied(left, z))  # consistent, with x^c = G z
+    # All Z with Z S = 0: rows T (I - S G).
+    rest = [[i - v for i, v in zip(a, b, strict=True)]
+            for a, b in zip(identity(m), product(strategy, left), strict=True)]  # fmt: skip
+    other = product(random_matrix(rng, 4, m), rest)
+    assert all(v == 0 for row in product(other, strategy) for v in row)
+    for row, z_row in zip(recovery, other, strict=True):
+        mixed = sum(r * s * v for r, s, v in zip(row, z_row, variances, strict=True))
+        assert mixed == 0
+        assert sum(s**2 * v for s, v in zip(z_row, variances, strict=True)) >= 0
+
+
+@pytest.mark.claim("DC-O1")
+@pytest.mark.parametrize("n", [4, 8])
+def test_an_orthonormal_strategy_has_one_recovery_for_all_budgets(n):
+    rng = np.random.default_rng(n)
+    wavelet = np.array(stacked(haar(n))[0], dtype=float)
+    for basis in (
+        np.array(fourier(range(n), n.bit_length() - 1)) / math.sqrt(n),
+        wavelet / np.linalg.norm(wavelet, axis=1, keepdims=True),
+    ):
+        assert np.allclose(basis @ basis.T, np.eye(n))
+        queries = rng.normal(size=(3, n))
+        for _ in range(5):
+            precision = np.diag(rng.uniform(0.1, 10.0, size=n))
+            left = np.linalg.solve(basis.T @ precision @ basis, basis.T @ precision)
+            assert np.allclose(left, basis.T) and np.allclose(queries @ left @ basis, queries)
+
+
+# ---- consistency (Section 3.3) --------------------------------------------------------------------------------------
+
+
+@pytest.mark.claim("DC-S9")
+@FIXED
+@given(SEEDS)
+def test_independent_queries_make_every_answer_consistent(seed):
+    rng = np.random.default_rng(seed)
+    queries = transposed(full_rank(rng, 4, 3))  # 3 independent rows
+    y = fractions(rng, 3)
+    cells = applied(product(transposed(queries), inverse(product(queries, transposed(queries)))), y)
+    assert applied(queries, cells) == y
+
+
+def nearest(matrix, target, p):
+    """min ||M v - target||_p and a minimiser, as the linear programs and the least squares of the paper."""
+    m, y = np.array(matrix, dtype=float), np.array(target, dtype=float)
+    rows, columns = m.shape
+    if p == 2:
+        v = np.linalg.lstsq(m, y, rcond=None)[0]
+    else:
+        slack = np.ones((rows, 1)) if p == np.inf else np.eye(rows)
+        found = linprog(
+            np.concatenate([np.zeros(columns), np.ones(slack.shape[1])]),
+            A_ub=np.block([[m, -slack], [-m, -slack]]), b_ub=np.concatenate([y, -y]),
+            bounds=[(None, None)] * columns + [(0, None)] * slack.shape[1], method="highs",
+        )  # fmt: skip
+        v = found.x[:columns]
+    return float(np.linalg.norm(m @ v - y, p)), m @ v
+
+
+def independent_rows(matrix):
+    chosen = []
+    for row in matrix:
+        if rank([*chosen, row]) > len(chosen):
+            chosen.append(row)
+    return chosen
+
+
+@pytest.mark.claim("DC-S10")
+@pytest.mark.claim("DC-S11")
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+def test_few_variables_are_as_good_as_all_cells_and_the_error_at_most_doubles(p):
+    rng = np.random.default_rng(3)
+    basis = independent_rows(FIG_Q)
+    coefficients = np.linalg.lstsq(np.array(basis, dtype=float).T, np.array(FIG_Q, dtype=float).T, rcond=None)[0].T
+    assert len(basis) == 4 and np.allclose(coefficients @ np.array(basis), FIG_Q)
+    truth, worst = np.array(applied(FIG_Q, X), dtype=float), 0.0
+    for trial in range(60):
+        noise = rng.laplace(size=6) * (rng.random(6) < (0.3 if trial % 2 else 1.0))
+        few, y = nearest(coefficients, truth + noise, p)
+        assert few == pytest.approx(nearest(FIG_Q, truth + noise, p)[0], abs=1e-7)
+        assert nearest(FIG_Q, y, 2)[0] < 1e-7  # consistent
+        if noise.any():
+            worst = max(worst, float(np.linalg.norm(y - truth, p) / np.linalg.norm(noise, p)))
+    assert worst <= (1.0 if p == 2 else 2.0) + 1e-7
+
+
+@pytest.mark.claim("DC-S11")
+def test_the_l1_error_can_double():
+    """Noise in the first answer alone: to give it to a quarter as well is as near as to take it back."""
+    noise, ended = [1, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0]
+    assert nearest(FIG_Q, ended, 2)[0] < 1e-9  # consistent, and so is its sum with the truth
+    assert nearest(FIG_Q, noise, 1)[0] == pytest.approx(1.0) == norm_p(np.subtract(ended, noise), 1)
+    assert norm_p(ended, 1) == 2 * norm_p(noise, 1)
+
+
+@pytest.mark.claim("DC-S10")
+def test_no_matrix_gives_the_nearest_consistent_answer_for_p_1_or_infinity():
+    """Three answers to one query: the median is not additive, and neither is the middle of the range."""
+    data = entry("DC-S10").counterexample
+    for p, name in ((1, "sum_of_l1"), (np.inf, "sum_of_linf"), (2, "sum_of_l2")):
+        parts = [nearest(data["workload"], answers, p)[1][0] for answers in data["answers"]]
+        whole = nearest(data["workload"], np.sum(data["answers"], axis=0), p)[1][0]
+        assert (sum(parts), whole) == pytest.approx((data[name], data["whole"]), abs=1e-9)
+        assert (abs(data[name] - data["whole"]) < 1e-9) == (p == 2)
