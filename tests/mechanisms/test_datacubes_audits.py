@@ -89,8 +89,7 @@ def test_the_worst_neighbours_lose_exactly_what_is_promised(claim, budgets, adja
                 assert release.distance(x, x_prime) == pytest.approx(loss)
                 losses.append(loss)
             assert max(losses) <= release.total * (1.0 + 1e-9)
-            if adjacency == "add_remove" or not isinstance(strategy, FourierStrategy) or release.order == 2:
-                assert max(losses) == pytest.approx(release.total)  # tight
+            assert max(losses) == pytest.approx(release.total)  # tight
             found = [release.distance(pair.x, pair.x_prime) for pair in release.pairs()]
             assert found == sorted(found, reverse=True)
 
