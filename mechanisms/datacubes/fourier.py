@@ -34,8 +34,8 @@ class FourierStrategy(Strategy):
     Recovery is unique as far as a workload needs all of them: the initial one is least squares (DC-O1).
 
     `sensitivity` is exact for adding and removing. For replacing it is exact under normal noise up to 20 attributes,
-    and under Laplace noise where all numbers of values are powers of two and N is at most 2**24, or N^2 m at most 2**27;
-    elsewhere it is the bound 2 times that of adding (the total does not count).
+    and under Laplace noise where all numbers of values are powers of two and N is at most 2**24, or N^2 m at most
+    2**27; elsewhere it is the bound 2 times that of adding (the total does not count).
 
     Parameters
     ----------
