@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, table
+from dpaudit.privacy.claims import number
+from mechanisms.inputs import FloatArray, positive, table
 
 
 def optimal_budgets(costs: ArrayLike, constants: ArrayLike, order: int, total: float = 1.0) -> FloatArray:
@@ -48,7 +49,7 @@ def optimal_budgets(costs: ArrayLike, constants: ArrayLike, order: int, total: f
         shape = np.cbrt(s / c)
     else:
         shape = np.sqrt(np.sqrt(s) / c)
-    return shape * (total / norm(c * shape, order))
+    return shape * (positive("total", total) / norm(c * shape, order))
 
 
 def uniform_budgets(constants: ArrayLike, order: int, total: float = 1.0) -> FloatArray:
@@ -59,8 +60,8 @@ def uniform_budgets(constants: ArrayLike, order: int, total: float = 1.0) -> Flo
     >>> uniform_budgets([1.0, 1.0], 1).tolist()
     [0.5, 0.5]
     """
-    c = table("constants", constants, (None,))
-    return np.full(len(c), total / norm(c, order))
+    c = _constants(constants, (None,), order)
+    return np.full(len(c), positive("total", total) / norm(c, order))
 
 
 def least_variance(costs: ArrayLike, constants: ArrayLike, order: int, total: float = 1.0) -> float:
@@ -72,6 +73,7 @@ def least_variance(costs: ArrayLike, constants: ArrayLike, order: int, total: fl
     46.1679
     """
     s, c = _checked(costs, constants, order)
+    total = positive("total", total)
     if order == 1:
         return float(2.0 * np.cbrt(c**2 * s).sum() ** 3 / total**2)
     return float((c * np.sqrt(s)).sum() ** 2 / total**2)
@@ -89,7 +91,8 @@ def paper_mu(epsilon: float, delta: float) -> float:
 
     The claim (epsilon, delta) follows from it only while this is at most `largest_mu(ApproxDP(epsilon, delta))`.
     """
-    return epsilon / math.sqrt(2.0 * math.log(2.0 / delta))
+    delta = number("delta", delta, "in (0, 1)", lambda v: 0.0 < v < 1.0)
+    return positive("epsilon", epsilon) / math.sqrt(2.0 * math.log(2.0 / delta))
 
 
 def norm(values: FloatArray, order: int) -> float:
@@ -99,11 +102,16 @@ def norm(values: FloatArray, order: int) -> float:
 
 def _checked(costs: ArrayLike, constants: ArrayLike, order: int) -> tuple[FloatArray, FloatArray]:
     s = table("costs", costs, (None,))
-    c = table("constants", constants, s.shape)
-    if order not in (1, 2):
-        raise UsageError(f"order must be 1 or 2, got {order!r}.")
+    c = _constants(constants, s.shape, order)
     if not (np.isfinite(s).all() and (s >= 0.0).all() and s.any()):
         raise UsageError(f"costs must be non-negative, finite and not all 0, got {s.tolist()}.")
+    return s, c
+
+
+def _constants(constants: ArrayLike, shape: tuple[int | None, ...], order: int) -> FloatArray:
+    c = table("constants", constants, shape)
+    if order not in (1, 2):
+        raise UsageError(f"order must be 1 or 2, got {order!r}.")
     if not (np.isfinite(c).all() and (c > 0.0).all()):
         raise UsageError(f"constants must be positive and finite, got {c.tolist()}.")
-    return s, c
+    return c

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpaudit.errors import UsageError
 from mechanisms.datacubes.domains import Domain, IntArray, Marginal, bit_set
 from mechanisms.datacubes.transforms import forward, inverse, inverse_variances
 from mechanisms.inputs import FloatArray
@@ -67,6 +68,12 @@ class Coefficients:
             self._within[marginal] = which[order], local[order]
         return self._within[marginal]
 
+    def _all_within(self, marginal: Marginal) -> IntArray:
+        which, _ = self.within(marginal)
+        if len(which) != math.prod(self.domain.shape(marginal)):
+            raise UsageError(f"workload must need no other coefficients than there are, got marginal {marginal}.")
+        return which
+
     def of_data(self, data: ArrayLike, marginals: Sequence[Marginal]) -> FloatArray:
         """The coefficients <f^b, x> of a data vector, shape (..., m), read from marginals that determine them all."""
         values = np.asarray(data, dtype=float)
@@ -79,12 +86,12 @@ class Coefficients:
 
     def to_marginal(self, coefficients: FloatArray, marginal: Marginal) -> FloatArray:
         """The cells of a marginal, shape (..., cells), from all its coefficients, shape (..., m)."""
-        which, _ = self.within(marginal)
+        which = self._all_within(marginal)
         return scale(self.domain, marginal) * inverse(coefficients[..., which], self.domain.shape(marginal))
 
     def variances(self, variances: FloatArray, marginal: Marginal) -> FloatArray:
         """Variance of each cell of a marginal where the coefficients are uncorrelated, of variances (m,)."""
-        which, _ = self.within(marginal)
+        which = self._all_within(marginal)
         squares = inverse_variances(variances[which], self.domain.shape(marginal))
         return scale(self.domain, marginal) ** 2 * squares
 

@@ -52,7 +52,10 @@ def consistent(workload: Workload, answers: ArrayLike, order: float = 2) -> Floa
     >>> consistent(one_way, [3.0, 1.0, 2.0, 0.0]).round(9).tolist()  # totals 4 and 2 become 3
     [2.5, 0.5, 2.5, 0.5]
     """
-    values = np.asarray(answers, dtype=float)
+    try:
+        values = np.asarray(answers, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"answers must be an array of numbers, got {answers!r}.") from error
     if values.ndim not in (1, 2) or values.shape[-1] != workload.queries:
         raise UsageError(f"answers must be of shape (any, {workload.queries}), got shape {values.shape}.")
     if not np.isfinite(values).all():
@@ -64,7 +67,8 @@ def consistent(workload: Workload, answers: ArrayLike, order: float = 2) -> Floa
         raise UsageError(f"order must be 1, 2 or inf, got {order!r}.")
     matrix = coefficient_matrix(workload)
     batch = np.atleast_2d(values)
-    return np.stack([matrix @ _nearest(matrix, row, float(order)) for row in batch]).reshape(values.shape)
+    each = [matrix @ _nearest(matrix, row, float(order)) for row in batch]
+    return np.array(each).reshape(values.shape)
 
 
 def consistent_variances(strategy: Strategy, variances: FloatArray, workload: Workload) -> FloatArray:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, table
+from mechanisms.inputs import FloatArray, positive, table
 
 GAP = 1e-10  # relative, at which the barrier stops
 MOST_STEPS = 60  # Newton steps at one strength of the barrier
@@ -69,6 +69,9 @@ def convex_budgets(costs: ArrayLike, columns: ArrayLike, order: int, total: floa
     changes = np.abs(table("columns", columns, (len(b), None)))
     if order not in (1, 2):
         raise UsageError(f"order must be 1 or 2, got {order!r}.")
+    total = positive("total", total)
+    if not np.isfinite(changes).all():
+        raise UsageError("columns must be finite, got an infinite entry.")
     if not (np.isfinite(b).all() and (b >= 0.0).all() and b.any()):
         raise UsageError(f"costs must be non-negative, finite and not all 0, got {b.tolist()}.")
     used = b > 0.0

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpaudit.errors import UsageError
 from mechanisms.constrained.polyhedron import project_onto_simplex
 from mechanisms.datacubes.release import Calibrated
 from mechanisms.datacubes.workloads import Workload
@@ -27,8 +28,7 @@ def non_negative(values: ArrayLike) -> FloatArray:
     >>> non_negative([[3.0, -1.0, 1.0]]).tolist()
     [[2.5, 0.0, 0.5]]
     """
-    array = np.asarray(values, dtype=float)
-    batch = array.reshape(-1, array.shape[-1])
+    array, batch = _rows(values)
     return np.asarray(project_onto_simplex(batch, np.maximum(batch.sum(axis=1), 0.0))).reshape(array.shape)
 
 
@@ -40,12 +40,21 @@ def whole(values: ArrayLike) -> FloatArray:
     >>> whole([[2.5, 0.0, 0.6]]).tolist()
     [[2.0, 0.0, 1.0]]
     """
-    array = np.asarray(values, dtype=float)
-    batch = array.reshape(-1, array.shape[-1])
+    array, batch = _rows(values)
     lower = np.floor(batch)
     missing = np.rint(batch.sum(axis=1) - lower.sum(axis=1)).astype(int)
     ranks = np.argsort(np.argsort(lower - batch, axis=1, kind="stable"), axis=1, kind="stable")
     return np.asarray(lower + (ranks < missing[:, None])).reshape(array.shape)
+
+
+def _rows(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """`values` as an array, and as vectors of shape (size, cells); finite."""
+    array = np.asarray(values, dtype=float)
+    if array.ndim == 0 or not array.shape[-1]:
+        raise UsageError(f"values must be of shape (..., cells), got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise UsageError("values must be finite, got an infinite or undefined one.")
+    return array, array.reshape(-1, array.shape[-1])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -73,14 +82,25 @@ class CountsRelease(Calibrated):
     is_non_negative: bool = True
     is_whole: bool = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            self._estimates(np.zeros((1, self.strategy.rows)))
+        except UsageError as error:
+            message = "strategy must determine every cell with the rows that have a budget, got one that does not."
+            raise UsageError(f"{message} Optimal budgets leave out what the workload does not need.") from error
+
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, q)."""
         return self.workload.answers(self.counts(self.noisy(data, size, rng)))
 
     def counts(self, noisy: FloatArray) -> FloatArray:
         """The counts of all cells, shape (size, N), from noisy strategy answers (size, m)."""
-        cells = Workload(self.workload.domain, [range(self.workload.domain.attributes)])
-        found = self.strategy.least_squares(noisy, self.variances, cells)
+        found = self._estimates(noisy)
         if self.is_non_negative:
             found = non_negative(found)
         return whole(found) if self.is_whole else found
+
+    def _estimates(self, noisy: FloatArray) -> FloatArray:
+        cells = Workload(self.workload.domain, [range(self.workload.domain.attributes)])
+        return self.strategy.least_squares(noisy, self.variances, cells)

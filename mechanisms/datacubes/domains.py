@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, whole_number
+from mechanisms.inputs import FloatArray, table, whole_number
 
 IntArray = NDArray[np.int64]
 Marginal = tuple[int, ...]  # attributes in increasing order
@@ -135,12 +136,12 @@ class Domain:
         UsageError
             If a value is outside of its attribute.
         """
-        rows = np.asarray(records)
-        if rows.size == 0:
+        if np.size(records) == 0:
             return np.zeros(self.cells)
+        rows = table("records", records, (None, None))
         if rows.ndim != 2 or rows.shape[1] != self.attributes:
             raise UsageError(f"records must be of shape (any, {self.attributes}), got shape {rows.shape}.")
-        codes = rows.astype(np.int64)
+        codes = np.clip(rows, -1.0, 2.0**62).astype(np.int64)  # infinities are no integers
         if (codes != rows).any() or (codes < 0).any() or (codes >= np.array(self.sizes)).any():
             raise UsageError("records must be coded from 0 to sizes - 1, got a value outside.")
         return np.bincount(codes @ self.strides, minlength=self.cells).astype(float)
@@ -158,7 +159,11 @@ class Domain:
         UsageError
             If one is repeated or does not exist.
         """
-        found = tuple(sorted(int(a) for a in attributes))
+        try:
+            found = tuple(sorted(map(operator.index, attributes)))
+        except TypeError:
+            limits = f"0 to {self.attributes - 1}"
+            raise UsageError(f"marginals must be sets of attributes {limits}, got {attributes!r}.") from None
         if len(set(found)) != len(found) or any(not 0 <= a < self.attributes for a in found):
             raise UsageError(f"marginals must be sets of attributes 0 to {self.attributes - 1}, got {found}.")
         return found
@@ -192,7 +197,7 @@ class Domain:
                 array = array.reshape(before, size).sum(axis=1)
             else:
                 array = array.reshape(before, size, after).sum(axis=1)
-        return np.asarray(array).reshape(*batch, -1)
+        return np.asarray(array).reshape(*batch, math.prod(self.shape(marginal)))
 
 
 def bit_set(marginal: Iterable[int]) -> int:

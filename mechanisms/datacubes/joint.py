@@ -25,7 +25,7 @@ from mechanisms.datacubes.coefficients import scale
 from mechanisms.datacubes.domains import bit_set
 from mechanisms.datacubes.marginal_strategies import MarginalStrategy
 from mechanisms.datacubes.workloads import Workload
-from mechanisms.inputs import FloatArray
+from mechanisms.inputs import FloatArray, positive
 
 GAP = 1e-6  # relative, at which the convex problem is solved
 STILL = 1e-10  # relative: gain of a turn at which the other one ends
@@ -69,6 +69,8 @@ def joint_budgets(strategy: MarginalStrategy, workload: Workload, order: int, to
         raise UsageError(f"strategy must be of marginals, got {type(strategy).__name__}.")
     if order not in (1, 2):
         raise UsageError(f"order must be 1 or 2, got {order!r}.")
+    total = positive("total", total)
+    strategy.assigned(workload)  # refuses a workload that the strategy does not contain
     problem = _Problem(strategy, workload, order)
     starts = [np.ones(strategy.groups)]  # all positive: a budget of 0 stays 0
     if order == 1:

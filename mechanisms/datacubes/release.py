@@ -24,12 +24,13 @@ from mechanisms.datacubes.marginal_strategies import MarginalStrategy
 from mechanisms.datacubes.strategies import Adjacency, Strategy
 from mechanisms.datacubes.workloads import Workload
 from mechanisms.gaussian import largest_mu
-from mechanisms.inputs import FloatArray, output_batch, positive, table
+from mechanisms.inputs import FloatArray, output_batch, position, positive, table
 
 Recovery = Literal["least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"]
 BUDGETS = ("optimal", "uniform", "joint")
 RECOVERIES = ("least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf")
 SHOWN_CELLS = 4  # of the last cells, in the list of pairs
+READ = 1e-15  # relative cost of a group above which a recovery reads it; below it is rounding
 FEASIBILITY = 1e-9  # relative: what given budgets may lose above the claim, for rounding
 
 
@@ -66,6 +67,13 @@ class Calibrated:
 
     def __post_init__(self) -> None:
         _ = self.total
+        if not isinstance(self.workload, Workload):
+            raise UsageError(f"workload must be a Workload, got {self.workload!r}.")
+        if not isinstance(self.strategy, Strategy):
+            raise UsageError(f"strategy must be a Strategy, got {self.strategy!r}.")
+        if self.strategy.domain.sizes != self.workload.domain.sizes:
+            sizes, given = self.workload.domain.sizes, self.strategy.domain.sizes
+            raise UsageError(f"strategy must be over sizes {sizes}, got {given}.")
         if isinstance(self.budgets, str):
             if self.budgets not in BUDGETS:
                 raise UsageError(f"budgets must be {', '.join(BUDGETS)} or an array, got {self.budgets!r}.")
@@ -92,7 +100,7 @@ class Calibrated:
         """Validity: what budgets lose on the worst neighbours; the noise is scaled by it."""
         loss = self.strategy.sensitivity(budgets, self.order, self.adjacency)
         if loss == 0.0:
-            raise UsageError("strategy must depend on the data between neighbours, got one that does not.")
+            raise UsageError("rows with a budget must depend on the data between neighbours, got none that do.")
         return loss
 
     @property
@@ -147,10 +155,10 @@ class Calibrated:
 
     def cell_loss(self, cell: int, other: int | None = None) -> float:
         """`distance` of data vectors that differ by a record in one cell, or by one that moved to another cell."""
-        difference = np.zeros(self.workload.domain.cells)
-        difference[cell] = 1.0
+        cells = self.workload.domain.cells
+        difference = _unit(cells, position(cell, cells))
         if other is not None:
-            difference[other] -= 1.0
+            difference[position(other, cells)] -= 1.0
         return self.strategy.distance(difference, self.eta, self.order)
 
     def pairs(self) -> list[Pair]:
@@ -230,6 +238,13 @@ class DatacubeRelease(Calibrated):
         if self.recovery not in RECOVERIES:
             raise UsageError(f"recovery must be one of {', '.join(RECOVERIES)}, got {self.recovery!r}.")
         super().__post_init__()
+        is_initial = self.recovery != "least_squares" or self.strategy.is_determined
+        if is_initial and not (self.eta > 0.0).all():
+            # Rows without a budget are released as 0: a recovery that reads them would be biased.
+            costs = self.strategy.costs(self.workload)
+            missing = np.flatnonzero((costs > READ * costs.max()) & (self.eta == 0.0)).tolist()
+            if missing:
+                raise UsageError(f"budgets must be positive for groups that the recovery reads, got 0 for {missing}.")
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, q)."""
@@ -238,6 +253,8 @@ class DatacubeRelease(Calibrated):
     def recovered(self, noisy: ArrayLike) -> FloatArray:
         """R z, shape (size, q), for noisy strategy answers of shape (size, m): post-processing."""
         values = np.asarray(noisy, dtype=float)
+        if values.ndim == 0 or values.shape[-1] != self.strategy.rows:
+            raise UsageError(f"noisy must be of shape (size, {self.strategy.rows}), got shape {values.shape}.")
         if self.recovery == "least_squares":
             return self.strategy.least_squares(values, self.variances, self.workload)
         answers = self.strategy.initial(values, self.workload)

@@ -58,7 +58,7 @@ class SketchStrategy(Strategy):
         self.buckets = whole_number("buckets", buckets, 1)
         self.repetitions = whole_number("repetitions", repetitions, 1)
         self.signed = signed
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(whole_number("seed", seed, 0))
         places = rng.integers(self.buckets, size=(self.repetitions, domain.cells))
         signs = rng.choice([-1.0, 1.0], size=places.shape) if signed else np.ones(places.shape)
         rows = places + self.buckets * np.arange(self.repetitions)[:, None]

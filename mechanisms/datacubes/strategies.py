@@ -22,7 +22,7 @@ from dpaudit.errors import UsageError
 from mechanisms.datacubes.budgets import norm, optimal_budgets, uniform_budgets
 from mechanisms.datacubes.domains import Domain, IntArray
 from mechanisms.datacubes.workloads import Workload, written_out
-from mechanisms.inputs import FloatArray
+from mechanisms.inputs import FloatArray, table
 
 Adjacency = Literal["add_remove", "replace_one"]
 ADJACENCIES = ("add_remove", "replace_one")
@@ -100,7 +100,12 @@ class Strategy(abc.ABC):
         """
         if adjacency not in ADJACENCIES:
             raise UsageError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}.")
-        eta = np.asarray(budgets, dtype=float)
+        if order not in (1, 2):
+            raise UsageError(f"order must be 1 or 2, got {order!r}.")
+        eta = table("budgets", budgets, (self.groups,))
+        # Validity: differences between budgets of both signs would cancel out.
+        if not (np.isfinite(eta).all() and (eta >= 0.0).all()):
+            raise UsageError(f"budgets must be non-negative and finite, got {eta.tolist()}.")
         if adjacency == "replace_one":
             return self._replaced(eta, order)
         return norm(self.constants(order) * eta, order)

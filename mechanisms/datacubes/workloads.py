@@ -123,7 +123,10 @@ class Workload:
         """Answers (..., q') of `encoded()` without those of cells that do not exist, shape (..., q)."""
         bits, parts = self.domain.bits, []
         codes = [math.prod(1 << len(bits[a]) for a in marginal) for marginal in self.sets]
-        blocks = np.split(np.asarray(answers), np.cumsum(codes)[:-1], axis=-1)
+        values = np.asarray(answers, dtype=float)
+        if values.ndim == 0 or values.shape[-1] != sum(codes):
+            raise UsageError(f"answers must be of shape (..., {sum(codes)}), got shape {values.shape}.")
+        blocks = np.split(values, np.cumsum(codes)[:-1], axis=-1)
         for marginal, block in zip(self.sets, blocks, strict=True):
             batch = block.shape[:-1]
             array = block.reshape((*batch, *(1 << len(bits[a]) for a in marginal)))
