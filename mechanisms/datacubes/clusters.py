@@ -62,7 +62,7 @@ def clusters(
         saved[i, i + 1 :] = terms[i] + terms[i + 1 :] - merged
     alive = np.ones(len(terms), dtype=bool)
     while alive.sum() > 1:
-        i, j = np.unravel_index(int(np.argmax(saved)), saved.shape)
+        i, j = divmod(int(np.argmax(saved)), len(saved))
         count, total = int(alive.sum()), float(terms[alive].sum())
         shrink = ((count - 1) / count) ** (2.0 / order) if budgets == "uniform" else 1.0
         if not (total - saved[i, j]) * shrink < total * (1.0 - 1e-12):

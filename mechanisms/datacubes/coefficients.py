@@ -55,7 +55,7 @@ class Coefficients:
         return len(self.indices)
 
     def _digits(self, attribute: int) -> IntArray:
-        return self.indices // self.domain.strides[attribute] % self.domain.sizes[attribute]
+        return np.asarray(self.indices // self.domain.strides[attribute] % self.domain.sizes[attribute])
 
     def within(self, marginal: Marginal) -> tuple[IntArray, IntArray]:
         """Which of the coefficients have their support in a marginal, and where they are among its cells."""

@@ -110,8 +110,8 @@ class FourierStrategy(Strategy):
             # Rows of entries +-N^(-1/2): cells j and k differ where the character of j xor k is -1.
             powers = np.zeros(self.domain.cells)
             powers[self.coefficients.indices] = eta[self._group_of] ** order
-            odd = (powers.sum() - math.sqrt(self.domain.cells) * walsh_hadamard(powers).min()) / 2.0
-            return 2.0 * self.domain.cells**-0.5 * float(odd) ** (1.0 / order)
+            odd = float((powers.sum() - math.sqrt(self.domain.cells) * walsh_hadamard(powers).min()) / 2.0)
+            return 2.0 * float(self.domain.cells**-0.5 * odd ** (1.0 / order))
         if order == 2 and self.domain.attributes <= MOST_SETS:
             return self._replaced_squares(eta)
         if self.domain.cells**2 * self.rows <= MOST_PAIRS:

@@ -74,7 +74,9 @@ def greedy_grouping(matrix: ArrayLike) -> IntArray | None:
     True
     """
     rows = _Rows(matrix)
-    labels, covered, kinds = np.zeros(len(rows.masks), dtype=np.int64), [], []
+    labels = np.zeros(len(rows.masks), dtype=np.int64)
+    covered: list[int] = []
+    kinds: list[int] = []
     for i, mask in enumerate(rows.masks):
         for group, taken in enumerate(covered):
             if not taken & mask and kinds[group] == rows.kinds[i]:

@@ -65,7 +65,7 @@ class MarginalStrategy(Strategy):
         # Two cells that differ in every attribute with two values or more change two cells of each marginal by 1; a
         # marginal without such an attribute is the total, which does not change.
         varies = [any(size > 1 for size in self.domain.shape(marginal)) for marginal in self.marginals]
-        return 2.0 ** (1.0 / order) * norm(budgets * np.array(varies), order)
+        return float(2.0 ** (1.0 / order)) * norm(budgets * np.array(varies), order)
 
     def assigned(self, workload: Workload) -> list[int]:
         """For each marginal of a workload the strategy marginal that the initial recovery reads it from.

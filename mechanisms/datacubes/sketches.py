@@ -98,7 +98,7 @@ class SketchStrategy(Strategy):
     def costs(self, workload: Workload) -> FloatArray:
         each = np.zeros(self.rows)
         each[self._used] = self._dense.costs(workload)
-        return each.reshape(self.repetitions, self.buckets).sum(axis=1)
+        return np.asarray(each.reshape(self.repetitions, self.buckets).sum(axis=1))
 
     def initial(self, noisy: FloatArray, workload: Workload) -> FloatArray:
         return self.least_squares(noisy, np.ones(self.groups), workload)

@@ -35,7 +35,7 @@ def basis(size: int) -> FloatArray:
     True
     """
     if size & (size - 1) == 0:
-        matrix = linalg.hadamard(size) / math.sqrt(size)
+        matrix: FloatArray = linalg.hadamard(size) / math.sqrt(size)
     else:
         matrix = linalg.helmert(size, full=True)
     matrix.setflags(write=False)
@@ -53,7 +53,9 @@ def _blocks(sizes: tuple[int, ...], squared: bool) -> tuple[FloatArray, ...]:
             runs.append([size])
     found = []
     for run in runs:
-        matrix = functools.reduce(np.kron, map(basis, run))
+        matrix = np.ones((1, 1))
+        for size in run:
+            matrix = np.asarray(np.kron(matrix, basis(size)))
         found.append(np.ascontiguousarray(matrix**2 if squared else matrix))
     return tuple(found)
 

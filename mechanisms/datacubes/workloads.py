@@ -130,7 +130,8 @@ class Workload:
         for marginal, block in zip(self.sets, blocks, strict=True):
             batch = block.shape[:-1]
             array = block.reshape((*batch, *(1 << len(bits[a]) for a in marginal)))
-            real = array[(..., *(slice(self.domain.sizes[a]) for a in marginal))]
+            within: tuple[Any, ...] = (..., *(slice(self.domain.sizes[a]) for a in marginal))
+            real = array[within]
             parts.append(real.reshape(*batch, -1))
         return np.concatenate(parts, axis=-1)
 

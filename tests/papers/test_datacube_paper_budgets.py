@@ -164,12 +164,15 @@ def test_the_haar_wavelet_has_one_group_a_level_and_exponentially_many_in_more_d
     assert abs(round(np.linalg.det(np.array(rows)))) > 0
     assert is_grouping(rows, grouping) and max(grouping) + 1 == math.log2(n) + 1
     assert {sum(1 for v in column if v) for column in transposed(rows)} == {int(math.log2(n)) + 1}
-    if n <= 4:
-        pairs = list(itertools.product(levels, levels))
+    tensor = levels
+    for dimensions in (2, 3):
+        if n**dimensions > 16:
+            break
+        pairs = list(itertools.product(tensor, levels))
         tensor = [[np.kron(a, b).tolist() for a in first for b in second] for first, second in pairs]
         rows, grouping = stacked(tensor)
-        assert is_grouping(rows, grouping) and max(grouping) + 1 == (math.log2(n) + 1) ** 2
-        assert {sum(1 for v in column if v) for column in transposed(rows)} == {(int(math.log2(n)) + 1) ** 2}
+        assert is_grouping(rows, grouping) and max(grouping) + 1 == (math.log2(n) + 1) ** dimensions
+        assert {sum(1 for v in column if v) for column in transposed(rows)} == {(int(math.log2(n)) + 1) ** dimensions}
 
 
 @pytest.mark.claim("DC-G5")
