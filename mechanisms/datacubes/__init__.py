@@ -14,7 +14,7 @@ DC-*).
 
 from mechanisms.datacubes.budgets import least_variance, optimal_budgets, paper_mu, uniform_budgets
 from mechanisms.datacubes.clusters import clusters
-from mechanisms.datacubes.consistency import consistent
+from mechanisms.datacubes.consistency import consistent, consistent_variances
 from mechanisms.datacubes.convex import ConvexBudgets, convex_budgets
 from mechanisms.datacubes.counts import CountsRelease, non_negative, whole
 from mechanisms.datacubes.domains import Domain
@@ -22,7 +22,7 @@ from mechanisms.datacubes.fourier import FourierStrategy
 from mechanisms.datacubes.grouping import fair_column_weights, find_grouping, greedy_grouping, group_constants
 from mechanisms.datacubes.joint import JointBudgets, joint_budgets
 from mechanisms.datacubes.marginal_strategies import MarginalStrategy, base_counts, hierarchy, workload_itself
-from mechanisms.datacubes.matrices import MatrixStrategy
+from mechanisms.datacubes.matrices import MatrixStrategy, tree_rows
 from mechanisms.datacubes.release import DatacubeRelease, StrategyRelease
 from mechanisms.datacubes.sketches import SketchStrategy
 from mechanisms.datacubes.strategies import Strategy
@@ -49,6 +49,7 @@ __all__ = [
     "base_counts",
     "clusters",
     "consistent",
+    "consistent_variances",
     "convex_budgets",
     "fair_column_weights",
     "find_grouping",
@@ -60,6 +61,7 @@ __all__ = [
     "non_negative",
     "optimal_budgets",
     "paper_mu",
+    "tree_rows",
     "uniform_budgets",
     "whole",
     "workload_itself",

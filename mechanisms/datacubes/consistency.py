@@ -18,7 +18,8 @@ from scipy import optimize, sparse
 
 from dpaudit.errors import DpauditError, UsageError
 from mechanisms.datacubes.coefficients import scale
-from mechanisms.datacubes.marginal_strategies import workload_itself
+from mechanisms.datacubes.marginal_strategies import MarginalStrategy, workload_itself
+from mechanisms.datacubes.strategies import Strategy
 from mechanisms.datacubes.transforms import inverse
 from mechanisms.datacubes.workloads import Workload
 from mechanisms.inputs import FloatArray
@@ -64,6 +65,45 @@ def consistent(workload: Workload, answers: ArrayLike, order: float = 2) -> Floa
     matrix = coefficient_matrix(workload)
     batch = np.atleast_2d(values)
     return np.stack([matrix @ _nearest(matrix, row, float(order)) for row in batch]).reshape(values.shape)
+
+
+def consistent_variances(strategy: Strategy, variances: FloatArray, workload: Workload) -> FloatArray:
+    """Exact variance of each answer of `consistent` with order 2, shape (q,), a linear recovery.
+
+    Parameters
+    ----------
+    strategy : Strategy
+        The workload itself, in any order; or one whose initial answers are consistent already: base counts, Fourier,
+        wavelets.
+    variances : numpy.ndarray of float, shape (groups,)
+        Of the noise of a row of each group.
+
+    Raises
+    ------
+    UsageError
+        If the strategy is another one.
+
+    Examples
+    --------
+    >>> from mechanisms.datacubes.domains import Domain
+    >>> one_way = Workload(Domain.binary(2), [(0,), (1,)])
+    >>> consistent_variances(workload_itself(one_way), np.array([2.0, 2.0]), one_way).round(9).tolist()
+    [1.5, 1.5, 1.5, 1.5]
+    """
+    if strategy.is_determined:
+        return strategy.initial_variances(variances, workload)
+    wanted = sorted(workload.sets)
+    have = sorted(strategy.marginals) if isinstance(strategy, MarginalStrategy) else None
+    if isinstance(strategy, MarginalStrategy) and have == wanted == sorted(set(wanted)):
+        coefficients = workload.coefficients
+        weights, errors = np.zeros(len(coefficients)), np.zeros(len(coefficients))
+        for marginal, variance in zip(strategy.marginals, variances, strict=True):
+            which, _ = coefficients.within(marginal)
+            weights[which] += scale(workload.domain, marginal) ** 2
+            errors[which] += scale(workload.domain, marginal) ** 2 * variance
+        each = errors / weights**2
+        return np.concatenate([coefficients.variances(each, marginal) for marginal in workload.sets])
+    raise UsageError("strategy must be the workload itself, or give consistent answers, for exact variances.")
 
 
 def coefficient_matrix(workload: Workload) -> Any:

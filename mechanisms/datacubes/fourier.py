@@ -24,6 +24,7 @@ from mechanisms.datacubes.workloads import Workload
 from mechanisms.inputs import FloatArray
 
 MOST_CELLS = 1 << 24  # up to which the exact sensitivity of replacing a record is computed
+MOST_PAIRS = 1 << 27  # entries of the differences of all columns, likewise
 MOST_SETS = 20  # attributes, likewise
 
 
@@ -32,9 +33,9 @@ class FourierStrategy(Strategy):
 
     Recovery is unique as far as a workload needs all of them: the initial one is least squares (DC-O1).
 
-    `sensitivity` is exact for adding and removing, and for replacing under normal noise up to 20 attributes, or under
-    Laplace noise where all numbers of values are powers of two and N is at most 2**24; elsewhere it is the bound 2
-    times that of adding (the total does not count).
+    `sensitivity` is exact for adding and removing. For replacing it is exact under normal noise up to 20 attributes,
+    and under Laplace noise where all numbers of values are powers of two and N is at most 2**24, or N^2 m at most
+    2**27; elsewhere it is the bound 2 times that of adding (the total does not count).
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ class FourierStrategy(Strategy):
     >>> (strategy.matrix() * 8**0.5).round().astype(int).tolist()[1]  # f^100
     [1, 1, 1, 1, -1, -1, -1, -1]
     """
+
+    is_determined = True
 
     def __init__(self, workload: Workload) -> None:
         self.domain: Domain = workload.domain
@@ -111,6 +114,10 @@ class FourierStrategy(Strategy):
             return 2.0 * self.domain.cells**-0.5 * float(odd) ** (1.0 / order)
         if order == 2 and self.domain.attributes <= MOST_SETS:
             return self._replaced_squares(eta)
+        if self.domain.cells**2 * self.rows <= MOST_PAIRS:
+            columns = (self.matrix() * self.spread(eta)[:, None]).T
+            worst = [(np.abs(columns - column) ** order).sum(axis=1).max() for column in columns]
+            return float(max(worst) ** (1.0 / order))
         return 2.0 * norm(self.constants(order) * eta, order)
 
     @property

@@ -51,6 +51,7 @@ class MarginalStrategy(Strategy):
         self.marginals: tuple[Marginal, ...] = tuple(domain.marginal(marginal) for marginal in marginals)
         if not self.marginals:
             raise UsageError("marginals must be at least one, got none.")
+        self.is_determined = len(self.marginals) == 1
         self.group_sizes = np.array([math.prod(domain.shape(marginal)) for marginal in self.marginals], dtype=np.int64)
 
     def answers(self, data: ArrayLike) -> FloatArray:

@@ -19,10 +19,32 @@ from mechanisms.datacubes.domains import Domain, IntArray
 from mechanisms.datacubes.grouping import fair_column_weights, find_grouping, group_constants
 from mechanisms.datacubes.strategies import Adjacency, Strategy
 from mechanisms.datacubes.workloads import Workload
-from mechanisms.inputs import FloatArray, table
+from mechanisms.inputs import FloatArray, table, whole_number
 
 EXACT = 1e-8  # relative: how well R S has to be Q
-MOST_PAIRS = 1 << 22  # entries of the differences of all columns
+MOST_PAIRS = 1 << 24  # entries of the differences of all columns
+
+
+def tree_rows(leaves: int, fan_out: int = 2, root: bool = True) -> FloatArray:
+    """The node sums of a tree over any number of cells, level by level, shape (nodes, leaves).
+
+    Each level has blocks of `fan_out` blocks of the next one, counted from the first cell, so that the last block of a
+    level may be shorter; levels end with single cells. Such a tree has a grouping by levels in every case.
+
+    Examples
+    --------
+    >>> tree_rows(3).astype(int).tolist()
+    [[1, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    """
+    cells, width = whole_number("leaves", leaves, 1), 1
+    ratio = whole_number("fan_out", fan_out, 2)
+    levels = [np.eye(cells)]
+    while width < cells:
+        width *= ratio
+        starts = range(0, cells, width)
+        levels.append(np.array([[float(s <= j < s + width) for j in range(cells)] for s in starts]))
+    kept = levels if root or len(levels) == 1 else levels[:-1]
+    return np.vstack(kept[::-1])
 
 
 class MatrixStrategy(Strategy):
@@ -84,7 +106,7 @@ class MatrixStrategy(Strategy):
         if adjacency == "add_remove":
             return self.entries
         first, second = np.triu_indices(self.domain.cells, 1)
-        if self.entries.shape[0] * len(first) > MOST_PAIRS * 16:
+        if self.entries.shape[0] * len(first) > MOST_PAIRS:
             raise UsageError(f"domain must be smaller to replace records in, got {self.domain.cells} cells.")
         return np.asarray(self.entries[:, first] - self.entries[:, second])
 
@@ -115,8 +137,13 @@ class MatrixStrategy(Strategy):
             even = np.abs(costs - means).max() <= EXACT * costs.max()
             if constants is not None and even and self.column_weights is not None:
                 return optimal_budgets(sums, constants, order)[self.grouping]
-        negligible = costs <= 1e-15 * costs.max()  # rounding of rows that the recovery does not use
-        return convex_budgets(np.where(negligible, 0.0, costs), self.changes(adjacency), order).budgets
+        changes = self.changes(adjacency)
+        unused = costs <= 1e-15 * costs.max()  # rounding of rows that the recovery does not use
+        free = ~changes.any(axis=1)  # no neighbour changes such a row, as the total where records are replaced
+        if (unused | free).all():
+            return np.ones(self.rows)
+        budgets = convex_budgets(np.where(unused | free, 0.0, costs), changes, order).budgets
+        return np.where(free & ~unused, budgets.max(), budgets)
 
     def initial(self, noisy: FloatArray, workload: Workload) -> FloatArray:
         return np.asarray(noisy @ self.initial_matrix(workload).T)

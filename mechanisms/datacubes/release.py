@@ -18,7 +18,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from mechanisms.datacubes.budgets import noise_variances
-from mechanisms.datacubes.consistency import consistent
+from mechanisms.datacubes.consistency import consistent, consistent_variances
 from mechanisms.datacubes.joint import joint_budgets
 from mechanisms.datacubes.marginal_strategies import MarginalStrategy
 from mechanisms.datacubes.strategies import Adjacency, Strategy
@@ -250,13 +250,17 @@ class DatacubeRelease(Calibrated):
         Raises
         ------
         UsageError
-            For consistency, whose answers are no linear function of the noise in general.
+            For consistency in other norms than l2, whose answers are no linear function of the noise, and in l2 for a
+            strategy whose initial answers are correlated and inconsistent (`consistent_variances`).
         """
         if self.recovery == "least_squares":
             return self.strategy.least_squares_variances(self.variances, self.workload)
         if self.recovery == "initial":
             return self.strategy.initial_variances(self.variances, self.workload)
-        raise UsageError(f"recovery must be least_squares or initial for exact variances, got {self.recovery!r}.")
+        if self.recovery == "consistent_2":
+            return consistent_variances(self.strategy, self.variances, self.workload)
+        linear = "least_squares, initial or consistent_2"
+        raise UsageError(f"recovery must be {linear} for exact variances, got {self.recovery!r}.")
 
     def total_variance(self) -> float:
         """Weighted sum of `query_variances`, a^T Var(y)."""

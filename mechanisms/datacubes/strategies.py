@@ -40,6 +40,7 @@ class Strategy(abc.ABC):
 
     domain: Domain
     group_sizes: IntArray
+    is_determined = False  # whether there is one recovery only: the initial answers are consistent, and least squares
 
     @property
     def rows(self) -> int:

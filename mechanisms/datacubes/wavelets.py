@@ -38,6 +38,8 @@ class HaarStrategy(Strategy):
     [[1, 1, 1, 1], [1, 1, -1, -1], [1, -1, 0, 0], [0, 0, 1, -1]]
     """
 
+    is_determined = True
+
     def __init__(self, domain: Domain) -> None:
         if any(size & (size - 1) for size in domain.sizes):
             raise UsageError(f"domain must have powers of two as sizes, got {tuple(domain.sizes)}. Use encoded().")

@@ -97,8 +97,16 @@ class Workload:
         return np.split(np.asarray(answers), np.cumsum(self.counts)[:-1], axis=-1)
 
     def answers(self, data: ArrayLike) -> FloatArray:
-        """Exact answers Q x, shape (..., q), from data vectors (..., N); costs marginals x N."""
+        """Exact answers Q x, shape (..., q), from data vectors (..., N), in time marginals x N.
+
+        Raises
+        ------
+        UsageError
+            If the data are of another shape.
+        """
         values = np.asarray(data, dtype=float)
+        if values.ndim == 0 or values.shape[-1] != self.domain.cells:
+            raise UsageError(f"data must be of shape (..., {self.domain.cells}), got shape {values.shape}.")
         return np.concatenate([self.domain.sum_to(values, marginal) for marginal in self.sets], axis=-1)
 
     def matrix(self) -> FloatArray:

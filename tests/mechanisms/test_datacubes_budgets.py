@@ -35,6 +35,7 @@ from mechanisms.datacubes import (
     least_variance,
     optimal_budgets,
     paper_mu,
+    tree_rows,
     uniform_budgets,
     workload_itself,
 )
@@ -178,6 +179,7 @@ def test_the_improvements_that_optimal_budgets_bring_beside_the_printed_ones():
     assert ratio(all_and_half(binary, 2), FourierStrategy, "initial") == pytest.approx(1.0 - 0.374, abs=5e-4)
     adult = all_and_half(Domain([9, 16, 7, 15, 6, 5, 2, 2]), 1).encoded()  # printed: Q to Q+ 20 to 25% on Q_1*
     assert ratio(adult, workload_itself, "initial") == pytest.approx(1.0 - 0.245, abs=5e-4)
+    assert ratio(adult, workload_itself, "consistent_2") == pytest.approx(1.0 - 0.254, abs=5e-4)
     assert ratio(adult, workload_itself, "least_squares") == pytest.approx(1.0 - 0.269, abs=5e-4)
 
 
@@ -251,6 +253,46 @@ def test_a_matrix_strategy_has_the_budgets_of_its_implicit_twin():
             best = convex_budgets(written.costs(workload), written.entries, order)
             release = DatacubeRelease(workload, strategy, claim, recovery="initial")
             assert release.total_variance() == pytest.approx(best.value, rel=1e-6)
+
+
+def test_trees_over_any_number_of_cells_are_grouped_by_levels():
+    for cells, fan_out in ((1, 2), (2, 2), (3, 2), (5, 2), (8, 2), (7, 3)):
+        rows = tree_rows(cells, fan_out)
+        depth = math.ceil(round(math.log(cells, fan_out), 9))
+        assert find_grouping(rows).max() + 1 == depth + 1 == rows.sum(axis=0).max() == rows.sum(axis=0).min()
+        if cells > 1:
+            assert len(tree_rows(cells, fan_out, root=False)) == len(rows) - 1
+    assert (tree_rows(8) == hierarchy(Domain.binary(3)).matrix()).all()
+
+
+def test_a_row_that_no_neighbour_changes_costs_nothing():
+    domain = Domain([4])
+    workload = all_marginals(domain, 1)
+    strategy = MatrixStrategy(domain, tree_rows(4))
+    release = DatacubeRelease(workload, strategy, PureDP(1.0), adjacency="replace_one")
+    assert release.eta[0] == release.eta.max() > 0.0  # the total
+    assert release.strategy.sensitivity(release.eta, 1, "replace_one") == pytest.approx(1.0)
+    total = MatrixStrategy(domain, np.ones((1, 4)))
+    assert total.optimal(Workload(domain, [()]), 1, "replace_one").tolist() == [1.0]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_replaced_records_have_budgets_of_their_own_in_a_matrix_strategy(order):
+    """The coefficients of figure 1: the total does not change, and characters change in half of the pairs."""
+    workload = all_and_half(Domain.binary(3), 1)
+    fourier = FourierStrategy(workload)
+    rows = fourier.matrix()[1:]  # without the total, which needs no noise where records are replaced
+    one_way = Workload(workload.domain, workload.sets)
+    recovery = fourier.initial(np.eye(fourier.rows), one_way).T[:, 1:]
+    changes = MatrixStrategy(workload.domain, rows, recovery).changes("replace_one")
+    costs = (recovery**2).sum(axis=0)
+    best = convex_budgets(costs, changes, order)
+    closed = fourier.optimal(workload, order)[1:]
+    closed /= fourier.sensitivity([0.0, *closed], order, "replace_one")
+    factor = 2.0 if order == 1 else 1.0
+    assert best.lower_bound <= best.value <= factor * float((costs / closed**2).sum()) * (1.0 + 1e-9)
+    kept = (np.abs(changes * best.budgets[:, None]) ** order).sum(axis=0) ** (1.0 / order)
+    assert kept.max() == pytest.approx(1.0)
 
 
 @pytest.mark.claim("DC-L3.2.b")

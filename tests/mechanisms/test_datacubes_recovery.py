@@ -151,8 +151,37 @@ def test_consistency_is_applied_to_the_initial_answers():
         release = DatacubeRelease(workload, workload_itself(workload), PureDP(1.0), recovery=recovery)
         noisy = release.noisy(data, 2, np.random.default_rng(3))
         assert release.recovered(noisy) == pytest.approx(consistent(workload, noisy, order))
-        with pytest.raises(UsageError, match=f"must be least_squares or initial for exact variances, got '{recovery}'"):
-            release.query_variances()
+        if order != 2:
+            with pytest.raises(UsageError, match=f"least_squares, initial or consistent_2 for .*, got '{recovery}'"):
+                release.query_variances()
+
+
+def test_the_variances_of_consistent_answers_in_l2_are_those_of_the_recovery_written_out():
+    for workload in SMALL[:3]:
+        for strategy in (workload_itself(workload), base_counts(workload.domain), FourierStrategy(workload),
+                         HaarStrategy(workload.domain)):  # fmt: skip
+            release = DatacubeRelease(workload, strategy, PureDP(1.0), recovery="consistent_2")
+            recovery = release.recovered(np.eye(strategy.rows)).T
+            measured = release.eta > 0.0  # rows without a budget are released as 0
+            each = strategy.spread(np.where(measured, release.variances, 0.0))
+            stated = release.query_variances()
+            assert stated == pytest.approx(recovery**2 @ each)
+            best = DatacubeRelease(workload, strategy, PureDP(1.0)).query_variances()
+            assert (best <= stated * (1.0 + 1e-9)).all()
+    repeated = SMALL[3]
+    with pytest.raises(UsageError, match="strategy must be the workload itself, or give consistent answers"):
+        DatacubeRelease(repeated, workload_itself(repeated), PureDP(1.0), recovery="consistent_2").query_variances()
+
+
+def test_a_strategy_of_more_coefficients_than_are_needed_leaves_the_others_without_a_budget():
+    domain = Domain([3, 2, 4])
+    larger, workload = FourierStrategy(all_marginals(domain, 2)), all_marginals(domain, 1)
+    release = DatacubeRelease(workload, larger, PureDP(1.0))
+    same = DatacubeRelease(workload, FourierStrategy(workload), PureDP(1.0))
+    assert release.query_variances() == pytest.approx(same.query_variances())
+    data = np.arange(24.0)
+    exact = larger.answers(data) * (larger.spread(release.eta) > 0.0)
+    assert release.recovered(exact[None])[0] == pytest.approx(workload.answers(data))
 
 
 # ---- counts ---------------------------------------------------------------------------------------------------------
