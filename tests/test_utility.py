@@ -120,6 +120,25 @@ def test_the_search_finds_the_worst_input():
     assert result.samples == 2_000 * len(result.findings) + 40 * 500
 
 
+def test_the_search_goes_on_where_some_losses_are_infinite():
+    def fragile(data, size, rng):
+        return np.where(rng.random(size) < 0.1, math.nan, data + rng.laplace(size=size))
+
+    for failures in (0.1, 0.05, None):  # 0.1: the quantile lies between the finite losses and the infinite ones
+        bound = UtilityBound("error", error, 1.0, failure_probability=failures, search=st.floats(0.0, 1.0))
+        result = audit_utility(fragile, bound, [0.0], seed=1, samples=1_000, examples=20)
+        assert result.verdict == "violated" and any(finding.found_by_search for finding in result.findings)
+
+
+def test_a_bound_far_above_every_loss_is_not_refuted_however_many_draws_there_are():
+    # The log wealth of so many losses near 0, at such a confidence, is below -709: its inverse would overflow.
+    bound = UtilityBound("error", lambda data, outputs: np.full(len(outputs), 1e-9), 1.0)
+    finding = audit_utility(
+        lambda data, size, rng: np.zeros(size), bound, [0.0], samples=700_000, seed=1, confidence=SURE
+    ).findings[0]
+    assert finding.verdict == "not_refuted" and finding.p_value == 1.0
+
+
 def test_the_same_seed_gives_the_same_result():
     bound = tail(3.0, 0.05, search=st.floats(-5.0, 5.0))
     first, again = (audit_utility(release, bound, [0.0], seed=9, samples=500).to_dict() for _ in range(2))
