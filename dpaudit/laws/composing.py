@@ -23,7 +23,6 @@ from dpaudit.laws.derived import (
     pairs_of,
     selected,
     shared_pairs,
-    widths,
 )
 from dpaudit.laws.listed import MOST_OUTCOMES, ListedLaw, Outputs, listed_laws
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
@@ -42,9 +41,6 @@ class Composed(Derived):
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         return joined([draw(part, given, size, rng) for part, given in self._inputs(data)], size)
-
-    def _inputs(self, data: Any) -> list[tuple[Subject, Any]]:
-        return [(part, data) for part in self.parts]
 
     def _density(self) -> LogDensity | None:
         return self._joint_density if all(part.has_log_density for part in self.parts) else super()._density()
@@ -65,7 +61,7 @@ class Composed(Derived):
     def _joint_density(self, data: Any, outputs: Any) -> FloatArray:
         """The sum of the parts' log densities, each at its own columns."""
         inputs = self._inputs(data)
-        shapes = widths([part for part, _ in inputs], [given for _, given in inputs])
+        shapes = self._shapes(data)
         if shapes is None:
             raise UsageError("outputs must be numbers for a joint log density, got other objects.")
         columns = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
@@ -177,7 +173,7 @@ class AdaptivelyComposed(Derived):
         return ListedLaw(outcomes, probabilities)
 
     def _joint_density(self, data: Any, outputs: Any) -> FloatArray:
-        shapes = widths(self.parts, [data] * len(self.parts))
+        shapes = self._shapes(data)
         if shapes is None or len(set(shapes[1:])) > 1:
             raise UsageError("outputs must be numbers of one shape for a joint log density, got others.")
         columns = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)

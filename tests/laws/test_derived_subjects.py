@@ -13,6 +13,7 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.exact import FiniteMechanism
 from dpaudit.laws import LAWS, NASTY, NASTY_FUNCTIONS
+from dpaudit.laws.composing import PiecesMetric
 from dpaudit.laws.conditioning import HalfByHash
 from dpaudit.laws.derived import joined, merged
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, ZeroConcentratedDP
@@ -328,6 +329,14 @@ def test_a_metric_on_pieces_adds_up_and_equal_pieces_cost_nothing():
     _, claim = laws.parallel_composition([Geometric(1.0), Geometric(1.0)], [metric, PureDP(0.5)], lambda data: data)
     assert claim.for_pair((0, 0), (3, 0)) == PureDP(3.0)
     assert claim.for_pair((0, 0), (3, 1)) == PureDP(3.5)
+
+
+def test_records_of_another_type_are_another_input():
+    # numpy would give all items of a list one type first, and find ("a", 1) and ("a", "1") equal.
+    metric = PiecesMetric((PureDP(1.0),), lambda data: (data,))
+    assert metric(("a", 1), ("a", "1")) == metric([1], [1.0]) == metric(np.array([1]), np.array([1.0])) == 1.0
+    assert metric(("a", 1), ("a", 1)) == metric([[1], "b"], [[1], "b"]) == metric(np.ones(2), np.ones(2)) == 0.0
+    assert metric([1], [1, 2]) == 1.0
 
 
 def test_all_pairs_of_many_inputs_stay_compact():
