@@ -250,10 +250,7 @@ class ParallelComposed(Composed):
         return f"parallel composition of {', '.join(part.name for part in self.parts)}"
 
     def _inputs(self, data: Any) -> list[tuple[Subject, Any]]:
-        pieces = self.split(data)
-        if len(pieces) != len(self.parts):
-            raise UsageError(f"split must give {len(self.parts)} pieces of the input, got {len(pieces)}.")
-        return list(zip(self.parts, pieces, strict=True))
+        return list(zip(self.parts, _pieces(self.split, data, len(self.parts)), strict=True))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,7 +265,8 @@ class PiecesMetric(Metric):
         return f"pieces: {', '.join(map(str, self.claims))}"
 
     def __call__(self, x: Any, x_prime: Any) -> float:
-        pieces = zip(self.claims, self.split(x), self.split(x_prime), strict=True)
+        both = (_pieces(self.split, data, len(self.claims)) for data in (x, x_prime))
+        pieces = zip(self.claims, *both, strict=True)
         return sum((0.0 if is_same_input(u, v) else claim.for_pair(u, v).value for claim, u, v in pieces), start=0.0)
 
 
@@ -311,6 +309,8 @@ def parallel_composition(
     ((5, 2), 'eps=1')
     """
     subjects, promises = matched(mechanisms, claims)
+    if not callable(split):
+        raise UsageError(f"split must be a callable of an input, got {split!r:.80}.")
     changed = whole_number("changed_pieces", changed_pieces, "a whole number of at least 1", 1)
     if changed > len(subjects):
         raise UsageError(f"changed_pieces must be at most the number of mechanisms {len(subjects)}, got {changed}.")
@@ -320,6 +320,14 @@ def parallel_composition(
         weakest_claim(promises)  # the same refusal of mixed families
         return derived, MetricDP(PiecesMetric(promises, split))
     return derived, composed_claim(_largest(promises, changed))
+
+
+def _pieces(split: Callable[[Any], Sequence[Any]], data: Any, count: int) -> Sequence[Any]:
+    """The pieces of an input, checked to be so many."""
+    pieces = split(data)
+    if len(pieces) != count:
+        raise UsageError(f"split must give {count} pieces of the input, got {len(pieces)}.")
+    return pieces
 
 
 def _largest(claims: Sequence[Claim], count: int) -> list[Claim]:

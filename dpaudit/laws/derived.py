@@ -139,6 +139,9 @@ class Derived:
 
 def matched(mechanisms: Iterable[Any], claims: Iterable[Claim]) -> tuple[tuple[Subject, ...], tuple[Claim, ...]]:
     """The mechanisms as subjects, at least one, with one claim each."""
+    for name, given in (("mechanisms", mechanisms), ("claims", claims)):
+        if not isinstance(given, Iterable):
+            raise UsageError(f"{name} must be a list, one entry a mechanism, got {type(given).__name__}.")
     subjects, promises = tuple(map(as_subject, mechanisms)), tuple(map(checked, claims))
     if not subjects:
         raise UsageError("mechanisms must be at least one, got none.")

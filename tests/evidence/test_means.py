@@ -68,12 +68,13 @@ def test_an_unbounded_loss_needs_a_deviation_to_be_limited_from_above():
 def test_the_limits_of_two_valued_losses_miss_no_more_often_than_the_level(zeros, draws, level):
     mean, deviation = 1.0 - zeros, math.sqrt(zeros * (1.0 - zeros))
     fractions = means.stakes(draws, level)
-    missed = {"below": 0.0, "by the largest": 0.0, "by the deviation": 0.0}
+    missed = {"below": 0.0, "by the largest": 0.0, "by the deviation": 0.0, "of a probability": 0.0}
     for count in range(draws + 1):
         losses, chance = np.repeat([0.0, 1.0], [count, draws - count]), stats.binom.pmf(count, draws, zeros)
         missed["below"] += chance * (means.mean_lower(losses, level, fractions) > mean)
         missed["by the largest"] += chance * (means.mean_upper(losses, level, fractions, 1.0, None) < mean)
         missed["by the deviation"] += chance * (means.mean_upper(losses, level, fractions, None, deviation) < mean)
+        missed["of a probability"] += chance * (means.probability_upper(count, draws, level) < zeros)
     assert max(missed.values()) <= level, missed
 
 

@@ -288,7 +288,20 @@ ONE = PureDP(1.0)
         (lambda: laws.linear_conditioning(abs, ONE, np.eye(2), [0.0, 0.0]), "leave from 1 to 6 free dimensions, got 0"),
         (lambda: laws.linear_conditioning(abs, ONE, [[1.0], [1.0]], [0.0, 1.0]), "values must have a solution"),
         (lambda: laws.AffineProjection(((1.0, 1.0),), (1.0, 2.0)), "one number a row of matrix"),
-        (lambda: laws.BoxProjection(1.0, 0.0), "low must be at most high"),
+        (lambda: laws.AffineProjection("a", (1.0,)), "matrix and values must be numbers, got 'a'"),
+        (lambda: laws.BoxProjection(1.0, 0.0), "low must be a number of at most high"),
+        (lambda: laws.BoxProjection("a", "b"), "low must be a number of at most high, got 'a' and 'b'"),
+        (lambda: laws.sequential_composition(RR, ONE), "mechanisms must be a list, one entry a mechanism, got Rand"),
+        (lambda: laws.sequential_composition([RR], ONE), "claims must be a list, one entry a mechanism, got PureDP"),
+        (lambda: laws.mixture([RR, RR], [ONE, ONE], ["a", "b"]), "weights must be 2 positive numbers .*, got \\['a'"),
+        (lambda: laws.mixture([RR, RR], [ONE, ONE], 0.5), "weights must be 2 positive numbers .*, got 0.5"),
+        (lambda: laws.convexity([RR], [ONE], lambda data: [1.0]), "weights must be 1 positive .*, got <function"),
+        (lambda: laws.parallel_composition([RR], [ONE], 3), "split must be a callable of an input, got 3"),
+        (
+            lambda: laws.parallel_composition([RR], [MetricDP(AbsoluteMetric())], lambda d: ())[1].for_pair(0, 1),
+            "split must give 1 pieces of the input, got 0",
+        ),
+        (lambda: laws.linear_conditioning(3, ONE, [[1.0, 1.0]], [0.0]), "answer must be a callable of an input, got 3"),
     ],
 )
 def test_laws_refuse_what_they_have_no_rule_for(call, message):

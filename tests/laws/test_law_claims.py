@@ -11,10 +11,13 @@ from dpaudit import strategies
 from dpaudit.errors import UsageError
 from dpaudit.exact import keeps, privacy_profile
 from dpaudit.laws import (
+    adaptive_composition,
     average_claim,
     conditioned_claim,
+    disjoint_union,
     finite,
     group_claim,
+    mixture,
     parallel_composition,
     weakest_claim,
 )
@@ -263,6 +266,17 @@ def test_groups_of_other_families_are_those_of_the_privacy_room():
 def test_metrics_on_inputs_and_on_records_add_up_pair_by_pair():
     claim = composed_claim([MetricDP(EuclideanMetric(0.5)), MetricDP(AbsoluteMetric(2.0), on="records")])
     assert claim.for_pair([0.0, 0.0], [3.0, 4.0]) == PureDP(0.5 * 5.0 + 2.0 * 7.0)
+
+
+def test_what_may_follow_costs_its_largest_claim_wherever_it_stands():
+    def noisy(data, size, rng):
+        return rng.normal(size=size)
+
+    for others in ([PureDP(0.5), PureDP(3.0)], [PureDP(3.0), PureDP(0.5)]):
+        assert adaptive_composition(noisy, PureDP(1.0), [noisy] * 2, others, np.sign)[1] == PureDP(4.0)
+        for law in (mixture, disjoint_union):
+            assert law([noisy] * 2, others, lambda data: (0.5, 0.5), choice_claim=PureDP(1.0))[1] == PureDP(4.0)
+            assert law([noisy] * 2, others, [0.5, 0.5])[1] == PureDP(3.0)
 
 
 @pytest.mark.parametrize(
