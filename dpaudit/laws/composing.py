@@ -354,7 +354,7 @@ class Places:
         return tuple(data)
 
 
-def pairs_in_first_place(pairs: Sequence[Pair], count: int) -> tuple[Pair, ...]:
+def pairs_in_one_place(pairs: Sequence[Pair], count: int) -> tuple[Pair, ...]:
     """Pairs of inputs that are made of `count` inputs: by turns they differ in the first place and in the last.
 
     The other places hold the pair's own x, so that they tell nothing.

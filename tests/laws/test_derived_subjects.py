@@ -352,6 +352,12 @@ def test_records_of_another_type_are_another_input():
     assert metric([1], [1, 2]) == 1.0
 
 
+def test_parallel_composition_is_tried_in_its_first_place_and_in_its_last():
+    derived, _ = BY_NAME["parallel composition"].derive(Laplace(1.0), PureDP(1.0), [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)])
+    found = [(pair.x, pair.x_prime) for pair in derived.pairs()]
+    assert found == [((0.0, 0.0), (1.0, 0.0)), ((2.0, 2.0), (2.0, 3.0)), ((4.0, 4.0), (5.0, 4.0))]
+
+
 def test_all_pairs_of_many_inputs_stay_compact():
     many = dpaudit.AllPairs([float(k) for k in range(100)])
     metric = MetricDP(AbsoluteMetric(1.0))
