@@ -358,6 +358,21 @@ def test_parallel_composition_is_tried_in_its_first_place_and_in_its_last():
     assert found == [((0.0, 0.0), (1.0, 0.0)), ((2.0, 2.0), (2.0, 3.0)), ((4.0, 4.0), (5.0, 4.0))]
 
 
+def test_groups_are_the_ends_of_shortest_chains_of_so_many_steps():
+    chain, apart = [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)], [(7.0, 8.0)]  # apart: joined to nothing else
+
+    def ends(claim, steps):
+        far, derived = laws.group_privacy(Laplace(1.0), claim, steps, pairs=chain + apart)
+        return [(pair.x, pair.x_prime) for pair in far.pairs()], derived
+
+    assert ends(PureDP(1.0), 1)[0] == chain + apart
+    assert ends(PureDP(1.0), 2)[0] == [(0.0, 2.0), (1.0, 3.0)]
+    assert ends(PureDP(1.0), 3) == ([(0.0, 3.0)], PureDP(3.0))
+    found, claim = ends(MetricDP(AbsoluteMetric(0.5)), 3)
+    assert found == [(0.0, 2.0), (0.0, 3.0), (1.0, 3.0)]
+    assert [claim.for_pair(*pair).value for pair in found] == [1.0, 1.5, 1.0]
+
+
 def test_all_pairs_of_many_inputs_stay_compact():
     many = dpaudit.AllPairs([float(k) for k in range(100)])
     metric = MetricDP(AbsoluteMetric(1.0))
