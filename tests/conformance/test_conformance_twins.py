@@ -130,6 +130,15 @@ def test_outcomes_may_be_of_several_types_but_are_different(mechanism, status):
     assert found == {"distribution_fits_draws": status}, result.records[0].message
 
 
+def test_the_group_law_finds_two_pairs_that_share_an_input_wherever_they_stand():
+    low, middle, high, other, another = ([0, 0, k] for k in (0, 1, 2, 7, 8))
+    pairs = [(other, another), (low, middle), (high, middle)]
+    found, _ = statuses(NoNoise(), ["law_group_privacy"], pairs=pairs)
+    assert found == {"law_group_privacy": "violated"}
+    found, _ = statuses(NoNoise(), ["law_group_privacy"], pairs=pairs[:2])
+    assert found == {"law_group_privacy": "skipped"}
+
+
 class LawThatRaises(Response):
     def distribution(self, data):
         raise KeyError("no table")
