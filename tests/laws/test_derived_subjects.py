@@ -212,6 +212,19 @@ def test_a_part_that_raises_is_an_outcome_that_the_audit_sees(name):
     assert result.verdict == "violated"
 
 
+def test_what_is_made_of_an_output_stands_at_the_place_of_its_run():
+    def sometimes(data, rng):
+        value = float(rng.integers(0, 6))
+        if value == 0.0:
+            raise KeyError("missing")
+        return value
+
+    doubled, _ = laws.post_processing(sometimes, PureDP(1.0), lambda outputs: [2.0 * output for output in outputs])
+    plain, found = as_subject(sometimes).sample(0, 40, stream()), doubled.sample(0, 40, stream())
+    assert [output if isinstance(output, Failed) else 2.0 * output for output in plain] == found
+    assert any(isinstance(output, Failed) for output in found)
+
+
 class FailingBatch:
     """A vectorised mechanism that raises for one input."""
 
