@@ -92,6 +92,16 @@ def test_the_laws_have_unique_names_and_say_what_they_do_not_apply_to():
         BY_NAME["mixture"].derive(alone, "eps=1")
 
 
+def test_what_the_laws_of_the_list_promise_for_a_pure_claim():
+    paid = {"sequential composition": 2.0, "adaptive composition": 2.0, "group privacy": 2.0}
+    # The event of half of the mass at least: log of e^-1 + (1 - e^-1) / (1/2) is paid beside epsilon.
+    paid["conditioning"] = 1.0 + math.log(2.0 - math.exp(-1.0))
+    for law in LAWS:
+        _, claim = law.derive(Laplace(1.0), PureDP(1.0), [(0.0, 1.0), (1.0, 2.0)])
+        assert claim.value == pytest.approx(paid.get(law.name, 1.0), rel=1e-12), law.name
+        assert type(claim) is PureDP
+
+
 def test_workers_and_this_process_find_the_same():
     subject, claim = BY_NAME["conditioning"].derive(Laplace(1.0), PureDP(1.0))
     options = {"claim": claim, "samples": 3_000, "seed": 3, "floating_point": False}

@@ -52,6 +52,7 @@ def test_conditioning_reaches_twice_the_budget():
         assert max(loss[0, 1], loss[1, 0]) <= epsilon + 1e-12
         check = finite.check_conditioning(rows, [1.0, 1.0, 0.0], uses_mass=False)
         assert check.found.max() > (2.0 - 1e-3) * epsilon
+        assert check.promised.max() == pytest.approx(2.0 * loss.max(), rel=1e-15) and check.holds
 
 
 @pytest.mark.parametrize(("epsilon", "mass"), [(1.0, 0.3), (0.5, 0.9), (3.0, 0.05)])
@@ -133,6 +134,9 @@ def test_a_condition_on_a_disjoint_union_is_a_mixture_whose_weights_depend_on_th
 
 
 def test_disjoint_unions_are_tight():
+    # Parts that tell nothing, and a choice between them that tells all there is.
+    check = finite.check_disjoint_union([[0.2, 0.8], [0.8, 0.2]], [1, 0], [0, 1])
+    assert check.holds and check.used == pytest.approx(1.0, abs=1e-12) and check.found.max() > 1.38
     assert max(finite.check_disjoint_union(*unions(31, kind)).used.max() for kind in strategies.KINDS) > 0.99
 
 

@@ -5,6 +5,7 @@ statistics enter: an excess above the derived tolerance would be a counterexampl
 their own.
 """
 
+import dataclasses
 import itertools
 import math
 
@@ -32,6 +33,18 @@ def test_the_batched_measures_are_those_of_the_exact_room():
                 assert delta[i, j] == pytest.approx(hockey_stick_divergence(one[i], one[j], 0.7), abs=1e-13)
                 expected = renyi_divergence(one[i], one[j], 2.5)
                 assert renyi[i, j] == expected or renyi[i, j] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_check_holds_up_to_its_tolerance_and_no_further():
+    rows, _ = drawn(41, "dense", count=1)
+    check = finite.check_post_processing(rows, np.eye(4))  # nothing is lost: found is what is promised
+    assert check.tolerance < 1e-13
+    for missing, holds in ((0.0, True), (0.5, True), (2.0, False), (1e6, False)):
+        less = dataclasses.replace(check, promised=check.promised - missing * check.tolerance)
+        assert less.holds.all() == holds
+    one_way = check.promised.copy()
+    one_way[0, 1, 0] -= 1e-9
+    assert not dataclasses.replace(check, promised=one_way).holds.any()  # every ordered pair counts
 
 
 # ---- sequential composition ------------------------------------------------------------------------------------------
