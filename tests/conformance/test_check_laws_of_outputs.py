@@ -14,7 +14,8 @@ from dpaudit.conformance.noise import equal_pairs
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.exact import FiniteMechanism, keeps, tempered
-from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.metrics import AbsoluteMetric
 
 RATE = 1e-7
 
@@ -120,3 +121,24 @@ def test_an_exact_law_is_held_against_a_claim_of_any_family_in_both_directions(c
 def test_vacuous_pairs_are_not_asked_about():
     mechanism = FiniteMechanism(np.eye(2), PureDP(math.inf))
     assert checked(mechanism, "claim_exact", pairs=[(0, 1)])[0] == "skipped"
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+LINE = MetricDP(AbsoluteMetric(1.0))
+
+
+def test_the_pairs_that_are_looked_at_have_budgets_near_one_nat():
+    far = [0.01, 0.05, 0.5, 9.0, 1.0, 2.0, 30.0, 1.2, 0.0, 0.8]
+    case = Case(laplace, LINE, [(0.0, end) for end in far], 1, 1_000, 0.01)
+    assert [pair.x_prime for pair in case.pairs] == [1.0, 1.2, 0.8, 0.5, 2.0, 9.0]
+
+
+def test_a_law_is_inconclusive_only_where_every_pair_is():
+    def status(*ends):
+        return checked(laplace, "law_mixture", claim=LINE, pairs=[(0.0, end) for end in ends], samples=10_000)[0]
+
+    assert status(1.0, 12.0) == "not_refuted"
+    assert status(12.0) == "inconclusive"  # at 12 nats nothing can be seen
