@@ -39,6 +39,19 @@ class LogDensity(Protocol):
     def __call__(self, data: Any, outputs: Any) -> FloatArray: ...
 
 
+class _Seen(dict[Any, tuple[Any, list[Shape] | None]]):
+    """Shapes by the identity of an input. Prints, copies and pickles as if nothing had been seen.
+
+    So a fingerprint does not depend on what was looked at, and addresses stay in the process that they are of.
+    """
+
+    def __repr__(self) -> str:
+        return "_Seen()"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Seen, ())
+
+
 @dataclasses.dataclass(frozen=True)
 class Derived:
     """A mechanism made of others. `parts` are what it draws from; `known_pairs` are pairs of its own inputs.
@@ -48,9 +61,7 @@ class Derived:
 
     parts: tuple[Subject, ...]
     known_pairs: Sequence[Pair] | None = dataclasses.field(default=None, kw_only=True, repr=False)
-    _seen_shapes: dict[Any, tuple[Any, list[Shape] | None]] = dataclasses.field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _seen_shapes: _Seen = dataclasses.field(default_factory=_Seen, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -124,10 +135,6 @@ class Derived:
             # Kept with the input, so that what is known by its address stays alive as long as the address counts.
             self._seen_shapes[key] = (data, shapes if len(shapes) == len(found) else None)
         return self._seen_shapes[key][1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the shapes that were seen: their keys are addresses, which mean nothing in another process."""
-        return {**self.__dict__, "_seen_shapes": {}}
 
     def _density(self) -> LogDensity | None:
         law = self._try_listed()
