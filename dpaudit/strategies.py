@@ -140,6 +140,8 @@ def finite_mechanisms(
     tight : bool, optional
         True: some pair uses the claim up (`dpaudit.exact.tempered`); False: as the draw falls; both by default.
     """
+    if not isinstance(claim, Claim | st.SearchStrategy):
+        raise UsageError(f"claim must be a claim or a strategy of claims, got {claim!r}.")
     claims_drawn = claim if not isinstance(claim, Claim) else st.just(claim)
     for name, span in (("inputs", inputs), ("outcomes", outcomes)):
         if min((span, span) if isinstance(span, int) else span) < 2:
@@ -216,6 +218,8 @@ def nasty_functions(*, randomised: bool | None = None) -> SearchStrategy[NastyFu
 
 def events(outcomes: int, *, chances: bool = False) -> SearchStrategy[FloatArray]:
     """Events on 0..outcomes - 1 as 0 and 1, or with `chances` as probabilities of keeping each; some are positive."""
+    if isinstance(outcomes, bool) or not isinstance(outcomes, int) or outcomes < 1:
+        raise UsageError(f"outcomes must be a whole number of at least 1, got {outcomes!r}.")
     values = [0.0, 1.0, 0.5, 0.01] if chances else [0.0, 1.0]
     lists = st.lists(st.sampled_from(values), min_size=outcomes, max_size=outcomes)
     return lists.filter(any).map(np.array)

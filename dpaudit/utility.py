@@ -256,7 +256,8 @@ def audit_utility(
     Raises
     ------
     UsageError
-        If an argument makes no sense, no bound or no input is known, or a loss function returns no losses.
+        If an argument makes no sense, or no bound or no input is known. A mechanism, or a loss function, that breaks is
+        no error of the call: the finding says so, and the other bounds are tested.
 
     Examples
     --------
@@ -423,7 +424,7 @@ def _measured_mean(bound: UtilityBound, limit: float, losses: FloatArray, level:
         "measured": float(losses.mean()),
         "lower": means.mean_lower(losses, own, fractions),
         "upper": means.mean_upper(losses, other, means.stakes(len(losses), other), largest, deviation),
-        "p_value": min(1.0, math.exp(-min(700.0, means.mean_log_wealth(losses, limit, fractions)))),
+        "p_value": math.exp(-min(700.0, max(0.0, means.mean_log_wealth(losses, limit, fractions)))),
         "detectable": limit * ratio if limit > 0.0 else math.inf,
     }
 
@@ -450,7 +451,8 @@ def _search(
         except Exception:  # an input that breaks the mechanism is worth a test, which will say what broke
             return math.inf
         share = 1.0 - float(bound.failure_probability or 0.0)
-        size = float(np.quantile(losses, share) if bound.kind == "tail" else losses.mean())
+        # One of the losses, not a value between two: between a finite and an infinite one there is none.
+        size = float(np.quantile(losses, share, method="higher") if bound.kind == "tail" else losses.mean())
         return size / limit if limit > 0.0 else size
 
     def look(data: Any) -> None:

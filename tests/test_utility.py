@@ -10,10 +10,13 @@ import jsonschema
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from scipy import stats
 
 import dpaudit
 from dpaudit import UtilityBound, audit_utility
 from dpaudit.errors import UsageError
+from dpaudit.evidence import means
+from dpaudit.running.streams import UTILITY_DRAWS, stream
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
@@ -118,6 +121,60 @@ def test_the_search_finds_the_worst_input():
     assert result.verdict == "violated" and result.findings[0].verdict != "violated"
     assert result.findings[0].error_share == pytest.approx(0.05 / 4)  # one given, and three that a search may find
     assert result.samples == 2_000 * len(result.findings) + 40 * 500
+
+
+def test_every_call_has_draws_of_its_own():
+    # Of the search too: an input that it chose for its losses is tested on losses that it has not seen.
+    seen = []
+
+    def noted(data, size, rng):
+        seen.append(float(rng.random()))
+        return data + rng.laplace(size=size)
+
+    bounds = [UtilityBound(name, error, 1.0, search=st.integers(0, 50)) for name in ("one", "other")]
+    result = audit_utility(noted, bounds, [0, 60], seed=1, samples=100, examples=10, search_samples=100)
+    searched = 2 * 10
+    assert len(seen) == searched + len(result.findings) and len(result.findings) > 6
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("inputs", [[0.0], [0.0, 1.0, 2.0]])
+def test_a_finding_spends_its_share_once_most_of_it_on_the_verdict(inputs):
+    bounds = [tail(1.0, 0.3), mean(1.0, largest_loss=100.0)]
+    result = audit_utility(release, bounds, inputs, seed=1, samples=500)
+    share = 0.05 / (2 * len(inputs))
+    for finding in result.findings:
+        assert finding.error_share == pytest.approx(share, rel=1e-12)
+        if finding.kind == "tail":
+            above = round(500 * finding.measured)
+            # Clopper-Pearson: the parameters at which the tail has just the level.
+            assert stats.binom.sf(above - 1, 500, finding.lower) == pytest.approx(0.8 * share, rel=1e-6)
+            assert stats.binom.cdf(above, 500, finding.upper) == pytest.approx(0.2 * share, rel=1e-6)
+    position = len(inputs)  # the first finding of the second bound
+    losses = error(0.0, release(0.0, 500, stream(1, UTILITY_DRAWS, 1, 0, 0)))
+    finding = result.findings[position]
+    assert finding.measured == losses.mean()
+    assert finding.lower == means.mean_lower(losses, 0.8 * share, means.stakes(500, 0.8 * share))
+    assert finding.upper == means.mean_upper(losses, 0.2 * share, means.stakes(500, 0.2 * share), 100.0, None)
+
+
+def test_the_search_goes_on_where_some_losses_are_infinite():
+    def fragile(data, size, rng):
+        return np.where(rng.random(size) < 0.1, math.nan, data + rng.laplace(size=size))
+
+    for failures in (0.1, 0.05, None):  # 0.1: the quantile lies between the finite losses and the infinite ones
+        bound = UtilityBound("error", error, 1.0, failure_probability=failures, search=st.floats(0.0, 1.0))
+        result = audit_utility(fragile, bound, [0.0], seed=1, samples=1_000, examples=20)
+        assert result.verdict == "violated" and any(finding.found_by_search for finding in result.findings)
+
+
+def test_a_bound_far_above_every_loss_is_not_refuted_however_many_draws_there_are():
+    # The log wealth of so many losses near 0, at such a confidence, is below -709: its inverse would overflow.
+    bound = UtilityBound("error", lambda data, outputs: np.full(len(outputs), 1e-9), 1.0)
+    finding = audit_utility(
+        lambda data, size, rng: np.zeros(size), bound, [0.0], samples=700_000, seed=1, confidence=SURE
+    ).findings[0]
+    assert finding.verdict == "not_refuted" and finding.p_value == 1.0
 
 
 def test_the_same_seed_gives_the_same_result():

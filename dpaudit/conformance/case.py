@@ -65,6 +65,8 @@ class Case:
         target: str | None = None,
     ) -> None:
         self.mechanism = mechanism
+        # Before any call: noise that a mechanism keeps from its first call would be in every later copy.
+        self._untouched = _copies([mechanism])[0]
         self._claim, self._pairs = claim, pairs
         self.seed, self.samples = seed, samples
         self.level = error_rate / STATISTICAL
@@ -192,11 +194,8 @@ class Case:
         return "sequence" if is_sequence and len(x) else "other"
 
     def copied(self) -> Any:
-        """A deep copy of the mechanism; the mechanism itself where it cannot be copied."""
-        try:
-            return copy.deepcopy(self.subject.mechanism)
-        except Exception:
-            return self.subject.mechanism
+        """A deep copy of the mechanism as it was before any call; the mechanism itself where it cannot be copied."""
+        return as_subject(_copies([self._untouched])[0]).mechanism
 
     def with_mechanism(self, mechanism: Any) -> Subject:
         """Another mechanism, called in the same way."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SAMPLES = 10_000  # of the audits among the checks
 ERROR_RATE = 1e-3  # of the whole list of one mechanism
+LEAST_RATE = 1e-12  # below it 1 - rate, the confidence of an audit, is no longer told from 1
 Expected = Mapping[str, str] | Callable[[Any], Mapping[str, str]]
 
 
@@ -115,7 +116,7 @@ def conformance_checks(
     samples : int
         Of the audits, at least 1,000.
     error_rate : float
-        In (0, 1), of the whole list of one mechanism.
+        In [1e-12, 1), of the whole list of one mechanism.
     seed : int
         Non-negative. The same seed gives the same draws.
     expected_failures : dict or callable, optional
@@ -257,7 +258,7 @@ def close(name: str) -> str:
 def _check_options(samples: Any, error_rate: Any, seed: Any) -> None:
     if isinstance(samples, bool) or not isinstance(samples, numbers.Integral) or samples < 1_000:
         raise UsageError(f"samples must be an integer of at least 1000, got {samples!r}.")
-    if isinstance(error_rate, bool) or not isinstance(error_rate, int | float) or not 0.0 < error_rate < 1.0:
-        raise UsageError(f"error_rate must be in (0, 1), got {error_rate!r}.")
+    if isinstance(error_rate, bool) or not isinstance(error_rate, int | float) or not LEAST_RATE <= error_rate < 1.0:
+        raise UsageError(f"error_rate must be in [{LEAST_RATE:g}, 1), got {error_rate!r}.")
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
         raise UsageError(f"seed must be a non-negative integer, got {seed!r}.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit.conformance.case import Case, fail, p_text, tokens
+from dpaudit.conformance.case import Case, fail, p_text, raised, tokens
 from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.evidence import means
 from dpaudit.evidence.outcomes import canonical
@@ -30,13 +30,26 @@ def distribution_of(case: Case, data: Any) -> FloatArray | None:
         return None
 
 
+def _states(mechanism: Any, name: str) -> bool:
+    try:
+        return getattr(mechanism, name, None) is not None
+    except Exception:  # it has one that raises, which the caller says
+        return True
+
+
 def distribution_fits_draws(case: Case) -> str | None:
     """An exact binomial test for each of the likeliest outcomes and for all others together; none is impossible."""
     mechanism = case.subject.mechanism
-    probabilities = distribution_of(case, case.inputs[0])
-    if probabilities is None or not hasattr(mechanism, "outcomes"):
+    if not (_states(mechanism, "distribution") and _states(mechanism, "outcomes")):
         raise CheckSkipped("the mechanism has no distribution(data) with outcomes")
-    outcomes = [canonical(outcome) for outcome in np.asarray(mechanism.outcomes)]
+    try:
+        listed, _ = mechanism.outcomes, mechanism.distribution(case.inputs[0])
+    except Exception as error:
+        raise CheckSkipped(f"the mechanism states no law here: {raised(error)}".removesuffix(".")) from None
+    outcomes = [canonical(outcome) for outcome in listed]  # one by one: they need not be of one type
+    if len(set(outcomes)) < len(outcomes):
+        twice = Counter(outcomes).most_common(1)[0][0]
+        fail(f"outcomes must be different from each other, got {twice[:60]} twice.")
     for k, data in enumerate(case.inputs):
         law = distribution_of(case, data)
         if law is None or law.shape != (len(outcomes),):
@@ -97,7 +110,7 @@ def log_density_fits_draws(case: Case) -> str | None:
         try:
             own, others = (np.asarray(function(x, outputs), dtype=float) for x in (data, other))
         except Exception as error:
-            raise CheckSkipped(f"log_density raises here: {error}".removesuffix(".")) from None
+            raise CheckSkipped(f"log_density raises here: {raised(error)}".removesuffix(".")) from None
         if own.shape != (case.samples,):
             fail(f"log_density must return one number an output, shape ({case.samples},), got shape {own.shape}.")
         if not np.isfinite(own).all():

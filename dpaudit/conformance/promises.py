@@ -118,7 +118,7 @@ def _judge_audit(result: AuditResult, what: str) -> None:
 
 
 def law(case: Case, name: str) -> str | None:
-    """What follows from the claim by one law, audited on the first two pairs.
+    """What follows from the claim by one law, audited on the first two of the pairs that the law speaks of.
 
     Inconclusive if it is so on each of them.
     """
@@ -126,12 +126,13 @@ def law(case: Case, name: str) -> str | None:
 
     record = next(law for law in LAWS if law.name == name)
     claim = case.asked_claim
-    pairs = case.pairs[:LAW_PAIRS]
     try:
-        derived, promise = record.derive(case.subject, claim, pairs)
+        # From all pairs, since a group needs two that share an input, which the first two need not do.
+        derived, promise = record.derive(case.subject, claim, case.pairs)
     except UsageError as error:
         raise CheckSkipped(f"the law has no rule here: {error}".removesuffix(".")) from None
-    result = case.audited(derived, promise, None, f"law {name}", int(LAW_SHARE * case.samples))
+    chosen = derived.pairs()[:LAW_PAIRS]
+    result = case.audited(derived, promise, chosen, f"law {name}", int(LAW_SHARE * case.samples))
     weak = sum(finding.verdict == "inconclusive" for finding in result.findings)
     if 0 < weak < len(result.findings):  # one pair that would have shown a broken law is enough here
         result = dataclasses.replace(result, findings=tuple(f for f in result.findings if f.verdict != "inconclusive"))

@@ -151,7 +151,7 @@ def _must_refuse(case: Case, data: Any, name: str) -> None:
     except Exception:
         return
     if not _all_failed(outputs):
-        answer = shown([output if np.ndim(output) == 0 else short_form(output) for output in outputs], SIZE)
+        answer = shown([short_form(output) if hasattr(output, "__len__") else output for output in outputs], SIZE)
         fail(f"data must be refused where it makes no sense, got outputs {answer} for {short_form(data)}. {ADVICE}")
 
 

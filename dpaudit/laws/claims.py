@@ -298,9 +298,12 @@ def group_claim(claim: Claim, k: int) -> Claim:
 
 def normalised(weights: Sequence[float], parts: int) -> list[float]:
     """Weights as probabilities, all positive, one a part."""
-    values = np.asarray(weights, dtype=float)
+    try:
+        values = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        values = np.zeros(0)
     if values.shape != (parts,) or not np.all(values > 0.0) or abs(float(values.sum()) - 1.0) > 1e-12:
-        raise UsageError(f"weights must be {parts} positive numbers that sum to 1, got {list(weights)!r}.")
+        raise UsageError(f"weights must be {parts} positive numbers that sum to 1, got {weights!r:.80}.")
     return cast("list[float]", (values / values.sum()).tolist())
 
 

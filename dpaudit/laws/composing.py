@@ -23,7 +23,6 @@ from dpaudit.laws.derived import (
     pairs_of,
     selected,
     shared_pairs,
-    widths,
 )
 from dpaudit.laws.listed import MOST_OUTCOMES, ListedLaw, Outputs, listed_laws
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
@@ -42,9 +41,6 @@ class Composed(Derived):
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         return joined([draw(part, given, size, rng) for part, given in self._inputs(data)], size)
-
-    def _inputs(self, data: Any) -> list[tuple[Subject, Any]]:
-        return [(part, data) for part in self.parts]
 
     def _density(self) -> LogDensity | None:
         return self._joint_density if all(part.has_log_density for part in self.parts) else super()._density()
@@ -65,7 +61,7 @@ class Composed(Derived):
     def _joint_density(self, data: Any, outputs: Any) -> FloatArray:
         """The sum of the parts' log densities, each at its own columns."""
         inputs = self._inputs(data)
-        shapes = widths([part for part, _ in inputs], [given for _, given in inputs])
+        shapes = self._shapes(data)
         if shapes is None:
             raise UsageError("outputs must be numbers for a joint log density, got other objects.")
         columns = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
@@ -177,7 +173,7 @@ class AdaptivelyComposed(Derived):
         return ListedLaw(outcomes, probabilities)
 
     def _joint_density(self, data: Any, outputs: Any) -> FloatArray:
-        shapes = widths(self.parts, [data] * len(self.parts))
+        shapes = self._shapes(data)
         if shapes is None or len(set(shapes[1:])) > 1:
             raise UsageError("outputs must be numbers of one shape for a joint log density, got others.")
         columns = np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
@@ -254,10 +250,7 @@ class ParallelComposed(Composed):
         return f"parallel composition of {', '.join(part.name for part in self.parts)}"
 
     def _inputs(self, data: Any) -> list[tuple[Subject, Any]]:
-        pieces = self.split(data)
-        if len(pieces) != len(self.parts):
-            raise UsageError(f"split must give {len(self.parts)} pieces of the input, got {len(pieces)}.")
-        return list(zip(self.parts, pieces, strict=True))
+        return list(zip(self.parts, _pieces(self.split, data, len(self.parts)), strict=True))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,7 +265,8 @@ class PiecesMetric(Metric):
         return f"pieces: {', '.join(map(str, self.claims))}"
 
     def __call__(self, x: Any, x_prime: Any) -> float:
-        pieces = zip(self.claims, self.split(x), self.split(x_prime), strict=True)
+        both = (_pieces(self.split, data, len(self.claims)) for data in (x, x_prime))
+        pieces = zip(self.claims, *both, strict=True)
         return sum((0.0 if is_same_input(u, v) else claim.for_pair(u, v).value for claim, u, v in pieces), start=0.0)
 
 
@@ -315,6 +309,8 @@ def parallel_composition(
     ((5, 2), 'eps=1')
     """
     subjects, promises = matched(mechanisms, claims)
+    if not callable(split):
+        raise UsageError(f"split must be a callable of an input, got {split!r:.80}.")
     changed = whole_number("changed_pieces", changed_pieces, "a whole number of at least 1", 1)
     if changed > len(subjects):
         raise UsageError(f"changed_pieces must be at most the number of mechanisms {len(subjects)}, got {changed}.")
@@ -324,6 +320,14 @@ def parallel_composition(
         weakest_claim(promises)  # the same refusal of mixed families
         return derived, MetricDP(PiecesMetric(promises, split))
     return derived, composed_claim(_largest(promises, changed))
+
+
+def _pieces(split: Callable[[Any], Sequence[Any]], data: Any, count: int) -> Sequence[Any]:
+    """The pieces of an input, checked to be so many."""
+    pieces = split(data)
+    if len(pieces) != count:
+        raise UsageError(f"split must give {count} pieces of the input, got {len(pieces)}.")
+    return pieces
 
 
 def _largest(claims: Sequence[Claim], count: int) -> list[Claim]:
@@ -350,7 +354,7 @@ class Places:
         return tuple(data)
 
 
-def pairs_in_first_place(pairs: Sequence[Pair], count: int) -> tuple[Pair, ...]:
+def pairs_in_one_place(pairs: Sequence[Pair], count: int) -> tuple[Pair, ...]:
     """Pairs of inputs that are made of `count` inputs: by turns they differ in the first place and in the last.
 
     The other places hold the pair's own x, so that they tell nothing.

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.auditing import identity_of
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import LARGEST_EXACT, is_number, plain
 from dpaudit.laws.claims import checked
@@ -29,11 +30,26 @@ from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.subjects.callables import CallError, Failed, Subject, as_subject
 
+Shape = tuple[int, ...]
+
 
 class LogDensity(Protocol):
     """`log_density(data, outputs)` of shape (size,), as the mechanism protocol has it."""
 
     def __call__(self, data: Any, outputs: Any) -> FloatArray: ...
+
+
+class _Seen(dict[Any, tuple[Any, list[Shape] | None]]):
+    """Shapes by the identity of an input. Prints, copies and pickles as if nothing had been seen.
+
+    So a fingerprint does not depend on what was looked at, and addresses stay in the process that they are of.
+    """
+
+    def __repr__(self) -> str:
+        return "_Seen()"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Seen, ())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +61,7 @@ class Derived:
 
     parts: tuple[Subject, ...]
     known_pairs: Sequence[Pair] | None = dataclasses.field(default=None, kw_only=True, repr=False)
+    _seen_shapes: _Seen = dataclasses.field(default_factory=_Seen, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -100,6 +117,25 @@ class Derived:
         except Exception:  # a function of the user's own on outcomes that no run may ever give; nothing rests on it
             return None
 
+    def _inputs(self, data: Any) -> list[tuple[Subject, Any]]:
+        """Each part with the input that it runs on."""
+        return [(part, data) for part in self.parts]
+
+    def _shapes(self, data: Any) -> list[Shape] | None:
+        """The shape of one output of each part; None where one is not an array of numbers.
+
+        Validity: from one run with a generator of its own, the first time that an input is asked about. So the columns
+        in which an output is read depend neither on the outputs beside it nor on how often it is looked at, and no draw
+        of the audit is touched.
+        """
+        key = identity_of(data)
+        if key not in self._seen_shapes:
+            found = [_shape_of(draw(part, given, 1, np.random.default_rng(0))[0]) for part, given in self._inputs(data)]
+            shapes = [shape for shape in found if shape is not None]
+            # Kept with the input, so that what is known by its address stays alive as long as the address counts.
+            self._seen_shapes[key] = (data, shapes if len(shapes) == len(found) else None)
+        return self._seen_shapes[key][1]
+
     def _density(self) -> LogDensity | None:
         law = self._try_listed()
         return None if law is None else law.log_density
@@ -110,6 +146,9 @@ class Derived:
 
 def matched(mechanisms: Iterable[Any], claims: Iterable[Claim]) -> tuple[tuple[Subject, ...], tuple[Claim, ...]]:
     """The mechanisms as subjects, at least one, with one claim each."""
+    for name, given in (("mechanisms", mechanisms), ("claims", claims)):
+        if not isinstance(given, Iterable):
+            raise UsageError(f"{name} must be a list, one entry a mechanism, got {type(given).__name__}.")
     subjects, promises = tuple(map(as_subject, mechanisms)), tuple(map(checked, claims))
     if not subjects:
         raise UsageError("mechanisms must be at least one, got none.")
@@ -134,13 +173,15 @@ def shared_pairs(subjects: Sequence[Subject], pairs: Iterable[Any] | None) -> Se
 
 
 def is_same_input(a: Any, b: Any) -> bool:
-    """Whether two inputs are equal, by value; where that cannot be said, whether they are one object."""
+    """Whether two inputs are equal, by type and value; where that cannot be said, whether they are one object."""
     if a is b:
         return True
     if type(a) is not type(b):
         return False
     try:
-        return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray | list | tuple) else bool(a == b)
+        if isinstance(a, list | tuple):  # item by item: numpy would first give all items of a list one type
+            return len(a) == len(b) and all(is_same_input(u, v) for u, v in zip(a, b, strict=True))
+        return bool(a.dtype == b.dtype and np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool(a == b)
     except Exception:  # an equality of the user's own may do anything; different inputs cost more, never less
         return False
 
@@ -201,17 +242,9 @@ def selected(outputs: Outputs, keep: NDArray[Any]) -> Outputs:
     return [outputs[position] for position in positions.tolist()]
 
 
-def widths(subjects: Sequence[Subject], data: Sequence[Any]) -> list[tuple[int, ...]] | None:
-    """The shape of one output of each part, from one run each; None where one is not an array of numbers."""
-    shapes: list[tuple[int, ...]] = []
-    for subject, given in zip(subjects, data, strict=True):
-        # A generator of its own: what is looked at here is the shape alone, and no draw of the audit is touched.
-        output = draw(subject, given, 1, np.random.default_rng(0))
-        array = np.asarray(output[0]) if not isinstance(output[0], Failed) else None
-        if array is None or array.dtype.kind not in "biuf":
-            return None
-        shapes.append(array.shape)
-    return shapes
+def _shape_of(output: Any) -> Shape | None:
+    array = np.asarray(output) if not isinstance(output, Failed) else None
+    return None if array is None or array.dtype.kind not in "biuf" else array.shape
 
 
 def _is_plain(outputs: Outputs) -> bool:

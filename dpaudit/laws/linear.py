@@ -170,6 +170,8 @@ def linear_conditioning(
     >>> released.sample(0.0, 3, np.random.default_rng(1)).sum(axis=1).round(9).tolist(), str(claim)
     ([1.0, 1.0, 1.0], 'eps=2')
     """
+    if not callable(answer):
+        raise UsageError(f"answer must be a callable of an input, got {answer!r:.80}.")
     if noise not in ("laplace", "gaussian"):
         raise UsageError(f"noise must be 'laplace' or 'gaussian', got {noise!r}.")
     promise = checked(claim)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
+from dpaudit.evidence.outcomes import is_number
 from dpaudit.laws.claims import checked
 from dpaudit.laws.derived import Derived, draw, pairs_of
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_law, without_repetition
@@ -184,8 +185,8 @@ class BoxProjection:
     high: float
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high:
-            raise UsageError(f"low must be at most high, got {self.low!r} and {self.high!r}.")
+        if not (is_number(self.low) and is_number(self.high) and self.low <= self.high):
+            raise UsageError(f"low must be a number of at most high, got {self.low!r} and {self.high!r}.")
 
     @property
     def name(self) -> str:
@@ -200,7 +201,10 @@ class BoxProjection:
 
 def equalities(matrix: ArrayLike, values: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """A of shape (equalities, columns) and b of shape (equalities,), checked: finite, fitting, with a solution."""
-    a, b = np.atleast_2d(np.asarray(matrix, dtype=float)), np.atleast_1d(np.asarray(values, dtype=float))
+    try:
+        a, b = np.atleast_2d(np.asarray(matrix, dtype=float)), np.atleast_1d(np.asarray(values, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"matrix and values must be numbers, got {matrix!r:.40} and {values!r:.40}.") from error
     if a.ndim != 2 or b.ndim != 1 or a.size == 0 or len(a) != len(b):
         raise UsageError(f"values must be one number a row of matrix, got shapes {b.shape} and {a.shape}.")
     if not (np.all(np.isfinite(a)) and np.all(np.isfinite(b))):

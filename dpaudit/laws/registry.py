@@ -18,7 +18,7 @@ from dpaudit.laws.claims import checked
 from dpaudit.laws.composing import (
     Places,
     adaptive_composition,
-    pairs_in_first_place,
+    pairs_in_one_place,
     parallel_composition,
     sequential_composition,
 )
@@ -146,7 +146,7 @@ def _projection(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Deri
 def _parallel(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
     one = as_subject(subject)
     known = pairs_of(one, pairs)
-    lifted = None if known is None else pairs_in_first_place(known[:MOST_PAIRS], 2)
+    lifted = None if known is None else pairs_in_one_place(known[:MOST_PAIRS], 2)
     return parallel_composition([one, one], [claim, claim], Places(2), pairs=lifted)
 
 

@@ -157,6 +157,19 @@ class KeepsNoise(NoisyCounts):
         return self.kept[0]
 
 
+class KeepsItsFirstNoise(NoisyCounts):
+    """Has one noise for all runs, drawn in its first call, which may be that of an earlier check."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "kept", [])
+
+    def noise(self, size, rng, rate=None):
+        noise = super().noise(size, rng, rate)
+        if not self.kept and size:
+            self.kept.append(noise[:1])
+        return np.repeat(self.kept[0], size, axis=0) if size else noise
+
+
 class OwnGenerator(NoisyCounts):
     """Has a generator of its own, whose state every forked process inherits."""
 

@@ -168,7 +168,8 @@ def test_the_checks_are_made_once_and_share_what_they_make():
         (lambda: dpaudit.parametrize_with_checks([abs], expected_failures=["x"]), "must be a dict of check names"),
         (lambda: dpaudit.check(abs, claim=3), "claim must be a Claim or a string such as 'eps=1', got 3"),
         (lambda: dpaudit.check(abs, pairs=[(1,)]), r"pairs must be a list of \(x, x_prime\)"),
-        (lambda: dpaudit.check(abs, error_rate=0.0), r"error_rate must be in \(0, 1\), got 0.0"),
+        (lambda: dpaudit.check(abs, error_rate=0.0), r"error_rate must be in \[1e-12, 1\), got 0.0"),
+        (lambda: dpaudit.check(abs, error_rate=1e-16), r"error_rate must be in \[1e-12, 1\), got 1e-16"),
     ],
 )
 def test_a_mistake_gets_one_clear_line(make, message):

@@ -5,8 +5,19 @@ fail the other checks by chance no more often. The seeds are fixed; what each tw
 threshold (p-values below 1e-20 against thresholds of about 1e-9).
 """
 
+import numpy as np
 import pytest
-from conformance_twins import TWINS, IgnoresItsBudget, NoisyCounts, OwnGenerator, RaisesOnOne, Response, StatesDensity
+from conformance_twins import (
+    TWINS,
+    IgnoresItsBudget,
+    KeepsItsFirstNoise,
+    NoisyCounts,
+    OwnGenerator,
+    RaisesOnOne,
+    Response,
+    ResponseWithMoreNoise,
+    StatesDensity,
+)
 
 import dpaudit
 from dpaudit.conformance import CHECKS, NAMES
@@ -78,6 +89,73 @@ def test_each_statistical_check_has_the_same_share_of_the_error_rate():
     shares = {record.error_share for record in result.records}
     assert shares == {0.0, RATE / STATISTICAL}
     assert sum(spec.is_statistical for spec in CHECKS) == STATISTICAL
+
+
+def test_noise_that_is_kept_from_an_earlier_check_is_found():
+    noisy = ["independent_in_a_batch", "batch_law", "independent_processes"]
+    found, _ = statuses(KeepsItsFirstNoise(), ["seeded_determinism", "independent_calls", *noisy])
+    assert found["independent_calls"] == "violated"
+    assert {found[name] for name in noisy} == {"skipped"}  # its outputs never vary again: nothing was tested there
+
+
+class OfTwoTypes(Response):
+    """Gives a text or a number, as it states."""
+
+    outcomes = ("no", 1)
+    names = outcomes
+
+    def distribution(self, data):
+        right = self.truth_probability()
+        return np.array([1.0 - right, right] if data else [right, 1.0 - right])
+
+    def sample(self, data, size, rng):
+        return [self.names[place] for place in super().sample(data, size, rng)]
+
+
+class OfTwoTypesWithMoreNoise(OfTwoTypes):
+    def distribution(self, data):
+        right = 1.0 / (1.0 + np.exp(-2.0 * self.epsilon))
+        return np.array([1.0 - right, right] if data else [right, 1.0 - right])
+
+
+class NamesOneTwice(OfTwoTypes):
+    outcomes = (1.0, 1)
+
+
+@pytest.mark.parametrize(("mechanism", "status"), [(OfTwoTypes(), "not_refuted"), (OfTwoTypesWithMoreNoise(),
+    "violated"), (NamesOneTwice(), "violated"), (ResponseWithMoreNoise(), "violated")],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__)  # fmt: skip
+def test_outcomes_may_be_of_several_types_but_are_different(mechanism, status):
+    found, result = statuses(mechanism, ["distribution_fits_draws"])
+    assert found == {"distribution_fits_draws": status}, result.records[0].message
+
+
+def test_the_group_law_finds_two_pairs_that_share_an_input_wherever_they_stand():
+    low, middle, high, other, another = ([0, 0, k] for k in (0, 1, 2, 7, 8))
+    pairs = [(other, another), (low, middle), (high, middle)]
+    found, _ = statuses(NoNoise(), ["law_group_privacy"], pairs=pairs)
+    assert found == {"law_group_privacy": "violated"}
+    found, _ = statuses(NoNoise(), ["law_group_privacy"], pairs=pairs[:2])
+    assert found == {"law_group_privacy": "skipped"}
+
+
+def test_what_is_given_for_a_wrong_input_is_shown_whatever_it_is():
+    def ragged(data, rng):
+        return [np.asarray(data) + rng.laplace(), "text"]
+
+    found, result = statuses(ragged, ["refuses_wrong_shape"], pairs=[(0.0, 1.0)])
+    assert found == {"refuses_wrong_shape": "violated"} and "got outputs [[array(" in result.records[0].message
+
+
+class LawThatRaises(Response):
+    def distribution(self, data):
+        raise KeyError("no table")
+
+
+def test_a_law_that_raises_is_passed_over_with_what_it_raised():
+    found, result = statuses(LawThatRaises(), ["distribution_fits_draws"])
+    assert found == {"distribution_fits_draws": "skipped"}
+    assert result.records[0].message.startswith("the mechanism states no law here: KeyError: 'no table'")
 
 
 def test_a_generator_of_its_own_skips_what_needs_a_seed():

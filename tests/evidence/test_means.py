@@ -61,6 +61,23 @@ def test_an_unbounded_loss_needs_a_deviation_to_be_limited_from_above():
     assert losses.mean() < upper < losses.mean() + 0.08
 
 
+# Losses of 0 with this probability, else 1: the chance of a limit beyond the mean is a sum over the number of zeros.
+@pytest.mark.parametrize("zeros", [0.5, 0.05, 0.998, 0.002])
+@pytest.mark.parametrize("draws", [10, 30])
+@pytest.mark.parametrize("level", [0.05, 0.01])
+def test_the_limits_of_two_valued_losses_miss_no_more_often_than_the_level(zeros, draws, level):
+    mean, deviation = 1.0 - zeros, math.sqrt(zeros * (1.0 - zeros))
+    fractions = means.stakes(draws, level)
+    missed = {"below": 0.0, "by the largest": 0.0, "by the deviation": 0.0, "of a probability": 0.0}
+    for count in range(draws + 1):
+        losses, chance = np.repeat([0.0, 1.0], [count, draws - count]), stats.binom.pmf(count, draws, zeros)
+        missed["below"] += chance * (means.mean_lower(losses, level, fractions) > mean)
+        missed["by the largest"] += chance * (means.mean_upper(losses, level, fractions, 1.0, None) < mean)
+        missed["by the deviation"] += chance * (means.mean_upper(losses, level, fractions, None, deviation) < mean)
+        missed["of a probability"] += chance * (means.probability_upper(count, draws, level) < zeros)
+    assert max(missed.values()) <= level, missed
+
+
 def test_infinite_losses_have_an_infinite_mean():
     losses, fractions = np.array([1.0, math.inf]), means.stakes(2, 0.05)
     assert means.mean_lower(losses, 0.05, fractions) == math.inf == means.mean_upper(losses, 0.05, fractions, None, 1.0)

@@ -13,6 +13,7 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.exact import FiniteMechanism
 from dpaudit.laws import LAWS, NASTY, NASTY_FUNCTIONS
+from dpaudit.laws.composing import PiecesMetric
 from dpaudit.laws.conditioning import HalfByHash
 from dpaudit.laws.derived import joined, merged
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, ZeroConcentratedDP
@@ -89,6 +90,16 @@ def test_the_laws_have_unique_names_and_say_what_they_do_not_apply_to():
     assert not BY_NAME["sequential composition"].applies(alone, profile)
     with pytest.raises(UsageError, match="claim must be a claim, got 'eps=1'"):
         BY_NAME["mixture"].derive(alone, "eps=1")
+
+
+def test_what_the_laws_of_the_list_promise_for_a_pure_claim():
+    paid = {"sequential composition": 2.0, "adaptive composition": 2.0, "group privacy": 2.0}
+    # The event of half of the mass at least: log of e^-1 + (1 - e^-1) / (1/2) is paid beside epsilon.
+    paid["conditioning"] = 1.0 + math.log(2.0 - math.exp(-1.0))
+    for law in LAWS:
+        _, claim = law.derive(Laplace(1.0), PureDP(1.0), [(0.0, 1.0), (1.0, 2.0)])
+        assert claim.value == pytest.approx(paid.get(law.name, 1.0), rel=1e-12), law.name
+        assert type(claim) is PureDP
 
 
 def test_workers_and_this_process_find_the_same():
@@ -181,7 +192,8 @@ def test_joined_runs_read_alike_as_an_array_and_as_objects():
     assert read_outputs(array, 2).as_objects().tokens.tolist() == read_outputs(objects, 2).as_objects().tokens.tolist()
     mixed = joined([numbers, ["a", None]], 2)
     assert mixed == [(1.0, "a"), (2.0, None)]
-    assert joined([np.array([2**60 + 1])], 1) == [(2**60 + 1,)]  # no double is equal to it
+    large = joined([np.array([2**60 + 1])], 1)  # no double is equal to it
+    assert isinstance(large, list) and large == [(2**60 + 1,)]  # an array would be compared as doubles
 
 
 def test_merged_runs_do_not_depend_on_what_else_is_in_the_batch():
@@ -208,6 +220,19 @@ def test_a_part_that_raises_is_an_outcome_that_the_audit_sees(name):
     # With probability 0.5 an outcome that the other input does not have: found for sure with 2,000 runs.
     result = dpaudit.audit(subject, claim=claim, samples=2_000, seed=1, confidence=1 - 1e-9)
     assert result.verdict == "violated"
+
+
+def test_what_is_made_of_an_output_stands_at_the_place_of_its_run():
+    def sometimes(data, rng):
+        value = float(rng.integers(0, 6))
+        if value == 0.0:
+            raise KeyError("missing")
+        return value
+
+    doubled, _ = laws.post_processing(sometimes, PureDP(1.0), lambda outputs: [2.0 * output for output in outputs])
+    plain, found = as_subject(sometimes).sample(0, 40, stream()), doubled.sample(0, 40, stream())
+    assert [output if isinstance(output, Failed) else 2.0 * output for output in plain] == found
+    assert any(isinstance(output, Failed) for output in found)
 
 
 class FailingBatch:
@@ -287,7 +312,20 @@ ONE = PureDP(1.0)
         (lambda: laws.linear_conditioning(abs, ONE, np.eye(2), [0.0, 0.0]), "leave from 1 to 6 free dimensions, got 0"),
         (lambda: laws.linear_conditioning(abs, ONE, [[1.0], [1.0]], [0.0, 1.0]), "values must have a solution"),
         (lambda: laws.AffineProjection(((1.0, 1.0),), (1.0, 2.0)), "one number a row of matrix"),
-        (lambda: laws.BoxProjection(1.0, 0.0), "low must be at most high"),
+        (lambda: laws.AffineProjection("a", (1.0,)), "matrix and values must be numbers, got 'a'"),
+        (lambda: laws.BoxProjection(1.0, 0.0), "low must be a number of at most high"),
+        (lambda: laws.BoxProjection("a", "b"), "low must be a number of at most high, got 'a' and 'b'"),
+        (lambda: laws.sequential_composition(RR, ONE), "mechanisms must be a list, one entry a mechanism, got Rand"),
+        (lambda: laws.sequential_composition([RR], ONE), "claims must be a list, one entry a mechanism, got PureDP"),
+        (lambda: laws.mixture([RR, RR], [ONE, ONE], ["a", "b"]), "weights must be 2 positive numbers .*, got \\['a'"),
+        (lambda: laws.mixture([RR, RR], [ONE, ONE], 0.5), "weights must be 2 positive numbers .*, got 0.5"),
+        (lambda: laws.convexity([RR], [ONE], lambda data: [1.0]), "weights must be 1 positive .*, got <function"),
+        (lambda: laws.parallel_composition([RR], [ONE], 3), "split must be a callable of an input, got 3"),
+        (
+            lambda: laws.parallel_composition([RR], [MetricDP(AbsoluteMetric())], lambda d: ())[1].for_pair(0, 1),
+            "split must give 1 pieces of the input, got 0",
+        ),
+        (lambda: laws.linear_conditioning(3, ONE, [[1.0, 1.0]], [0.0]), "answer must be a callable of an input, got 3"),
     ],
 )
 def test_laws_refuse_what_they_have_no_rule_for(call, message):
@@ -328,6 +366,35 @@ def test_a_metric_on_pieces_adds_up_and_equal_pieces_cost_nothing():
     _, claim = laws.parallel_composition([Geometric(1.0), Geometric(1.0)], [metric, PureDP(0.5)], lambda data: data)
     assert claim.for_pair((0, 0), (3, 0)) == PureDP(3.0)
     assert claim.for_pair((0, 0), (3, 1)) == PureDP(3.5)
+
+
+def test_records_of_another_type_are_another_input():
+    # numpy would give all items of a list one type first, and find ("a", 1) and ("a", "1") equal.
+    metric = PiecesMetric((PureDP(1.0),), lambda data: (data,))
+    assert metric(("a", 1), ("a", "1")) == metric([1], [1.0]) == metric(np.array([1]), np.array([1.0])) == 1.0
+    assert metric(("a", 1), ("a", 1)) == metric([[1], "b"], [[1], "b"]) == metric(np.ones(2), np.ones(2)) == 0.0
+    assert metric([1], [1, 2]) == 1.0
+
+
+def test_parallel_composition_is_tried_in_its_first_place_and_in_its_last():
+    derived, _ = BY_NAME["parallel composition"].derive(Laplace(1.0), PureDP(1.0), [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)])
+    found = [(pair.x, pair.x_prime) for pair in derived.pairs()]
+    assert found == [((0.0, 0.0), (1.0, 0.0)), ((2.0, 2.0), (2.0, 3.0)), ((4.0, 4.0), (5.0, 4.0))]
+
+
+def test_groups_are_the_ends_of_shortest_chains_of_so_many_steps():
+    chain, apart = [(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)], [(7.0, 8.0)]  # apart: joined to nothing else
+
+    def ends(claim, steps):
+        far, derived = laws.group_privacy(Laplace(1.0), claim, steps, pairs=chain + apart)
+        return [(pair.x, pair.x_prime) for pair in far.pairs()], derived
+
+    assert ends(PureDP(1.0), 1)[0] == chain + apart
+    assert ends(PureDP(1.0), 2)[0] == [(0.0, 2.0), (1.0, 3.0)]
+    assert ends(PureDP(1.0), 3) == ([(0.0, 3.0)], PureDP(3.0))
+    found, claim = ends(MetricDP(AbsoluteMetric(0.5)), 3)
+    assert found == [(0.0, 2.0), (0.0, 3.0), (1.0, 3.0)]
+    assert [claim.for_pair(*pair).value for pair in found] == [1.0, 1.5, 1.0]
 
 
 def test_all_pairs_of_many_inputs_stay_compact():

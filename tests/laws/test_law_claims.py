@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from dpaudit import strategies
 from dpaudit.errors import UsageError
 from dpaudit.exact import keeps, privacy_profile
-from dpaudit.laws import average_claim, conditioned_claim, finite, group_claim, weakest_claim
+from dpaudit.laws import (
+    adaptive_composition,
+    average_claim,
+    conditioned_claim,
+    disjoint_union,
+    finite,
+    group_claim,
+    mixture,
+    parallel_composition,
+    weakest_claim,
+)
+from dpaudit.laws.claims import composed_claim
 from dpaudit.privacy.claims import (
     ApproxDP,
     GaussianDP,
@@ -189,6 +200,23 @@ def test_a_conditioned_approximate_claim_is_that_of_its_extreme_pair():
     assert kept.epsilon == pytest.approx(0.5 + math.log(ratio), rel=1e-12)
 
 
+def test_a_conditioned_profile_covers_the_extreme_pairs_and_no_less_would():
+    # An outcome of one input alone, at every epsilon; and a pure pair whose loss is doubled, nearly, by the condition.
+    delta, mass, event = 0.05, 0.4, np.array([1.0, 1.0, 0.0])
+    alone = finite.conditioned([[delta, mass - delta, 1.0 - mass], [0.0, mass, 1.0 - mass]], event)
+    kept = conditioned_claim(flat(delta), mass)
+    assert kept.profile(3.0) == pytest.approx(privacy_profile(*alone, 3.0), rel=1e-12) == delta / mass
+    doubled = np.array([[0.1 * math.e, 0.2, 0.7 - 0.1 * (math.e - 1.0)], [0.1, 0.2 * math.e, 0.0]])
+    doubled[:, 2] = 1.0 - doubled[:, :2].sum(axis=1)
+    assert finite.losses(doubled).max() == pytest.approx(1.0, abs=1e-12)
+    mass = float((doubled @ event).min())
+    kept, derived = conditioned_claim(ProfileClaim(PureDP(1.0).profile, name="pure"), mass), (
+        finite.conditioned(doubled, event)
+    )
+    assert within_profile(*derived, kept)
+    assert privacy_profile(*derived, 1.05) > 0.01 > 0.0 == PureDP(1.0).profile(1.05)  # not what held without it
+
+
 @given(data=st.data())
 @FIXED
 def test_conditioned_mechanisms_keep_their_claims(data):
@@ -230,3 +258,44 @@ def test_the_group_profile_covers_that_of_normal_noise(mu, steps, epsilon):
 
 def test_groups_of_other_families_are_those_of_the_privacy_room():
     assert group_claim(PureDP(1.0), 3) == PureDP(3.0) and group_claim(GaussianDP(1.0), 2) == GaussianDP(2.0)
+
+
+# ---- composition -----------------------------------------------------------------------------------------------------
+
+
+def test_metrics_on_inputs_and_on_records_add_up_pair_by_pair():
+    claim = composed_claim([MetricDP(EuclideanMetric(0.5)), MetricDP(AbsoluteMetric(2.0), on="records")])
+    assert claim.for_pair([0.0, 0.0], [3.0, 4.0]) == PureDP(0.5 * 5.0 + 2.0 * 7.0)
+
+
+def test_what_may_follow_costs_its_largest_claim_wherever_it_stands():
+    def noisy(data, size, rng):
+        return rng.normal(size=size)
+
+    for others in ([PureDP(0.5), PureDP(3.0)], [PureDP(3.0), PureDP(0.5)]):
+        assert adaptive_composition(noisy, PureDP(1.0), [noisy] * 2, others, np.sign)[1] == PureDP(4.0)
+        for law in (mixture, disjoint_union):
+            assert law([noisy] * 2, others, lambda data: (0.5, 0.5), choice_claim=PureDP(1.0))[1] == PureDP(4.0)
+            assert law([noisy] * 2, others, [0.5, 0.5])[1] == PureDP(3.0)
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        ([PureDP(1.0), PureDP(3.0), PureDP(2.0)], PureDP(5.0)),
+        ([ApproxDP(1.0, 0.02), ApproxDP(3.0, 0.0), ApproxDP(2.0, 0.01)], ApproxDP(5.0, 0.03)),
+        ([ZeroConcentratedDP(0.1), ZeroConcentratedDP(0.4), ZeroConcentratedDP(0.2)], ZeroConcentratedDP(0.6)),
+        ([RenyiDP(2.0, 0.1), RenyiDP(2.0, 0.4), RenyiDP(2.0, 0.2)], RenyiDP(2.0, 0.6)),
+        ([GaussianDP(3.0), GaussianDP(1.0), GaussianDP(4.0)], GaussianDP(math.hypot(4.0, 4.0))),
+    ],
+    ids=str,
+)
+def test_pieces_that_change_cost_the_largest_claims(claims, expected):
+    # Two pieces of three change: any two of the claims compose to no more than these.
+    parts = [lambda data, size, rng: rng.normal(size=size)] * 3
+    for order in (claims, claims[::-1], claims[1:] + claims[:1]):
+        claim = parallel_composition(parts, order, lambda data: data, changed_pieces=2)[1]
+        assert type(claim) is type(expected) and claim.value == pytest.approx(expected.value, rel=1e-12)
+        assert getattr(claim, "delta", 0.0) == pytest.approx(getattr(expected, "delta", 0.0), rel=1e-12)
+        one = parallel_composition(parts, order, lambda data: data)[1]
+        assert one.value == max(part.value for part in claims)

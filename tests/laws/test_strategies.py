@@ -268,6 +268,8 @@ def test_claims_are_of_the_families(claim):
         (lambda: strategies.claims(()), "families must be some of .*, got none"),
         (lambda: strategies.stochastic_matrices((3, 2)).example(), "numbers must be at least 1"),
         (lambda: strategies.finite_mechanisms(PureDP(1.0), inputs=1), "inputs must be at least 2, got 1"),
+        (lambda: strategies.finite_mechanisms("eps=1"), "claim must be a claim or a strategy of claims, got 'eps=1'"),
+        (lambda: strategies.events(0), "outcomes must be a whole number of at least 1, got 0"),
         (lambda: strategies.datasets([]), "domain must have at least one record"),
         (lambda: strategies.adjacent_pairs([1]), "domain must have at least two records, got 1"),
         (lambda: strategies.adjacent_pairs([1, 2], "swap"), "adjacency must be 'replace_one' or 'add_remove'"),
