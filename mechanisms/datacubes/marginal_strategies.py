@@ -160,9 +160,10 @@ def base_counts(domain: Domain) -> MarginalStrategy:
 def workload_itself(workload: Workload) -> MarginalStrategy:
     """S = Q: a group for each marginal of the workload, in its order; R = I is the initial recovery.
 
-    But for a marginal that occurs twice (attributes of one value aside): each copy is measured, and the initial recovery reads both answers from the
-    first one, so that optimal budgets leave the second one out (that is the better choice: one budget of weight 2 has a
-    quarter of the variance of two budgets under Laplace noise, and half under normal noise, were there nothing else).
+    But for a marginal that occurs twice (attributes of one value aside): each copy is measured, and the initial
+    recovery reads both answers from the first one, so that optimal budgets leave the second one out. That is the better
+    choice: one budget of weight 2 has a quarter of the variance of two budgets under Laplace noise, and half under
+    normal noise, were there nothing else.
     `least_squares` and consistency use whatever is measured.
     """
     return MarginalStrategy(workload.domain, workload.sets)

@@ -47,8 +47,8 @@ class Calibrated:
         What is promised to neighbours.
     budgets : "optimal", "uniform", "joint" or array_like of float, shape (groups,), optional
         Of least total variance for the initial recovery; one for all rows; of least total variance for least squares
-        (marginals only: `joint_budgets`); or these, in units of epsilon or mu. A group of budget 0 is not measured: its
-        rows are released as 0.
+        (marginals only; under Laplace noise the least that was found: `joint_budgets`); or these, in units of epsilon
+        or mu. A group of budget 0 is not measured: its rows are released as 0.
     adjacency : {"add_remove", "replace_one"}, optional
         Whether neighbours differ by one record more, or by the cell of one record.
 

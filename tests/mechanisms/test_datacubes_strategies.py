@@ -360,4 +360,3 @@ def test_a_larger_sketch_is_recovered_by_iterations():
         sketch.costs(workload)
     with pytest.raises(UsageError, match="full column rank"):
         SketchStrategy(domain, 100, 12, seed=5).least_squares(np.zeros((1, 1200)), np.ones(12), workload)
-
