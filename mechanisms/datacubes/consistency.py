@@ -60,15 +60,16 @@ def consistent(workload: Workload, answers: ArrayLike, order: float = 2) -> Floa
         raise UsageError(f"answers must be of shape (any, {workload.queries}), got shape {values.shape}.")
     if not np.isfinite(values).all():
         raise UsageError("answers must be finite, got an infinite or undefined one.")
-    if order == 2:
-        strategy = workload_itself(workload)
-        return strategy.least_squares(values, np.ones(strategy.groups), workload)
     if order not in NORMS:
         raise UsageError(f"order must be 1, 2 or inf, got {order!r}.")
-    matrix = coefficient_matrix(workload)
-    batch = np.atleast_2d(values)
-    each = [matrix @ _nearest(matrix, row, float(order)) for row in batch]
-    return np.array(each).reshape(values.shape)
+    strategy = workload_itself(workload)
+    squares = strategy.least_squares(values, np.ones(strategy.groups), workload)
+    if order == 2:
+        return squares
+    # What is left is of the size of the noise, however large the counts are: so is what the solver may be off.
+    matrix, gaps = coefficient_matrix(workload), np.atleast_2d(values - squares)
+    each = [matrix @ _nearest(matrix, row, float(order)) for row in gaps]
+    return np.asarray(squares + np.array(each).reshape(values.shape))
 
 
 def consistent_variances(strategy: Strategy, variances: FloatArray, workload: Workload) -> FloatArray:
@@ -126,7 +127,7 @@ def coefficient_matrix(workload: Workload) -> Any:
 
 
 def _nearest(matrix: Any, target: FloatArray, order: float) -> FloatArray:
-    """Coefficients f that minimise |R f - target|; the answers' unit is their largest gap from the least squares."""
+    """Coefficients f that minimise |R f - target|; the unit of the program is the largest entry of the target."""
     count, free = matrix.shape
     slack = sparse.identity(count, format="csr") if order == 1 else sparse.csr_matrix(np.ones((count, 1)))
     left = sparse.vstack([sparse.hstack([matrix, -slack]), sparse.hstack([-matrix, -slack])], format="csr")

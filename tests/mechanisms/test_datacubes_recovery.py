@@ -93,6 +93,19 @@ def test_consistency_of_many_answers_is_that_of_each():
         consistent(FIGURE_1, batch, 3)
 
 
+@pytest.mark.claim("DC-S10")
+@pytest.mark.parametrize("order", NORMS)
+def test_large_counts_do_not_blur_what_is_nearest(order):
+    """The solver's tolerance is relative to the noise: at counts of 10^7 the distance was nearly twice the least."""
+    rng = np.random.default_rng(0)
+    for workload in SMALL:
+        noise = rng.laplace(size=workload.queries)
+        large = workload.answers(np.full(workload.domain.cells, 1e7))
+        least = np.linalg.norm(consistent(workload, noise, order) - noise, order)
+        found = np.linalg.norm(consistent(workload, large + noise, order) - large - noise, order)
+        assert found == pytest.approx(least, rel=1e-6)
+
+
 @pytest.mark.claim("DC-S15")
 @pytest.mark.parametrize("workload", SMALL, ids=range(len(SMALL)))
 def test_the_coefficient_matrix_has_a_column_for_each_coefficient_and_gives_the_answers(workload):
