@@ -78,7 +78,7 @@ def consistent_variances(strategy: Strategy, variances: FloatArray, workload: Wo
     Parameters
     ----------
     strategy : Strategy
-        The workload itself, in any order; or one whose initial answers are consistent already: base counts, Fourier,
+        The workload itself, no marginal twice, in any order; or one whose initial answers are consistent already: base counts, Fourier,
         wavelets.
     variances : numpy.ndarray of float, shape (groups,)
         Of the noise of a row of each group.
@@ -97,12 +97,16 @@ def consistent_variances(strategy: Strategy, variances: FloatArray, workload: Wo
     """
     if strategy.is_determined:
         return strategy.initial_variances(variances, workload)
-    wanted = sorted(workload.sets)
-    have = sorted(strategy.marginals) if isinstance(strategy, MarginalStrategy) else None
-    if isinstance(strategy, MarginalStrategy) and have == wanted == sorted(set(wanted)):
+    read = strategy.assigned(workload) if isinstance(strategy, MarginalStrategy) else []
+    # Answers are uncorrelated where each marginal is read from itself; copies of one would be read from one group.
+    if (
+        isinstance(strategy, MarginalStrategy)
+        and len(set(read)) == len(workload.sets)
+        and all(strategy.marginals[i] == marginal for i, marginal in zip(read, workload.sets, strict=True))
+    ):
         coefficients = workload.coefficients
         weights, errors = np.zeros(len(coefficients)), np.zeros(len(coefficients))
-        for marginal, variance in zip(strategy.marginals, variances, strict=True):
+        for marginal, variance in zip(workload.sets, np.asarray(variances)[read], strict=True):
             which, _ = coefficients.within(marginal)
             weights[which] += scale(workload.domain, marginal) ** 2
             errors[which] += scale(workload.domain, marginal) ** 2 * variance

@@ -81,7 +81,7 @@ class MarginalStrategy(Strategy):
         contained.sort(key=lambda entry: entry[:2])
         found = []
         for marginal in workload.sets:
-            wanted = set(marginal)
+            wanted = {a for a in marginal if self.domain.sizes[a] > 1}  # one value: the same cells without it
             position = next((i for _, i, have in contained if wanted <= have), None)
             if position is None:
                 raise UsageError(f"workload must be of marginals that are in one of the strategy, got {marginal}.")

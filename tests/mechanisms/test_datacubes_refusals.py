@@ -77,6 +77,30 @@ def test_what_is_released_is_unbiased_for_every_kind_of_budget(claim, adjacency)
                     assert release.recovered(measured.T) == pytest.approx(workload.matrix().T, abs=1e-9)
 
 
+def test_attributes_of_one_value_are_in_every_marginal():
+    """The joint optimum measures the first marginal alone, and the second one is its total."""
+    workload = Workload(Domain([1, 3]), [(1,), (0,)])
+    release = DatacubeRelease(workload, workload_itself(workload), PureDP(1.0), "joint")
+    assert release.eta.tolist() == [1.0, 0.0]
+    assert release.recovered(np.array([1.0, 2.0, 4.0, 0.0])).tolist() == [1.0, 2.0, 4.0, 7.0]
+    assert release.query_variances() == pytest.approx([2.0, 2.0, 2.0, 6.0])
+    alone = MarginalStrategy(workload.domain, [(1,)])
+    assert DatacubeRelease(workload, alone, PureDP(1.0), recovery="initial").total_variance() == pytest.approx(12.0)
+
+
+def test_variances_of_consistency_are_not_stated_where_two_answers_are_read_from_one_group():
+    domain = Domain([3, 1])
+    for sets in ([(0, 1), (0,)], [(0,), (0,)]):
+        workload = Workload(domain, sets)
+        release = DatacubeRelease(workload, workload_itself(workload), PureDP(1.0), "uniform", recovery="consistent_2")
+        with pytest.raises(UsageError, match="strategy must be the workload itself, or give consistent answers"):
+            release.query_variances()
+    apart = Workload(domain, [(1,), (0,)])
+    release = DatacubeRelease(apart, workload_itself(apart), PureDP(1.0), "uniform", recovery="consistent_2")
+    recovery = release.recovered(np.eye(4))
+    assert release.query_variances() == pytest.approx(8.0 * (recovery**2).sum(axis=0))
+
+
 def test_a_marginal_that_occurs_twice_is_read_from_its_first_copy_unless_by_least_squares():
     strategy = workload_itself(TWICE)
     assert strategy.assigned(TWICE) == [0, 0, 2]
