@@ -13,12 +13,13 @@ from mechanisms.distances.calibration import Calibration, practical, printed
 from mechanisms.distances.embeddings import RandomProjection, SubsetDistances, expansion_and_contraction
 from mechanisms.distances.interactive import FixedQueries, InteractiveDistances, SlopeSeeker
 from mechanisms.distances.learner import TangentHypotheses, most_updates
-from mechanisms.distances.metric_release import MetricDistances
+from mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances
 from mechanisms.distances.offline import Hypothesis, OfflineDistances
 
 __all__ = [
     "AverageDistances",
     "Calibration",
+    "EmbeddedDistances",
     "FixedQueries",
     "Hypothesis",
     "InteractiveDistances",

@@ -172,10 +172,8 @@ def practical(
         if best < len(some) - 1 or len(some) == len(counts):
             break
         counts = counts[best:]
-    return Calibration(
-        n, widths, int(some[best]), *(float(rows[name][best]) for name in ("threshold", "b1", "b2", "b3")),
-        noise="gaussian" if delta > 0.0 else "laplace", delta=delta, alpha=float(rows["alpha"][best]), beta=beta,
-    )  # fmt: skip
+    found = {name: float(values[best]) for name, values in rows.items()}
+    return _made(n, widths, int(some[best]), found, delta, beta)
 
 
 def printed(
@@ -195,10 +193,14 @@ def printed(
         whole_number("records", records, 1), widths, positive("epsilon", epsilon), _delta(delta),
         whole_number("queries", queries, 1), _share(beta), np.array([float(max(updates, len(widths)))]),
     )  # fmt: skip
-    return Calibration(
-        records, widths, max(updates, len(widths)), 0.75 * alpha, *(float(rows[name][0]) for name in ("b1", "b2",
-        "b3")), noise="gaussian" if delta > 0.0 else "laplace", delta=delta, alpha=alpha, beta=beta,
-    )  # fmt: skip
+    found = {name: float(values[0]) for name, values in rows.items()} | {"threshold": 0.75 * alpha, "alpha": alpha}
+    return _made(records, widths, max(updates, len(widths)), found, delta, beta)
+
+
+def _made(n: int, widths: FloatArray, updates: int, found: dict[str, float], delta: float, beta: float) -> Calibration:
+    noise: Noise = "gaussian" if delta > 0.0 else "laplace"
+    scales = found["b1"], found["b2"], found["b3"]
+    return Calibration(n, widths, updates, found["threshold"], *scales, noise, delta, found["alpha"], beta)
 
 
 def printed_mistakes(alpha: float, dimension: int) -> float:

@@ -81,7 +81,7 @@ class RandomProjection:
     images: int
     seed: int = 0
     scaling: Literal["certified", "mean"] = "certified"
-    centre: FloatArray | None = None
+    centre: ArrayLike | None = None
     radius: float = 0.5
 
     def __post_init__(self) -> None:
@@ -109,10 +109,10 @@ class RandomProjection:
 
     def embed(self, points: ArrayLike) -> FloatArray:
         """Images, shape (points, images), in the box [0, widths]."""
-        moved = table("points", points, (None, self.dimension)) - self.centre
+        moved = table("points", points, (None, self.dimension)) - np.asarray(self.centre)
         norms = np.linalg.norm(moved, axis=1, keepdims=True)
         inside = moved * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300))
-        return np.clip(inside @ self.matrix.T + self.widths / 2.0, 0.0, self.widths)
+        return np.asarray(np.clip(inside @ self.matrix.T + self.widths / 2.0, 0.0, self.widths))
 
 
 def largest_stretch(matrix: FloatArray) -> float:
@@ -153,7 +153,7 @@ def sufficient_images(dimension: int, alpha: float, beta: float) -> int:
         return math.pi * (dimension * math.log(1.0 + 2.0 / theta) + math.log(2.0 / beta)) / t**2
 
     found = optimize.minimize_scalar(images, bounds=(1e-9, alpha), method="bounded")
-    return math.ceil(found.fun)
+    return math.ceil(float(found.fun))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -235,7 +235,7 @@ class SubsetDistances:
         for j, inside in enumerate(self.members):
             if inside.any():
                 result[:, j] = distances[:, inside].min(axis=1)
-        return self.weight * np.clip(result, 0.0, self.diameter)
+        return np.asarray(self.weight * np.clip(result, 0.0, self.diameter))
 
 
 def scales(queries: int, statement: Statement = "corrected") -> int:

@@ -159,7 +159,8 @@ class InteractiveDistances:
             points, predicted = run.ask()
             values, slopes = averages.tangents(points)
             errors = np.abs(predicted.sum(axis=1) - values.sum(axis=1))
-            noisy = errors + self.comparison_noise(size, rng)
+            run.comparisons = self.comparison_noise(run, rng)
+            noisy = errors + run.comparisons
             above = (noisy > thresholds) & (run.hypotheses.updates < tuned.updates)
             rows = np.flatnonzero(above)
             # Validity: the next epoch's threshold is fresh, also where an earlier one happened to be low.
@@ -170,9 +171,9 @@ class InteractiveDistances:
             self.between_mistakes(run, rows, values, slopes, rng)
         return run
 
-    def comparison_noise(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """The noise of one comparison a run, fresh at each query, shape (size,)."""
-        return rng.laplace(scale=self.calibration.query_scale, size=size)
+    def comparison_noise(self, run: Run, rng: np.random.Generator) -> FloatArray:
+        """The noise of the comparison of each run, fresh at each query, shape (runs,)."""
+        return rng.laplace(scale=self.calibration.query_scale, size=len(run.transcripts))
 
     def between_mistakes(
         self, run: Run, rows: NDArray[np.int64], values: FloatArray, slopes: FloatArray, rng: np.random.Generator
@@ -291,6 +292,8 @@ class Run:
         Queries so far.
     points, predicted : numpy.ndarray of float, shape (runs, l)
         The query that is being answered, and its prediction.
+    comparisons : numpy.ndarray of float, shape (runs,)
+        The noise of its comparison.
     """
 
     mechanism: InteractiveDistances
@@ -300,6 +303,7 @@ class Run:
     asked: int = 0
     points: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     predicted: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+    comparisons: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def start(cls, mechanism: InteractiveDistances, size: int) -> Run:

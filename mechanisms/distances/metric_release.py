@@ -13,14 +13,16 @@ Sources: MQ-A3, MQ-T7, MQ-T8, MQ-T10, MQ-T15.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
+from mechanisms.distances.calibration import Calibration
 from mechanisms.distances.embeddings import SubsetDistances
+from mechanisms.distances.interactive import InteractiveDistances
 from mechanisms.distances.offline import Hypothesis, OfflineDistances
 from mechanisms.inputs import FloatArray, positive
 
@@ -62,7 +64,7 @@ class MetricDistances:
     >>> angles = np.linspace(0.0, 6.283, 10**5)
     >>> circle = 0.5 * np.column_stack([np.cos(angles), np.sin(angles)])
     >>> mechanism.sample(circle, 2, np.random.default_rng(1)).round(1).tolist()
-    [[0.4], [0.4]]
+    [[0.3], [0.3]]
     """
 
     embedding: Embedding = dataclasses.field(repr=False)
@@ -110,6 +112,61 @@ class MetricDistances:
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` vectors of answers, shape (size, queries)."""
         return self.scale * self.inner.answers(self.images(data), self._places, size, rng)
+
+    def pairs(self) -> list[Pair]:
+        """The databases given."""
+        return [Pair(x, x_prime) for x, x_prime in self.databases]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EmbeddedDistances:
+    """The interactive mechanism on images: an analyst asks for points of the metric space, one by one.
+
+    Not for embeddings that are chosen with the queries: these need all of them before the first answer (MQ-R8.2).
+
+    Parameters
+    ----------
+    embedding : Embedding
+        1-sensitive: chosen without a look at the data.
+    calibration : Calibration
+        For the box of the images.
+    analyst : callable
+        The next query of each run, a sequence of points, from the answers so far, shape (runs, queries so far).
+    queries : int
+        How many are asked.
+    databases : sequence of pairs, optional
+        Pairs of databases to audit.
+
+    Examples
+    --------
+    >>> from mechanisms.distances import FixedQueries, RandomProjection
+    >>> embedding = RandomProjection(2, 3)
+    >>> tuned = Calibration(10, embedding.widths, 1, 0.1, 0.1, 0.1, 0.1)
+    >>> mechanism = EmbeddedDistances(embedding, tuned, FixedQueries([[0.5, 0.0]]), 1)
+    >>> mechanism.sample(np.zeros((10, 2)), 4, np.random.default_rng(1)).shape
+    (4, 1)
+    """
+
+    embedding: Embedding = dataclasses.field(repr=False)
+    calibration: Calibration
+    analyst: Callable[[FloatArray], Any] = dataclasses.field(repr=False)
+    queries: int
+    databases: Sequence[tuple[Any, Any]] = ()
+
+    @property
+    def claim(self) -> Claim:
+        """That of the l1 mechanism."""
+        return self.calibration.claim
+
+    def embedding_of(self, data: Any) -> Embedding:
+        """The embedding that serves a database: the same for all of them."""
+        return self.embedding
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` vectors of answers, shape (size, queries)."""
+        used = self.embedding_of(data)
+        inner = InteractiveDistances(self.calibration, lambda answers: used.embed(self.analyst(answers)), self.queries)
+        return inner.sample(used.embed(data), size, rng)
 
     def pairs(self) -> list[Pair]:
         """The databases given."""
