@@ -1,7 +1,7 @@
 """The paper on metric queries, on embeddings: projections, the variant of Bourgain's, and the reduction to l1.
 
-Means over random subsets are exact, by enumerating which clusters of query points are hit. Counterexamples come from the
-ledger. Logarithms count scales, to base 2.
+Means over random subsets are exact, by enumerating which clusters of query points are hit. Counterexamples come from
+the ledger. Logarithms count scales, to base 2.
 """
 
 import itertools
@@ -149,7 +149,7 @@ def test_subsets_of_the_data_have_sensitivity_n():
     low = np.zeros((6, 1))
     moved = low.copy()
     moved[0] = 1.0
-    images = [SubsetDistances(on_the_line, list(data), 4, seed=1).embed(list(data)) for data in (low, moved)]
+    images = [SubsetDistances(on_the_line, list(data), 32, seed=1).embed(list(data)) for data in (low, moved)]
     assert (images[0] != images[1]).any(axis=1).sum() == 6
 
 
@@ -237,8 +237,8 @@ def geometric_stub(average, records, epsilon):
 @pytest.mark.claim("MQ-S8")
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_reduction_keeps_the_loss_of_a_finite_stub_and_one_that_looks_at_the_data_does_not(epsilon):
-    """All neighbours in a metric of 4 points, distances 0, 1/4, ... 1; weights exp(-epsilon |z - a| / 2), so epsilon / 2
-    for a change of 1 and epsilon in all with the normaliser.
+    """All neighbours in a metric of 4 points on a line; weights exp(-epsilon |z - a| / 2) lose epsilon / 2 for a change
+    of 1, and epsilon in all with the normaliser.
     """
     line = np.array([0.0, 0.25, 0.5, 1.0])
     d = np.abs(line[:, None] - line)
@@ -329,7 +329,7 @@ def stretches(matrix):
 
 
 @pytest.mark.claim("MQ-L9")
-@pytest.mark.parametrize(("alpha", "beta", "runs"), [(0.4, 0.2, 400), (0.25, 0.2, 200)])
+@pytest.mark.parametrize(("alpha", "beta", "runs"), [(0.4, 0.2, 120), (0.3, 0.2, 60)])
 def test_projections_of_sufficiently_many_images_are_nearly_isometric(alpha, beta, runs):
     images = sufficient_images(2, alpha, beta)
     failures = 0
@@ -337,9 +337,9 @@ def test_projections_of_sufficiently_many_images_are_nearly_isometric(alpha, bet
         low, high = stretches(RandomProjection(2, images, seed=seed, scaling="mean").matrix)
         failures += not (1.0 - alpha <= low and high <= 1.0 + alpha)
     assert failures <= stats.binom.isf(MISS, runs, beta)
-    few = [stretches(RandomProjection(2, 10, seed=seed, scaling="mean").matrix) for seed in range(runs)]
+    few = [stretches(RandomProjection(2, 3, seed=seed, scaling="mean").matrix) for seed in range(runs)]
     broken = sum(not (1.0 - alpha <= low and high <= 1.0 + alpha) for low, high in few)
-    assert broken > stats.binom.isf(MISS, runs, beta)  # the control: ten images are too few
+    assert broken > stats.binom.isf(MISS, runs, beta)  # the control: three images are too few
 
 
 @pytest.mark.claim("MQ-L9")
@@ -406,7 +406,7 @@ def test_the_sum_from_0_to_log_k_exceeds_the_distance():
     data = entry("MQ-S9").counterexample
     k = len(data["queries"]) * data["copies"]
     # k copies of one point: d(x, S) - d(y, S) is 1 for every set that is not empty, and S = Q at i = 0 and i = 1.
-    terms = [abs(data["point"] - data["query"]) / math.log2(k) for _ in range(0, round(math.log2(k)) + 1)]
+    terms = [abs(data["point"] - data["query"]) / math.log2(k) for _ in range(round(math.log2(k)) + 1)]
     assert sum(terms) == data["sum"] > abs(data["point"] - data["query"])
     assert sum(terms[1:]) <= abs(data["point"] - data["query"])
 
@@ -502,7 +502,7 @@ def test_the_numbers_of_the_proof_and_its_reversed_inequality():
 @pytest.mark.claim("MQ-C5")
 @pytest.mark.parametrize("queries", [1, 2, 3, 5, 8])
 def test_the_corrected_embedding_keeps_both_bounds_with_the_printed_number_of_sets(queries):
-    """8 realisations of a metric each; a failure has probability at most 1 / n = 1/4 each, 1e-9 is beyond 8 of 8."""
+    """16 realisations, each of which may fail with probability 1 / n = 1/4 by the statement; none does."""
     rng = np.random.default_rng(20_261_613)
     failures, records, runs = 0, 4, 16
     for seed in range(runs):
@@ -527,7 +527,7 @@ def test_exact_mean_contraction_of_the_corrected_embedding():
         members = np.array(list(itertools.product([False, True], repeat=k)))
         for _ in range(4):
             d = random_metric(rng, k + 3)
-            to_sets = np.stack([d[:, m].min(axis=1) if m.any() else np.ones(k + 3) for m in members])
+            to_sets = np.stack([d[:, :k][:, m].min(axis=1) if m.any() else np.ones(k + 3) for m in members])
             total = np.zeros((k + 3, k))
             for i in range(scales(k)):
                 chance = 0.5**i

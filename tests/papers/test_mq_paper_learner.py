@@ -304,7 +304,8 @@ def test_tangents_of_nearest_points_err_at_most_2_over_alpha_times_and_no_learne
     # The adversary: at points 2.02 alpha apart the value is 0 or 2.02 alpha, whichever is wrong; both 1-Lipschitz.
     step = 2.02 * alpha
     places = np.arange(0.0, 1.0 + ROUNDING, step)
-    for learner in (lambda seen: seen[-1] if seen else 0.0, lambda seen: 0.0, lambda seen: float(rng.uniform(0.0, step))):
+    learners = (lambda seen: seen[-1] if seen else 0.0, lambda seen: 0.0, lambda seen: float(rng.uniform(0.0, step)))
+    for learner in learners:
         values, wrong = [], 0
         for _ in places:
             prediction = learner(values)
