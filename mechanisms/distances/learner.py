@@ -115,7 +115,7 @@ def gap_of_updates(updates: ArrayLike, widths: ArrayLike) -> FloatArray:
     count = len(checked)
     room = np.asarray(updates, dtype=float) + 1.0 - count
     factor = 2.0 * count * float(np.sqrt(checked).sum()) ** 2
-    return np.where(room > 0.0, factor / np.maximum(room, 1e-300) ** 2, np.inf)
+    return np.where(room > 0.0, factor / np.where(room > 0.0, room, 1.0) ** 2, np.inf)
 
 
 def printed_updates(tolerance: float, *, noisy: bool = False) -> float:

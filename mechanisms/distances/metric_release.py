@@ -5,7 +5,7 @@ l1 mechanism (MQ-A3, MQ-T7). The images of two databases that differ in one poin
 l1 mechanism promises holds of the whole (MQ-T8).
 
 `scale` multiplies the answers by a public factor. At 1 they are of images with expansion at most 1; a larger one undoes
-part of the contraction, such as that between the query points themselves (`typical_scale`), which is public.
+part of the contraction, such as that between public reference points and the queries (`typical_scale`).
 
 Sources: MQ-A3, MQ-T7, MQ-T8, MQ-T10, MQ-T15.
 """
@@ -173,9 +173,13 @@ class EmbeddedDistances:
         return [Pair(x, x_prime) for x, x_prime in self.databases]
 
 
-def typical_scale(embedding: SubsetDistances) -> float:
-    """The factor that makes distances between query points right on average: of public things alone."""
-    distances = np.asarray(embedding.distance(embedding.queries, embedding.queries), dtype=float)
-    images = embedding.embed(embedding.queries)
-    mapped = np.stack([np.abs(images - image).sum(axis=1) for image in images])
+def typical_scale(embedding: SubsetDistances, reference: Sequence[Any]) -> float:
+    """The factor that makes distances from public reference points to the queries right on average.
+
+    From public things alone: never from the data. Query points themselves are a poor reference, as the sets of
+    probability 1 tell none of them apart.
+    """
+    distances = np.asarray(embedding.distance(reference, embedding.queries), dtype=float)
+    images, places = embedding.embed(reference), embedding.embed(embedding.queries)
+    mapped = np.stack([np.abs(images - place).sum(axis=1) for place in places])
     return float(distances.sum() / mapped.sum()) if mapped.sum() > 0.0 else 1.0

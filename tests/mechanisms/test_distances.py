@@ -1,5 +1,6 @@
 """Distance queries by metric structure: statistics, calibrations, mechanisms, embeddings, and the errors they raise."""
 
+import itertools
 import math
 import time
 
@@ -91,7 +92,7 @@ def test_an_epoch_has_the_probability_of_its_integral(ends_above):
             return stats.laplace.pdf(r, scale=0.8) * below.prod()
 
         edges = sorted({-40.0, 0.0, 40.0, *excesses})
-        expected = sum(integrate.quad(integrand, a, b, epsabs=1e-13)[0] for a, b in zip(edges, edges[1:], strict=False))
+        expected = sum(integrate.quad(integrand, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(edges))
         found = mechanism._log_epochs(np.array([excesses]), ends_above)[0]
         assert found == pytest.approx(math.log(expected), abs=1e-8)
 
@@ -214,7 +215,7 @@ WRONG = [
     (lambda: SubsetDistances(on_the_line, [], 1), "queries must be at least 1, got 0"),
     (lambda: SubsetDistances(on_the_line, [[0.0]], 1, statement="new"), "statement must be one of printed, corrected"),
     (lambda: RandomProjection(2, 1, scaling="none"), "scaling must be one of certified, mean, got 'none'"),
-    (lambda: InteractiveDistances(Calibration(1, [1.0], 1, 0.0, 1.0, 1.0, 1.0), FixedQueries([[0.0]]), 1, release="all"),
+    (lambda: InteractiveDistances(practical(1, [1.0], 1.0, queries=1, beta=0.1), FixedQueries([[0.0]]), 1, "all"),
      "release must be one of answers, transcript"),
 ]  # fmt: skip
 

@@ -570,7 +570,7 @@ def test_releases_keep_their_bounds_on_a_random_metric_and_on_a_circle(delta):
     assert misses <= stats.binom.isf(MISS, 20, 0.05) and mechanism.alpha < 1.0
     inside = (answers <= truth + mechanism.alpha) & (answers >= truth / contraction - mechanism.alpha)
     assert (~inside).any(axis=1).sum() <= stats.binom.isf(MISS, 20, 0.05)
-    assert typical_scale(embedding) >= 1.0
+    assert typical_scale(embedding, range(40)) >= 1.0
     angles = rng.uniform(0.0, 2.0 * math.pi, size=20_000)
     circle = 0.5 * np.column_stack([np.cos(angles), np.sin(angles)])
     projected = MetricDistances(RandomProjection(2, 6, seed=1), [[0.0, 0.0], [0.5, 0.0]], 20_000, 5.0, delta)
