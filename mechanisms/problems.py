@@ -21,9 +21,11 @@ from mechanisms.constrained.affine import Affine
 from mechanisms.constrained.boxes import ConditionedLaplace
 from mechanisms.constrained.equalities import LaplaceOnEqualities
 from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
+from mechanisms.distances import Calibration, FixedQueries, InteractiveDistances
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
 from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
+from mechanisms.faulty.distances import SparseVectorNotRefreshed
 from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
 from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 from mechanisms.faulty.gaussian import GaussianTooLittleNoise
@@ -69,7 +71,7 @@ FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails
 
 def problems() -> list[Problem]:
     """The reference mechanisms, each next to its faulty twin."""
-    return [*_numbers(), *_vectors(), *_finite(), *_two_metrics(), *_constrained()]
+    return [*_numbers(), *_vectors(), *_finite(), *_two_metrics(), *_constrained(), *_distances()]
 
 
 def _problem(
@@ -186,6 +188,16 @@ def _constrained() -> list[Problem]:
         _problem("tree of two levels, forgets one", "vector", HierarchyForgetsTheLevels(1.0, tree), 2,
                  functools.partial(laplace_law, 2.0), False),
     ]  # fmt: skip
+
+
+def _distances() -> list[Problem]:
+    """Where a sparse vector stops, at queries whose errors change places between two databases."""
+    tuned, ends = Calibration(1, [1.0], 1, 0.5, 0.5, 1.0, 6.0), FixedQueries([[0.0], [1.0], [0.0]])
+    fresh, kept = (kind(tuned, ends, 3, "position") for kind in (InteractiveDistances, SparseVectorNotRefreshed))
+    return [
+        _problem("sparse vector", "category", fresh, 1, functools.partial(_listed_law, fresh), True, tight=False),
+        _problem("sparse vector, noise kept", "category", kept, 1, functools.partial(_listed_law, kept), False),
+    ]
 
 
 @dataclasses.dataclass(frozen=True)

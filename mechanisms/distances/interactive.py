@@ -37,7 +37,7 @@ from mechanisms.inputs import FloatArray, output_batch, table, whole_number
 
 # The next query of each run, shape (runs, l), from the answers so far, shape (runs, queries so far).
 Analyst = Callable[[FloatArray], FloatArray]
-Release = Literal["answers", "transcript"]
+Release = Literal["answers", "transcript", "position"]
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 CHUNK = 2_000  # epochs at a time: memory
 REACH = 60.0  # scales beyond the last kink, where an integrand is below exp(-60) of its height at the kink
@@ -93,7 +93,7 @@ class InteractiveDistances:
         Asks; any deterministic function of the answers so far.
     queries : int
         How many are asked in `sample`, at least 1.
-    release : {"answers", "transcript"}
+    release : {"answers", "transcript", "position"}
         What `sample` returns: answers, shape (size, queries); or the transcript, shape (size, queries (1 + 2 l)), of
         each query: 1.0 where it was above, then l released values and l released slopes.
 
@@ -119,8 +119,8 @@ class InteractiveDistances:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "queries", whole_number("queries", self.queries, 1))
-        if self.release not in ("answers", "transcript"):
-            raise UsageError(f"release must be one of answers, transcript, got {self.release!r}.")
+        if self.release not in ("answers", "transcript", "position"):
+            raise UsageError(f"release must be one of answers, transcript, position, got {self.release!r}.")
 
     @property
     def dimension(self) -> int:
@@ -140,7 +140,29 @@ class InteractiveDistances:
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` independent runs on one database of shape (n, l)."""
         run = self.run(self.averages(data), size, rng)
+        if self.release == "position":
+            flags = np.concatenate([run.transcripts[:, :, 0], np.ones((size, 1))], axis=1)
+            return np.argmax(flags, axis=1)
         return run.answers if self.release == "answers" else run.transcripts.reshape(size, -1)
+
+    def distribution(self, data: Any) -> FloatArray:
+        """Probabilities of the positions 0 .. queries: the first query above the threshold, `queries` if there is none.
+
+        For release="position". Before the first update the hypothesis is 0, so that queries and errors are known.
+        """
+        errors = self.first_errors(data) - self.calibration.threshold
+        logs = [float(self._log_epochs(errors[None, : j + 1], True)[0]) for j in range(self.queries)]
+        return np.exp([*logs, float(self._log_epochs(errors[None], False)[0])])
+
+    def first_errors(self, data: Any) -> FloatArray:
+        """Errors of the hypothesis 0 at the queries that are asked as long as there is no update, shape (queries,)."""
+        averages, run, found = self.averages(data), Run.start(self, 1), []
+        nothing = np.zeros((0, self.dimension))
+        for _ in range(self.queries):
+            points, _ = run.ask()
+            found.append(float(averages.value(points)[0]))
+            run.tell(np.array([False]), nothing, nothing)
+        return np.array(found)
 
     def averages(self, data: Any) -> AverageDistances:
         """The statistics of a database, once its shape is as the calibration says."""
@@ -196,8 +218,15 @@ class InteractiveDistances:
         """Natural log of the density of each transcript, shape (size,); -inf where it is impossible.
 
         By Gauss-Legendre quadrature between the kinks of each integrand: relative error below 1e-9 of each integral.
-        Answers alone have no closed form: with release="answers" this is refused.
+        Of positions it is the log of their probabilities. Answers alone have no closed form: with release="answers" this
+        is refused.
         """
+        if self.release == "position":
+            places = output_batch(outputs, ())
+            with np.errstate(divide="ignore"):
+                logs = np.append(np.log(self.distribution(data)), -np.inf)
+            known = np.isin(places, np.arange(self.queries + 1))
+            return logs[np.where(known, places, self.queries + 1).astype(int)]
         if self.release != "transcript":
             raise UsageError("release must be 'transcript' for a density, got 'answers'.")
         averages, tuned, width = self.averages(data), self.calibration, 1 + 2 * self.dimension
@@ -261,7 +290,15 @@ class InteractiveDistances:
         return result
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
-        """An upper bound of the loss of two databases in nats: the accounting, 0 where they agree, inf with delta."""
+        """An upper bound of the loss of two databases in nats: the accounting, 0 where they agree, inf with delta.
+
+        Exact for release="position".
+        """
+        if self.release == "position":
+            p, q = self.distribution(x), self.distribution(x_prime)
+            possible = (p > 0.0) | (q > 0.0)
+            with np.errstate(divide="ignore"):
+                return float(np.abs(np.log(p[possible]) - np.log(q[possible])).max())
         first, second = self.averages(x).points, self.averages(x_prime).points
         moved = np.flatnonzero((first != second).any(axis=1))
         if self.calibration.noise == "gaussian":

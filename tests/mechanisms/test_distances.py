@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from sampler_checks import DRAWS, is_drawn_from
+from sampler_checks import DRAWS, is_drawn_from, is_drawn_from_outcomes
 from scipy import integrate, stats
 
 from dpaudit.errors import UsageError
@@ -30,7 +30,7 @@ from mechanisms.distances import (
 )
 from mechanisms.distances.calibration import largest_rho
 from mechanisms.distances.learner import gap_of_updates
-from mechanisms.faulty.distances import LearnerForgetsTheSlopes, on_the_line
+from mechanisms.faulty.distances import LearnerForgetsTheSlopes, SparseVectorNotRefreshed, on_the_line
 
 
 def test_points_outside_of_the_box_are_moved_onto_it_one_by_one():
@@ -95,6 +95,31 @@ def test_an_epoch_has_the_probability_of_its_integral(ends_above):
         expected = sum(integrate.quad(integrand, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(edges))
         found = mechanism._log_epochs(np.array([excesses]), ends_above)[0]
         assert found == pytest.approx(math.log(expected), abs=1e-8)
+
+
+def test_the_position_of_the_first_flag_has_its_law_and_its_exact_loss_is_below_the_accounting():
+    tuned = Calibration(2, [1.0], 1, 0.3, 0.7, 0.9, 6.0)
+    for analyst in (FixedQueries([[0.0], [1.0], [0.5]]), SlopeSeeker(1.0, 1.0)):
+        mechanism = InteractiveDistances(tuned, analyst, 3, "position")
+        for pair in mechanism.pairs():
+            law = mechanism.distribution(pair.x)
+            assert law.sum() == pytest.approx(1.0, abs=1e-12)
+            drawn = mechanism.sample(pair.x, DRAWS, np.random.default_rng(20_261_634))
+            assert is_drawn_from_outcomes(drawn, np.arange(4), law)  # false alarm rate 1e-10
+            assert not is_drawn_from_outcomes(drawn, np.arange(4), law[::-1])  # the control
+            assert np.exp(mechanism.log_density(pair.x, [0, 3, 7, 0.5])) == pytest.approx([law[0], law[3], 0.0, 0.0])
+            loss = mechanism.privacy_loss(pair.x, pair.x_prime)
+            assert 0.0 < loss <= tuned.comparison_epsilon
+
+
+def test_kept_comparison_noise_has_the_law_of_one_variable():
+    tuned = Calibration(1, [1.0], 1, 0.5, 0.5, 1.0, 6.0)
+    twin = SparseVectorNotRefreshed(tuned, FixedQueries([[0.0], [1.0], [0.0]]), 3, "position")
+    pair = twin.pairs()[0]
+    for data in (pair.x, pair.x_prime):
+        drawn = twin.sample(data, DRAWS, np.random.default_rng(20_261_635))
+        assert is_drawn_from_outcomes(drawn, np.arange(4), twin.distribution(data))  # false alarm rate 1e-10
+    assert twin.privacy_loss(pair.x, pair.x_prime) == math.inf
 
 
 def test_impossible_transcripts_have_no_density_and_answers_none_at_all():
@@ -216,7 +241,7 @@ WRONG = [
     (lambda: SubsetDistances(on_the_line, [[0.0]], 1, statement="new"), "statement must be one of printed, corrected"),
     (lambda: RandomProjection(2, 1, scaling="none"), "scaling must be one of certified, mean, got 'none'"),
     (lambda: InteractiveDistances(practical(1, [1.0], 1.0, queries=1, beta=0.1), FixedQueries([[0.0]]), 1, "all"),
-     "release must be one of answers, transcript"),
+     "release must be one of answers, transcript, position"),
 ]  # fmt: skip
 
 

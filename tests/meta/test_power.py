@@ -15,7 +15,15 @@ import pytest
 
 import dpaudit
 from mechanisms.constrained.hierarchy import Hierarchy
+from mechanisms.distances import Calibration, FixedQueries, SubsetDistances
 from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
+from mechanisms.faulty.distances import (
+    EmbeddingLooksAtTheData,
+    LearnerReadsWithoutMistakes,
+    SparseVectorNotRefreshed,
+    on_the_line,
+    worst_pair,
+)
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
@@ -47,6 +55,10 @@ SEEDS = range(20)
 ONE_GOOD_OUTCOME = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
 TWO_POINTS = [[0.0, 0.5], [0.5, 0.0]]
 EQUAL = [[0.0, 1.0], [1.0, 0.0]]
+SPARSE = Calibration(1, [1.0], 1, 0.5, 2.0, 4.0, 6.0)
+ENDS = FixedQueries([[0.0], [1.0], [0.0], [1.0]])
+OF_SUBSETS = SubsetDistances(on_the_line, np.zeros((20, 1)), 1, seed=2)
+OF_IMAGES = Calibration(20, OF_SUBSETS.widths, 1, 0.3, 0.1, 0.2, 0.3)
 
 
 def one_good_and_eight_poor(x: np.ndarray) -> np.ndarray:
@@ -81,6 +93,9 @@ FAULTS = [
     (KNormOneDegreeShort([[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]], 1.0), 4_000),
     (ConditionedLaplaceForgetsTheMass(1.0, [0.0], [np.inf]), 59_000),
     (HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2])), 1_000),
+    (SparseVectorNotRefreshed(SPARSE, ENDS, 4), 16_000),
+    (LearnerReadsWithoutMistakes(SPARSE, ENDS, 4), 900),
+    (EmbeddingLooksAtTheData(OF_SUBSETS, OF_IMAGES, ENDS, 3, [worst_pair(20)]), 6_400),
 ]
 
 
