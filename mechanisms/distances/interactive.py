@@ -218,8 +218,8 @@ class InteractiveDistances:
         """Natural log of the density of each transcript, shape (size,); -inf where it is impossible.
 
         By Gauss-Legendre quadrature between the kinks of each integrand: relative error below 1e-9 of each integral.
-        Of positions it is the log of their probabilities. Answers alone have no closed form: with release="answers" this
-        is refused.
+        Of positions it is the log of their probabilities. Answers alone have no closed form: with release="answers"
+        this is refused.
         """
         if self.release == "position":
             places = output_batch(outputs, ())
