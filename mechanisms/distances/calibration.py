@@ -12,10 +12,10 @@ start the next epoch. With D = diameter / n an epoch costs
 * (D / b1 + 2 D / b2)^2 / 2 + (D^2 + 4 sum of w_i^2 / n^2) / (2 b3^2) of zCDP with Gaussian releases; m epochs m times
   that, and rho = (sqrt(L + epsilon) - sqrt(L))^2 with L = log(1 / delta) gives (epsilon, delta).
 
-Accuracy. Let gamma bound every |Lap(b2) - Lap(b1)| and eta the summed noise of every release, with probability 1 -
-beta in all. With threshold = gamma + eta + gap, an update means an error above eta + gap, which no overestimate
-reaches; so the gap of the learner is above `gap`, and `most_updates(gap)` epochs are enough. Every answer is within
-alpha = 2 gamma + eta + gap.
+Accuracy. Let gamma bound every |Lap(b2) - Lap(b1)|, and eta / l the noise of value and w times slope together of every
+coordinate of every release, with probability 1 - beta in all. With threshold = gamma + eta + gap, an update means an
+error above eta + gap, which no overestimate reaches; so the gap of the learner is above `gap`, and
+`most_updates(gap)` epochs are enough. Every answer is within alpha = 2 gamma + eta + gap.
 
 * `printed`: alpha solves c alpha = 3000 sqrt(|S| m(alpha)) log(4 / delta) log(k / beta) / (n epsilon), and without
   square root and delta where pure (MQ-L3), |S| = 2 l, c = 1 / (4 l), m(alpha) = 3 l sqrt(2 l / alpha) (MQ-L4 at half of
@@ -251,15 +251,17 @@ def _scales(
     cost1, cost2 = 2.0 * of_thresholds * unit, np.full(counts.shape, 4.0 * of_queries * unit)  # of alpha, times epsilon
     gap = gap_of_updates(counts, widths)
     if delta == 0.0:
-        of_releases = stats.gamma.isf(beta / (3.0 * counts), 2.0 * dimension)  # of the sum of 2 l |Lap(1)|
+        # Validity: the maximum of each coordinate may be at the line of another update, so the sum over coordinates of
+        # one release is not enough: |value| + |w slope| of every coordinate of every release is bounded, times l.
+        of_releases = dimension * stats.gamma.isf(beta / (3.0 * counts * dimension), 2.0)
         cost3 = of_releases * 3.0 * unit
         roots = np.sqrt(cost1), np.sqrt(cost2), np.sqrt(cost3)
         total = roots[0] + roots[1] + roots[2]
         e1, e2, e3 = (epsilon / counts * root / total for root in roots)
         b3 = 3.0 * unit / e3
     else:
-        # sum of 2 l |N(0, 1)| <= sqrt(2 l) times their root sum of squares
-        of_releases = math.sqrt(2.0 * dimension) * stats.chi.isf(beta / (3.0 * counts), 2.0 * dimension)
+        # |N(0, 1)| + |N'(0, 1)| is at most sqrt(2) times their root sum of squares.
+        of_releases = dimension * math.sqrt(2.0) * stats.chi.isf(beta / (3.0 * counts * dimension), 2.0)
         sensitivity = _l2_sensitivity(widths, n)
         cost3 = of_releases * sensitivity
         both = (np.sqrt(cost1) + np.sqrt(cost2)) ** 2

@@ -191,8 +191,8 @@ def test_the_printed_calibration_leaves_its_alpha_room():
             continue
         m = tuned.updates
         gamma = math.log(60.0 * m) * tuned.threshold_scale + math.log(60.0 * k) * tuned.query_scale
-        law = stats.gamma(2 * dimension) if delta == 0.0 else stats.chi(2 * dimension, scale=math.sqrt(2 * dimension))
-        eta = law.isf(0.05 / (3 * m)) * tuned.release_scale
+        law = stats.gamma(2) if delta == 0.0 else stats.chi(2, scale=math.sqrt(2))
+        eta = dimension * law.isf(0.05 / (3 * m * dimension)) * tuned.release_scale
         assert gamma <= tuned.alpha / 4.0 and eta <= tuned.alpha / 4.0
         gap = tuned.threshold - gamma - eta  # of the learner at each update
         assert most_updates(gap, tuned.widths) <= m and m >= printed_mistakes(tuned.alpha, dimension) - 1.0
@@ -237,6 +237,40 @@ def test_the_interactive_mechanism_is_accurate_at_alpha_and_beta(kind, delta):
     errors = np.abs(run.answers - averages.value(places)).max(axis=1)
     assert tuned.alpha < 0.05 and (errors > tuned.alpha).sum() <= stats.binom.isf(MISS, runs, 0.05)
     assert (run.hypotheses.updates < tuned.updates).mean() > 0.5  # the bound on mistakes is not used up
+
+
+class FarPlaces:
+    """An adaptive analyst: asks one of the two of 20 places that are furthest from earlier ones, by the last answer."""
+
+    def __init__(self, widths, rng):
+        self.places = rng.uniform(size=(150, 20, len(widths))) * widths
+
+    def __call__(self, answers):
+        t = answers.shape[1]
+        seen = self.places[:t, 0]
+        order = (answers[:, -1:] * 1e6 % 1.0) if t else np.zeros((len(answers), 1))  # depends on the last answer
+        if t == 0:
+            return np.tile(self.places[0, 0], (len(answers), 1))
+        gaps = np.abs(self.places[t][:, None] - seen).sum(axis=2).min(axis=1)  # (20,)
+        best = np.argsort(-gaps)[:2]
+        return self.places[t][np.where(order[:, 0] < 0.5, best[0], best[1])]
+
+
+@pytest.mark.claim("MQ-T1")
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_interactive_mechanism_is_accurate_in_three_dimensions(delta):
+    """50 runs of 150 adaptive queries; each may miss with probability 0.05, as above."""
+    rng, runs, n, widths = np.random.default_rng(20_261_628), 50, 200_000, np.array([0.5, 0.3, 0.2])
+    tuned = practical(n, widths, 2.0, delta, queries=150, beta=0.05)
+    averages = AverageDistances(rng.beta(0.5, 0.5, size=(n, 3)) * widths, widths)
+    analyst = FarPlaces(widths, rng)
+    run = InteractiveDistances(tuned, analyst, 150).run(averages, runs, rng)
+    errors = np.zeros(runs)
+    for t in range(150):
+        asked = analyst(run.answers[:, :t])
+        errors = np.maximum(errors, np.abs(run.answers[:, t] - averages.value(asked)))
+    assert tuned.alpha < 0.5 and (errors > tuned.alpha).sum() <= stats.binom.isf(MISS, runs, 0.05)
+    assert (run.hypotheses.updates <= tuned.updates).all() and run.hypotheses.updates.min() >= 1
 
 
 @pytest.mark.claim("MQ-T2")
