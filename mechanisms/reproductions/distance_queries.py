@@ -257,7 +257,8 @@ def _draw(figure: Any, slopes: dict[str, Any], towns: dict[str, Any], names: dic
     first.axhline(1.0, color="black", linewidth=0.6)
     _logs(first, "n, number of points", f"largest error of {slopes['queries']} queries (diameters)")
     first.set_title("Error against n, one dimension, epsilon = 1", loc="left", fontsize=10)
-    first.legend(fontsize=6.5, frameon=False, loc="lower left")
+    first.set_ylim(bottom=min(slopes[mode]["errors"][-1] for mode in MODES) / 1000.0)  # room for the legend
+    first.legend(fontsize=7, frameon=False, loc="lower left", ncols=2)
     _lines(second, towns["rows"], 1, lambda row: row[0] == 10**6 and row[2] == 1000, "epsilon (nats)")
     second.set_title("People in cities: n = 10^6, 1,000 queries", loc="left", fontsize=10)
     _lines(third, towns["rows"], 2, lambda row: row[0] == 10**6 and row[1] == 1.0, "number of queries")
