@@ -22,10 +22,12 @@ from mechanisms.constrained.boxes import ConditionedLaplace
 from mechanisms.constrained.equalities import LaplaceOnEqualities
 from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
 from mechanisms.datacubes import Domain, FourierStrategy, StrategyRelease, Workload, workload_itself
+from mechanisms.distances import Calibration, FixedQueries, InteractiveDistances
 from mechanisms.dx_laplace import DxLaplace
 from mechanisms.exponential import Exponential
 from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
 from mechanisms.faulty.datacubes import DatacubeForgetsTheTwo, DatacubeUnsharedBudget
+from mechanisms.faulty.distances import SparseVectorNotRefreshed
 from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
 from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 from mechanisms.faulty.gaussian import GaussianTooLittleNoise
@@ -73,7 +75,8 @@ FAR = 60  # steps beyond both inputs at which a geometric law is cut: both tails
 
 def problems() -> list[Problem]:
     """The reference mechanisms, each next to its faulty twin."""
-    return [*_numbers(), *_vectors(), *_finite(), *_two_metrics(), *_constrained(), *_datacubes()]
+    families = (_numbers, _vectors, _finite, _two_metrics, _constrained, _datacubes, _distances)
+    return [problem for family in families for problem in family()]
 
 
 def _problem(
@@ -210,6 +213,16 @@ def _rows_law(mechanism: StrategyRelease) -> Law:
     pair = mechanism.pairs()[0]
     changes = np.abs(mechanism.strategy.answers(pair.x) - mechanism.strategy.answers(pair.x_prime))
     return _shift_law(tuple((changes * mechanism.strategy.spread(mechanism.eta)).tolist()))
+
+
+def _distances() -> list[Problem]:
+    """Where a sparse vector stops, at queries whose errors change places between two databases."""
+    tuned, ends = Calibration(1, [1.0], 1, 0.5, 0.5, 1.0, 6.0), FixedQueries([[0.0], [1.0], [0.0]])
+    fresh, kept = (kind(tuned, ends, 3, "position") for kind in (InteractiveDistances, SparseVectorNotRefreshed))
+    return [
+        _problem("sparse vector", "category", fresh, 1, functools.partial(_listed_law, fresh), True, tight=False),
+        _problem("sparse vector, noise kept", "category", kept, 1, functools.partial(_listed_law, kept), False),
+    ]
 
 
 @dataclasses.dataclass(frozen=True)

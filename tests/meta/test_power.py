@@ -16,12 +16,20 @@ import pytest
 import dpaudit
 from mechanisms.constrained.hierarchy import Hierarchy
 from mechanisms.datacubes import base_counts, workload_itself
+from mechanisms.distances import Calibration, FixedQueries, SubsetDistances
 from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
 from mechanisms.faulty.datacubes import (
     CountsKeepTrueZeros,
     DatacubeEuclideanBudgets,
     DatacubeForgetsTheTwo,
     DatacubeUnsharedBudget,
+)
+from mechanisms.faulty.distances import (
+    EmbeddingLooksAtTheData,
+    LearnerReadsWithoutMistakes,
+    SparseVectorNotRefreshed,
+    on_the_line,
+    worst_pair,
 )
 from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
 from mechanisms.faulty.dx_laplace import (
@@ -55,6 +63,10 @@ ONE_GOOD_OUTCOME = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]
 TWO_POINTS = [[0.0, 0.5], [0.5, 0.0]]
 EQUAL = [[0.0, 1.0], [1.0, 0.0]]
 MARGINALS = workload_itself(FIGURE_1)
+SPARSE = Calibration(1, [1.0], 1, 0.5, 2.0, 4.0, 6.0)
+ENDS = FixedQueries([[0.0], [1.0], [0.0], [1.0]])
+OF_SUBSETS = SubsetDistances(on_the_line, np.zeros((20, 1)), 1, seed=2)
+OF_IMAGES = Calibration(20, OF_SUBSETS.widths, 1, 0.3, 0.1, 0.2, 0.3)
 
 
 def one_good_and_eight_poor(x: np.ndarray) -> np.ndarray:
@@ -93,6 +105,9 @@ FAULTS = [
     (DatacubeForgetsTheTwo(FIGURE_1, MARGINALS, dpaudit.PureDP(0.5), adjacency="replace_one"), 23_000),
     (DatacubeEuclideanBudgets(FIGURE_1, MARGINALS, dpaudit.PureDP(1.0)), 13_000),
     (CountsKeepTrueZeros(FIGURE_1, base_counts(FIGURE_1.domain), dpaudit.PureDP(1.0)), 1_100),
+    (SparseVectorNotRefreshed(SPARSE, ENDS, 4), 16_000),
+    (LearnerReadsWithoutMistakes(SPARSE, ENDS, 4), 900),
+    (EmbeddingLooksAtTheData(OF_SUBSETS, OF_IMAGES, ENDS, 3, [worst_pair(20)]), 6_400),
 ]
 
 

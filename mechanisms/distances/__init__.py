@@ -1,0 +1,36 @@
+"""Average distances to query points, released with what metric spaces give away: convexity and small embeddings.
+
+`averages` has every statistic of the data that is read, `learner` the tangent learner, `calibration` the numbers (as
+printed, and practical ones of the same guarantee), `interactive` and `offline` the mechanisms in l1, `embeddings` the
+two maps into l1, `metric_release` the mechanism of any metric space.
+
+Source: Huang and Roth, Exploiting Metric Structure for Efficient Private Query Release (claims MQ-*); what of it does
+not hold as printed is in `mechanisms/papers/metric-query-release.toml`.
+"""
+
+from mechanisms.distances.averages import AverageDistances
+from mechanisms.distances.calibration import Calibration, practical, printed
+from mechanisms.distances.embeddings import RandomProjection, SubsetDistances, expansion_and_contraction
+from mechanisms.distances.interactive import FixedQueries, InteractiveDistances, SlopeSeeker
+from mechanisms.distances.learner import TangentHypotheses, most_updates
+from mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances
+from mechanisms.distances.offline import Hypothesis, OfflineDistances
+
+__all__ = [
+    "AverageDistances",
+    "Calibration",
+    "EmbeddedDistances",
+    "FixedQueries",
+    "Hypothesis",
+    "InteractiveDistances",
+    "MetricDistances",
+    "OfflineDistances",
+    "RandomProjection",
+    "SlopeSeeker",
+    "SubsetDistances",
+    "TangentHypotheses",
+    "expansion_and_contraction",
+    "most_updates",
+    "practical",
+    "printed",
+]

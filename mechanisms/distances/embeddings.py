@@ -1,0 +1,248 @@
+"""Embeddings into l1 that are chosen without a look at the data: random projections, and Bourgain's with random
+subsets.
+
+An embedding maps a point to a vector of a box. It is 1-sensitive: the image of a point depends on that point, on the
+queries and on public random numbers alone, so that databases that differ in one point have images that differ in one.
+
+* `RandomProjection` takes Euclidean distances in a ball to l1: Gaussian coordinates, scaled by a bound on the expansion
+  that is computed from the projection, never from the data. With "mean" scaling distances are right on average instead.
+* `SubsetDistances` takes any metric to l1: coordinates d(x, S) for random sets S of query points, with sampling
+  probabilities 1, 1/2, 1/4, ... As printed there are log2 k of them (index 0 has no sets), which is one too few: at k
+  = 2 two points at distance 1 have one image (MQ-T11). Corrected: L = floor(log2 k) + 1, each set weighted 1 / (K L),
+  for which the expansion is at most 1 and the contraction at most 64 L with the printed K.
+
+Sources: MQ-D5, MQ-D6, MQ-L9, MQ-A4, MQ-T11 to MQ-C18, MQ-C4.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize
+
+from dpaudit.errors import UsageError
+from mechanisms.inputs import FloatArray, table, whole_number
+
+Statement = Literal["printed", "corrected"]
+PRINTED_FACTOR = 512.0  # K = 512 (log2 k + log2 n)
+
+
+def expansion_and_contraction(distances: ArrayLike, images: ArrayLike) -> tuple[float, float]:
+    """max d' / d and max d / d' over pairs, from two arrays of one shape (MQ-D5); pairs with d = d' = 0 are left out.
+
+    d = 0 < d' is an infinite expansion, d' = 0 < d an infinite contraction. Without a pair both are 1.
+
+    Examples
+    --------
+    >>> expansion_and_contraction([1.0, 0.5, 0.0], [0.5, 0.5, 0.0])
+    (1.0, 2.0)
+    """
+    d, mapped = np.asarray(distances, dtype=float).ravel(), np.asarray(images, dtype=float).ravel()
+    kept = (d > 0.0) | (mapped > 0.0)
+    if not kept.any():
+        return 1.0, 1.0
+    with np.errstate(divide="ignore"):
+        return float((mapped[kept] / d[kept]).max()), float((d[kept] / mapped[kept]).max())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RandomProjection:
+    """x -> (g_j . x) for Gaussian vectors g_j, scaled and moved into a box; points within `radius` of `centre`.
+
+    Parameters
+    ----------
+    dimension, images : int
+        Of the points, and of their images.
+    seed : int
+        Of the public random numbers.
+    scaling : {"certified", "mean"}
+        By an upper bound on sup |Px|_1 / |x|_2, so that the expansion is at most 1; or so that the mean over
+        projections of |Px|_1 is |x|_2.
+    centre : array_like of float, shape (dimension,), optional
+        Of the ball that points lie in; 0 by default. Others are moved onto its surface, each by itself.
+    radius : float
+        Of the ball, in (0, inf).
+
+    Examples
+    --------
+    >>> embedding = RandomProjection(2, 200, seed=1)
+    >>> images = embedding.embed([[0.5, 0.0], [-0.5, 0.0]])
+    >>> images.shape, bool(0.8 < np.abs(images[0] - images[1]).sum() <= 1.0)
+    ((2, 200), True)
+    """
+
+    dimension: int
+    images: int
+    seed: int = 0
+    scaling: Literal["certified", "mean"] = "certified"
+    centre: ArrayLike | None = None
+    radius: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("dimension", "images"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
+        if self.scaling not in ("certified", "mean"):
+            raise UsageError(f"scaling must be one of certified, mean, got {self.scaling!r}.")
+        centre = np.zeros(self.dimension) if self.centre is None else table("centre", self.centre, (self.dimension,))
+        object.__setattr__(self, "centre", centre)
+
+    @functools.cached_property
+    def matrix(self) -> FloatArray:
+        """P, shape (images, dimension)."""
+        drawn = np.random.default_rng(self.seed).normal(size=(self.images, self.dimension))
+        if self.scaling == "mean":
+            return math.sqrt(math.pi / 2.0) / self.images * drawn
+        scaled: FloatArray = drawn / largest_stretch(drawn)
+        return scaled
+
+    @property
+    def widths(self) -> FloatArray:
+        """Of the box of all images: coordinate j of the ball has the length 2 radius |g_j|."""
+        lengths: FloatArray = 2.0 * self.radius * np.linalg.norm(self.matrix, axis=1)
+        return lengths
+
+    def embed(self, points: ArrayLike) -> FloatArray:
+        """Images, shape (points, images), in the box [0, widths]."""
+        moved = table("points", points, (None, self.dimension)) - np.asarray(self.centre)
+        norms = np.linalg.norm(moved, axis=1, keepdims=True)
+        inside = moved * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300))
+        return np.asarray(np.clip(inside @ self.matrix.T + self.widths / 2.0, 0.0, self.widths))
+
+
+def largest_stretch(matrix: FloatArray) -> float:
+    """An upper bound on |Px|_1 over unit vectors x: exact in one and two dimensions, else sqrt(rows) sigma_max.
+
+    In two dimensions |Px|_1 is linear between the directions orthogonal to the rows: its maximum is the norm of a
+    signed sum of rows.
+    """
+    if matrix.shape[1] == 1:
+        return float(np.abs(matrix).sum())
+    if matrix.shape[1] == 2:
+        angles = np.sort(np.arctan2(matrix[:, 1], matrix[:, 0]) % math.pi) + math.pi / 2.0
+        middles = (angles + np.roll(angles, -1)) / 2.0
+        middles[-1] += math.pi / 2.0
+        signs = np.sign(matrix @ np.stack([np.cos(middles), np.sin(middles)]))  # (rows, middles)
+        return float(np.linalg.norm(signs.T @ matrix, axis=1).max()) * (1.0 + 1e-12)
+    return math.sqrt(len(matrix)) * float(np.linalg.norm(matrix, 2)) * (1.0 + 1e-12)
+
+
+def sufficient_images(dimension: int, alpha: float, beta: float) -> int:
+    """Images with which "mean" scaling keeps every distance within a factor 1 +- alpha, with probability 1 - beta.
+
+    |Px|_1 is a Lipschitz function of the Gaussian numbers with constant sqrt(pi / (2 images)), so it misses its mean 1
+    by more than t with probability at most 2 exp(-t^2 images / pi), on each of (1 + 2 / theta)^dimension directions of
+    a theta-net, and elsewhere by (t + theta) / (1 - theta) at most, on either side. O(l log(1 / alpha) / alpha^2) for
+    alpha <= 1/2 (MQ-L9); the least over theta is taken.
+
+    Examples
+    --------
+    >>> sufficient_images(2, 0.25, 0.01)
+    885
+    """
+
+    def images(theta: float) -> float:
+        t = alpha * (1.0 - theta) - theta  # then (t + theta) / (1 - theta) is alpha
+        if t <= 0.0:
+            return math.inf
+        return math.pi * (dimension * math.log(1.0 + 2.0 / theta) + math.log(2.0 / beta)) / t**2
+
+    found = optimize.minimize_scalar(images, bounds=(1e-9, alpha), method="bounded")
+    return math.ceil(float(found.fun))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SubsetDistances:
+    """x -> distances to random subsets of the query points, weighted; the variant of Bourgain's embedding (MQ-A4).
+
+    Parameters
+    ----------
+    distance : callable
+        From two sequences of points (a) and (b) to their distances, shape (a, b), in [0, diameter].
+    queries : sequence
+        The k query points, a multiset: repeated ones count as often as they occur.
+    sets : int
+        K, the number of sets of each scale.
+    seed : int
+        Of the public random numbers.
+    statement : {"corrected", "printed"}
+        Number of scales: floor(log2 k) + 1, or as printed floor(log2 k), with weight 1 / (K log2 k).
+    diameter : float
+        Of the space, which is also the distance to an empty set.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of range; as printed, if there is one query point only.
+
+    Examples
+    --------
+    >>> embedding = SubsetDistances(lambda a, b: np.abs(np.subtract.outer(a, b)), [0.0, 1.0], sets=4)
+    >>> embedding.embed([0.0, 0.25]).shape, embedding.widths.sum()
+    ((2, 8), np.float64(1.0))
+    """
+
+    distance: Callable[[Sequence[Any], Sequence[Any]], FloatArray] = dataclasses.field(repr=False)
+    queries: Sequence[Any] = dataclasses.field(repr=False)
+    sets: int
+    seed: int = 0
+    statement: Statement = "corrected"
+    diameter: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sets", whole_number("sets", self.sets, 1))
+        if self.statement not in ("printed", "corrected"):
+            raise UsageError(f"statement must be one of printed, corrected, got {self.statement!r}.")
+        fewest = 2 if self.statement == "printed" else 1
+        if len(self.queries) < fewest:
+            raise UsageError(f"queries must be at least {fewest}, got {len(self.queries)}.")
+
+    @property
+    def scales(self) -> int:
+        """L, the number of sampling probabilities."""
+        return scales(len(self.queries), self.statement)
+
+    @property
+    def weight(self) -> float:
+        """Of one coordinate."""
+        logs = math.log2(len(self.queries)) if self.statement == "printed" else float(self.scales)
+        return 1.0 / (self.sets * logs)
+
+    @functools.cached_property
+    def members(self) -> NDArray[np.bool_]:
+        """Which query points are in which set, shape (L K, k): all sets of probability 1, then of 1/2, ..."""
+        rng = np.random.default_rng(self.seed)
+        chances = np.repeat(0.5 ** np.arange(self.scales), self.sets)
+        return rng.random((len(chances), len(self.queries))) < chances[:, None]
+
+    @property
+    def widths(self) -> FloatArray:
+        """Of the box of all images."""
+        return np.full(len(self.members), self.weight * self.diameter)
+
+    def embed(self, points: Sequence[Any]) -> FloatArray:
+        """Images, shape (points, L K), in the box [0, widths]."""
+        return self.images_of(np.asarray(self.distance(points, self.queries), dtype=float))
+
+    def images_of(self, distances: FloatArray) -> FloatArray:
+        """Images from the distances to the query points, shape (points, k)."""
+        result = np.full((len(distances), len(self.members)), self.diameter)
+        for j, inside in enumerate(self.members):
+            if inside.any():
+                result[:, j] = distances[:, inside].min(axis=1)
+        return np.asarray(self.weight * np.clip(result, 0.0, self.diameter))
+
+
+def scales(queries: int, statement: Statement = "corrected") -> int:
+    """The number of sampling probabilities for k query points."""
+    return math.floor(math.log2(queries) + 1e-12) + (1 if statement == "corrected" else 0)
+
+
+def printed_sets(queries: int, records: int) -> int:
+    """K = ceil(512 (log2 k + log2 n)), at least 1."""
+    return max(1, math.ceil(PRINTED_FACTOR * (math.log2(queries) + math.log2(records))))

@@ -1,0 +1,385 @@
+"""The interactive mechanism: a sparse vector watches a tangent learner, which reads the data at its mistakes only.
+
+Queries come one at a time from an analyst, who sees all answers so far; the analyst is part of the subject. At each
+query the error of the hypothesis is compared with a threshold, both noisy (`calibration` has the scales). Below: the
+answer is the hypothesis, and nothing else of the data is used. Above: noisy values and slopes of all coordinates are
+released, the hypothesis is updated, and a new epoch starts, with *fresh* noise of the threshold. After the last update
+all answers come from the hypothesis, without a look at the data.
+
+The privacy guarantee covers the transcript: of each query, whether it was above, and what was released then (0 where
+nothing was). Queries, hypotheses and answers follow from it. Given the noise r of an epoch's threshold the comparisons
+are independent, so the law of a transcript is a product over epochs of an integral over r, which `log_density`
+computes.
+
+Open points of MQ-IDC, decided here: all coordinates are read and updated at a mistake (a superfluous tangent does no
+harm); answers are clipped to [0, diameter]; the answer at an update is the sum of the released values.
+
+Sources: MQ-L3, MQ-L6, MQ-T1, MQ-A2, MQ-D1b.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.pairs import Pair
+from mechanisms.distances.averages import AverageDistances
+from mechanisms.distances.calibration import Calibration
+from mechanisms.distances.learner import TangentHypotheses
+from mechanisms.inputs import FloatArray, output_batch, table, whole_number
+
+# The next query of each run, shape (runs, l), from the answers so far, shape (runs, queries so far).
+Analyst = Callable[[FloatArray], FloatArray]
+Release = Literal["answers", "transcript", "position"]
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+CHUNK = 2_000  # epochs at a time: memory
+REACH = 60.0  # scales beyond the last kink, where an integrand is below exp(-60) of its height at the kink
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FixedQueries:
+    """An analyst who has decided on all queries: points of shape (queries, l)."""
+
+    points: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", table("points", self.points, (None, None)))
+
+    def __call__(self, answers: FloatArray) -> FloatArray:
+        point: FloatArray = np.broadcast_to(self.points[answers.shape[1]], (len(answers), self.points.shape[1]))
+        return point
+
+
+@dataclasses.dataclass(frozen=True)
+class SlopeSeeker:
+    """An adaptive analyst on [0, width]: goes on by `step` while answers fall, and turns back with half of it.
+
+    Where the answers are exact this finds a median of the database.
+
+    Examples
+    --------
+    >>> SlopeSeeker(1.0)(np.array([[0.5, 0.3], [0.5, 0.7]])).tolist()
+    [[0.5], [0.125]]
+    """
+
+    width: float
+    step: float = 0.25
+
+    def __call__(self, answers: FloatArray) -> FloatArray:
+        place, step = np.zeros(len(answers)), np.full(len(answers), self.step * self.width)
+        for t in range(1, answers.shape[1] + 1):
+            if t > 1:
+                step = np.where(answers[:, t - 1] > answers[:, t - 2], -0.5 * step, step)
+            place = np.clip(place + step, 0.0, self.width)
+        return place[:, None]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class InteractiveDistances:
+    """Answers to the average l1 distance of a database on a box, query by query.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Noise, threshold, updates, number of records and the box.
+    analyst : Analyst
+        Asks; any deterministic function of the answers so far.
+    queries : int
+        How many are asked in `sample`, at least 1.
+    release : {"answers", "transcript", "position"}
+        What `sample` returns: answers, shape (size, queries); or the transcript, shape (size, queries (1 + 2 l)), of
+        each query: 1.0 where it was above, then l released values and l released slopes.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from mechanisms.distances.calibration import practical
+    >>> tuned = practical(10**6, [1.0], 1.0, queries=3, beta=0.05)
+    >>> mechanism = InteractiveDistances(tuned, FixedQueries([[0.0], [0.5], [1.0]]), 3)
+    >>> data = np.linspace(0.0, 1.0, 10**6)[:, None]
+    >>> mechanism.sample(data, 1, np.random.default_rng(1)).round(2).tolist()
+    [[0.5, 0.25, 0.5]]
+    """
+
+    calibration: Calibration
+    analyst: Analyst = dataclasses.field(repr=False)
+    queries: int
+    release: Release = "answers"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "queries", whole_number("queries", self.queries, 1))
+        if self.release not in ("answers", "transcript", "position"):
+            raise UsageError(f"release must be one of answers, transcript, position, got {self.release!r}.")
+
+    @property
+    def dimension(self) -> int:
+        """l."""
+        return len(self.calibration.widths)
+
+    @property
+    def most_lines(self) -> int:
+        """How many lines a hypothesis may get: one an update."""
+        return self.calibration.updates
+
+    @property
+    def claim(self) -> Claim:
+        """What the calibration accounts for: `PureDP` or `ApproxDP`."""
+        return self.calibration.claim
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` independent runs on one database of shape (n, l)."""
+        run = self.run(self.averages(data), size, rng)
+        if self.release == "position":
+            flags = np.concatenate([run.transcripts[:, :, 0], np.ones((size, 1))], axis=1)
+            return np.argmax(flags, axis=1)
+        return run.answers if self.release == "answers" else run.transcripts.reshape(size, -1)
+
+    def distribution(self, data: Any) -> FloatArray:
+        """Probabilities of the positions 0 .. queries: the first query above the threshold, `queries` if there is none.
+
+        For release="position". Before the first update the hypothesis is 0, so that queries and errors are known.
+        """
+        errors = self.first_errors(data) - self.calibration.threshold
+        logs = [float(self._log_epochs(errors[None, : j + 1], True)[0]) for j in range(self.queries)]
+        return np.exp([*logs, float(self._log_epochs(errors[None], False)[0])])
+
+    def first_errors(self, data: Any) -> FloatArray:
+        """Errors of the hypothesis 0 at the queries that are asked as long as there is no update, shape (queries,)."""
+        averages, run, found = self.averages(data), Run.start(self, 1), []
+        nothing = np.zeros((0, self.dimension))
+        for _ in range(self.queries):
+            points, _ = run.ask()
+            found.append(float(averages.value(points)[0]))
+            run.tell(np.array([False]), nothing, nothing)
+        return np.array(found)
+
+    def averages(self, data: Any) -> AverageDistances:
+        """The statistics of a database, once its shape is as the calibration says."""
+        found = data if isinstance(data, AverageDistances) else AverageDistances(data, self.calibration.widths)
+        if found.records != self.calibration.records:
+            raise UsageError(f"data must have {self.calibration.records} points, got {found.records}.")
+        return found
+
+    def run(self, averages: AverageDistances, size: int, rng: np.random.Generator) -> Run:
+        """`size` runs, with the hypotheses that they end with."""
+        run = Run.start(self, size)
+        tuned = self.calibration
+        thresholds = tuned.threshold + rng.laplace(scale=tuned.threshold_scale, size=size)
+        for _ in range(self.queries):
+            points, predicted = run.ask()
+            values, slopes = averages.tangents(points)
+            errors = np.abs(predicted.sum(axis=1) - values.sum(axis=1))
+            run.comparisons = self.comparison_noise(run, rng)
+            noisy = errors + run.comparisons
+            above = (noisy > thresholds) & (run.hypotheses.updates < tuned.updates)
+            rows = np.flatnonzero(above)
+            # Validity: the next epoch's threshold is fresh, also where an earlier one happened to be low.
+            thresholds[rows] = tuned.threshold + rng.laplace(scale=tuned.threshold_scale, size=len(rows))
+            released = np.stack([values[rows], slopes[rows] * tuned.widths], axis=1)  # (above, 2, l)
+            released += self._release_noise(released.shape, rng)
+            run.tell(above, released[:, 0], released[:, 1] / tuned.widths)
+            self.between_mistakes(run, rows, values, slopes, rng)
+        return run
+
+    def comparison_noise(self, run: Run, rng: np.random.Generator) -> FloatArray:
+        """The noise of the comparison of each run, fresh at each query, shape (runs,)."""
+        return rng.laplace(scale=self.calibration.query_scale, size=len(run.transcripts))
+
+    def between_mistakes(
+        self, run: Run, rows: NDArray[np.int64], values: FloatArray, slopes: FloatArray, rng: np.random.Generator
+    ) -> None:
+        """What a run does with the data where the learner made no mistake: nothing."""
+
+    def _release_noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        draw = rng.laplace if self.calibration.noise == "laplace" else rng.normal
+        noise: FloatArray = draw(scale=self.calibration.release_scale, size=shape)
+        return noise
+
+    def _log_noise(self, deviations: FloatArray) -> FloatArray:
+        """Log density of the noise of a release."""
+        scaled = np.abs(deviations) / self.calibration.release_scale
+        log = math.log(self.calibration.release_scale)
+        if self.calibration.noise == "laplace":
+            return np.asarray(-scaled - log - math.log(2.0))
+        return np.asarray(-0.5 * scaled**2 - log - 0.5 * math.log(2.0 * math.pi))
+
+    def log_density(self, data: Any, outputs: Any) -> FloatArray:
+        """Natural log of the density of each transcript, shape (size,); -inf where it is impossible.
+
+        By Gauss-Legendre quadrature between the kinks of each integrand: relative error below 1e-9 of each integral.
+        Of positions it is the log of their probabilities. Answers alone have no closed form: with release="answers"
+        this is refused.
+        """
+        if self.release == "position":
+            places = output_batch(outputs, ())
+            with np.errstate(divide="ignore"):
+                logs = np.append(np.log(self.distribution(data)), -np.inf)
+            known = np.isin(places, np.arange(self.queries + 1))
+            return logs[np.where(known, places, self.queries + 1).astype(int)]
+        if self.release != "transcript":
+            raise UsageError("release must be 'transcript' for a density, got 'answers'.")
+        averages, tuned, width = self.averages(data), self.calibration, 1 + 2 * self.dimension
+        values = output_batch(outputs, (self.queries * width,)).reshape(-1, self.queries, width)
+        flags, released = values[:, :, 0], values[:, :, 1:]
+        is_possible = np.isfinite(values).all(axis=(1, 2)) & np.isin(flags, (0.0, 1.0)).all(axis=1)
+        is_possible &= flags.sum(axis=1) <= tuned.updates
+        is_possible &= ((flags == 1.0)[:, :, None] | (released == 0.0)).all(axis=(1, 2))
+        values = np.where(is_possible[:, None, None], values, 0.0)
+        flags, released = values[:, :, 0] == 1.0, values[:, :, 1:]
+        run, density = Run.start(self, len(values)), np.zeros(len(values))
+        excesses = np.empty((len(values), self.queries))  # error minus threshold
+        first = np.zeros(len(values), dtype=np.int64)  # of each run's epoch
+        for t in range(self.queries):
+            points, predicted = run.ask()
+            true_values, slopes = averages.tangents(points)
+            excesses[:, t] = np.abs(predicted.sum(axis=1) - true_values.sum(axis=1)) - tuned.threshold
+            rows = np.flatnonzero(flags[:, t])
+            for start in np.unique(first[rows]):
+                same = rows[first[rows] == start]
+                density[same] += self._log_epochs(excesses[same, start : t + 1], True)
+            first[rows] = t + 1
+            at, scaled = released[rows, t], slopes[rows] * tuned.widths
+            truth = np.concatenate([true_values[rows], scaled], axis=1)
+            noisy = np.concatenate([at[:, : self.dimension], at[:, self.dimension :] * tuned.widths], axis=1)
+            # The slope is released in units of slopes: its density has the widths as a factor.
+            density[rows] += self._log_noise(noisy - truth).sum(axis=1) + np.log(tuned.widths).sum()
+            run.tell(flags[:, t], at[:, : self.dimension], at[:, self.dimension :])
+        rows = np.flatnonzero((run.hypotheses.updates < tuned.updates) & (first < self.queries))
+        for start in np.unique(first[rows]):
+            same = rows[first[rows] == start]
+            density[same] += self._log_epochs(excesses[same, start:], False)
+        return np.where(is_possible, density, -np.inf)
+
+    def _log_epochs(self, excesses: FloatArray, ends_above: bool) -> FloatArray:
+        """Log probability that the comparisons of epochs come out below, and the last one above if `ends_above`.
+
+        From errors minus threshold of shape (epochs, comparisons) to shape (epochs,).
+        """
+        b1, b2 = self.calibration.threshold_scale, self.calibration.query_scale
+        result = np.empty(len(excesses))
+        for start in range(0, len(excesses), CHUNK):
+            some = excesses[start : start + CHUNK]
+            kinks = np.sort(np.append(some, np.zeros((len(some), 1)), axis=1), axis=1)
+            far = max(b1, b2) * np.array([1.0, 4.0, 10.0, 25.0, REACH])
+            parts = math.ceil(max(1.0, float(np.diff(kinks, axis=1).max()) / (4.0 * min(b1, b2))))
+            steps = np.arange(parts) / parts
+            inner = kinks[:, :-1, None] + np.diff(kinks, axis=1)[:, :, None] * steps  # (epochs, gaps, parts)
+            edges = np.concatenate([kinks[:, :1] - far[::-1], inner.reshape(len(some), -1), kinks[:, -1:],
+                                    kinks[:, -1:] + far], axis=1)  # fmt: skip
+            half = np.diff(edges, axis=1)[:, :, None] / 2.0
+            r = edges[:, :-1, None] + half * (1.0 + NODES)  # (epochs, intervals, nodes)
+            logs = -np.abs(r) / b1 - math.log(2.0 * b1)
+            for j in range(some.shape[1]):
+                margin = (r - some[:, j, None, None]) / b2  # noise below this is below
+                is_last = ends_above and j == some.shape[1] - 1
+                logs += _log_below(-margin if is_last else margin)
+            top = logs.max(axis=(1, 2), keepdims=True)
+            sums = (np.exp(logs - top) * WEIGHTS * half).sum(axis=(1, 2))
+            result[start : start + CHUNK] = top[:, 0, 0] + np.log(sums)
+        return result
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """An upper bound of the loss of two databases in nats: the accounting, 0 where they agree, inf with delta.
+
+        Exact for release="position".
+        """
+        if self.release == "position":
+            p, q = self.distribution(x), self.distribution(x_prime)
+            possible = (p > 0.0) | (q > 0.0)
+            with np.errstate(divide="ignore"):
+                return float(np.abs(np.log(p[possible]) - np.log(q[possible])).max())
+        first, second = self.averages(x).points, self.averages(x_prime).points
+        moved = np.flatnonzero((first != second).any(axis=1))
+        if self.calibration.noise == "gaussian":
+            return math.inf if len(moved) else 0.0
+        return len(moved) * self.calibration.epsilon
+
+    def pairs(self) -> list[Pair]:
+        """One point at a corner of the box moved to the opposite one, the others at either corner."""
+        n, far = self.calibration.records, self.calibration.widths
+        low, high = np.zeros((n, self.dimension)), np.tile(far, (n, 1))
+        moved, back = low.copy(), high.copy()
+        moved[0], back[0] = far, 0.0
+        return [Pair(low, moved, "one up"), Pair(high, back, "one down")]
+
+
+def _log_below(margins: FloatArray) -> FloatArray:
+    """Log of the distribution function of Lap(1)."""
+    small = np.minimum(margins, 0.0) - math.log(2.0)
+    return np.where(margins < 0.0, small, np.log1p(-0.5 * np.exp(-np.abs(margins))))
+
+
+@dataclasses.dataclass(eq=False)
+class Run:
+    """The state of many runs: what an analyst has seen, and the hypotheses.
+
+    Attributes
+    ----------
+    mechanism : InteractiveDistances
+    hypotheses : TangentHypotheses
+    transcripts : numpy.ndarray of float, shape (runs, queries, 1 + 2 l)
+    all_answers : numpy.ndarray of float, shape (runs, queries)
+        `answers` has those that were given.
+    asked : int
+        Queries so far.
+    points, predicted : numpy.ndarray of float, shape (runs, l)
+        The query that is being answered, and its prediction.
+    comparisons : numpy.ndarray of float, shape (runs,)
+        The noise of its comparison.
+    """
+
+    mechanism: InteractiveDistances
+    hypotheses: TangentHypotheses
+    transcripts: FloatArray
+    all_answers: FloatArray
+    asked: int = 0
+    points: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+    predicted: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+    comparisons: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+
+    @classmethod
+    def start(cls, mechanism: InteractiveDistances, size: int) -> Run:
+        """Before the first query."""
+        tuned, wide = mechanism.calibration, 1 + 2 * mechanism.dimension
+        return cls(
+            mechanism,
+            TangentHypotheses(size, mechanism.most_lines, tuned.widths),
+            np.zeros((size, mechanism.queries, wide)),
+            np.zeros((size, mechanism.queries)),
+        )
+
+    @property
+    def answers(self) -> FloatArray:
+        """All answers so far."""
+        return self.all_answers[:, : self.asked]
+
+    def ask(self) -> tuple[FloatArray, FloatArray]:
+        """The next query of each run, moved onto the box, and its prediction; both of shape (runs, l)."""
+        points = np.asarray(self.mechanism.analyst(self.answers), dtype=float)
+        self.points = np.clip(points, 0.0, self.mechanism.calibration.widths)
+        self.predicted = self.hypotheses.predict(self.points)
+        return self.points, self.predicted
+
+    def tell(self, above: NDArray[np.bool_], values: FloatArray, slopes: FloatArray) -> None:
+        """Update the runs that were above with what was released (of these only, shape (above, l)), and answer."""
+        rows = np.flatnonzero(above)
+        dimension = self.mechanism.dimension
+        self.transcripts[rows, self.asked, 0] = 1.0
+        self.transcripts[rows, self.asked, 1 : 1 + dimension] = values
+        self.transcripts[rows, self.asked, 1 + dimension :] = slopes
+        self.hypotheses.update(rows, self.points[rows], values, slopes)
+        total = self.predicted.sum(axis=1)
+        total[rows] = values.sum(axis=1)
+        self.all_answers[:, self.asked] = np.clip(total, 0.0, self.mechanism.calibration.diameter)
+        self.asked += 1

@@ -1,0 +1,280 @@
+"""Distance queries by metric structure: statistics, calibrations, mechanisms, embeddings, and the errors they raise."""
+
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+from sampler_checks import DRAWS, is_drawn_from, is_drawn_from_outcomes
+from scipy import integrate, stats
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import ApproxDP, PureDP
+from mechanisms.distances import (
+    AverageDistances,
+    Calibration,
+    EmbeddedDistances,
+    FixedQueries,
+    Hypothesis,
+    InteractiveDistances,
+    MetricDistances,
+    OfflineDistances,
+    RandomProjection,
+    SlopeSeeker,
+    SubsetDistances,
+    TangentHypotheses,
+    most_updates,
+    practical,
+    printed,
+)
+from mechanisms.distances.calibration import largest_rho
+from mechanisms.distances.learner import gap_of_updates
+from mechanisms.faulty.distances import LearnerForgetsTheSlopes, SparseVectorNotRefreshed, on_the_line
+
+
+def test_points_outside_of_the_box_are_moved_onto_it_one_by_one():
+    averages = AverageDistances([[-1.0, 0.2], [5.0, 9.0]], [1.0, 0.5])
+    assert averages.points.tolist() == [[0.0, 0.2], [1.0, 0.5]] and averages.records == 2
+    assert averages.value([[0.0, 0.0]])[0] == pytest.approx(0.5 + 0.35)
+
+
+def test_hypotheses_of_many_runs_are_those_of_single_ones():
+    rng = np.random.default_rng(20_261_631)
+    many, widths = TangentHypotheses(5, 20, [1.0, 0.5]), np.array([1.0, 0.5])
+    singles = [TangentHypotheses(1, 20, widths) for _ in range(5)]
+    for _ in range(12):
+        rows = np.flatnonzero(rng.random(5) < 0.5)
+        points, values = rng.uniform(size=(2, len(rows), 2)) * widths
+        slopes = rng.normal(size=(len(rows), 2))
+        many.update(rows, points, values, slopes)
+        for j, row in enumerate(rows):
+            singles[row].update(np.array([0]), points[[j]], values[[j]], slopes[[j]])
+        at = rng.uniform(size=(5, 2)) * widths
+        expected = np.concatenate([one.predict(at[[j]]) for j, one in enumerate(singles)])
+        assert many.predict(at) == pytest.approx(expected, abs=1e-12)
+        assert many.predict_many(at, run=3) == pytest.approx(singles[3].predict_many(at), abs=1e-12)
+    assert np.abs(many.slopes).max() <= 1.0  # clipped
+
+
+def test_a_gap_and_its_number_of_updates_belong_together():
+    for widths in ([1.0], [0.5, 0.5], [1.0, 0.2, 0.1]):
+        for updates in (len(widths), len(widths) + 1, 10, 57, 1000):
+            gap = float(gap_of_updates(updates, widths))
+            assert most_updates(gap, widths) == updates
+            assert most_updates(gap * 0.99, widths) >= updates
+    assert gap_of_updates([1, 2], [0.5, 0.5])[0] == math.inf
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_released_values_have_the_stated_noise(noise):
+    delta = 1e-3 if noise == "gaussian" else 0.0
+    tuned = Calibration(4, [1.0], 1, -100.0, 0.1, 0.1, 0.7, noise, delta)  # always above
+    mechanism = InteractiveDistances(tuned, FixedQueries([[0.25]]), 1, release="transcript")
+    outputs = mechanism.sample(np.full((4, 1), 0.75), DRAWS, np.random.default_rng(20_261_632))
+    law = stats.laplace if noise == "laplace" else stats.norm
+    assert (outputs[:, 0] == 1.0).all()
+    assert is_drawn_from(outputs[:, 1], law(0.5, 0.7).cdf)  # false alarm rate 1e-10
+    assert is_drawn_from(outputs[:, 2], law(-1.0, 0.7).cdf)  # false alarm rate 1e-10
+    assert not is_drawn_from(outputs[:, 1], law(0.5, 0.5).cdf)  # the control
+
+
+@pytest.mark.parametrize("ends_above", [False, True])
+def test_an_epoch_has_the_probability_of_its_integral(ends_above):
+    tuned = Calibration(1, [1.0], 1, 0.0, 0.8, 0.5, 1.0)
+    mechanism = InteractiveDistances(tuned, FixedQueries([[0.0]]), 1, release="transcript")
+    for excesses in ([0.3, -2.0, 0.1, 0.9], [5.0], [-1.0, 1.0], [0.0, 0.0]):
+
+        def integrand(r, excesses=excesses):
+            below = stats.laplace.cdf(r - np.array(excesses), scale=0.5)
+            if ends_above:
+                below[-1] = stats.laplace.sf(r - excesses[-1], scale=0.5)
+            return stats.laplace.pdf(r, scale=0.8) * below.prod()
+
+        edges = sorted({-40.0, 0.0, 40.0, *excesses})
+        expected = sum(integrate.quad(integrand, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(edges))
+        found = mechanism._log_epochs(np.array([excesses]), ends_above)[0]
+        assert found == pytest.approx(math.log(expected), abs=1e-8)
+
+
+def test_the_position_of_the_first_flag_has_its_law_and_its_exact_loss_is_below_the_accounting():
+    tuned = Calibration(2, [1.0], 1, 0.3, 0.7, 0.9, 6.0)
+    for analyst in (FixedQueries([[0.0], [1.0], [0.5]]), SlopeSeeker(1.0, 1.0)):
+        mechanism = InteractiveDistances(tuned, analyst, 3, "position")
+        for pair in mechanism.pairs():
+            law = mechanism.distribution(pair.x)
+            assert law.sum() == pytest.approx(1.0, abs=1e-12)
+            drawn = mechanism.sample(pair.x, DRAWS, np.random.default_rng(20_261_634))
+            assert is_drawn_from_outcomes(drawn, np.arange(4), law)  # false alarm rate 1e-10
+            assert not is_drawn_from_outcomes(drawn, np.arange(4), law[::-1])  # the control
+            assert np.exp(mechanism.log_density(pair.x, [0, 3, 7, 0.5])) == pytest.approx([law[0], law[3], 0.0, 0.0])
+            loss = mechanism.privacy_loss(pair.x, pair.x_prime)
+            assert 0.0 < loss <= tuned.comparison_epsilon
+
+
+def test_kept_comparison_noise_has_the_law_of_one_variable():
+    tuned = Calibration(1, [1.0], 1, 0.5, 0.5, 1.0, 6.0)
+    twin = SparseVectorNotRefreshed(tuned, FixedQueries([[0.0], [1.0], [0.0]]), 3, "position")
+    pair = twin.pairs()[0]
+    for data in (pair.x, pair.x_prime):
+        drawn = twin.sample(data, DRAWS, np.random.default_rng(20_261_635))
+        assert is_drawn_from_outcomes(drawn, np.arange(4), twin.distribution(data))  # false alarm rate 1e-10
+    assert twin.privacy_loss(pair.x, pair.x_prime) == math.inf
+
+
+def test_impossible_transcripts_have_no_density_and_answers_none_at_all():
+    tuned = Calibration(1, [1.0], 1, 0.5, 1.0, 1.0, 1.0)
+    mechanism = InteractiveDistances(tuned, FixedQueries([[0.0], [1.0]]), 2, release="transcript")
+    impossible = [[1, 0, 0, 1, 0, 0], [0.5, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [np.nan, 0, 0, 0, 0, 0]]
+    assert (mechanism.log_density([[0.0]], impossible) == -np.inf).all()
+    assert np.isfinite(mechanism.log_density([[0.0]], [[0, 0, 0, 1, 3, -9]])).all()
+    with pytest.raises(UsageError, match="release must be 'transcript' for a density, got 'answers'"):
+        InteractiveDistances(tuned, FixedQueries([[0.0]]), 1).log_density([[0.0]], [[0.0]])
+
+
+def test_after_the_last_update_nothing_of_the_data_is_read():
+    """Two databases, one seed: with all updates spent at the first query the later answers differ by nothing new."""
+    tuned = Calibration(1, [1.0], 1, -100.0, 0.1, 0.1, 1e-9)
+    mechanism = InteractiveDistances(tuned, FixedQueries([[0.0], [1.0], [0.5]]), 3)
+    answers = mechanism.sample([[0.5]], 10, np.random.default_rng(1))
+    assert answers[:, 1:] == pytest.approx(np.zeros((10, 2)), abs=1e-6)  # tangent at 0 has slope -1
+    assert answers[:, 0] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_an_adaptive_analyst_finds_the_median():
+    rng = np.random.default_rng(20_261_633)
+    data = rng.beta(2.0, 5.0, size=(10**6, 1))
+    tuned = practical(10**6, [1.0], 1.0, queries=14, beta=0.05)
+    answers = InteractiveDistances(tuned, SlopeSeeker(1.0), 14).sample(data, 20, rng)
+    least = np.abs(data - np.median(data)).mean()
+    # Each run's least answer misses the least average distance by alpha with probability 0.05: 13 of 20 below 1e-9;
+    # halving steps end within 1/64 of a place that is as good as the answers can tell.
+    assert (np.abs(answers.min(axis=1) - least) <= 3.0 * tuned.alpha + 1.0 / 64.0).sum() >= 8
+
+
+def test_claims_are_of_the_accounting():
+    assert Calibration(2, [1.0], 1, 0.5, 2.0, 4.0, 3.0).claim == PureDP(1.0)
+    gaussian = Calibration(2, [1.0], 3, 0.5, 2.0, 4.0, 3.0, "gaussian", 1e-5)
+    assert isinstance(gaussian.claim, ApproxDP) and gaussian.claim.delta == 1e-5
+    assert largest_rho(gaussian.epsilon, 1e-5) == pytest.approx(gaussian.rho, rel=1e-9)
+    assert gaussian.release_epsilon == math.inf
+    assert OfflineDistances(10, [1.0], 0.5).claim == PureDP(0.5)
+    assert OfflineDistances(10, [1.0], 0.5, 1e-3).claim == ApproxDP(0.5, 1e-3)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_budgets_of_all_coordinates_add_up(delta):
+    mechanism = OfflineDistances(1000, [0.5, 0.25, 0.25], 1.0, delta)
+    budget = largest_rho(1.0, delta) if delta else 1.0
+    assert mechanism.cost == pytest.approx(budget, rel=1e-9)
+    for i, width in enumerate((0.5, 0.25, 0.25)):
+        tuned = mechanism.calibration(i)
+        assert tuned.threshold_scale == pytest.approx(width * mechanism.unit_calibration.threshold_scale)
+        assert tuned.comparison_epsilon == pytest.approx(mechanism.unit_calibration.comparison_epsilon)
+    data, other = np.zeros((1000, 3)), np.zeros((1000, 3))
+    other[0] = 1.0
+    assert mechanism.privacy_loss(data, data) == 0.0
+    assert mechanism.privacy_loss(data, other) == (math.inf if delta else pytest.approx(1.0))
+
+
+def test_the_practical_calibration_is_the_least_over_the_updates():
+    best = practical(10**6, [1.0], 1.0, queries=100, beta=0.1)
+    for updates in (1, 5, best.updates - 1, best.updates + 1, 200):
+        assert practical(10**6, [1.0], 1.0, queries=100, beta=0.1, updates=updates).alpha > best.alpha
+    assert printed(10**6, [1.0], 1.0, queries=100, beta=0.1).alpha > 50.0 * best.alpha
+
+
+def test_a_learner_without_slopes_makes_more_mistakes_than_were_accounted_for():
+    """The twin that breaks no privacy: its updates run out, and then it answers wrongly."""
+    n = 10**6
+    tuned = practical(n, [1.0], 1.0, queries=200, beta=0.05)
+    averages = AverageDistances(np.linspace(0.0, 1.0, n)[:, None], [1.0])
+    places = np.random.default_rng(1).permutation(np.linspace(0.0, 1.0, 200))[:, None]
+    errors = {}
+    for kind in (InteractiveDistances, LearnerForgetsTheSlopes):
+        run = kind(tuned, FixedQueries(places), 200).run(averages, 10, np.random.default_rng(2))
+        errors[kind] = np.abs(run.answers - averages.value(places)).max(axis=1)
+    assert (errors[InteractiveDistances] <= tuned.alpha).all()  # each misses with probability 0.05 at most
+    assert (errors[LearnerForgetsTheSlopes] > tuned.alpha).all()
+    assert "slope 0" in LearnerForgetsTheSlopes(tuned, FixedQueries(places), 200).fault
+
+
+def test_a_hypothesis_stays_in_the_range_of_distances():
+    high = Hypothesis(np.array([1.0]), np.array([[1.0]]), np.array([[3.0]]))
+    assert high.answer([[0.5], [7.0]]).tolist() == [1.0, 1.0]
+
+
+def test_time_per_query_grows_by_less_than_the_database_and_no_faster_than_the_dimension():
+    """Ratios of measured times, far from their thresholds: a 16-fold database, an 8-fold dimension."""
+
+    def seconds(records, dimension):
+        rng = np.random.default_rng(0)
+        averages = AverageDistances(rng.uniform(size=(records, dimension)), np.full(dimension, 1.0 / dimension))
+        places = rng.uniform(size=(2_000, dimension)) / dimension
+        averages.tangents(places[:1])  # sorts
+        best = math.inf
+        for _ in range(5):
+            start = time.perf_counter()
+            averages.tangents(places)
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    small = seconds(20_000, 4)
+    assert seconds(320_000, 4) < 10.0 * small  # 16 would be linear
+    assert seconds(20_000, 32) < 30.0 * small  # 8 is linear
+
+
+WRONG = [
+    (lambda: AverageDistances([[0.0]], [0.0]), r"widths must be in \(0, inf\), got \[0.0\]"),
+    (lambda: AverageDistances([[math.inf]], [1.0]), "points must be finite, got inf"),
+    (lambda: TangentHypotheses(0, 1, [1.0]), "runs must be an integer of at least 1, got 0"),
+    (lambda: Calibration(0, [1.0], 1, 0.0, 1.0, 1.0, 1.0), "records must be an integer of at least 1, got 0"),
+    (lambda: Calibration(1, [1.0], 1, 0.0, 0.0, 1.0, 1.0), "threshold_scale must be in"),
+    (lambda: Calibration(1, [1.0], 1, 0.0, 1.0, 1.0, 1.0, "uniform"), "noise must be one of laplace, gaussian"),
+    (lambda: Calibration(1, [1.0], 1, 0.0, 1.0, 1.0, 1.0, "gaussian"), "delta must be in"),
+    (lambda: practical(10, [1.0], 1.0, queries=1, beta=0.0), "beta must be in"),
+    (lambda: practical(10, [1.0, 1.0], 1.0, queries=1, beta=0.1, updates=1), "updates must be at least the number"),
+    (lambda: OfflineDistances(2, [1.0], 0.0), "epsilon must be in"),
+    (lambda: OfflineDistances(2, [1.0], 1.0).sample([[0.0]], 1, np.random.default_rng(0)), "data must have 2 points"),
+    (lambda: SubsetDistances(on_the_line, [[0.0]], 1, statement="printed"), "queries must be at least 2, got 1"),
+    (lambda: SubsetDistances(on_the_line, [], 1), "queries must be at least 1, got 0"),
+    (lambda: SubsetDistances(on_the_line, [[0.0]], 1, statement="new"), "statement must be one of printed, corrected"),
+    (lambda: RandomProjection(2, 1, scaling="none"), "scaling must be one of certified, mean, got 'none'"),
+    (lambda: InteractiveDistances(practical(1, [1.0], 1.0, queries=1, beta=0.1), FixedQueries([[0.0]]), 1, "all"),
+     "release must be one of answers, transcript, position"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "message"), WRONG, ids=range(len(WRONG)))
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(UsageError, match=message):
+        make()
+
+
+def test_too_many_updates_and_a_wrong_number_of_points_are_refused():
+    full = TangentHypotheses(1, 1, [1.0])
+    one = np.zeros((1, 1))
+    full.update(np.array([0]), one, one, one)
+    with pytest.raises(UsageError, match="updates must be at most 1 a run"):
+        full.update(np.array([0]), one, one, one)
+    mechanism = InteractiveDistances(Calibration(2, [1.0], 1, 0.5, 1.0, 1.0, 1.0), FixedQueries([[0.0]]), 1)
+    with pytest.raises(UsageError, match="data must have 2 points, got 1"):
+        mechanism.sample([[0.0]], 1, np.random.default_rng(0))
+
+
+def test_two_ways_to_the_same_images():
+    projection = RandomProjection(2, 4, seed=1)
+    tuned = Calibration(3, projection.widths, 1, 0.5, 1.0, 1.0, 1.0)
+    data, query = [[0.1, 0.2], [0.0, 0.0], [-0.3, 0.1]], [[0.5, 0.0]]
+    mechanism = EmbeddedDistances(projection, tuned, FixedQueries(query), 1, [(data, data)])
+    direct = InteractiveDistances(tuned, FixedQueries(projection.embed(query)), 1)
+    rngs = [np.random.default_rng(4) for _ in range(2)]
+    assert (mechanism.sample(data, 9, rngs[0]) == direct.sample(projection.embed(data), 9, rngs[1])).all()
+    assert mechanism.claim == tuned.claim and len(mechanism.pairs()) == 1
+    offline = MetricDistances(projection, query, 3, 1.0, scale=2.0, databases=[(data, data)])
+    assert offline.noiseless(data)[0] == pytest.approx(
+        2.0 * np.abs(projection.embed(data) - projection.embed(query)).sum(axis=1).mean()
+    )
+    assert offline.alpha == 2.0 * offline.inner.alpha and len(offline.pairs()) == 1
+    outside = projection.embed([[3.0, 0.0], [0.5, 0.0]])
+    assert outside[0] == pytest.approx(outside[1])  # moved onto the ball
