@@ -78,8 +78,8 @@ def consistent_variances(strategy: Strategy, variances: FloatArray, workload: Wo
     Parameters
     ----------
     strategy : Strategy
-        The workload itself, no marginal twice, in any order; or one whose initial answers are consistent already: base counts, Fourier,
-        wavelets.
+        The workload itself, in any order, without a marginal twice; or one whose initial answers are consistent
+        already: base counts, Fourier, wavelets.
     variances : numpy.ndarray of float, shape (groups,)
         Of the noise of a row of each group.
 
