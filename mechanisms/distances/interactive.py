@@ -14,6 +14,8 @@ computes.
 Open points of MQ-IDC, decided here: all coordinates are read and updated at a mistake (a superfluous tangent does no
 harm); answers are clipped to [0, diameter]; the answer at an update is the sum of the released values.
 
+Guarantees are of real numbers. Noise is added in doubles, whose least digits may tell of the sum that they belong to.
+
 Sources: MQ-L3, MQ-L6, MQ-T1, MQ-A2, MQ-D1b.
 """
 
