@@ -32,6 +32,9 @@ def box_widths(widths: ArrayLike) -> FloatArray:
     checked = table("widths", widths, (None,))
     if not ((checked > 0.0) & np.isfinite(checked)).all():
         raise UsageError(f"widths must be in (0, inf), got {checked.tolist()}.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite((checked**2).sum()):  # sensitivities are of their sum and of the sum of their squares
+            raise UsageError(f"widths must be of finite sum and squares, got {checked.tolist()}.")
     checked.setflags(write=False)
     return checked
 

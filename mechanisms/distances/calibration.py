@@ -93,6 +93,8 @@ class Calibration:
         object.__setattr__(self, "widths", box_widths(self.widths))
         object.__setattr__(self, "updates", whole_number("updates", self.updates, 1))
         object.__setattr__(self, "threshold", number("threshold", self.threshold, "finite", math.isfinite))
+        object.__setattr__(self, "alpha", number("alpha", self.alpha, "at least 0", lambda v: v >= 0.0))
+        object.__setattr__(self, "beta", number("beta", self.beta, "in (0, 1]", lambda v: 0.0 < v <= 1.0))
         for name in ("threshold_scale", "query_scale", "release_scale"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         if self.noise not in ("laplace", "gaussian"):
@@ -162,8 +164,11 @@ def practical(
     widths = box_widths(widths)
     n, k = whole_number("records", records, 1), whole_number("queries", queries, 1)
     epsilon, delta, beta = positive("epsilon", epsilon), _delta(delta), _share(beta)
-    counts = np.arange(len(widths), MOST_UPDATES + len(widths)) if updates is None else np.array([updates])
-    if counts[0] < len(widths):
+    if updates is None:
+        counts = np.arange(len(widths), MOST_UPDATES + len(widths))
+    elif (chosen := whole_number("updates", updates, 1)) >= len(widths):
+        counts = np.array([chosen])
+    else:
         raise UsageError(f"updates must be at least the number of coordinates, {len(widths)}, got {updates}.")
     while True:  # the best m is rarely above a few hundred: look at more of them only where the best is the last
         some = counts[: min(len(counts), 4096)]
@@ -187,14 +192,14 @@ def printed(
     1.01
     """
     widths = box_widths(widths)
+    records, queries = whole_number("records", records, 1), whole_number("queries", queries, 1)
+    epsilon, delta, beta = positive("epsilon", epsilon), _delta(delta), _share(beta)
     alpha = printed_alpha(records, len(widths), epsilon, delta, queries=queries, beta=beta)
     updates = min(MOST_UPDATES, math.ceil(printed_mistakes(alpha, len(widths))))
-    rows = _scales(
-        whole_number("records", records, 1), widths, positive("epsilon", epsilon), _delta(delta),
-        whole_number("queries", queries, 1), _share(beta), np.array([float(max(updates, len(widths)))]),
-    )  # fmt: skip
+    updates = max(updates, len(widths))
+    rows = _scales(records, widths, epsilon, delta, queries, beta, np.array([float(updates)]))
     found = {name: float(values[0]) for name, values in rows.items()} | {"threshold": 0.75 * alpha, "alpha": alpha}
-    return _made(records, widths, max(updates, len(widths)), found, delta, beta)
+    return _made(records, widths, updates, found, delta, beta)
 
 
 def _made(n: int, widths: FloatArray, updates: int, found: dict[str, float], delta: float, beta: float) -> Calibration:
@@ -238,7 +243,9 @@ def printed_rate(
 def largest_rho(epsilon: float, delta: float) -> float:
     """The zCDP that implies (epsilon, delta) by rho + 2 sqrt(rho log(1 / delta)) = epsilon."""
     log = -math.log(delta)
-    return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
+    # Validity: the difference of the roots as a quotient. Taken as a difference it loses its digits for small epsilon,
+    # and what is left may be over the budget.
+    return (epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2
 
 
 def _scales(

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, table, whole_number
+from mechanisms.inputs import FloatArray, positive, table, whole_number
 
 Statement = Literal["printed", "corrected"]
 PRINTED_FACTOR = 512.0  # K = 512 (log2 k + log2 n)
@@ -89,7 +89,10 @@ class RandomProjection:
             object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
         if self.scaling not in ("certified", "mean"):
             raise UsageError(f"scaling must be one of certified, mean, got {self.scaling!r}.")
+        object.__setattr__(self, "radius", positive("radius", self.radius))
         centre = np.zeros(self.dimension) if self.centre is None else table("centre", self.centre, (self.dimension,))
+        if not np.isfinite(centre).all():
+            raise UsageError(f"centre must be finite, got {centre.tolist()}.")
         object.__setattr__(self, "centre", centre)
 
     @functools.cached_property
@@ -110,8 +113,14 @@ class RandomProjection:
     def embed(self, points: ArrayLike) -> FloatArray:
         """Images, shape (points, images), in the box [0, widths]."""
         moved = table("points", points, (None, self.dimension)) - np.asarray(self.centre)
-        norms = np.linalg.norm(moved, axis=1, keepdims=True)
-        inside = moved * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300))
+        largest = np.abs(moved).max(axis=1, keepdims=True)
+        if not np.isfinite(largest).all():
+            raise UsageError("points must be finite and within the range of doubles of the centre, got inf.")
+        # In units of the largest coordinate no square overflows: each point keeps its direction, however far it is.
+        units = np.where(largest > 0.0, largest, 1.0)
+        norms = np.maximum(np.linalg.norm(moved / units, axis=1, keepdims=True), 1.0)  # below 1 only at the centre
+        with np.errstate(over="ignore"):
+            inside = moved * np.minimum(1.0, self.radius / units / norms)
         return np.asarray(np.clip(inside @ self.matrix.T + self.widths / 2.0, 0.0, self.widths))
 
 
@@ -196,6 +205,7 @@ class SubsetDistances:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sets", whole_number("sets", self.sets, 1))
+        object.__setattr__(self, "diameter", positive("diameter", self.diameter))
         if self.statement not in ("printed", "corrected"):
             raise UsageError(f"statement must be one of printed, corrected, got {self.statement!r}.")
         fewest = 2 if self.statement == "printed" else 1
@@ -227,10 +237,11 @@ class SubsetDistances:
 
     def embed(self, points: Sequence[Any]) -> FloatArray:
         """Images, shape (points, L K), in the box [0, widths]."""
-        return self.images_of(np.asarray(self.distance(points, self.queries), dtype=float))
+        return self.images_of(self.distance(points, self.queries))
 
     def images_of(self, distances: FloatArray) -> FloatArray:
         """Images from the distances to the query points, shape (points, k)."""
+        distances = table("distances", distances, (None, len(self.queries)))
         result = np.full((len(distances), len(self.members)), self.diameter)
         for j, inside in enumerate(self.members):
             if inside.any():

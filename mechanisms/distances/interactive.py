@@ -14,6 +14,8 @@ computes.
 Open points of MQ-IDC, decided here: all coordinates are read and updated at a mistake (a superfluous tangent does no
 harm); answers are clipped to [0, diameter]; the answer at an update is the sum of the released values.
 
+Guarantees are of real numbers. Noise is added in doubles, whose least digits may tell of the sum that they belong to.
+
 Sources: MQ-L3, MQ-L6, MQ-T1, MQ-A2, MQ-D1b.
 """
 
@@ -53,6 +55,8 @@ class FixedQueries:
         object.__setattr__(self, "points", table("points", self.points, (None, None)))
 
     def __call__(self, answers: FloatArray) -> FloatArray:
+        if answers.shape[1] >= len(self.points):
+            raise UsageError(f"queries must be at most the {len(self.points)} fixed ones, got one more.")
         point: FloatArray = np.broadcast_to(self.points[answers.shape[1]], (len(answers), self.points.shape[1]))
         return point
 
@@ -150,9 +154,13 @@ class InteractiveDistances:
 
         For release="position". Before the first update the hypothesis is 0, so that queries and errors are known.
         """
+        return np.exp(self.log_distribution(data))
+
+    def log_distribution(self, data: Any) -> FloatArray:
+        """The logs of these probabilities, also where they are too small for a double."""
         errors = self.first_errors(data) - self.calibration.threshold
         logs = [float(self._log_epochs(errors[None, : j + 1], True)[0]) for j in range(self.queries)]
-        return np.exp([*logs, float(self._log_epochs(errors[None], False)[0])])
+        return np.array([*logs, float(self._log_epochs(errors[None], False)[0])])
 
     def first_errors(self, data: Any) -> FloatArray:
         """Errors of the hypothesis 0 at the queries that are asked as long as there is no update, shape (queries,)."""
@@ -223,8 +231,7 @@ class InteractiveDistances:
         """
         if self.release == "position":
             places = output_batch(outputs, ())
-            with np.errstate(divide="ignore"):
-                logs = np.append(np.log(self.distribution(data)), -np.inf)
+            logs = np.append(self.log_distribution(data), -np.inf)
             known = np.isin(places, np.arange(self.queries + 1))
             return logs[np.where(known, places, self.queries + 1).astype(int)]
         if self.release != "transcript":
@@ -271,12 +278,19 @@ class InteractiveDistances:
         for start in range(0, len(excesses), CHUNK):
             some = excesses[start : start + CHUNK]
             kinks = np.sort(np.append(some, np.zeros((len(some), 1)), axis=1), axis=1)
-            far = max(b1, b2) * np.array([1.0, 4.0, 10.0, 25.0, REACH])
-            parts = math.ceil(max(1.0, float(np.diff(kinks, axis=1).max()) / (4.0 * min(b1, b2))))
-            steps = np.arange(parts) / parts
-            inner = kinks[:, :-1, None] + np.diff(kinks, axis=1)[:, :, None] * steps  # (epochs, gaps, parts)
-            edges = np.concatenate([kinks[:, :1] - far[::-1], inner.reshape(len(some), -1), kinks[:, -1:],
-                                    kinks[:, -1:] + far], axis=1)  # fmt: skip
+            gaps = np.diff(kinks, axis=1)
+            # The log of an integrand has slopes up to 1 / finest. Between kinks it is concave or nearly linear, and at
+            # its height near one of them: intervals double with the distance from the nearer kink, at either end.
+            finest = 1.0 / (1.0 / b1 + some.shape[1] / b2)
+            longest = max(0.5 * float(gaps.max()), REACH * max(b1, b2))
+            far = 4.0 * finest * 2.0 ** np.arange(math.ceil(max(0.0, math.log2(longest / (4.0 * finest)))) + 1)
+            reach = far[far < 2.0 * REACH * max(b1, b2)]
+            near = far[: 1 + np.searchsorted(far, 0.5 * float(gaps.max()))]
+            steps = np.minimum(near, 0.5 * gaps[:, :, None])  # (epochs, gaps, steps): beyond the middle they are empty
+            inner = np.concatenate([kinks[:, :-1, None], kinks[:, :-1, None] + steps,
+                                    kinks[:, 1:, None] - steps[:, :, ::-1]], axis=2)  # fmt: skip
+            edges = np.concatenate([kinks[:, :1] - reach[::-1], inner.reshape(len(some), -1), kinks[:, -1:],
+                                    kinks[:, -1:] + reach], axis=1)  # fmt: skip
             half = np.diff(edges, axis=1)[:, :, None] / 2.0
             r = edges[:, :-1, None] + half * (1.0 + NODES)  # (epochs, intervals, nodes)
             logs = -np.abs(r) / b1 - math.log(2.0 * b1)
@@ -295,10 +309,9 @@ class InteractiveDistances:
         Exact for release="position".
         """
         if self.release == "position":
-            p, q = self.distribution(x), self.distribution(x_prime)
-            possible = (p > 0.0) | (q > 0.0)
-            with np.errstate(divide="ignore"):
-                return float(np.abs(np.log(p[possible]) - np.log(q[possible])).max())
+            p, q = self.log_distribution(x), self.log_distribution(x_prime)
+            possible = (p > -np.inf) | (q > -np.inf)
+            return float(np.abs(p[possible] - q[possible]).max())
         first, second = self.averages(x).points, self.averages(x_prime).points
         moved = np.flatnonzero((first != second).any(axis=1))
         if self.calibration.noise == "gaussian":
@@ -360,13 +373,19 @@ class Run:
         )
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Of the queries of all runs, and of their predictions: (runs, l)."""
+        return len(self.transcripts), self.mechanism.dimension
+
+    @property
     def answers(self) -> FloatArray:
         """All answers so far."""
         return self.all_answers[:, : self.asked]
 
     def ask(self) -> tuple[FloatArray, FloatArray]:
         """The next query of each run, moved onto the box, and its prediction; both of shape (runs, l)."""
-        points = np.asarray(self.mechanism.analyst(self.answers), dtype=float)
+        # One shape only: a query of one coordinate would be broadcast to all of them.
+        points = table("queries", self.mechanism.analyst(self.answers), self.shape)
         self.points = np.clip(points, 0.0, self.mechanism.calibration.widths)
         self.predicted = self.hypotheses.predict(self.points)
         return self.points, self.predicted

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
+from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, number
 from dpaudit.privacy.pairs import Pair
 from mechanisms.distances.averages import AverageDistances, box_widths
 from mechanisms.distances.calibration import Calibration, largest_rho, practical
@@ -107,6 +107,7 @@ class OfflineDistances:
         object.__setattr__(self, "records", whole_number("records", self.records, 1))
         object.__setattr__(self, "widths", box_widths(self.widths))
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", number("delta", self.delta, "in [0, 1)", lambda v: 0.0 <= v < 1.0))
         if self.intervals is None:
             object.__setattr__(self, "intervals", self._best_intervals())
         object.__setattr__(self, "intervals", whole_number("intervals", self.intervals, 1))

@@ -28,13 +28,14 @@ class SparseVectorNotRefreshed(InteractiveDistances):
     def comparison_noise(self, run: Run, rng: np.random.Generator) -> FloatArray:
         return run.comparisons if run.asked else super().comparison_noise(run, rng)
 
-    def distribution(self, data: Any) -> FloatArray:
+    def log_distribution(self, data: Any) -> FloatArray:
         """One variable Z = threshold + its noise - the kept noise decides: the first error above Z."""
         errors, tuned = self.first_errors(data), self.calibration
         highest = np.maximum.accumulate(errors)
         tails = _difference_tail(highest - tuned.threshold, tuned.threshold_scale, tuned.query_scale)
         before = np.concatenate([[1.0], tails])  # P(Z >= the highest error so far)
-        return np.append(before[:-1] - before[1:], before[-1])
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.append(before[:-1] - before[1:], before[-1])))
 
     @property
     def fault(self) -> str:
@@ -137,7 +138,10 @@ def on_the_line(a: Any, b: Any) -> FloatArray:
 
 
 def _difference_tail(at: FloatArray, b1: float, b2: float) -> FloatArray:
-    """P(Lap(b1) - Lap(b2) >= at) for b1 != b2, by partial fractions of the characteristic function."""
+    """P(Lap(b1) - Lap(b2) >= at), by partial fractions of the characteristic function; their limit where b1 = b2."""
     far = np.abs(at)
-    upper = (b1**2 * np.exp(-far / b1) - b2**2 * np.exp(-far / b2)) / (2.0 * (b1**2 - b2**2))
+    if abs(b1 - b2) <= 1e-6 * b2:  # the fractions cancel: an error of 1e-6 is better than theirs
+        upper = 0.5 * (1.0 + 0.5 * far / b2) * np.exp(-far / b2)
+    else:
+        upper = (b1**2 * np.exp(-far / b1) - b2**2 * np.exp(-far / b2)) / (2.0 * (b1**2 - b2**2))
     return np.asarray(np.where(at >= 0.0, upper, 1.0 - upper))
