@@ -61,7 +61,7 @@ def test_a_reference_mechanism_passes(check):
     check()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @dpaudit.parametrize_with_checks(LONGER, error_rate=ERROR_RATE, expected_failures=known)
 def test_each_other_reference_mechanism_passes(check):
     check()
