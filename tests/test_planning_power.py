@@ -58,7 +58,7 @@ def planned_for(claim, over, mass):
     return power
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("claim", "over", "mass", "mode"), CASES)
 def test_the_planned_samples_find_the_excess_as_often_as_promised(claim, over, mass, mode):
     power = planned_for(claim, over, mass)
@@ -82,7 +82,7 @@ def test_a_fifth_of_the_known_samples_is_not_enough_and_the_same_check_says_so()
         assert is_short(finds("eps=1", 0.5, power.sought, int(needed.known / 5), needed.mode))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_planned_samples_of_a_universe_name_each_broken_pair_as_often_as_promised():
     # Every second of 66 inputs has another law. The pairs (0, 1), (2, 3), ... share no input, so given the shared coins
     # their 33 tests are independent: 66 in two audits, of which 42 finds or fewer have probability below LEVEL at 0.9.

@@ -53,7 +53,7 @@ def small(monkeypatch):
 # that in depth: named or not is asserted for the pairs of budget 0.5 to 1, where it is above 40 nats (misses below
 # 1e-8 a seed by normal tails), and only counted for the others. False alarms: at most 5% of audits, by the guarantee;
 # measured in tests/evidence/test_universe_game.py; of 10 seeds here at most 3 may have one (P <= 1e-4 if all at 5%).
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_planted_pair_is_named_over_ten_seeds():
     false_alarms = 0
     for seed in range(10):

@@ -217,7 +217,7 @@ RATES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("mechanism", "budget", "rate", "checks"), RATES)
 def test_the_error_rate_is_what_is_promised(mechanism, budget, rate, checks):
     findings = [run(mechanism, (0.0, 1.0), budget, 1_000, seed, rate) for seed in range(checks)]

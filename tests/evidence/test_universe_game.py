@@ -69,7 +69,7 @@ AUDITS = 600
 # Under the claim each count is at most binomial(AUDITS, rate), so each of the 4 x 3 assertions fails with probability
 # at most 1e-9: false-positive rate of this test below 2e-8. What it can see at 600 audits: a familywise rate of 13%, or
 # a pair's rate of 13% at nominal 5%, is missed with probability below 0.02 (binomial sums).
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(ON_BUDGET))
 def test_a_universe_on_its_budgets_raises_no_more_alarms_than_promised(name):
     mechanism, data, epsilon, delta = ON_BUDGET[name]

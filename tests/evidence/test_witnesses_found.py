@@ -235,7 +235,7 @@ def sound_twin(mechanism):
     return lambda data, size, rng: mechanism(0, size, rng)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sound_twins_are_not_refuted_more_often_than_promised():
     """Each mechanism on inputs that it does not tell apart, at a claim of 0: exactly on its budget.
 

@@ -42,7 +42,7 @@ def data_vector(domain, records):
     return domain.histogram(np.column_stack([rng.integers(size, size=records) for size in domain.sizes]))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.claim("DC-E3")
 @pytest.mark.claim("DC-S14")
 @pytest.mark.parametrize("name", [*STRATEGIES, "sketch"])
@@ -62,7 +62,7 @@ def test_a_release_of_q_2_star_over_16_bits_takes_less_than_a_second_and_cluster
     assert taken < (5.0 if name == "clusters" else 1.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.claim("DC-S16")
 def test_consistency_of_q_2_star_over_16_bits_takes_seconds_in_every_norm():
     workload = all_and_half(NLTCS, 2)
@@ -73,7 +73,7 @@ def test_consistency_of_q_2_star_over_16_bits_takes_seconds_in_every_norm():
         assert time.process_time() - start < most
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_release_of_q_2_star_over_the_23_bits_of_adult_takes_less_than_a_minute_and_a_gigabyte():
     data, workload = ADULT.encode(data_vector(ADULT, RECORDS["adult"])), all_and_half(ADULT, 2).encoded()
     assert data.shape == (1 << 23,)

@@ -71,7 +71,7 @@ def test_what_is_not_as_expected_is_said(moved, name, value):
     assert not measurements.is_as_expected({**copy.deepcopy(moved), name: value})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_measurement_runs_both_audits_in_processes_of_their_own(monkeypatch):
     monkeypatch.setattr(measurements, "FEW_PLACES", PLACES)
     record = measurements.universe(dataclasses.replace(QUICK, bound_draws=200))  # far too few to find anything

@@ -47,7 +47,7 @@ def p_value(count, rate, lists=LISTS):
     return stats.binom.sf(count - 1, lists, rate)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
 def test_sound_mechanisms_fail_each_check_no_more_often_than_its_share(mechanism):
     counts = alarms(mechanism)

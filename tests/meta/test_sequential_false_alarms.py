@@ -110,7 +110,7 @@ def measure(case: Case, games: int) -> dict[str, int]:
     return counts
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_games_on_the_budget_alarm_and_grow_rich_no_more_often_than_promised(case: Case) -> None:
     counts = measure(case, case.games)

@@ -80,7 +80,7 @@ def is_within(count: int, rate: float, audits: int = AUDITS) -> bool:
     return bool(stats.binom.sf(count - 1, audits, rate) >= LEVEL)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", [case[0] for case in CASES])
 def test_bounds_with_equality_are_refuted_no_more_often_than_promised(name):
     alarms, misses = measured(name)
