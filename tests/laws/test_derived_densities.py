@@ -17,6 +17,10 @@ from dpaudit.subjects.callables import as_subject
 from mechanisms.laplace import Laplace
 from mechanisms.randomised_response import RandomisedResponse
 
+# Logarithms, exponentials and sums of at most a few dozen terms, each off by a few 2**-53: below 1e-14.
+ROUNDING = 1e-12
+SUM_OF_TWO = 1e-15  # a sum of a few exact products of two: at most 4 roundings of 2**-53
+
 BY_NAME = {law.name: law for law in LAWS}
 # A chi-square test below rejects a right sampler with probability 1e-6 (fixed seed), some 20 of them.
 LEVEL = 1e-6
@@ -89,7 +93,7 @@ def test_the_density_of_an_adaptive_composition_follows_the_choice():
     expected = np.concatenate(
         [first.distribution(0)[0] * first.distribution(0), first.distribution(0)[1] * other.distribution(0)]
     )
-    np.testing.assert_allclose(law_of(subject, 0, grid), expected, rtol=1e-12)
+    np.testing.assert_allclose(law_of(subject, 0, grid), expected, rtol=ROUNDING)
 
 
 def test_the_density_of_a_mixture_is_the_average_with_or_without_the_label():
@@ -97,17 +101,19 @@ def test_the_density_of_a_mixture_is_the_average_with_or_without_the_label():
     claims = [PureDP(1.0), PureDP(3.0)]
     plain, _ = laws.mixture(parts, claims, weights)
     average = 0.25 * parts[0].distribution(0) + 0.75 * parts[1].distribution(0)
-    np.testing.assert_allclose(law_of(plain, 0, np.arange(2.0)), average, rtol=1e-12)
+    np.testing.assert_allclose(law_of(plain, 0, np.arange(2.0)), average, rtol=ROUNDING)
     labelled, _ = laws.disjoint_union(parts, claims, weights)
     grid = np.array([[label, y] for label in range(2) for y in range(2)], dtype=float)
     expected = np.concatenate([w * part.distribution(0) for w, part in zip(weights, parts, strict=True)])
-    np.testing.assert_allclose(law_of(labelled, 0, grid), expected, rtol=1e-12)
+    np.testing.assert_allclose(law_of(labelled, 0, grid), expected, rtol=ROUNDING)
 
 
 def test_the_density_of_a_deterministic_image_sums_the_outcomes_that_meet():
     merged_response, _ = laws.post_processing(RandomisedResponse(1.0, 3), PureDP(1.0), NASTY["parity"])
     law = RandomisedResponse(1.0, 3).distribution(1)
-    np.testing.assert_allclose(law_of(merged_response, 1, [0.0, 1.0, 5.0]), [law[0] + law[2], law[1], 0.0], rtol=1e-12)
+    np.testing.assert_allclose(
+        law_of(merged_response, 1, [0.0, 1.0, 5.0]), [law[0] + law[2], law[1], 0.0], rtol=ROUNDING
+    )
     randomised, _ = laws.post_processing(RandomisedResponse(1.0, 3), PureDP(1.0), NASTY["flipping"])
     assert not hasattr(randomised, "log_density")
     continuous, _ = laws.post_processing(Laplace(1.0), PureDP(1.0), NASTY["rounding"])
@@ -123,13 +129,13 @@ def test_the_density_of_a_conditioned_mechanism_needs_the_exact_mass_or_a_listed
     without, _ = laws.conditioning(mechanism, PureDP(1.0), first_two)
     assert np.exp(without.log_density(0, [0.0, 2.0])).tolist() == pytest.approx([2 / 3, 0.0])  # its law is listed
     subject, _ = laws.conditioning(mechanism, PureDP(1.0), first_two, event_mass=lambda data: 0.75)
-    np.testing.assert_allclose(law_of(subject, 0, np.arange(3.0)), [2 / 3, 1 / 3, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(law_of(subject, 0, np.arange(3.0)), [2 / 3, 1 / 3, 0.0], rtol=ROUNDING)
 
 
 def test_groups_and_pieces_keep_the_density():
     response = RandomisedResponse(1.0, 3)
     group, _ = BY_NAME["group privacy"].derive(response, PureDP(1.0))
-    np.testing.assert_allclose(law_of(group, 0, np.arange(3.0)), response.distribution(0), rtol=1e-12)
+    np.testing.assert_allclose(law_of(group, 0, np.arange(3.0)), response.distribution(0), rtol=ROUNDING)
     pieces, _ = BY_NAME["parallel composition"].derive(response, PureDP(1.0))
     expected = response.distribution(0)[1] * response.distribution(2)[2]
     assert law_of(pieces, (0, 2), np.array([[1.0, 2.0]]))[0] == pytest.approx(expected)
@@ -162,7 +168,7 @@ def test_what_is_derived_from_a_listed_law_is_listed_and_sampled_alike(law):
         assert np.all(probabilities > 0.0) and fits([tokens[token] for token in drawn], probabilities)
         skewed = probabilities * np.where(np.arange(len(probabilities)) % 2, 1.3, 0.7)  # the control: it must not fit
         assert not fits([tokens[token] for token in drawn], skewed / skewed.sum())
-    np.testing.assert_allclose(law_of(subject, data, subject.outcomes), probabilities, rtol=1e-12)
+    np.testing.assert_allclose(law_of(subject, data, subject.outcomes), probabilities, rtol=ROUNDING)
 
 
 def finite_losses(rows):
@@ -196,4 +202,4 @@ def test_an_adaptive_law_is_listed_also_where_the_mechanisms_differ():
     assert subject.outcomes.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]]
     first = two.distribution(1)
     expected = np.concatenate([first[0] * two.distribution(1), first[1] * three.distribution(1)])
-    np.testing.assert_allclose(subject.distribution(1), expected, rtol=1e-15)
+    np.testing.assert_allclose(subject.distribution(1), expected, rtol=SUM_OF_TWO)
