@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -53,7 +54,7 @@ class _Seen(dict[Any, tuple[Any, list[Shape] | None]]):
 
 
 @dataclasses.dataclass(frozen=True)
-class Derived:
+class Derived(ABC):
     """A mechanism made of others. `parts` are what it draws from; `known_pairs` are pairs of its own inputs.
 
     `log_density`, `outcomes` and `distribution` are attributes only where they are known exactly.
@@ -64,18 +65,18 @@ class Derived:
     _seen_shapes: _Seen = dataclasses.field(default_factory=_Seen, init=False, repr=False, compare=False)
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The law and the parts, for reports."""
-        raise NotImplementedError
 
     @property
     def replayable(self) -> bool:
         """Whether all parts take their randomness from the generator that they are given."""
         return all(part.replayable for part in self.parts)
 
+    @abstractmethod
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
         """`size` independent runs on one input, batch axis first."""
-        raise NotImplementedError
 
     @property
     def log_density(self) -> LogDensity:

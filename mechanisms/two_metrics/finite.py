@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,9 +58,9 @@ class LevelMechanism(PartitionAndWeight):
 
     # ---- what a member of the family states ----
 
+    @abstractmethod
     def costs(self) -> FloatArray:
         """Steps from each dataset to each anchor, shape (datasets, anchors)."""
-        raise NotImplementedError
 
     def covers(self) -> BoolArray:
         """Whether an anchor covers a value, shape (anchors, outcomes)."""
