@@ -307,7 +307,9 @@ class LabelGame:
         self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
         self._columns = max(part.numbers.shape[1] for parts in self._kept.values() for part in parts)
         drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
-        sure = max(min(int(SURE_PILOT_SHARE * self.planned) // 2, side), drawn) if self.mode == "fixed" else side
+        sure = side
+        if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
+            sure = max(min(int(SURE_PILOT_SHARE * self.planned) // 2, side), drawn)
         for target in sorted({sure, side}):
             if target > drawn:
                 self._round += 1

@@ -160,6 +160,12 @@ def test_one_pair_without_such_a_rule_keeps_the_pilot_of_a_fixed_game_long():
     assert game.pilot == 1_500
 
 
+def test_fixed_bets_on_a_renyi_claim_are_fitted_once_on_the_whole_pilot():
+    game, *_ = played(often_telling, [ZeroConcentratedDP(0.5)], [(0, 1)], mode="fixed", samples=5_000)
+    assert game.pilot == 1_500
+    assert len(game.pairs[0].main.epochs) == 1
+
+
 def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
     monkeypatch.setattr(label_game, "TRAINING_DRAWS", 100)
     trained = []
