@@ -1,0 +1,187 @@
+"""`dpaudit audit`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpaudit.cli.group import main, plain, report_error, with_debug
+from dpaudit.cli.outputs import AUDIT_FORMATS, DEFAULT_OUT, chosen_outputs, output_console, places, write_reports
+from dpaudit.cli.subjects import check_complete
+from dpaudit.config import Config, read_config
+from dpaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dpaudit.privacy.claims import Claim
+    from dpaudit.privacy.pairs import Pair
+    from dpaudit.results import AuditResult, Finding, Verdict
+    from dpaudit.subjects.callables import Subject
+
+PAIRS_SHOWN = 10
+BROKEN_SHOWN = 3  # messages of pairs that broke
+
+
+@main.command("audit")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option("--claim", help="The promise: eps=1; eps=1,delta=1e-6; rho=0.5; mu=1; order=2,rdp=0.3; metric=FILE.")
+@click.option("--pairs", help="Pairs of inputs: x,x' as JSON, several with ';'; a JSON file; or module:function.")
+@click.option("--samples", type=int, help="About this many runs on each input of a pair, at most.  [default: 100000]")
+@click.option(
+    "--mode",
+    type=click.Choice(["sequential", "fixed"]),
+    help="Stop as soon as the evidence is there, or use all draws for the tightest bound.  [default: sequential]",
+)
+@click.option("--confidence", type=float, help="Of all verdicts and bounds of one audit.  [default: 0.95]")
+@click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
+@click.option("--jobs", type=int, help="Worker processes; -1 takes all processors.  [default: 1]")
+@click.option("--backend", help="joblib's backend for them: loky, dask or ray.  [default: loky]")
+@click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
+@click.option(
+    "--inconclusive-factor",
+    type=float,
+    help="A pair is inconclusive if only losses above this many budgets would have been found.  [default: 2]",
+)
+@click.option(
+    "--floating-point/--no-floating-point",
+    default=None,
+    help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
+)
+@click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
+@click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
+@click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
+@with_debug
+@click.pass_context
+def audit_command(
+    ctx: click.Context,
+    /,
+    targets: tuple[str, ...],
+    claim: str | None,
+    pairs: str | None,
+    out: str | None,
+    report: str | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Audit mechanisms against the promise they make for each pair of inputs.
+
+    TARGET is package.module:attribute or path/file.py:attribute. The claim and the pairs are the mechanism's own,
+    unless they are given here. Defaults of options can be set in [tool.dpaudit] of pyproject.toml.
+    """
+    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.results import EXIT_STATUS, VERDICTS
+    from dpaudit.subjects.targets import is_python_pairs, resolve_pairs, resolve_target
+
+    config = read_config()
+    chosen, folder = chosen_outputs(config, report, out, None)
+    promise = parse_claim(claim) if claim is not None else None
+    listed = resolve_pairs(pairs) if pairs is not None else None
+    subjects = [resolve_target(target) for target in targets]
+    for subject in subjects:
+        check_complete(subject, promise, listed)
+    results: list[AuditResult] = []
+    verdicts: list[Verdict] = []
+    console = output_console()
+    replay_options = f" --pairs {shlex.quote(pairs)}" if pairs is not None and is_python_pairs(pairs) else ""
+    for subject, place in zip(subjects, places(folder, [subject.name for subject in subjects]), strict=True):
+        try:
+            result = _run(subject, promise, listed, config, options, quiet)
+        except UsageError:
+            raise
+        except (Exception, SystemExit) as error:  # this subject broke; the others are audited all the same
+            report_error(ctx, error, subject.target or subject.name)
+            verdicts.append("error")
+            continue
+        try:
+            written = write_reports(result, place, chosen)
+        except Exception:
+            _show(console, result, (), "")  # what was found is not lost with the place to write it to
+            raise
+        _show(console, result, written, replay_options)
+        results.append(result)
+        verdicts.append(result.verdict)
+    if len(subjects) > 1 and results:
+        from dpaudit.reports.terminal import summary_table
+
+        console.print(summary_table(results))
+    ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
+
+
+def _run(
+    subject: Subject,
+    claim: Claim | None,
+    pairs: Sequence[Pair] | None,
+    config: Config,
+    options: dict[str, Any],
+    quiet: bool,
+) -> AuditResult:
+    """Audit one subject, with the progress on stderr."""
+    from dpaudit.auditing import audit
+    from dpaudit.reports import terminal
+    from dpaudit.running.streams import fresh_seed
+
+    stated = config.audit_options(options)
+    stated.setdefault("seed", fresh_seed())  # known before the run, so that an interrupted one can be repeated
+    given = [name for name, value in options.items() if value is not None]
+    if not quiet:
+        click.echo(f"Auditing {subject.target}, seed {stated['seed']}", err=True)
+    try:
+        with terminal.live_progress(quiet=quiet) as on_progress:
+            return audit(subject, claim, pairs, on_progress=on_progress, **stated)
+    except UsageError as error:
+        raise config.located(error, given) from error
+
+
+def _show(console: Console, result: AuditResult, written: Sequence[Path], replay_options: str) -> None:
+    """The result of one audit on stdout; what broke on stderr."""
+    from rich.text import Text
+
+    from dpaudit.reports import terminal, wording
+
+    target = wording.clean(result.subject.get("target") or result.subject.get("name"))
+    console.print(Text(f"{target}, claim {wording.clean(result.claim)}"))
+    if result.findings:
+        console.print(terminal.finding_table(result, PAIRS_SHOWN))
+    if result.universe is not None:
+        console.print(terminal.universe_text(result.universe))
+    if result.not_asked:
+        pairs = wording.plural(len(result.not_asked), "pair")
+        console.print(Text(f"{pairs} not asked: the claim sets no limit there."))
+    confidence, seconds = wording.percent_text(result.confidence), wording.number_text(float(result.seconds), 3)
+    runs = wording.plural(result.samples, "run")
+    console.print(Text(f"{confidence} confidence, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
+    saved = next((path for path in written if path.suffix == ".json"), None)
+    if result.violated:
+        console.print(terminal.saved_violation_text(result, saved, replay_options), soft_wrap=True)
+    else:
+        console.print(Text(f"{wording.headline(result)}.", terminal.STYLES[result.verdict]))
+        if result.verdict != "error" and result.findings:
+            console.print(Text(wording.power_sentence(result)))
+        if result.verdict == "inconclusive" and result.findings:
+            console.print(Text("Take more samples with --samples."))
+    doubles = terminal.floating_point_text(result)
+    if doubles is not None:
+        console.print(doubles)
+    again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
+    if again is not None:
+        console.print(again.append(replay_options, "bold"), soft_wrap=True)
+    for path in written:
+        console.print(Text(f"Written: {path}"), soft_wrap=True)
+    broken = [finding for finding in result.findings if finding.verdict == "error"]
+    if broken:
+        click.echo(f"Error: {plain(target)}: {_broken_text(broken)}", err=True)
+
+
+def _broken_text(broken: Sequence[Finding]) -> str:
+    """What went wrong, each message once."""
+    messages = list(dict.fromkeys(finding.message for finding in broken))
+    shown = " ".join(plain(message) for message in messages[:BROKEN_SHOWN])
+    more = len(messages) - BROKEN_SHOWN
+    pairs = ", ".join(plain(finding.id) for finding in broken[:BROKEN_SHOWN])
+    pairs += f" and {len(broken) - BROKEN_SHOWN} more" if len(broken) > BROKEN_SHOWN else ""
+    return f"{shown}{f' And {more} more messages.' if more > 0 else ''} (pairs: {pairs})"

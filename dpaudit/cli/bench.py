@@ -1,0 +1,45 @@
+"""`dpaudit bench`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from dpaudit.cli.group import main, plain, with_debug
+from dpaudit.cli.outputs import output_console
+from dpaudit.errors import SubjectError
+
+
+@main.command("bench")
+@click.argument("problems", nargs=-1, metavar="[PROBLEM...]")
+@click.option("--list", "listing", is_flag=True, help="Print the problems and stop.")
+@click.option("--quick", is_flag=True, help="A few small audits of each: a smoke test, no measurement.")
+@click.option("--seeds", type=int, help="Sequential audits of each faulty problem.  [default: 20]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the whole run.")
+@click.option("--only", help="Parts to measure: draws,bounds,alarms,classics,overhead,floating_point,memory or others.")
+@click.option("--memory", is_flag=True, help="Measure peak memory too (minutes).")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes; -1 takes all processors.")
+@click.option("--out", default="dpaudit-bench", show_default=True, help="Folder of bench.json and the plot.")
+@click.option("--resume", is_flag=True, help="Go on from the bench.json that is there.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
+@with_debug
+@click.pass_context
+def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: bool, quiet: bool, **options: Any) -> None:
+    """Measure the auditor against the optimum on a set of problems, or on the PROBLEMs that are named.
+
+    The optimum is the best fixed test that is told the best event. Exit status 0 once everything is measured, whatever
+    the figures are; 3 if a problem or a measurement broke.
+    """
+    from dpaudit.bench.command import bench, problem_table
+
+    console = output_console()
+    if listing:
+        console.print(problem_table(problems), soft_wrap=True)
+        return
+    tell = (lambda text: None) if quiet else (lambda text: click.echo(plain(text), err=True))
+    shown, written, broke = bench(problems, tell=tell, **options)
+    console.print(shown)
+    for path in written:
+        click.echo(f"Written: {path}")
+    ctx.exit(SubjectError.exit_status if broke else 0)

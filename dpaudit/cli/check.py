@@ -1,0 +1,91 @@
+"""`dpaudit check`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.outputs import output_console
+from dpaudit.config import formats
+from dpaudit.errors import UsageError
+
+
+@main.command("check")
+@click.argument("target", metavar="[TARGET]", required=False)
+@click.option("--claim", help="The promise, as for `dpaudit audit`.")
+@click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`.")
+@click.option("--only", help="Names of checks to run, with commas.  [default: all]")
+@click.option("--xfail", multiple=True, metavar="NAME=REASON", help="A known failure, with the reason; repeatable.")
+@click.option("--samples", type=int, default=10_000, show_default=True, help="Of the audits among the checks.")
+@click.option("--error-rate", type=float, default=0.001, show_default=True, help="Of the list of one mechanism.")
+@click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--out", help="Folder to write check.json to.  [default: none]")
+@click.option("--list", "listing", is_flag=True, help="Print the checks and stop.")
+@with_debug
+@click.pass_context
+def check_command(
+    ctx: click.Context,
+    /,
+    target: str | None,
+    claim: str | None,
+    pairs: str | None,
+    only: str | None,
+    xfail: tuple[str, ...],
+    form: str,
+    out: str | None,
+    listing: bool,
+    **options: Any,
+) -> None:
+    """Run the conformance suite: every check that any mechanism must pass.
+
+    TARGET is package.module:attribute or path/file.py:attribute: an instance, a function, or a class (its examples(),
+    else the instance made without arguments). A check that does not apply is skipped, with the reason. Exit status as
+    of `audit`: 1 if a check fails, 5 if one is inconclusive.
+    """
+    from dpaudit.conformance.running import check
+    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.reports.check import check_table
+    from dpaudit.reports.check import listing as check_listing
+    from dpaudit.subjects.targets import load_target, resolve_pairs
+
+    console = output_console()
+    if listing:
+        console.print(check_listing())
+        return
+    if target is None:
+        raise UsageError("target must be given, got none. Name a mechanism, for example mymodule.py:release.")
+    promise = parse_claim(claim) if claim is not None else None
+    listed = resolve_pairs(pairs) if pairs is not None else None
+    found = check(
+        load_target(target),
+        promise,
+        listed,
+        only=formats(only) if only is not None else None,
+        expected_failures=_known_failures(xfail),
+        target=target,
+        **options,
+    )
+    written = Path(out) / "check.json" if out is not None else None
+    if form == "json":
+        click.echo(found.to_text(), nl=False)
+    else:
+        console.print(check_table(found))
+    if written is not None:
+        found.save(written)
+        click.echo(f"Written: {written}", err=form == "json")
+    ctx.exit(found.exit_status)
+
+
+def _known_failures(texts: Sequence[str]) -> dict[str, str]:
+    known = {}
+    for text in texts:
+        name, equals, reason = text.partition("=")
+        if not equals or not name.strip() or not reason.strip():
+            raise UsageError(f"xfail must be NAME=REASON, got {text!r}.")
+        known[name.strip()] = reason.strip()
+    return known

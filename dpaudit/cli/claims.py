@@ -1,0 +1,36 @@
+"""`dpaudit claims`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.outputs import output_console
+
+
+@main.command("claims")
+@click.option("--paper", help="Show the claims of this paper only.")
+@click.option(
+    "--verdict", type=click.Choice(["verified", "refuted as printed", "not checkable"]), help="Show these only."
+)
+@click.option("--tests", default="tests", show_default=True, help="Folder of the tests whose marks count.")
+@click.option("--out", default="reports", show_default=True, help="Folder of claims.json and claims.html.")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit status 1 if a claim has no test.")
+@with_debug
+@click.pass_context
+def claims_command(ctx: click.Context, /, only_check: bool, **options: Any) -> None:
+    """Show the papers' claims with their verdicts and tests.
+
+    The ledgers come from installed packages. Exit status 0; with --check 1 if a claim of a ledger has no test, or a
+    test's mark names no claim.
+    """
+    from dpaudit.ledgers.command import claims
+
+    shown, written, covered = claims(only_check=only_check, **options)
+    console = output_console()
+    console.print(shown)
+    for path in written:
+        click.echo(f"Written: {path}")
+    ctx.exit(1 if only_check and not covered else 0)

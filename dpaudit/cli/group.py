@@ -1,0 +1,81 @@
+"""The group of commands: one message and an exit status for whatever a command raises."""
+
+from __future__ import annotations
+
+import errno
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from dpaudit.errors import DpauditError, SubjectError
+from dpaudit.version import __version__
+
+DEBUG = "dpaudit.debug"  # key of click's context
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Commands(click.Group):
+    """The group: turns what a command raises into one message and an exit status."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # a name that the terminal's encoding lacks is shown as an escape
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(INTERRUPTED)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # the reader of a pipe left: click ends quietly
+            ctx.exit(report_error(ctx, error))
+
+
+def with_debug(command: Command) -> Command:
+    def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        ctx.meta[DEBUG] = value
+
+    text = "Show the traceback of an error."
+    return click.option("--debug", is_flag=True, is_eager=True, expose_value=False, callback=remember, help=text)(
+        command
+    )
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpaudit")
+def main() -> None:
+    """The test suite for differential privacy.
+
+    Runs a mechanism, tries to break the promise that it makes for each pair of inputs, and says what was found with
+    an error rate that holds.
+    """
+
+
+def report_error(ctx: click.Context, error: BaseException, where: str = "") -> int:
+    """Say what went wrong, in one message on stderr; return the exit status for it."""
+    if ctx.meta.get(DEBUG):
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    place = f"{where}: " if where else ""
+    if isinstance(error, DpauditError):
+        click.echo(plain(f"Error: {place}{error}"), err=True)
+        return error.exit_status
+    from dpaudit.subjects.targets import what_raised
+
+    click.echo(plain(f"Error: {place}unexpected {what_raised(error)}. Use --debug for the traceback."), err=True)
+    return SubjectError.exit_status
+
+
+def plain(text: str) -> str:
+    """One line without control characters, whatever the subject put into its message."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in " ".join(text.split())
+    )

@@ -1,0 +1,78 @@
+"""Where the commands write: the console, folders and formats."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpaudit.config import Config, formats
+from dpaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dpaudit.results import AuditResult
+
+DEFAULT_OUT = "dpaudit-out"
+AUDIT_FORMATS = ("json", "html", "md")  # where --out is given without --report
+
+
+def chosen_outputs(
+    config: Config, report: str | None, out: str | None, default: Sequence[str] | None
+) -> tuple[tuple[str, ...], Path]:
+    """The formats to write and their folder, both checked; no format where neither was asked for."""
+    from dpaudit.reports import FORMATS
+
+    stated = formats(report) if report is not None else config.report
+    folder = Path(out) if out is not None else Path(os.path.relpath(config.out)) if config.out is not None else None
+    if stated is None and default is None and folder is None:
+        return (), Path()
+    chosen = stated if stated is not None else tuple(default or AUDIT_FORMATS)
+    known = ", ".join(FORMATS)
+    if not chosen:
+        raise UsageError(f"report must name formats among {known}, got {report!r}.")
+    for name in chosen:
+        if name not in FORMATS:
+            raise UsageError(f"report must name formats among {known}, got {name!r}.")
+    folder = folder if folder is not None else Path(DEFAULT_OUT)
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        reason = f"{'no permission' if existing.is_dir() else 'a file is in the way'} at {str(existing)!r}"
+        raise UsageError(f"out must be a folder that can be written, got {str(folder)!r} ({reason}).")
+    return chosen, folder
+
+
+def places(folder: Path, names: Sequence[str]) -> list[Path]:
+    """The folder itself for one subject, else a folder in it for each name."""
+    if len(names) == 1:
+        return [folder]
+    taken: dict[str, Path] = {}  # by lower case, which some file systems do not tell from upper case
+    for name in names:
+        slug = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.")[:80] or "subject"
+        count = 1
+        while (unique := slug if count == 1 else f"{slug}-{count}").lower() in taken:
+            count += 1
+        taken[unique.lower()] = folder / unique
+    return list(taken.values())
+
+
+def write_reports(result: AuditResult, folder: Path, chosen: Sequence[str]) -> list[Path]:
+    from dpaudit.reports import write_report
+
+    return [write_report(result, folder / f"audit.{suffix}") for suffix in chosen]
+
+
+def output_console() -> Console:
+    """Where results are printed: plain text when stdout is not a terminal, nothing once its reader has left."""
+    from rich.console import Console
+
+    class Output(Console):
+        def on_broken_pipe(self) -> None:  # rich would exit with 1, which says that something was violated
+            with contextlib.suppress(SystemExit):
+                super().on_broken_pipe()
+
+    return Output(markup=False, highlight=False, emoji=False)

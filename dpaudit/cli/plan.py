@@ -1,0 +1,76 @@
+"""`dpaudit plan`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.outputs import output_console
+from dpaudit.cli.subjects import check_complete
+from dpaudit.config import read_config
+from dpaudit.errors import UsageError
+
+
+@main.command("plan")
+@click.argument("target", metavar="TARGET")
+@click.option("--claim", help="The promise, as for `dpaudit audit`.")
+@click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`.")
+@click.option("--samples", type=int, help="Of the audit that is planned.  [default: 100000]")
+@click.option("--mode", type=click.Choice(["sequential", "fixed"]), help="Of that audit.  [default: sequential]")
+@click.option("--confidence", type=float, help="Of that audit.  [default: 0.95]")
+@click.option("--over", default="10%", show_default=True, help="The excess over the claim that is to be found.")
+@click.option("--power", default="90%", show_default=True, help="The probability with which it is to be found.")
+@click.option(
+    "--event-mass",
+    default="0.5,0.1,0.01",
+    show_default=True,
+    help="Masses of the event that the excess may sit in, with commas.",
+)
+@click.option(
+    "--pilot", type=int, default=0, help="Runs on each input to estimate an event mass from.  [default: none]"
+)
+@click.option("--seed", type=int, help="Of the pilot; one is drawn and printed by default.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@with_debug
+@click.pass_context
+def plan_command(
+    ctx: click.Context,
+    /,
+    target: str,
+    claim: str | None,
+    pairs: str | None,
+    over: str,
+    power: str,
+    event_mass: str,
+    pilot: int,
+    form: str,
+    **options: Any,
+) -> None:
+    """Say what an audit would cost and could find, before it runs.
+
+    For several masses of the event that an excess may sit in: the smallest loss that the audit finds, and how many
+    samples the excess needs. TARGET is run only to see how long a run takes. Exit status 0.
+    """
+    from dpaudit.planning import plan
+    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.reports.plan import plan_table, share, shares
+    from dpaudit.subjects.targets import resolve_pairs, resolve_target
+
+    config = read_config()
+    promise = parse_claim(claim) if claim is not None else None
+    listed = resolve_pairs(pairs) if pairs is not None else None
+    subject = resolve_target(target)
+    check_complete(subject, promise, listed)
+    sought: dict[str, Any] = {"over": share("over", over), "power": share("power", power)}
+    known = config.audit_options(options)
+    stated = {name: known[name] for name in ("samples", "mode", "confidence", "seed") if name in known}
+    try:
+        planned = plan(subject, promise, listed, event_masses=shares(event_mass), pilot=pilot, **sought, **stated)
+    except UsageError as error:
+        raise config.located(error, [name for name, value in options.items() if value is not None]) from error
+    if form == "json":
+        click.echo(planned.to_text(), nl=False)
+    else:
+        output_console().print(plan_table(planned))

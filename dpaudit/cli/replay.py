@@ -1,0 +1,111 @@
+"""`dpaudit replay`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.outputs import output_console
+from dpaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from dpaudit.privacy.claims import Claim
+    from dpaudit.privacy.pairs import Pair
+    from dpaudit.results import AuditResult
+    from dpaudit.subjects.callables import Subject
+
+
+@main.command("replay")
+@click.argument("result", metavar="RESULT")
+@click.option("--pair", help="The id of the pair; the worst one by default.")
+@click.option("--target", help="The mechanism; the one that the result names by default.")
+@click.option("--claim", help="The promise; the one of the result by default.")
+@click.option("--pairs", help="Where the pair's inputs are, if the result does not hold them: module:function.")
+@click.option("--floating-point", is_flag=True, help="Run the witness on low bits, of a pair whose low bits leak.")
+@click.option("--samples", type=click.IntRange(min=1), help="Runs on each input; as many as the audit by default.")
+@click.option("--seed", type=click.IntRange(min=0), help="A fresh one by default.")
+@with_debug
+@click.pass_context
+def replay_command(
+    ctx: click.Context,
+    /,
+    result: str,
+    pair: str | None,
+    target: str | None,
+    claim: str | None,
+    pairs: str | None,
+    floating_point: bool,
+    samples: int | None,
+    seed: int | None,
+) -> None:
+    """Run the witness of one pair of a saved RESULT (audit.json) again, on fresh draws.
+
+    The rule is fixed now, so this tests the one pair at the full confidence, without a search. Exit status 1 if the
+    violation is confirmed, 0 if not.
+    """
+    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.replaying import replay
+    from dpaudit.reports.replay import replay_lines
+    from dpaudit.results import load
+    from dpaudit.subjects.targets import resolve_target
+
+    saved = load(result)
+    target = target or saved.subject.get("target")
+    if not target:
+        raise UsageError(f"target must be given with --target: {result!r} names none.")
+    subject = resolve_target(target)
+    before = saved.subject.get("fingerprint")
+    if before and before != subject.fingerprint:
+        click.echo(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).", err=True)
+    console = output_console()
+    if floating_point:
+        from dpaudit.doubles_replaying import replay_floating_point
+        from dpaudit.reports import doubles
+
+        if claim is not None:
+            raise UsageError(
+                f"claim must not be given with --floating-point, got {claim!r}: the budget is the saved one."
+            )
+        leaks = saved.floating_point.pairs if saved.floating_point is not None else ()
+        pair = pair if pair is not None or not leaks else leaks[0].id
+        inputs = _inputs(subject, pairs, pair) if pair is not None else None
+        again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, samples=samples, seed=seed)
+        for sentence in doubles.replay_lines(again):
+            console.print(sentence)
+        ctx.exit(1 if again.confirmed else 0)
+    promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
+    pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
+    inputs = _inputs(subject, pairs, pair)
+    outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
+    for line in replay_lines(outcome):
+        console.print(line)
+    ctx.exit(1 if outcome.confirmed else 0)
+
+
+def _saved_claim(saved: AuditResult, subject: Subject) -> Claim:
+    """The claim of a result: the subject's own if it prints the same, else what its text says."""
+    from dpaudit.privacy.parsing import parse_claim
+
+    if subject.claim is not None and str(subject.claim) == saved.claim:
+        return subject.claim
+    try:
+        return parse_claim(saved.claim)
+    except UsageError as error:
+        own = f"that of {subject.target} is {subject.claim}" if subject.claim is not None else "the subject states none"
+        raise UsageError(
+            f"claim must be given with --claim: {saved.claim!r} cannot be read back from the result, and {own}."
+        ) from error
+
+
+def _inputs(subject: Subject, pairs: str | None, pair: str | None) -> Pair | None:
+    """The pair of this id among those of --pairs, or among the subject's own; None if the result has to have it."""
+    from dpaudit.privacy.pairs import as_pairs
+    from dpaudit.subjects.targets import resolve_pairs
+
+    own = subject.pairs() if pairs is None else resolve_pairs(pairs)
+    known = {entry.id: entry for entry in as_pairs(own)} if own is not None else {}
+    if pairs is not None and pair not in known:
+        raise UsageError(f"pairs must hold the pair {pair!r}, got {pairs!r} without it.")
+    return known.get(pair) if pair is not None else None
