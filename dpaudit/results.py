@@ -32,6 +32,8 @@ Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
 VERDICTS: tuple[Verdict, ...] = ("violated", "error", "inconclusive", "not_refuted")
 FloatingPointVerdict = Literal["leaks", "nothing_found", "not_applicable"]
 FLOATING_POINT_VERDICTS: tuple[FloatingPointVerdict, ...] = ("leaks", "nothing_found", "not_applicable")
+SideStatus = Literal["found", "nothing_found", "not_applicable"]
+SIDE_STATUSES: tuple[SideStatus, ...] = ("found", "nothing_found", "not_applicable")
 EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
 MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
 
@@ -273,6 +275,44 @@ def _floating_point_pair(entry: Mapping[str, Any]) -> FloatingPointPair:
 
 
 @dataclasses.dataclass(frozen=True)
+class SideFinding:
+    """Something that was looked at beside the claim: never a part of the verdict, the bounds or the ratio.
+
+    Attributes
+    ----------
+    kind : str
+        What was looked at, for example "timing" or "containment"; one word of lower case with underscores.
+    status : {"found", "nothing_found", "not_applicable"}
+    summary : str
+        One sentence: what was found, or why it does not apply.
+    error_rate : float or None
+        The probability, at most, of "found" where there is nothing to find, apart from `1 - confidence` of the audit;
+        None where no statistics are involved.
+    details : dict
+        What a reader needs to check or repeat it: strict JSON values, kind by kind.
+    """
+
+    kind: str
+    status: SideStatus
+    summary: str
+    error_rate: float | None = None
+    details: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as strict JSON values: an entry of `side_findings` in audit.json."""
+        record: dict[str, Any] = to_json(dataclasses.asdict(self))
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> SideFinding:
+        """The finding of an entry of `side_findings` in audit.json."""
+        if record["status"] not in SIDE_STATUSES:
+            raise UsageError(f"status must be one of {', '.join(SIDE_STATUSES)}, got {record['status']!r}.")
+        rate = record.get("error_rate")
+        return cls(**{**record, "error_rate": None if rate is None else _float(rate)})
+
+
+@dataclasses.dataclass(frozen=True)
 class AuditResult:
     """All findings of one audit of one subject, with what is needed to repeat it.
 
@@ -307,6 +347,8 @@ class AuditResult:
     universe : UniverseTable or None
         All pairs of an audit of very many, in a compact table; `findings` then holds in full the pairs that were
         examined in depth and those that the table names as violated (the worst 1,000). None for other audits.
+    side_findings : tuple of SideFinding
+        What was looked at beside the claim, each with an error rate of its own.
     """
 
     claim: str
@@ -324,6 +366,7 @@ class AuditResult:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     floating_point: FloatingPointFinding | None = None
     universe: UniverseTable | None = None
+    side_findings: tuple[SideFinding, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -401,6 +444,7 @@ class AuditResult:
             "pairs": [finding.to_dict() for finding in self.findings],
             "not_asked": list(self.not_asked),
             "floating_point": self.floating_point.to_dict() if self.floating_point is not None else None,
+            "side_findings": [finding.to_dict() for finding in self.side_findings],
         }
         return record if self.universe is None else {**record, "universe": self.universe.to_dict()}
 
@@ -414,7 +458,8 @@ class AuditResult:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
         from dpaudit.universe_table import UniverseTable
 
-        apart = ("findings", "not_asked", "floating_point", "universe")  # the last two may be missing
+        # the last three may be missing
+        apart = ("findings", "not_asked", "floating_point", "universe", "side_findings")
         names = [field.name for field in dataclasses.fields(cls) if field.name not in apart]
         missing = [name for name in [*names, "pairs", "not_asked"] if name not in record]
         if missing:
@@ -428,7 +473,14 @@ class AuditResult:
         floating_point = FloatingPointFinding.from_dict(doubles) if doubles is not None else None
         universe = UniverseTable.from_dict(record["universe"]) if record.get("universe") is not None else None
         not_asked = tuple(record["not_asked"])
-        result = cls(findings=findings, not_asked=not_asked, floating_point=floating_point, universe=universe, **values)
+        result = cls(
+            findings=findings,
+            not_asked=not_asked,
+            floating_point=floating_point,
+            universe=universe,
+            side_findings=tuple(SideFinding.from_dict(entry) for entry in record.get("side_findings", ())),
+            **values,
+        )
         if record.get("verdict") != result.verdict:
             stated = record.get("verdict")
             raise UsageError(f"verdict must be that of the findings, {result.verdict!r}, got {stated!r}.")

@@ -26,6 +26,7 @@ from dpaudit.results import (
     FloatingPointPair,
     Look,
     Power,
+    SideFinding,
     WitnessRecord,
     load,
     to_json,
@@ -99,6 +100,14 @@ def floating_point_finding(pairs, message, samples, omitted):
 floating_point_findings = st.builds(
     floating_point_finding, st.lists(floating_point_pairs, max_size=2), texts, counts, counts
 )
+side_findings = st.builds(
+    SideFinding,
+    kind=st.sampled_from(["timing", "containment"]),
+    status=st.sampled_from(["found", "nothing_found", "not_applicable"]),
+    summary=texts,
+    error_rate=st.none() | probabilities,
+    details=st.dictionaries(texts, texts | counts, max_size=2),
+)
 audit_results = st.builds(
     AuditResult,
     claim=texts,
@@ -115,6 +124,7 @@ audit_results = st.builds(
     environment=st.dictionaries(texts, texts, max_size=2),
     options=st.dictionaries(texts, counts | st.booleans() | st.floats(allow_nan=False), max_size=2),
     floating_point=st.none() | floating_point_findings,
+    side_findings=st.lists(side_findings, max_size=2).map(tuple),
 )
 
 

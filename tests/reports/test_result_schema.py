@@ -20,6 +20,7 @@ from dpaudit.results import (
     FloatingPointFinding,
     FloatingPointPair,
     Power,
+    SideFinding,
     WitnessRecord,
 )
 
@@ -50,6 +51,7 @@ def test_the_schema_has_the_name_of_the_results(validator):
         (WitnessRecord, "witness"),
         (FloatingPointFinding, "floating_point"),
         (FloatingPointPair, "floating_point_pair"),
+        (SideFinding, "side_finding"),
     ],
 )
 def test_the_schema_names_every_field_and_no_other(validator, kind, name):
@@ -61,8 +63,8 @@ def test_the_schema_names_every_field_and_no_other(validator, kind, name):
 def test_the_schema_names_every_field_of_a_result(validator, synthetic):
     optional = {"universe"}  # of audits of very many pairs only; see tests/test_universe_table.py
     assert set(validator.schema["properties"]) - optional == set(synthetic.make("single").to_dict())
-    # files of older versions have no floating_point
-    assert set(validator.schema["required"]) == set(validator.schema["properties"]) - optional - {"floating_point"}
+    later = {"floating_point", "side_findings"}  # files of older versions have neither
+    assert set(validator.schema["required"]) == set(validator.schema["properties"]) - optional - later
 
 
 FORBIDDEN = [
@@ -100,6 +102,7 @@ FORBIDDEN = [
     ("pairs.unknown", 1),
     ("floating_point", {}),
     ("floating_point", "leaks"),
+    ("side_findings", [{}]),
 ]
 
 
