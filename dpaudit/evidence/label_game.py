@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from dpaudit.evidence.fitted_partitions import fit_partitions
 from dpaudit.evidence.fixed_game import FixedGame
+from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity, LogRatio
@@ -127,14 +128,14 @@ class PairGame:
         Positions of x and x_prime among the inputs of the label game.
     sequential, draws
         As for `HockeyStickGame`; `sequential` bets round by round.
-    log_ratio : LogRatio, optional
-        The mechanism's own log density ratio for this pair.
+    hints : Hints
+        What is known of this pair beforehand.
     """
 
     def __init__(
-        self, claim: Claim, inputs: tuple[int, int], sequential: bool, draws: int, log_ratio: LogRatio | None
+        self, claim: Claim, inputs: tuple[int, int], sequential: bool, draws: int, hints: Hints = NO_HINTS
     ) -> None:
-        self.claim, self.inputs, self.log_ratio = claim, inputs, log_ratio
+        self.claim, self.inputs, self.hints = claim, inputs, hints
         guesses = SequentialGame if sequential else FixedGame
         self.main: Game = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
         self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
@@ -151,16 +152,15 @@ class PairGame:
 
     def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
         """Fit every use on earlier draws of x and x_prime."""
-        if self.log_ratio is not None:
-            self.log_ratio = self.log_ratio.fitting(first, second)
+        self.hints = self.hints.fitting(first, second)
         partitions = None
         for share, game in self.uses:
             if isinstance(game, SequentialGame):
                 if partitions is None:
-                    partitions = fit_partitions(first, second, self.log_ratio)
+                    partitions = fit_partitions(first, second, self.hints)
                 game.fit(partitions, level * share)
             else:
-                game.fit(first, second, level * share, self.log_ratio)
+                game.fit(first, second, level * share, self.hints)
         self.trained_on = min(len(first), len(second))
         self._labelled_at_fit = self.labelled
 
@@ -271,7 +271,7 @@ class LabelGame:
                 pair,
                 mode == "sequential",
                 max(self.planned - self.pilot, 1),
-                None if log_density is None else LogRatio(log_density, data[pair[0]], data[pair[1]]),
+                _hints(data[pair[0]], data[pair[1]], log_density) if len(data) else NO_HINTS,
             )
             for claim, pair in zip(claims, inputs, strict=True)
         ]
@@ -439,6 +439,10 @@ class LabelGame:
                 self._kept.setdefault(task.input, []).append(result.kept)
             totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         return totals
+
+
+def _hints(x: Any, x_prime: Any, log_density: LogDensity | None) -> Hints:
+    return Hints(None if log_density is None else LogRatio(log_density, x, x_prime), (x, x_prime))
 
 
 def common_failure(sides: Sequence[Outcomes]) -> str:
