@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence import binomial
-from dpaudit.evidence.hints import Hints
+from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.rules import FittedRule, Objective, Rule, best_rule, fit_rules
@@ -43,7 +43,7 @@ class FixedGame(HockeyStickGame):
         """Fix the level: the error rate this use may spend."""
         self.level = level
 
-    def fit(self, first: Outcomes, second: Outcomes, level: float, hints: Hints) -> None:
+    def fit(self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS) -> None:
         """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`).
 
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the

@@ -48,7 +48,7 @@ PILOT_SHARE = {"sequential": 0.05, "fixed": 0.15}  # of all labelled draws: befo
 SURE_PILOT_SHARE = 0.02  # before a fixed test, where so many draws show rules that are never wrong
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
-ROUND_GROWTH = 0.08  # a round's labelled draws over all those before it
+ROUND_GROWTH = {1: 0.04, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 SMALLEST_ROUND = 16
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
 TRAINING_DRAWS = 20_000  # draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS
@@ -345,7 +345,8 @@ class LabelGame:
             return False
         self._round += 1
         used = self.pilot + max(self.pairs[k].labelled for k in open_pairs)
-        size = self.planned if self.mode == "fixed" else max(SMALLEST_ROUND, int(ROUND_GROWTH * used))
+        growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
+        size = self.planned if self.mode == "fixed" else max(SMALLEST_ROUND, int(growth * used))
         quotas: dict[int, tuple[int, int]] = {}
         needed: dict[int, int] = {}
         readers: dict[int, list[tuple[int, int]]] = {}

@@ -233,9 +233,7 @@ class FittedRule:
     trained_on: float
 
 
-def fit_rules(
-    first: Outcomes, second: Outcomes, objective: Objective, hints: Hints = NO_HINTS
-) -> list[FittedRule]:
+def fit_rules(first: Outcomes, second: Outcomes, objective: Objective, hints: Hints = NO_HINTS) -> list[FittedRule]:
     """Rules for outcomes under x (`first`) and x_prime (`second`): the best few of every score that suits the outputs.
 
     Scores that are themselves fitted see one half of the draws and get their thresholds from the other.
