@@ -47,7 +47,7 @@ SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 # Of all labelled draws: before many pairs' bets, before a fixed test.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
-SURE_PILOT_SHARE = 0.02  # before a fixed test, where so many draws show rules that are never wrong
+SURE_PILOT_SHARES = (0.02, 0.05)  # before a fixed test, where so many draws show rules that are never wrong
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
 ROUND_GROWTH = {1: 0.04, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
@@ -328,10 +328,10 @@ class LabelGame:
         self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
         self._columns = max(part.numbers.shape[1] for parts in self._kept.values() for part in parts)
         drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
-        sure = side
+        targets = {side}
         if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
-            sure = max(min(int(SURE_PILOT_SHARE * self.planned) // 2, side), drawn)
-        for target in sorted({sure, side}):
+            targets |= {max(min(int(share * self.planned) // 2, side), drawn) for share in SURE_PILOT_SHARES}
+        for target in sorted(targets):
             if target > drawn:
                 self._round += 1
                 self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
