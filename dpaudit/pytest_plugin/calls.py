@@ -1,4 +1,4 @@
-"""One call of `dp_audit`: its options and share, the replay of what is saved, the audit, and what follows for the test."""
+"""One call of `dp_audit`: its options and share, the replay of what is saved, the audit, and how the test ends."""
 
 from __future__ import annotations
 

@@ -85,7 +85,8 @@ class Plan:
         self.lists: dict[int, Subjects] = {}
         self.reserved: dict[str, float] = {}  # by node id
         self.reservations: list[float] = []  # one a test: of two tests of one node id each has its own
-        self.audited: list[str] = []
+        self.audited: set[str] = set()
+        self.tests = 0
         self._budget: SessionBudget | None = None
 
     def collect(self, items: list[pytest.Item]) -> None:
@@ -95,7 +96,8 @@ class Plan:
             if check is not None and check.spec.is_statistical:
                 self.lists[id(check.subjects)] = check.subjects
             if can_audit(item):
-                self.audited.append(item.nodeid)
+                self.audited.add(item.nodeid)
+                self.tests += 1
                 try:
                     confidence = audit_mark(item).confidence
                 except UsageError:  # told by the test itself, which then draws nothing
@@ -117,7 +119,7 @@ class Plan:
                 1.0 - self.settings.confidence,
                 [subjects.stated_rate for subjects in self.lists.values()],
                 self.reservations,
-                len(self.audited) - len(self.reservations),
+                self.tests - len(self.reservations),
                 self.settings.test_error,
             )
         return self._budget

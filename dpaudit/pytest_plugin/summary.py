@@ -186,8 +186,8 @@ def promise_text(plan: Mapping[str, Any]) -> str:
         parts.append(f"{_plural(plan['lists'], 'list')} of checks with {_rate(kept)} in all{scaled}")
     seeds = "fixed seeds" if plan["session_seed"] is None else f"repeated by --dp-session-seed {plan['session_seed']}"
     return (
-        f"{plan['confidence']:.12g} confidence for the session: a false alarm, in any audit, replay or check, in at most "
-        f"{_rate(plan['error_rate'])} of sessions ({', '.join(parts)}); profile {plan['profile']}, {seeds}"
+        f"{plan['confidence']:.12g} confidence for the session: a false alarm, in whichever audit, replay or check, in "
+        f"at most {_rate(plan['error_rate'])} of sessions ({', '.join(parts)}); profile {plan['profile']}, {seeds}"
     )
 
 
