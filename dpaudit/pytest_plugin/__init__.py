@@ -30,7 +30,7 @@ import pytest
 from dpaudit.errors import UsageError
 from dpaudit.pytest_plugin.marks import LINES
 from dpaudit.pytest_plugin.options import SEED_INPUT, Settings, add_options
-from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check
+from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
 from dpaudit.pytest_plugin.summary import Summary
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in LINES:
         config.addinivalue_line("markers", line)
     settings = Settings(config)
+    if settings.store is not None:
+        _require_store()
     config.stash[PLAN] = Plan(settings)
     if not settings.is_worker:
         summary = config.stash[SUMMARY] = Summary(settings)
@@ -63,12 +65,32 @@ def pytest_configure(config: pytest.Config) -> None:
             witnesses.clear(settings.cache)
 
 
+def _require_store() -> None:
+    """Refuse `--dp-store` where `dpaudit.audit` keeps no evidence."""
+    import inspect
+
+    from dpaudit.auditing import audit
+
+    if "store" not in inspect.signature(audit).parameters:
+        raise pytest.UsageError("dp_store must be left out: this version of dpaudit keeps no evidence.")
+
+
 def pytest_report_header(config: pytest.Config) -> str | None:
     """The profile, and the seed of a session that draws afresh: printed before anything can end it."""
     settings = config.stash[PLAN].settings
     if settings.session_seed is None:
         return None
     return f"dpaudit: profile {settings.profile.name}, repeated by --dp-session-seed {settings.session_seed}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what neither audits nor checks, if that is asked for."""
+    if config.getoption("dp_only"):
+        others = [item for item in items if not can_audit(item) and bound_check(item) is None]
+        if others:
+            items[:] = [item for item in items if can_audit(item) or bound_check(item) is not None]
+            config.hook.pytest_deselected(items=others)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

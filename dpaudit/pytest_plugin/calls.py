@@ -85,8 +85,11 @@ class _Call:
             self.options.pop("seed", None)
         if confidence is not None and not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
             raise UsageError(f"confidence must be in (0, 1), got {confidence!r}.")
+        self.accumulates = self._accumulates(confidence)
         self.number, self.spent = self.state.charge(self._key(confidence), position, confidence, self._may_repeat)
         self.options["confidence"] = self.spent.confidence or confidence_of(self.spent.share * AUDIT)
+        if self.accumulates:
+            self.options["store"] = self.settings.store
         self.options.setdefault("seed", self.settings.seed_of(item.nodeid, self.number))
         self.confirmed: Replay | None = None  # a saved witness that broke the promise again
         self.record: dict[str, Any] = {
@@ -96,6 +99,16 @@ class _Call:
             "share": self.spent.share,
             "seed": self.options["seed"],
         }
+
+    def _accumulates(self, confidence: float | None) -> bool:
+        """Whether the audit goes on from the evidence of earlier sessions (`--dp-store`).
+
+        Only where the test says its confidence, so that it is the same every night: the store's is for all nights
+        together. Then no night, and so no session, raises a false alarm with more than the call's share.
+        """
+        stated = confidence is not None or self.state.mark.confidence is not None
+        can = self._may_repeat and self.options.get("mode", "sequential") == "sequential"
+        return self.settings.store is not None and stated and can
 
     @property
     def _reports(self) -> bool:
@@ -214,6 +227,8 @@ class _Call:
 
     def _check_repeated(self, result: AuditResult) -> None:
         """Refuse a second look: a rerun that had the same share must have found the same."""
+        if self.accumulates:
+            return  # another night of the same evidence, which has one error rate for all of them
         record = {name: value for name, value in result.to_dict().items() if name != "seconds"}
         outcome = hashlib.sha256(json.dumps(record, sort_keys=True).encode("utf-8", "replace")).hexdigest()
         if self.spent.outcome and self.spent.outcome != outcome:

@@ -39,8 +39,9 @@ SESSION_OPTIONS: dict[str, tuple[type, str]] = {
     "report": (str, "formats of one report of the session, with commas: json,html,md,..."),
     "out": (str, f"folder of the report (default: that of [tool.dpaudit], else {OUT})"),
     "cache": (str, f"folder of saved witnesses, replayed first in the next run (default: {CACHE}; none: keep none)"),
-    "store": (str, "file of the evidence store that audits of this session are added to"),
+    "store": (str, "file of evidence that accumulates from session to session, of tests that say their confidence"),
 }
+ONLY = "run only tests that audit, and checks of dpaudit.parametrize_with_checks"
 STRICT = "fail a test whose audit is inconclusive, or whose low bits leak, instead of warning"
 
 
@@ -53,6 +54,7 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(key, text)
     group.addoption("--dp-strict", dest="dp_strict", action="store_true", default=None, help=STRICT)
     parser.addini("dp_strict", STRICT)
+    group.addoption("--dp-only", dest="dp_only", action="store_true", default=False, help=ONLY)
 
 
 class Settings:

@@ -57,7 +57,7 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
     """Why a test fails whose saved witness breaks the promise again, in the order of every failure."""
     from dpaudit.reports import wording
 
-    bound = wording.number_text(found.parameter_lower, 4)
+    bound = wording.lower_text(found.parameter_lower)
     lines = [
         "Violated: the witness that an earlier run saved breaks the promise again, on fresh draws",
         f"  subject  {wording.clean(name, 200)}",
