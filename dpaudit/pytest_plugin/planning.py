@@ -116,7 +116,7 @@ class Plan:
         """The split; `UsageError` if the session's options make no sense."""
         if self._budget is None:
             self._budget = split(
-                1.0 - self.settings.confidence,
+                float(f"{1.0 - self.settings.confidence:.12g}"),  # 0.05 of 0.95, and not what doubles make of it
                 [subjects.stated_rate for subjects in self.lists.values()],
                 self.reservations,
                 self.tests - len(self.reservations),
