@@ -171,7 +171,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "floating_point": ("true or false", _is_flag),
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
-    "strict": ("true or false", _is_flag),
     "known_violations": ("a list of tables with test, reason and expires", _is_known_violations),
+    "strict": ("true or false", _is_flag),
 }
 _READ: Mapping[str, Callable[[Any], Any]] = {"report": formats, "known_violations": tuple}

@@ -65,6 +65,7 @@ class _Call:
         options: dict[str, Any],
     ) -> None:
         from dpaudit.auditing import stated_claim, stated_pairs
+        from dpaudit.reports.wording import clean
         from dpaudit.subjects.callables import as_subject
 
         self.item, self.plan, self.settings = item, plan, plan.settings
@@ -94,9 +95,9 @@ class _Call:
         self.confirmed: Replay | None = None  # a saved witness that broke the promise again
         self.record: dict[str, Any] = {
             "call": self.number,
-            "subject": self.subject.name,
-            "claim": str(self.claim),
-            "share": self.spent.share,
+            "subject": clean(self.subject.name, 200),
+            "claim": clean(str(self.claim), 200),
+            "share": float(self.spent.share),
             "seed": self.options["seed"],
         }
 
@@ -180,11 +181,12 @@ class _Call:
         leaks = low_bits is not None and low_bits.verdict == "leaks"
         self.record |= {
             "leaks": leaks,
-            "low_bits_rate": low_bits.error_rate if low_bits is not None and low_bits.pairs else 0.0,
-            "side": [[one.kind, one.status, one.error_rate or 0.0] for one in result.side_findings],
-            "confidence": result.confidence,
-            "epsilon_lower": min(result.epsilon_lower, 1e300),
-            "ratio_lower": min(result.ratio_lower, 1e300),
+            "low_bits_rate": float(low_bits.error_rate) if low_bits is not None and low_bits.pairs else 0.0,
+            "side": [[one.kind, one.status, float(one.error_rate or 0.0)] for one in result.side_findings],
+            "seed": int(result.seed),
+            "confidence": float(result.confidence),
+            "epsilon_lower": float(result.epsilon_lower),
+            "ratio_lower": float(result.ratio_lower),
         }
         if self._reports:
             self.record["result"] = _located(result, self.item).to_bytes().decode("utf-8")
@@ -212,7 +214,7 @@ class _Call:
         __tracebackhide__ = True
         known, cache = self.state.known, self.settings.cache
         if known is not None and known.covers([finding.id for finding in result.violated]):
-            self._report("violated", known.reason)
+            self._report("violated", known.reason.encode("utf-8", "backslashreplace").decode("utf-8"))
             pytest.xfail(f"{known.reason} (known until {known.expires.isoformat()})")  # returns under --runxfail
         else:
             self._report("violated")

@@ -131,22 +131,23 @@ class Settings:
     @property
     def out(self) -> Path:
         """Folder of the report."""
-        stated = self._stated("out", str)
-        if stated:
-            return self._place(stated)
+        stated = self._folder("out")
+        if stated is not None:
+            return stated
         return self.project.out if self.project.out is not None else self.config.rootpath / OUT
 
     @property
     def cache(self) -> Path | None:
         """Folder of saved witnesses; None where none are kept."""
-        stated = self._stated("cache", str) or CACHE
-        return None if stated.lower() == "none" else self._place(stated)
+        stated = self._folder("cache")
+        if stated is not None:
+            return None if stated.name.lower() == "none" else stated
+        return self.config.rootpath / CACHE
 
     @property
     def store(self) -> Path | None:
         """File of the evidence store; None where none is kept."""
-        stated = self._stated("store", str)
-        return self._place(stated) if stated else None
+        return self._folder("store")
 
     def audit_options(self, call: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
         """The options of one call as far as they are stated in the session; the rest is the project's."""
@@ -186,9 +187,13 @@ class Settings:
         value = self.from_command_line(name)
         return self.from_ini(name, kind) if value is None else value
 
-    def _place(self, stated: str) -> Path:
-        # Where pytest was called, as for its other options; workers of xdist may run elsewhere.
-        return self.config.invocation_params.dir / stated
+    def _folder(self, name: str) -> Path | None:
+        """A path: of the command line, from where pytest was called; of the ini file, from pytest's root."""
+        stated = self.from_command_line(name)
+        if stated:
+            return self.config.invocation_params.dir / str(stated)
+        found = self.from_ini(name, str)
+        return self.config.rootpath / str(found) if found else None
 
     def _session_seed(self) -> int | None:
         stated: int | None = self._stated("session-seed", int)

@@ -77,7 +77,7 @@ def saved(cache: Path, node_id: str, number: int) -> AuditResult | None:
         if record["schema"] != SCHEMA or record["test"] != node_id or record["call"] != number:
             return None
         return AuditResult.from_dict(record["result"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
         return None
 
 
@@ -107,7 +107,7 @@ def replay_saved(
         return replay(known, subject, claim, inputs=pair, samples=size, seed=seed)
     except DpauditError:
         return None
-    except (ValueError, TypeError, KeyError, IndexError, ArithmeticError):  # a rule of another version, or a broken one
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError):  # a rule that was spoiled
         return None
 
 

@@ -221,3 +221,34 @@ def test_a_session_has_a_confidence_between_0_and_1(pytester, write, confidence)
 def test_a_session_can_be_of_audits_and_checks_only(pytester, write):
     write(SHARES + "    def test_nothing(): pass\n")
     pytester.runpytest("-W", "ignore", "--dp-only").assert_outcomes(passed=4, deselected=1)
+
+
+def test_what_workers_send_is_plain_data(pytester, write):
+    # execnet, which xdist sends reports by, takes no numpy numbers and no lone surrogates.
+    write("""
+        import numpy as np
+
+        class Odd:
+            name = "odd \\ud800 name"
+            def sample(self, data, size, rng):
+                return data + rng.laplace(size=size)
+
+        def test_it(dp_audit, request):
+            warnings.simplefilter("ignore")
+            dp_audit(Odd(), samples=20, seed=np.int64(3), **{**PLAIN, "confidence": np.float64(0.999)})
+            (record,) = request.node.stash[STATE].records
+            assert {type(value) for value in record.values()} <= {int, float, str, bool, list}
+            for value in record.values():
+                str(value).encode("utf-8")
+
+        from dpaudit.pytest_plugin.planning import STATE
+    """)
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_a_cache_is_in_the_root_folder_wherever_pytest_is_called(pytester, write, monkeypatch):
+    write("    def test_leaky(dp_audit):\n        dp_audit(leaky, samples=200, **PLAIN)\n")
+    inner = pytester.mkdir("inner")
+    monkeypatch.chdir(inner)
+    pytester.runpytest("--rootdir", str(pytester.path), str(pytester.path / "test_it.py"))
+    assert (pytester.path / ".dpaudit" / "witnesses").is_dir() and not (inner / ".dpaudit").exists()
