@@ -103,8 +103,8 @@ def register_profile(
     _check_number("confidence", confidence, "in (0, 1)", numbers.Real, 0.0, 1.0)
     _check_number("event_mass", event_mass, "positive", numbers.Real, 0.0, None)
     _check_number("inconclusive_factor", inconclusive_factor, "at least 1", numbers.Real, 1, None)
-    if mode not in (None, "sequential", "fixed"):
-        raise UsageError(f"mode must be 'sequential' or 'fixed', got {mode!r}.")
+    if mode not in (None, "sequential", "adaptive", "fixed"):
+        raise UsageError(f"mode must be 'sequential', 'adaptive' or 'fixed', got {mode!r}.")
     if seeds not in ("fixed", "fresh"):
         raise UsageError(f"seeds must be 'fixed' or 'fresh', got {seeds!r}.")
     for option, value in (("strict", strict), ("floating_point", floating_point)):

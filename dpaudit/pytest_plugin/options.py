@@ -29,7 +29,7 @@ PROFILE_OPTIONS = ("samples", "mode", "floating_point", "event_mass", "inconclus
 AUDIT_OPTIONS: dict[str, tuple[type, str]] = {
     "samples": (int, "runs on each input of a pair, about and at most, for each dp_audit"),
     "seed": (int, "seed of each dp_audit, instead of one derived from the test's node id; nothing saved is replayed"),
-    "mode": (str, "sequential (stop as soon as the evidence is there) or fixed (use all draws)"),
+    "mode": (str, "sequential (stop as soon as the evidence is there), adaptive (draw more where it grows) or fixed"),
 }
 SESSION_OPTIONS: dict[str, tuple[type, str]] = {
     "confidence": (float, "confidence of the whole session, in (0, 1): its audits and checks share 1 - confidence"),

@@ -86,7 +86,7 @@ def test_a_profile_says_what_it_is():
         ({"samples": 1e4}, "samples must be an integer of at least 10, got 10000.0"),
         ({"confidence": 1}, "confidence must be in .0, 1., got 1"),
         ({"confidence": 0.0}, "confidence must be in .0, 1., got 0.0"),
-        ({"mode": "x"}, "mode must be 'sequential' or 'fixed', got 'x'"),
+        ({"mode": "x"}, "mode must be 'sequential', 'adaptive' or 'fixed', got 'x'"),
         ({"seeds": "x"}, "seeds must be 'fixed' or 'fresh', got 'x'"),
         ({"strict": 1}, "strict must be True or False, got 1"),
         ({"floating_point": 0}, "floating_point must be True or False, got 0"),
