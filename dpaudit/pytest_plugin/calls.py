@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -89,7 +90,9 @@ class _Call:
         self.accumulates = self._accumulates(confidence)
         self.number, self.spent = self.state.charge(self._key(confidence), position, confidence, self._may_repeat)
         self.options["confidence"] = self.spent.confidence or confidence_of(self.spent.share * AUDIT)
-        if self.accumulates:
+        if self.accumulates and self.settings.store is not None:
+            with contextlib.suppress(OSError):  # told by the audit, which cannot open the file
+                self.settings.store.parent.mkdir(parents=True, exist_ok=True)
             self.options["store"] = self.settings.store
         self.options.setdefault("seed", self.settings.seed_of(item.nodeid, self.number))
         self.confirmed: Replay | None = None  # a saved witness that broke the promise again

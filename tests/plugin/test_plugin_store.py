@@ -33,7 +33,7 @@ def test_tests_that_say_their_confidence_go_on_from_session_to_session(pytester,
     write(NIGHT)
     draws = []
     for _ in range(2):
-        result = pytester.runpytest("-s", "--dp-store", "evidence.sqlite")
+        result = pytester.runpytest("-s", "--dp-store", "kept/evidence.sqlite")
         result.assert_outcomes(passed=2)
         line = next(line for line in result.outlines if "drawn" in line)
         assert "evidence.sqlite" in line
