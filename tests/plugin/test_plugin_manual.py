@@ -19,6 +19,7 @@ def pattern(line):
     return re.sub(r"([\[*?])", r"[\1]", line).replace("...", "*")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", SHOWN)
 def test_the_examples_of_the_manual_do_what_it_says(pytester, title):
     pytester.makepyprojecttoml("")
