@@ -6,7 +6,6 @@ cannot be kept in this way: then `packed` gives None, and what goes on from day 
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import zlib
@@ -36,10 +35,9 @@ def packed(outcomes: Outcomes) -> bytes | None:
     (1.5, None, 'a')
     """
     if outcomes.tokens is None:
-        stream = io.BytesIO()
-        about = np.array([outcomes.is_integer, *outcomes.shape], dtype=np.int64)
-        np.savez(stream, numbers=outcomes.numbers, about=about)
-        return NUMBERS + zlib.compress(stream.getvalue(), 1)
+        about = json.dumps([bool(outcomes.is_integer), list(outcomes.numbers.shape), list(outcomes.shape)]).encode()
+        content = np.ascontiguousarray(outcomes.numbers, dtype="<f8").tobytes()
+        return NUMBERS + zlib.compress(about + b"\n" + content, 1)
     try:
         text = json.dumps([_plain(output, 0) for output in outcomes.raw])
     except NotPlain:
@@ -61,12 +59,12 @@ def unpacked(data: bytes) -> Outcomes:
         if inflater.unconsumed_tail:
             raise ValueError("it is too large")
         if data[:1] == NUMBERS:
-            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                numbers, about = np.asarray(arrays["numbers"], dtype=float), arrays["about"].tolist()
-            shape = tuple(int(size) for size in about[1:])
-            if numbers.ndim != 2 or numbers.shape[1] != math.prod(shape):
+            about, _, rest = content.partition(b"\n")
+            is_integer, (draws, columns), shape = json.loads(about)
+            if columns != math.prod(shape):
                 raise ValueError("its shape is not that of its outputs")
-            return Outcomes(numbers, None, shape, bool(about[0]))
+            numbers = np.frombuffer(rest, dtype="<f8").reshape(draws, columns).astype(float)
+            return Outcomes(numbers, None, tuple(int(size) for size in shape), bool(is_integer))
         if data[:1] == OBJECTS:
             return from_objects([_value(item) for item in json.loads(content.decode("utf-8", "surrogatepass"))])
     except (zlib.error, KeyError, TypeError, IndexError, EOFError, OSError) as error:

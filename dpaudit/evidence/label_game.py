@@ -347,7 +347,7 @@ class LabelGame:
         self._columns = max((part.numbers.shape[1] for part in kept.values()), default=1)
         for pair in self.pairs:
             pair.labelled_before = pair.labelled
-            if not pair.is_violated:
+            if not pair.is_violated or pair.trained_on == 0:
                 self._fit_again(pair)
 
     def kept(self, i: int) -> Outcomes | None:

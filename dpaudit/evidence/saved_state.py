@@ -83,6 +83,7 @@ def pair_state(pair: PairGame, origin: str) -> State:
         "format": FORMAT,
         "claim": claim_digest(pair.claim),
         "level": pair.level,
+        "main_share": pair.uses[0][0],
         "labelled": pair.labelled,
         "trained_on": pair.trained_on,
         "labelled_at_fit": pair.labelled_at_fit,

@@ -205,6 +205,7 @@ class SequentialGame(HockeyStickGame):
             "lower": self._lower,
             "carried": self._carried,
             "closed": self._closed,
+            "watched": self._watched,
         }
 
     @property
