@@ -1,18 +1,17 @@
 """The state of a pair's bets as data, so that they go on another day where they stopped.
 
-What is saved of a sequential use: every epoch's cells, training counts, weights and counted draws, and what the kinds of
-partitions have won. An epoch's payoffs are computed again from these. Their number grows with the logarithm of the
-draws, so a state stays small (some hundred kilobytes after millions of draws, before compression). Of a Renyi use:
-cells, g, orders and counts. Besides, a pair's level and how much it was trained on; `outputs_state` has the outputs that
-later fits see.
+What is saved of a sequential use: every epoch's cells, training counts, weights and counted draws, and what the kinds
+of partitions have won. An epoch's payoffs are computed again from these. The number of epochs grows with the logarithm
+of the draws, so a state stays small (40 to 110 kilobytes compressed). Of a Renyi use: cells, g, orders and counts.
+Besides, a pair's level and how much it was trained on. The outputs that later fits see are in `kept_outputs`.
 
 States are plain values that JSON can hold, and reading one runs nothing that was written there.
 
 Validity: the wealth of a state is a product over epochs, each fixed before the draws that it counts. It stays an
-e-process when bets go on from it on draws that no epoch has counted. `joined` puts the epochs of two states together that
-counted disjoint draws: their wealth multiplies, since the draws of one are independent of the bets and draws of the other.
-A state that is read by an engine that bets in another way is no longer what was promised, so `restored` computes the
-wealth again and compares: where it differs, the log wealth goes on as a number, and epochs are dropped.
+e-process when bets go on from it on draws that no epoch has counted. `joined` puts the epochs of two states together
+that counted disjoint draws: their wealth multiplies, since the draws of one are independent of the bets and draws of
+the other. A state that is read by an engine that bets in another way is no longer what was promised, so `restored`
+computes the wealth again and compares: where it differs, the log wealth goes on as a number, and epochs are dropped.
 """
 
 from __future__ import annotations
@@ -126,9 +125,11 @@ def restored(state: State, pair: PairGame, log_density: LogDensity | None, x: An
         pair.labelled, pair.trained_on = int(state["labelled"]), int(state["trained_on"])
         pair.labelled_at_fit = int(state["labelled_at_fit"])
         for (_, game), use in zip(pair.uses, state["uses"], strict=True):
-            fill = _fill_sequential if isinstance(game, SequentialGame) else _fill_renyi
-            fill(game, use, log_density, x, x_prime)  # type: ignore[operator]
-            if not use_epochs(game):
+            if isinstance(game, SequentialGame):
+                _fill_sequential(game, use, log_density, x, x_prime)
+            elif isinstance(game, RenyiGame):
+                _fill_renyi(game, use, log_density, x, x_prime)
+            if not use["epochs"] or not _epochs_of(game):
                 pair.trained_on = 0  # to be fitted anew, on outputs that were kept
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise StateError(f"state must be one that was saved, got {error!r:.200}.") from error
@@ -176,7 +177,7 @@ def joined(state: State, other: State, base: State | None = None) -> State:
 
 
 def forgotten_bound(state: State) -> State:
-    """The state without the bounds and verdicts of earlier looks: for a level that was not the one they were made at."""
+    """The state without the bounds and verdicts of earlier looks: for another level than they were made at."""
     result = copy.deepcopy(state)
     result["violated"] = False
     for use in result["uses"]:
@@ -194,7 +195,7 @@ def _zeros_like(counts: Any) -> Any:
     return [_zeros_like(row) for row in counts] if isinstance(counts, list) else 0
 
 
-def use_epochs(game: Any) -> Sequence[Any]:
+def _epochs_of(game: Any) -> Sequence[Any]:
     """The epochs of one use."""
     epochs: Sequence[Any] = game.epochs
     return epochs
@@ -237,9 +238,7 @@ def _epoch_state(epoch: Epoch, origin: str) -> State:
     return {**epoch.saved, "live": _trimmed(epoch.book.live, sizes)}
 
 
-def _fill_sequential(
-    game: SequentialGame, use: State, log_density: LogDensity | None, x: Any, x_prime: Any
-) -> None:
+def _fill_sequential(game: SequentialGame, use: State, log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
     game.draws = int(use["draws"])
     known: dict[str, Any] = {
         "fraction": np.array(use["fraction"], dtype=float),

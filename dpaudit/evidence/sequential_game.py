@@ -233,9 +233,9 @@ class SequentialGame(HockeyStickGame):
         """Go on from what was saved: `state`, and the epochs with their counts.
 
         `carried` is the log wealth of epochs that are not there any more, against the budget: what was bet before, by
-        another engine. Validity: it goes on as a factor against the budget, and against smaller parameters, whose wealth
-        was as large; it says nothing of larger ones, and the bets meant for lower targets have lost all. `closed` is the
-        log wealth of all epochs but the last; None to compute it.
+        another engine. Validity: it goes on as a factor against the budget, and against smaller parameters, whose
+        wealth was as large; it says nothing of larger ones, and the bets meant for lower targets have lost all.
+        `closed` is the log wealth of all epochs but the last; None to compute it.
         """
         self._fraction, self._components_count = fraction, components
         self._history, self._past, self._lower, self._carried = dict(history), past, lower, carried

@@ -1,8 +1,8 @@
-"""One night of an audit whose evidence accumulates: bets go on from the store, on streams of their own, and are saved.
+"""One night of an audit whose evidence accumulates: bets go on from the store, on fresh streams, and are saved.
 
-Old pairs go on from their states; new ones play a pilot first, which fixes their levels, and are let in before the first
-draw that counts. After each round the counts are committed, and only then is anything shown: what a kill loses, nobody has
-seen, and its stream is used up.
+Old pairs go on from their states; new ones play a pilot first, which fixes their levels, and are let in before the
+first draw that counts. After a round the counts are committed, and only then is anything shown: what a kill loses,
+nobody has seen, and its stream is used up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running.draws import Drawer
-from dpaudit.running.store import FAILED, Identity, Night, SavedPair, Store, StoreError, share_of
+from dpaudit.running.store import FAILED, Store, StoreError
+from dpaudit.running.store_rows import Identity, Night, SavedPair, share_of
 from dpaudit.running.streams import COINS, DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
 
@@ -36,7 +37,7 @@ OLD, NEW, RESTART = 0, 2, 4  # added to the purposes of streams
 
 @dataclasses.dataclass
 class Played:
-    """What a night leaves: each pair's game with its labelled draws, all nights together, and what went wrong."""
+    """What a night leaves: each pair's game, its labelled draws of all nights together, and what went wrong."""
 
     games: list[PairGame]
     samples: list[int]
@@ -54,7 +55,7 @@ class Played:
 
 @dataclasses.dataclass
 class _Part:
-    """Old or new pairs of one night: their label game, their positions among the asked pairs, and what the store has."""
+    """Old or new pairs of one night: their label game, their positions among the asked ones, and the store's rows."""
 
     game: LabelGame
     positions: list[int]
@@ -264,7 +265,7 @@ class AccumulatingAudit:
 
     def _unreadable(self, error: Exception) -> UsageError:
         return UsageError(
-            f"store must have states that this version reads, got one of {self.subject.name} that it does not ({error}) "
+            f"store must have states that this version reads, got another one of {self.subject.name} ({error}) "
             f"at {str(self.store.path)!r}. Forget it with `dpaudit evidence forget`, or use the version that wrote it."
         )
 
@@ -398,4 +399,3 @@ def _sha256(text: str) -> str:
 
 def _text(value: str) -> str:
     return value.encode("utf-8", "backslashreplace").decode()
-

@@ -1,9 +1,9 @@
 """The evidence store: one SQLite file in which the evidence of audits accumulates from night to night.
 
-A *subject* here is a mechanism's fingerprint together with a claim. A *night* is one audit of it: it draws from a stream
-that no other night has, noted before the first draw (so that a night that was broken off is seen), and multiplies the
-wealth of each pair's bets. Each subject has one error rate for its whole life, all nights together; each pair has a
-share of it, fixed when it first came in: `share_of`.
+A *subject* here is a mechanism's fingerprint together with a claim. A *night* is one audit of it: it draws from a
+stream that no other night has, noted before the first draw (so that a night that was broken off is seen), and
+multiplies the wealth of each pair's bets. Each subject has one error rate for its whole life, all nights together; each
+pair has a share of it, fixed when it first came in: `share_of`.
 
 Everything is written in transactions: a kill, a full disk or another writer leaves the file as it was after some round.
 The file has one writer at a time and waits for the other; two nights of one subject that run beside each other are
@@ -25,17 +25,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.evidence.saved_state import State, StateError, forgotten_bound, joined
-from dpaudit.running.streams import EVIDENCE
+from dpaudit.evidence.saved_state import State, joined
+from dpaudit.running.store_rows import Identity, Night, SavedPair, share_of
 from dpaudit.version import __version__
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables
 PATIENCE = 60.0  # seconds to wait for another writer
-FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first night
 FAILED = "failed"  # of a night in which a call raised for a whole batch
 TABLES = """
 create table subjects (
@@ -60,96 +57,14 @@ create table looks (
 """
 
 
+NIGHT_COLUMNS = ("seed", "number", "life", "started", "ended", "status", "samples", "runs", "version")
+LOOK_COLUMNS = ("key", "seed", "number", "started", "labelled", "log_wealth", "lower")
+ABOUT_PAIR = ("name", "x", "x_prime", "parameter", "budget", "generation", "level")
+PAIR_COLUMNS = (*ABOUT_PAIR, "labelled", "log_wealth", "lower", "violated", "revision", "state", "digest")
+
+
 class StoreError(DpauditError):
     """The store cannot be read or written (exit status 3); what was committed before stays."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Identity:
-    """What evidence is about: a mechanism's fingerprint, with its name and target, and a claim."""
-
-    fingerprint: str
-    name: str
-    target: str | None
-    claim: str
-
-    @property
-    def digest(self) -> str:
-        """64 hexadecimal digits; the name and the target do not count."""
-        return hashlib.sha256(f"{self.fingerprint}\n{self.claim}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@dataclasses.dataclass(frozen=True)
-class Night:
-    """One audit in a store: its subject's row, its own, the subject's life, and the seed and number of its stream."""
-
-    subject: int
-    id: int
-    life: int
-    seed: int
-    number: int
-    digest: str
-
-    @property
-    def origin(self) -> str:
-        """Names its streams."""
-        return f"{self.seed}/{self.number}"
-
-    @property
-    def stream_seed(self) -> int:
-        """The seed of its streams, 128 bits from the seed of the call, the subject, and the number of the night."""
-        words = [int(self.digest[start : start + 8], 16) for start in range(0, 64, 8)]
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(EVIDENCE, *words, self.number))
-        return int.from_bytes(sequence.generate_state(4, np.uint32).tobytes(), "little")
-
-
-@dataclasses.dataclass(frozen=True)
-class SavedPair:
-    """What the store holds of one pair. `revision` counts the writes."""
-
-    key: str
-    name: str
-    x: str
-    x_prime: str
-    parameter: str
-    budget: float
-    generation: int
-    level: float
-    state: State
-    revision: int = 0
-
-    @property
-    def labelled(self) -> int:
-        """Labelled draws that were bet on."""
-        return int(self.state["labelled"])
-
-    @property
-    def log_wealth(self) -> float | None:
-        """Log e-value against the budget; None where it has to be computed anew, after a merge of Renyi bets."""
-        use = self.state["uses"][0]
-        return None if use["now"] is None else float(use["now"]) + float(use.get("log_share", 0.0))
-
-    @property
-    def lower(self) -> float:
-        """The lower bound on the claim's parameter."""
-        return float(self.state["uses"][0]["lower"])
-
-    @property
-    def is_violated(self) -> bool:
-        return bool(self.state["violated"])
-
-
-def share_of(generation: int) -> float:
-    """The share of a subject's error rate for the pairs that came in together, as the `generation`-th of its life.
-
-    The pairs of the first night have 95%; those that come later share what is left, in a series that sums to 5%.
-
-    Examples
-    --------
-    >>> share_of(0), round(share_of(1), 4), sum(share_of(g) for g in range(10_000)) <= 1.0
-    (0.95, 0.0304, True)
-    """
-    return FIRST_SHARE if generation == 0 else (1.0 - FIRST_SHARE) * 6.0 / (math.pi * generation) ** 2
 
 
 class Store:
@@ -203,7 +118,7 @@ class Store:
         self._connection.close()
 
     def _prepare(self) -> None:
-        with self._transaction() as execute:
+        with self.transaction() as execute:
             application = execute("pragma application_id").fetchone()[0]
             layout = execute("pragma user_version").fetchone()[0]
             tables = execute("select count(*) from sqlite_master").fetchone()[0]
@@ -218,7 +133,7 @@ class Store:
                 raise UsageError(f"store must have layout {LAYOUT}, got {layout} at {str(self.path)!r}.")
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def transaction(self) -> Iterator[Any]:
         """One transaction of a writer: all of it or nothing."""
         try:
             self._connection.execute("begin immediate")
@@ -250,10 +165,8 @@ class Store:
         UsageError
             If the confidence is not that of the subject's first night, or a night failed.
         """
-        with self._transaction() as execute:
-            row = execute(
-                "select id, confidence, life from subjects where digest = ?", (identity.digest,)
-            ).fetchone()
+        with self.transaction() as execute:
+            row = execute("select id, confidence, life from subjects where digest = ?", (identity.digest,)).fetchone()
             if row is None:
                 execute(
                     "insert into subjects (digest, fingerprint, name, target, claim, confidence, life, created) "
@@ -268,7 +181,9 @@ class Store:
                         _now(),
                     ),
                 )
-                row = execute("select id, confidence, life from subjects where digest = ?", (identity.digest,)).fetchone()
+                row = execute(
+                    "select id, confidence, life from subjects where digest = ?", (identity.digest,)
+                ).fetchone()
             subject, first, life = row
             if first != confidence:
                 raise UsageError(
@@ -296,12 +211,12 @@ class Store:
 
     def pairs_of(self, night: Night) -> dict[str, SavedPair]:
         """The pairs of the night's subject, by their keys."""
-        with self._transaction() as execute:
-            return self._pairs(execute, night.subject, night.life)
+        with self.transaction() as execute:
+            return self.pairs_at(execute, night.subject, night.life)
 
     def outputs_of(self, night: Night, key: str) -> bytes | None:
         """The outputs of an input that fits may see."""
-        with self._transaction() as execute:
+        with self.transaction() as execute:
             row = execute(
                 "select outputs, digest from inputs where subject = ? and life = ? and key = ?",
                 (night.subject, night.life, key),
@@ -312,7 +227,7 @@ class Store:
 
     def next_generation(self, night: Night) -> int:
         """The generation of pairs that are new tonight, unless others come in first."""
-        with self._transaction() as execute:
+        with self.transaction() as execute:
             return self._next_generation(execute, night)
 
     def _next_generation(self, execute: Any, night: Night) -> int:
@@ -325,9 +240,9 @@ class Store:
         Where others came in since the generation was asked for, the levels are those of a later generation. A pair that
         another night let in since stands as that night has it.
         """
-        with self._transaction() as execute:
+        with self.transaction() as execute:
             self._same_life(execute, night)
-            known = self._pairs(execute, night.subject, night.life)
+            known = self.pairs_at(execute, night.subject, night.life)
             generation = self._next_generation(execute, night)
             for pair in new:
                 if pair.key in known:
@@ -337,19 +252,23 @@ class Store:
                     pair = dataclasses.replace(
                         pair, generation=generation, level=level, state={**pair.state, "level": level}
                     )
-                self._write(execute, night.subject, night.life, pair)
-            return {pair.key: self._pairs(execute, night.subject, night.life)[pair.key] for pair in new}
+                self.write(execute, night.subject, night.life, pair)
+            return {pair.key: self.pairs_at(execute, night.subject, night.life)[pair.key] for pair in new}
 
     def save(
-        self, night: Night, states: Mapping[str, tuple[State, SavedPair]], outputs: Mapping[str, tuple[int, bytes]], runs: int
+        self,
+        night: Night,
+        states: Mapping[str, tuple[State, SavedPair]],
+        outputs: Mapping[str, tuple[int, bytes]],
+        runs: int,
     ) -> dict[str, SavedPair]:
         """Save one round: of each pair its state now, and what the store held when this night last looked.
 
         Gives the pairs back as they stand in the store. Where another night of the subject has written since, what this
         one has counted since its last look is joined to that.
 
-        Validity: the verdicts are those of the one product that is in the store. A night that was overtaken goes on from
-        there; the bounds that it saw alone in this round do not count.
+        Validity: the verdicts are those of the one product that is in the store. A night that was overtaken goes on
+        from there; the bounds that it saw alone in this round do not count.
 
         Parameters
         ----------
@@ -359,20 +278,19 @@ class Store:
         runs : int
             Of the mechanism, this night.
         """
-        with self._transaction() as execute:
+        with self.transaction() as execute:
             self._same_life(execute, night)
             saved: dict[str, SavedPair] = {}
             for key, (state, before) in states.items():
-                current = self._pairs(execute, night.subject, night.life, key)[key]
+                current = self.pairs_at(execute, night.subject, night.life, key)[key]
                 if current.revision != before.revision:
                     # The order of epochs, and how bets go on, are this night's; level and bound are the store's.
-                    own = {**state, "labelled": state["labelled"]}
-                    state = joined(own, current.state, before.state)
+                    state = joined(state, current.state, before.state)
                     for use, stored in zip(state["uses"], current.state["uses"], strict=True):
                         use["lower"] = stored["lower"]
                     state["violated"] = current.is_violated
                 pair = dataclasses.replace(current, state=state, revision=current.revision + 1)
-                row = self._write(execute, night.subject, night.life, pair)
+                row = self.write(execute, night.subject, night.life, pair)
                 execute(
                     "insert or replace into looks (pair, night, labelled, log_wealth, lower) values (?, ?, ?, ?, ?)",
                     (row, night.id, pair.labelled, _finite(pair.log_wealth), pair.lower),
@@ -385,43 +303,52 @@ class Store:
 
     def end(self, night: Night, status: str) -> None:
         """Note how a night ended: "finished", or `FAILED`."""
-        with self._transaction() as execute:
+        with self.transaction() as execute:
             execute("update nights set ended = ?, status = ? where id = ?", (_now(), status, night.id))
 
     # --- what is there ---
 
     def subjects(self) -> list[dict[str, Any]]:
         """Every subject with the number of its nights and what is known of its pairs."""
-        with self._transaction() as execute:
+        with self.transaction() as execute:
             columns = "id, digest, fingerprint, name, target, claim, confidence, life, created"
             rows = execute(f"select {columns} from subjects order by id").fetchall()
             found = [dict(zip(columns.split(", "), row, strict=True)) for row in rows]
             for subject in found:
-                query = (
-                    "select seed, number, life, started, ended, status, samples, runs, version from nights "
-                    "where subject = ? order by id"
-                )
-                names = ("seed", "number", "life", "started", "ended", "status", "samples", "runs", "version")
-                subject["nights"] = [dict(zip(names, row, strict=True)) for row in execute(query, (subject["id"],))]
-                subject["pairs"] = list(self._pairs(execute, subject["id"], subject["life"]).values())
+                query = f"select {', '.join(NIGHT_COLUMNS)} from nights where subject = ? order by id"
+                nights = execute(query, (subject["id"],)).fetchall()
+                subject["nights"] = [dict(zip(NIGHT_COLUMNS, row, strict=True)) for row in nights]
+                subject["pairs"] = list(self.pairs_at(execute, subject["id"], subject["life"]).values())
                 query = (
                     "select pairs.key, nights.seed, nights.number, nights.started, looks.labelled, looks.log_wealth, "
                     "looks.lower from looks join pairs on looks.pair = pairs.id join nights on looks.night = nights.id "
                     "where pairs.subject = ? and pairs.life = ? order by nights.id"
                 )
-                names = ("key", "seed", "number", "started", "labelled", "log_wealth", "lower")
                 rows = execute(query, (subject["id"], subject["life"])).fetchall()
-                subject["looks"] = [dict(zip(names, row, strict=True)) for row in rows]
+                subject["looks"] = [dict(zip(LOOK_COLUMNS, row, strict=True)) for row in rows]
         return found
+
+    def outputs(self) -> dict[int, list[tuple[str, int, bytes, str]]]:
+        """The outputs that are kept of every subject, by its row: input's key, count, bytes and their digest."""
+        with self.transaction() as execute:
+            rows = execute(
+                "select subjects.id, key, count, outputs, inputs.digest from subjects left join inputs "
+                "on inputs.subject = subjects.id and inputs.life = subjects.life order by subjects.id, key"
+            ).fetchall()
+        kept: dict[int, list[tuple[str, int, bytes, str]]] = {row[0]: [] for row in rows}
+        for row, key, count, data, digest in rows:
+            if key is not None:
+                kept[row].append((key, count, self._checked(data, digest, "outputs"), digest))
+        return kept
 
     def forget(self, digests: Sequence[str]) -> int:
         """Forget the evidence of these subjects; the number of pairs that were forgotten.
 
-        Nights stay on record, so that no stream is ever drawn again. What comes next is a new life, with an error rate of
-        its own.
+        Nights stay on record, so that no stream is ever drawn again. What comes next is a new life, with an error rate
+        of its own.
         """
         forgotten = 0
-        with self._transaction() as execute:
+        with self.transaction() as execute:
             for digest in digests:
                 row = execute("select id, life from subjects where digest = ?", (digest,)).fetchone()
                 if row is None:
@@ -438,34 +365,29 @@ class Store:
     def _same_life(self, execute: Any, night: Night) -> None:
         life = execute("select life from subjects where id = ?", (night.subject,)).fetchone()[0]
         if life != night.life:
-            raise StoreError("evidence of this subject must not be forgotten while an audit adds to it, got a new life.")
+            raise StoreError(
+                "evidence of this subject must not be forgotten while an audit adds to it, got a new life."
+            )
 
-    def _pairs(self, execute: Any, subject: int, life: int, key: str | None = None) -> dict[str, SavedPair]:
-        query = (
-            "select key, name, x, x_prime, parameter, budget, generation, level, state, digest, revision from pairs "
-            "where subject = ? and life = ?"
-        )
+    def pairs_at(self, execute: Any, subject: int, life: int, key: str | None = None) -> dict[str, SavedPair]:
+        columns = ", ".join(("key", *ABOUT_PAIR, "state", "digest", "revision"))
+        query = f"select {columns} from pairs where subject = ? and life = ?"
         chosen = (query + " and key = ?", (subject, life, key)) if key else (query + " order by id", (subject, life))
         found = {}
-        for *about, blob, digest, revision in execute(*chosen).fetchall():
-            data = self._checked(blob, digest, f"the state of pair {about[1]}")
+        for row in execute(*chosen).fetchall():
+            about, (blob, digest, revision) = dict(zip(("key", *ABOUT_PAIR), row, strict=False)), row[-3:]
+            data = self._checked(blob, digest, f"the state of pair {about['name']}")
             try:
                 state = json.loads(zlib.decompress(data))
             except (zlib.error, ValueError) as error:
                 raise self._said(sqlite3.DatabaseError(f"a state that cannot be read: {error}")) from error
-            found[about[0]] = SavedPair(*about, state, revision)
+            found[about["key"]] = SavedPair(**about, state=state, revision=revision)
         return found
 
-    def _write(self, execute: Any, subject: int, life: int, pair: SavedPair) -> int:
+    def write(self, execute: Any, subject: int, life: int, pair: SavedPair) -> int:
         blob = zlib.compress(json.dumps(pair.state).encode(), 6)
         values = (
-            pair.name,
-            pair.x,
-            pair.x_prime,
-            pair.parameter,
-            pair.budget,
-            pair.generation,
-            pair.level,
+            *(getattr(pair, name) for name in ABOUT_PAIR),
             pair.labelled,
             _finite(pair.log_wealth),
             pair.lower,
@@ -474,13 +396,10 @@ class Store:
             blob,
             _digest(blob),
         )
-        names = (
-            "name, x, x_prime, parameter, budget, generation, level, labelled, log_wealth, lower, violated, revision, "
-            "state, digest"
-        ).split(", ")
+        changed = ", ".join(f"{name} = excluded.{name}" for name in PAIR_COLUMNS)
         execute(
-            f"insert into pairs (subject, life, key, {', '.join(names)}) values (?, ?, ?{', ?' * len(names)}) "
-            f"on conflict (subject, life, key) do update set {', '.join(f'{name} = excluded.{name}' for name in names)}",
+            f"insert into pairs (subject, life, key, {', '.join(PAIR_COLUMNS)}) "
+            f"values (?, ?, ?{', ?' * len(PAIR_COLUMNS)}) on conflict (subject, life, key) do update set {changed}",
             (subject, life, pair.key, *values),
         )
         query = "select id from pairs where subject = ? and life = ? and key = ?"
@@ -496,131 +415,6 @@ class Store:
         if _digest(blob) != digest:
             raise self._said(sqlite3.DatabaseError(f"{what} that is damaged"))
         return blob
-
-    # --- two stores ---
-
-    def merge(self, other: Store) -> tuple[int, int]:
-        """Take over the evidence of another store: the number of nights and of pairs that came.
-
-        Subjects, nights and pairs are added; where both have bet on a pair, on streams of their own, wealth multiplies.
-
-        Validity: the levels stay those of this store, whose error rate is the one that goes on. Pairs that are new here
-        share evenly the next generation's share: what they have won elsewhere plays no part in it. Their bounds, made
-        at levels of another store, begin anew.
-
-        Raises
-        ------
-        UsageError
-            If the two have a stream of a subject in common, or different confidences for one: nothing is taken over.
-        """
-        theirs = other.subjects()
-        nights = pairs = 0
-        with self._transaction() as execute:
-            for subject in theirs:
-                found = execute(
-                    "select id, confidence, life from subjects where digest = ?", (subject["digest"],)
-                ).fetchone()
-                if found is None:
-                    columns = ("digest", "fingerprint", "name", "target", "claim", "confidence", "created")
-                    row = execute(
-                        f"insert into subjects ({', '.join(columns)}, life) values (?, ?, ?, ?, ?, ?, ?, 0)",
-                        tuple(subject[column] for column in columns),
-                    ).lastrowid
-                    found = (row, subject["confidence"], 0)
-                row, confidence, life = found
-                if confidence != subject["confidence"]:
-                    raise UsageError(
-                        f"confidences must be the same in both stores, got {confidence:g} and "
-                        f"{subject['confidence']:g} for {subject['name']!r}, {subject['claim']}."
-                    )
-                nights += self._add_nights(execute, row, life, subject)
-                pairs += self._add_pairs(execute, row, life, subject)
-                with other._transaction() as theirs_execute:
-                    kept = theirs_execute(
-                        "select key, count, outputs, digest from inputs where subject = ? and life = ?",
-                        (subject["id"], subject["life"]),
-                    ).fetchall()
-                for key, count, data, digest in kept:
-                    execute(
-                        "insert or ignore into inputs (subject, life, key, count, outputs, digest) "
-                        "values (?, ?, ?, ?, ?, ?)",
-                        (row, life, key, count, other._checked(data, digest, "outputs"), digest),
-                    )
-        return nights, pairs
-
-    def _add_nights(self, execute: Any, row: int, life: int, subject: Mapping[str, Any]) -> int:
-        """The nights of another store's subject, under this one's life; those that were forgotten there as well."""
-        for night in subject["nights"]:
-            try:
-                execute(
-                    "insert into nights (subject, life, seed, number, started, ended, status, samples, runs, version) "
-                    "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        row,
-                        life if night["life"] == subject["life"] else -1,
-                        night["seed"],
-                        night["number"],
-                        *(night[name] for name in ("started", "ended", "status", "samples", "runs", "version")),
-                    ),
-                )
-            except sqlite3.IntegrityError as error:
-                raise UsageError(
-                    f"stores must have no stream in common, got night {night['number']} of seed {night['seed']} of "
-                    f"{subject['name']!r}, {subject['claim']}, in both. Its draws would count twice."
-                ) from error
-        return len(subject["nights"])
-
-    def _add_pairs(self, execute: Any, row: int, life: int, subject: Mapping[str, Any]) -> int:
-        known = self._pairs(execute, row, life)
-        generation = 1 + max((pair.generation for pair in known.values()), default=-1)
-        new = [pair for pair in subject["pairs"] if pair.key not in known]
-        for pair in subject["pairs"]:
-            if pair.key in known:
-                own = known[pair.key]
-                try:
-                    state = joined(own.state, pair.state)
-                except StateError as error:
-                    raise UsageError(f"states must be of one format in both stores, got others ({error}).") from error
-                _settle(state, own.state, pair.state)
-                self._write(execute, row, life, dataclasses.replace(own, state=state, revision=own.revision + 1))
-            elif not known:  # the whole subject is new here: its levels are those that it had
-                self._write(execute, row, life, pair)
-            else:
-                level = (1.0 - subject["confidence"]) * share_of(generation) / len(new)
-                state = forgotten_bound({**pair.state, "level": level})
-                _settle_level(state, level)
-                self._write(
-                    execute,
-                    row,
-                    life,
-                    dataclasses.replace(pair, generation=generation, level=level, state=state),
-                )
-        return len(subject["pairs"])
-
-
-def _settle(state: State, own: State, other: State) -> None:
-    """The log wealth of two joined states that have no epoch in common, where it is a sum; and the verdict by it."""
-    use, first, second = state["uses"][0], own["uses"][0], other["uses"][0]
-    for use, first, second in zip(state["uses"], own["uses"], other["uses"], strict=True):
-        shared = {epoch["id"] for epoch in first["epochs"]} & {epoch["id"] for epoch in second["epochs"]}
-        if use["kind"] != "sequential" or shared or first["now"] is None or second["now"] is None:
-            continue
-        use["now"] = first["now"] + second["now"]
-        use["closed"] = first["closed"] + second["now"]
-        use["past"] = first["past"] + second["past"]
-        use["history"] = {kind: [won + second["past"] for won in row] for kind, row in first["history"].items()}
-    state["violated"] = bool(own["violated"])
-    _settle_level(state, float(state["level"]))
-
-
-def _settle_level(state: State, level: float) -> None:
-    """Reject the budget where the log wealth against it is enough at this level."""
-    use = state["uses"][0]
-    if use["kind"] == "sequential" and use["now"] is not None:
-        share = float(state["main_share"])
-        if use["now"] + use["log_share"] >= -math.log(level * share):
-            use["lower"] = max(use["lower"], use["watched"])
-            state["violated"] = True
 
 
 def _digest(data: bytes) -> str:
