@@ -1,4 +1,4 @@
-"""The command line: `dpaudit audit`, `plan`, `check`, `replay`, `report`, `evidence`, `claims`, `bench` and `reproduce`.
+"""The command line: `dpaudit COMMAND`, with a file for each command.
 
 Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
 shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit

@@ -67,7 +67,7 @@ def unpacked(data: bytes) -> Outcomes:
             return Outcomes(numbers, None, tuple(int(size) for size in shape), bool(is_integer))
         if data[:1] == OBJECTS:
             return from_objects([_value(item) for item in json.loads(content.decode("utf-8", "surrogatepass"))])
-    except (zlib.error, KeyError, TypeError, IndexError, EOFError, OSError) as error:
+    except (zlib.error, KeyError, TypeError, IndexError, ValueError) as error:
         raise ValueError(f"outputs must be ones that were kept, got {error!r:.200}.") from error
     raise ValueError(f"outputs must be ones that were kept, got bytes that begin with {data[:1]!r}.")
 

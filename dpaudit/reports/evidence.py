@@ -112,7 +112,7 @@ def list_table(document: Mapping[str, Any]) -> RenderableType:
             f"{len(subject['pairs']):,}",
             f"{subject['draws']:,}",
             number_text(max(ratios), 4) if ratios else "-",
-            _verdict(subject["violated"]),
+            _verdict(subject["violated"]) if subject["pairs"] else Text("no evidence"),
         )
     return table
 
@@ -148,15 +148,16 @@ def explanation(subject: Mapping[str, Any]) -> RenderableType:
             table.add_column(name, justify="right")
         for look in best["looks"][-LOOKS_SHOWN:]:
             wealth, bound = _number(look["log_wealth"]), _number(look["parameter_lower"])
-            table.add_row(str(look["number"]), str(look["seed"]), f"{look['draws']:,}", wealth, bound)
+            night = str(_ordinals(subject)[look["seed"], look["number"]])
+            table.add_row(night, str(look["seed"]), f"{look['draws']:,}", wealth, bound)
         parts.append(table)
     return Group(*parts)
 
 
 def _promise(subject: Mapping[str, Any]) -> str:
     said = (
-        "If the claim holds, the probability that any of these nights, or of those to come, says that a pair is violated "
-        f"is at most {percent_text(1.0 - subject['confidence'])}, all pairs together."
+        "If the claim holds, the probability that any of these nights, or of those to come, says that a pair is "
+        f"violated is at most {percent_text(1.0 - subject['confidence'])}, all pairs together."
     )
     if subject["lives"] > 1:
         said += (
@@ -170,12 +171,19 @@ def _nights_sentence(subject: Mapping[str, Any]) -> str:
     broken = [night for night in subject["nights"] if night["status"] == "started" and not night["forgotten"]]
     said = f"{plural(sum(not night['forgotten'] for night in subject['nights']), 'night')}."
     if broken:
-        numbers = ", ".join(str(night["number"]) for night in broken[:LOOKS_SHOWN])
+        ordinals = _ordinals(subject)
+        numbers = ", ".join(str(ordinals[night["seed"], night["number"]]) for night in broken[:LOOKS_SHOWN])
         said += (
             f" Not ended, or broken off: {numbers}. What these had saved counts; what they drew beyond that is not "
             "drawn again."
         )
     return said
+
+
+def _ordinals(subject: Mapping[str, Any]) -> dict[tuple[int, int], int]:
+    """Which night it was, from 1, by seed and number."""
+    nights = [night for night in subject["nights"] if not night["forgotten"]]
+    return {(night["seed"], night["number"]): k for k, night in enumerate(nights, start=1)}
 
 
 def _nights_text(subject: Mapping[str, Any]) -> str:

@@ -50,7 +50,7 @@ class Played:
     @property
     def options(self) -> dict[str, Any]:
         """What a result says of it."""
-        return {"night": self.night.number, "stream": self.night.origin, "went_on": self.went_on}
+        return {"night": self.night.ordinal, "stream": self.night.origin, "went_on": self.went_on}
 
 
 @dataclasses.dataclass

@@ -207,7 +207,10 @@ class Store:
                 "values (?, ?, ?, ?, ?, 'started', ?, 0, ?)",
                 (subject, life, str(seed), number, _now(), samples, __version__),
             ).lastrowid
-        return Night(subject, night, life, seed, number, identity.digest)
+            ordinal = execute("select count(*) from nights where subject = ? and life = ?", (subject, life)).fetchone()[
+                0
+            ]
+        return Night(subject, night, life, seed, number, identity.digest, ordinal)
 
     def pairs_of(self, night: Night) -> dict[str, SavedPair]:
         """The pairs of the night's subject, by their keys."""

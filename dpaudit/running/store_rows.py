@@ -31,7 +31,7 @@ class Identity:
 
 @dataclasses.dataclass(frozen=True)
 class Night:
-    """One audit in a store: its subject's row, its own, the subject's life, and the seed and number of its stream."""
+    """One audit in a store: its subject's row, its own, the subject's life, the seed and number of its stream."""
 
     subject: int
     id: int
@@ -39,6 +39,7 @@ class Night:
     seed: int
     number: int
     digest: str
+    ordinal: int
 
     @property
     def origin(self) -> str:
