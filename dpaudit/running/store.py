@@ -368,9 +368,7 @@ class Store:
     def _same_life(self, execute: Any, night: Night) -> None:
         life = execute("select life from subjects where id = ?", (night.subject,)).fetchone()[0]
         if life != night.life:
-            raise StoreError(
-                "evidence of this subject must not be forgotten while an audit adds to it, got a new life."
-            )
+            raise StoreError("evidence must not be forgotten while an audit adds to it, got a new life of its subject.")
 
     def pairs_at(self, execute: Any, subject: int, life: int, key: str | None = None) -> dict[str, SavedPair]:
         columns = ", ".join(("key", *ABOUT_PAIR, "state", "digest", "revision"))
