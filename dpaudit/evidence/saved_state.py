@@ -144,13 +144,16 @@ def joined(state: State, other: State, base: State | None = None) -> State:
     Raises
     ------
     StateError
-        If the two are not of the same claim and format.
+        If the two are not of the same claim and format; with a `base`, if they are of different engines.
     """
     if (state["format"], state["claim"], len(state["uses"])) != (other["format"], other["claim"], len(other["uses"])):
         raise StateError("states must be of the same claim and format.")
     result = copy.deepcopy(state)
     known = base["uses"] if base is not None else [{"epochs": []} for _ in other["uses"]]
     for use, more, before in zip(result["uses"], other["uses"], known, strict=True):
+        if base is not None and not use.get("carried") == more.get("carried") == before.get("carried"):
+            # Validity: one of them holds what was won until then as a number, which the other one has as epochs.
+            raise StateError("states must be of one engine.")
         own = {epoch["id"]: epoch for epoch in use["epochs"]}
         old = {epoch["id"]: epoch for epoch in before["epochs"]}
         new = []
@@ -159,11 +162,7 @@ def joined(state: State, other: State, base: State | None = None) -> State:
                 counted = own[epoch["id"]]["live"]
                 since = old[epoch["id"]]["live"] if epoch["id"] in old else _zeros_like(epoch["live"])
                 own[epoch["id"]]["live"] = _plus(counted, epoch["live"], since)
-            elif epoch["id"] in old:
-                # `state` was read by another engine since: it holds what this epoch won until then as a number. What
-                # was counted in it afterwards is left out, on one side as on the other.
-                continue
-            else:
+            else:  # of `other` alone; or one that `state` dropped since it had counted nothing there
                 new.append(copy.deepcopy(epoch))
         # Before its own: the last epoch is the one that goes on, and its stakes are those of `state`.
         use["epochs"] = new + use["epochs"]

@@ -116,6 +116,7 @@ class AccumulatingAudit:
         self.night = store.begin(identity, confidence, seed, samples)
         self._last_saved = self._saving = 0.0
         self._parts: list[_Part] = []
+        self._has_counted = False
         self._kept: dict[str, int] = {}
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> Played:
@@ -137,8 +138,10 @@ class AccumulatingAudit:
                     failure = self._played(part, on_progress)
                 self._save(part, is_last=True)
         except SubjectError:
-            self.store.end(self.night, FAILED)
+            if self._has_counted:
+                self.store.end(self.night, FAILED)
             raise
+        # Validity: what raised was not counted, and what it would have shown may be why; so nothing follows on it.
         self.store.end(self.night, FAILED if failure else "finished")
         games: list[PairGame | None] = [None] * len(self.pairs)
         samples = [0] * len(self.pairs)
@@ -163,6 +166,7 @@ class AccumulatingAudit:
         """Play one part; what went wrong."""
         if not part.game.pairs:  # all of them raised in the pilot, whatever the input
             return ""
+        self._has_counted = True
         try:
             part.game.play(lambda _: self._after_round(part, on_progress))
         except CallError as error:

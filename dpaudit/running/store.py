@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.evidence.saved_state import State, joined
+from dpaudit.evidence.saved_state import State, StateError, joined
 from dpaudit.running.store_rows import Identity, Night, SavedPair, share_of
 from dpaudit.version import __version__
 
@@ -185,6 +185,8 @@ class Store:
                     "select id, confidence, life from subjects where digest = ?", (identity.digest,)
                 ).fetchone()
             subject, first, life = row
+            query = "update subjects set name = ?, target = coalesce(?, target) where id = ?"
+            execute(query, (_text(identity.name), None if identity.target is None else _text(identity.target), subject))
             if first != confidence:
                 raise UsageError(
                     f"confidence must be {first:g}, as on the first night of this evidence, got {confidence:g}. "
@@ -288,7 +290,12 @@ class Store:
                 current = self.pairs_at(execute, night.subject, night.life, key)[key]
                 if current.revision != before.revision:
                     # The order of epochs, and how bets go on, are this night's; level and bound are the store's.
-                    state = joined(state, current.state, before.state)
+                    try:
+                        state = joined(state, current.state, before.state)
+                    except StateError as error:
+                        raise StoreError(
+                            f"store must not be written by two versions of dpaudit at a time, got both ({error})"
+                        ) from error
                     for use, stored in zip(state["uses"], current.state["uses"], strict=True):
                         use["lower"] = stored["lower"]
                     state["violated"] = current.is_violated

@@ -130,6 +130,26 @@ def test_what_two_added_to_one_state_is_joined_to_it_once():
     assert joined(nights[0], state, state)["labelled"] == nights[0]["labelled"]
 
 
+def test_what_was_counted_in_an_epoch_that_the_other_one_dropped_is_kept():
+    state = through_text(pair_state(played(normal, "eps=1").pairs[0], "1"))
+    base, own = through_text(state), through_text(state)
+    last = base["uses"][0]["epochs"][-1]
+    last["live"] = [[[0] * len(row) for row in part] for part in last["live"]]
+    base["labelled"] = own["labelled"] = int(counts_of(base).sum())
+    own["uses"][0]["epochs"].pop()
+    both = joined(own, state, base)
+    assert counts_of(both).sum() == both["labelled"] == state["labelled"] > base["labelled"]
+
+
+def test_states_of_two_engines_are_not_joined_to_one():
+    state = through_text(pair_state(played(normal, "eps=1").pairs[0], "1"))
+    other = through_text(state)
+    other["uses"][0]["carried"] = 1.0
+    for first, second in ((state, other), (other, state)):
+        with pytest.raises(StateError, match="one engine"):
+            joined(first, second, state)
+
+
 def test_bets_of_another_engine_go_on_as_a_number(monkeypatch):
     first = played(normal, "eps=0.5")
     state = through_text(pair_state(first.pairs[0], "1"))

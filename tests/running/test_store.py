@@ -313,7 +313,10 @@ def test_two_processes_lose_nothing_and_a_kill_costs_at_most_what_nobody_has_see
     assert again.wait(timeout=120) == 0
     (subject,) = subjects_of(path)
     assert [night["status"] for night in subject["nights"][-2:]] == ["started", "finished"]
-    assert [night["number"] for night in subject["nights"][-2:]] == [0, 1]  # another stream, though the seed is the same
+    assert [night["number"] for night in subject["nights"][-2:]] == [
+        0,
+        1,
+    ]  # another stream, though the seed is the same
     assert only_pair(path).labelled >= before + 200
     check_whole(path)
 
@@ -362,7 +365,7 @@ def test_a_file_that_is_no_store_is_one_message(tmp_path, path):
     (tmp_path / "cut.db").write_bytes(content[: len(content) // 2])
     sqlite3.connect(tmp_path / "other.db").execute("create table t (x)").connection.close()
     for name in ("text.db", "cut.db", "other.db"):
-        with pytest.raises(dpaudit.UsageError, match="^store must be an? (intact )?store of evidence, got .*\\.$"):
+        with pytest.raises(dpaudit.UsageError, match=r"^store must be an? (intact )?store of evidence, got .*\.$"):
             night_of(tmp_path / name)
     for place in (tmp_path, tmp_path / "missing" / "e.db"):
         with pytest.raises(dpaudit.UsageError, match="store must be a file in a folder that is there"):
@@ -375,7 +378,7 @@ def test_a_state_that_was_changed_is_seen(path):
     connection.execute("update pairs set state = cast(substr(state, 1, 100) || x'00' || substr(state, 102) as blob)")
     connection.commit()
     connection.close()
-    with pytest.raises(dpaudit.UsageError, match="intact store of evidence, got the state of pair 0.1 that is damaged"):
+    with pytest.raises(dpaudit.UsageError, match=r"intact store of evidence, got the state of pair 0.1 that is damaged"):
         night_of(path)
 
 
