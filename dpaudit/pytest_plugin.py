@@ -46,7 +46,7 @@ OPTIONS: dict[str, tuple[type, str]] = {
     "samples": (int, "runs on each input of a pair, about and at most, for each dp_audit"),
     "seed": (int, "seed of each dp_audit, instead of one derived from the test's node id"),
     "confidence": (float, "confidence of each dp_audit, in (0, 1)"),
-    "mode": (str, "sequential (stop as soon as the evidence is there) or fixed (use all draws)"),
+    "mode": (str, "sequential (stop as soon as the evidence is there), adaptive (draw more where it grows) or fixed"),
 }
 
 

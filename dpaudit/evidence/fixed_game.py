@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence import binomial
+from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.rules import FittedRule, Objective, Rule, best_rule, fit_rules
-from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import Claim, FloatArray
 
 MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
@@ -43,7 +43,7 @@ class FixedGame(HockeyStickGame):
         """Fix the level: the error rate this use may spend."""
         self.level = level
 
-    def fit(self, first: Outcomes, second: Outcomes, level: float, log_ratio: LogRatio | None) -> None:
+    def fit(self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS) -> None:
         """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`).
 
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
@@ -53,7 +53,7 @@ class FixedGame(HockeyStickGame):
         for anchor in ANCHORS if self.claim.anchored else (0.0,):
             line = self._line_at_budget(anchor)
             objective = Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, chase_wealth=False)
-            for fitted in fit_rules(first, second, objective, log_ratio):
+            for fitted in fit_rules(first, second, objective, hints):
                 bound = self._expected_bound(fitted, anchor, objective)
                 if best is None or bound > best[0]:
                     best = bound, fitted, objective, anchor

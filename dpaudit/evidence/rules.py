@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence.candidates import candidates
+from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.scores import LogDensity, LogRatio, Score, score_from_dict
+from dpaudit.evidence.scores import LogDensity, Score, score_from_dict
 from dpaudit.privacy.claims import FloatArray
 
 ABSTAIN = -1
@@ -232,9 +233,7 @@ class FittedRule:
     trained_on: float
 
 
-def fit_rules(
-    first: Outcomes, second: Outcomes, objective: Objective, log_ratio: LogRatio | None = None
-) -> list[FittedRule]:
+def fit_rules(first: Outcomes, second: Outcomes, objective: Objective, hints: Hints = NO_HINTS) -> list[FittedRule]:
     """Rules for outcomes under x (`first`) and x_prime (`second`): the best few of every score that suits the outputs.
 
     Scores that are themselves fitted see one half of the draws and get their thresholds from the other.
@@ -243,12 +242,12 @@ def fit_rules(
     objects = first.tokens is not None or second.tokens is not None or is_mixed
     if objects:
         first, second = first.as_objects(), second.as_objects()
-    elif log_ratio is not None:
-        log_ratio = log_ratio.fitting(first, second)
+    else:
+        hints = hints.fitting(first, second)
     reading = Reading(0 if objects else first.numbers.shape[1])
     return [
         rule
-        for score, a, b in candidates(first, second, objects, log_ratio)
+        for score, a, b in candidates(first, second, objects, hints)
         for rule in _fit_thresholds(score, a, b, objective, reading)
     ]
 

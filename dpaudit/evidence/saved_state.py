@@ -82,12 +82,11 @@ def pair_state(pair: PairGame, origin: str) -> State:
         "format": FORMAT,
         "claim": claim_digest(pair.claim),
         "level": pair.level,
-        "main_share": pair.uses[0][0],
         "labelled": pair.labelled,
         "trained_on": pair.trained_on,
         "labelled_at_fit": pair.labelled_at_fit,
         "violated": pair.is_violated,
-        "uses": [_use_state(game, origin) for _, game in pair.uses],
+        "uses": [{"level_share": share, **_use_state(game, origin)} for share, game in pair.uses],
     }
 
 
@@ -121,6 +120,7 @@ def restored(state: State, pair: PairGame, log_density: LogDensity | None, x: An
     if state["claim"] != claim_digest(pair.claim):
         raise StateError("state must be of the same claim.")
     try:
+        pair.uses = [(float(use["level_share"]), game) for (_, game), use in zip(pair.uses, state["uses"], strict=True)]
         pair.start(float(state["level"]))
         pair.labelled, pair.trained_on = int(state["labelled"]), int(state["trained_on"])
         pair.labelled_at_fit = int(state["labelled_at_fit"])
@@ -209,9 +209,9 @@ def _sequential_state(game: SequentialGame, origin: str) -> State:
         "draws": game.draws,
         **game.state,
         "fraction": game.state["fraction"].tolist(),
+        "targets": list(game.state["targets"]),
         "history": {kind: row.tolist() for kind, row in game.state["history"].items()},
         "now": game.now,
-        "log_share": game.log_share,
         "epochs": [_epoch_state(epoch, origin) for epoch in game.epochs],
     }
 
@@ -243,6 +243,9 @@ def _fill_sequential(game: SequentialGame, use: State, log_density: LogDensity |
         "fraction": np.array(use["fraction"], dtype=float),
         "components": int(use["components"]),
         "lower": float(use["lower"]),
+        "watched": float(use["watched"]),
+        "share": float(use["share"]),
+        "targets": tuple(float(target) for target in use["targets"]),
     }
     carried = None if use["carried"] is None else float(use["carried"])
     now = None if use["now"] is None else float(use["now"])

@@ -40,7 +40,7 @@ from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_r
 from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
 from dpaudit.privacy.claims import Claim, FloatArray
 
-BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
+BUDGET_SHARE = 0.9  # of the wealth, for bets meant for the budget; it costs -log(0.9) = 0.11 nats of it
 LOWER_TARGETS = (0.6,)  # times the budget: where the other bets are meant
 LARGE_TARGET = 1.0  # of a large parameter, targets go down to this or less
 SMALLEST_TARGET = 0.25  # the same where only the bound is wanted
@@ -206,17 +206,14 @@ class SequentialGame(HockeyStickGame):
             "carried": self._carried,
             "closed": self._closed,
             "watched": self._watched,
+            "share": self._share,
+            "targets": self._targets,
         }
 
     @property
     def now(self) -> float:
         """Log wealth against the budget of the bets that are meant for it, before their share."""
         return self._now
-
-    @property
-    def log_share(self) -> float:
-        """Of the bets meant for the budget."""
-        return math.log(self._share)
 
     def go_on(
         self,
@@ -228,6 +225,9 @@ class SequentialGame(HockeyStickGame):
         lower: float,
         carried: float | None,
         closed: float | None,
+        watched: float,
+        share: float,
+        targets: Sequence[float],
         epochs: Sequence[Epoch],
     ) -> None:
         """Go on from what was saved: `state`, and the epochs with their counts.
@@ -239,6 +239,8 @@ class SequentialGame(HockeyStickGame):
         """
         self._fraction, self._components_count = fraction, components
         self._history, self._past, self._lower, self._carried = dict(history), past, lower, carried
+        # Validity: how wealth is shared was fixed before the first draw; another version may share it otherwise.
+        self._watched, self._share, self._targets = watched, share, tuple(targets)
         self._epochs = list(epochs)
         logs = [self._of_epoch(epoch) for epoch in self._epochs] or [0.0]
         computed = (carried or 0.0) + sum(logs[:-1])

@@ -68,7 +68,7 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
             "violated": pair.is_violated,
             "draws": pair.labelled,
             "log_wealth": to_json(pair.log_wealth),
-            "log_wealth_needed": to_json(-math.log(pair.level * pair.state["main_share"])),
+            "log_wealth_needed": to_json(-math.log(pair.level * pair.state["uses"][0]["level_share"])),
             "error_share": pair.level,
             "generation": pair.generation,
             "looks": looks.get(pair.key, []),

@@ -20,7 +20,6 @@ from dpaudit.evidence.kept_outputs import packed, unpacked
 from dpaudit.evidence.label_game import LabelGame, PairGame, Progress
 from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.evidence.saved_state import State, StateError, claim_digest, pair_state, restored
-from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running.draws import Drawer
@@ -310,14 +309,7 @@ class AccumulatingAudit:
         """Go on from what the store has of a pair: the night's own counts, and those of another one."""
         k, pair = part.positions[place], part.game.pairs[place]
         own = pair.labelled - pair.labelled_before
-        new = PairGame(
-            pair.claim,
-            pair.inputs,
-            True,
-            pair.main.draws,
-            None if pair.log_ratio is None else LogRatio(pair.log_ratio.log_density, *self._inputs(k)),
-        )
-        new = self._restored(new, k, saved.state)
+        new = self._restored(PairGame(pair.claim, pair.inputs, True, pair.main.draws, pair.hints), k, saved.state)
         if new.trained_on == 0:
             raise StoreError("store must not be written by two versions of dpaudit at a time, got another one's bets.")
         new.labelled_before = new.labelled - own
@@ -325,10 +317,6 @@ class AccumulatingAudit:
         new.look()
         new.finish()
         part.game.pairs[place] = new
-
-    def _inputs(self, k: int) -> tuple[Any, Any]:
-        first, second = self.positions[k]
-        return self.data[first], self.data[second]
 
     def _outputs(self, game: LabelGame, is_last: bool) -> dict[str, tuple[int, bytes]]:
         """Outputs to keep, of inputs that have enough more than when they were saved."""

@@ -121,7 +121,7 @@ def _settle_level(state: State, level: float) -> None:
     """Reject the budget where the log wealth against it is enough at this level."""
     use = state["uses"][0]
     if use["kind"] == "sequential" and use["now"] is not None:
-        share = float(state["main_share"])
-        if use["now"] + use["log_share"] >= -math.log(level * share):
+        share = float(use["level_share"])
+        if use["now"] + math.log(use["share"]) >= -math.log(level * share):
             use["lower"] = max(use["lower"], use["watched"])
             state["violated"] = True

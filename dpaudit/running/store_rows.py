@@ -78,7 +78,7 @@ class SavedPair:
     def log_wealth(self) -> float | None:
         """Log e-value against the budget; None where it has to be computed anew, after a merge of Renyi bets."""
         use = self.state["uses"][0]
-        return None if use["now"] is None else float(use["now"]) + float(use.get("log_share", 0.0))
+        return None if use["now"] is None else float(use["now"]) + math.log(float(use.get("share", 1.0)))
 
     @property
     def lower(self) -> float:

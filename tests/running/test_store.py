@@ -210,6 +210,7 @@ def test_what_cannot_accumulate_is_refused(path):
     many = dpaudit.all_pairs([float(value) for value in range(70)])
     for options, words in (
         ({"mode": "fixed"}, "store must be for a sequential audit .* got mode='fixed'"),
+        ({"mode": "adaptive"}, "store must be for a sequential audit .* got mode='adaptive'"),
         ({"pairs": many}, "store must be for a sequential audit of at most 2,000 pairs, got 2,415 pairs"),
         ({"mechanism": lambda data: data}, "mechanism must take its randomness from rng or seed for a store"),
     ):
@@ -378,7 +379,7 @@ def test_a_state_that_was_changed_is_seen(path):
     connection.execute("update pairs set state = cast(substr(state, 1, 100) || x'00' || substr(state, 102) as blob)")
     connection.commit()
     connection.close()
-    with pytest.raises(dpaudit.UsageError, match=r"intact store of evidence, got the state of pair 0.1 that is damaged"):
+    with pytest.raises(dpaudit.UsageError, match=r"store of evidence, got the state of pair 0.1 that is damaged"):
         night_of(path)
 
 
@@ -390,7 +391,7 @@ def test_stores_are_merged_once(tmp_path, path):
     wealth = [night_of(path, seed=1).findings[0].log_wealth, night_of(other, seed=2).findings[0].log_wealth]
     night_of(other, leaking, seed=2)
     with Store.at(path) as store, Store.at(other) as second:
-        share = store.subjects()[0]["pairs"][0].state["uses"][0]["log_share"]
+        share = math.log(store.subjects()[0]["pairs"][0].state["uses"][0]["share"])
         assert merge(store, second) == (2, 2)
         assert store.subjects()[0]["pairs"][0].log_wealth == pytest.approx(sum(wealth) - share)
         assert [len(subject["nights"]) for subject in store.subjects()] == [2, 1]
