@@ -287,8 +287,10 @@ class Store:
             self._same_life(execute, night)
             saved: dict[str, SavedPair] = {}
             for key, (state, before) in states.items():
-                current = self.pairs_at(execute, night.subject, night.life, key)[key]
-                if current.revision != before.revision:
+                query = "select revision from pairs where subject = ? and life = ? and key = ?"
+                current = before
+                if execute(query, (night.subject, night.life, key)).fetchone()[0] != before.revision:
+                    current = self.pairs_at(execute, night.subject, night.life, key)[key]
                     # The order of epochs, and how bets go on, are this night's; level and bound are the store's.
                     try:
                         state = joined(state, current.state, before.state)
