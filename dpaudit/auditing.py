@@ -139,7 +139,9 @@ def audit(
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
     chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
-    if store is not None and (mode != "sequential" or is_universe(promise, chosen)):
+    if store is not None and not isinstance(store, str | os.PathLike):
+        raise UsageError(f"store must be a path, got {store!r}.")
+    if store is not None and (mode != "sequential" or len(chosen) > MANY_PAIRS):
         many = f"{len(chosen):,} pairs" if mode == "sequential" else f"mode={mode!r}"
         raise UsageError(f"store must be for a sequential audit of at most {MANY_PAIRS:,} pairs, got {many}.")
     if is_universe(promise, chosen):

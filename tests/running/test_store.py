@@ -210,12 +210,13 @@ def test_what_cannot_accumulate_is_refused(path):
     many = dpaudit.all_pairs([float(value) for value in range(70)])
     for options, words in (
         ({"mode": "fixed"}, "store must be for a sequential audit .* got mode='fixed'"),
+        ({"store": 3}, "store must be a path, got 3"),
         ({"mode": "adaptive"}, "store must be for a sequential audit .* got mode='adaptive'"),
         ({"pairs": many}, "store must be for a sequential audit of at most 2,000 pairs, got 2,415 pairs"),
         ({"mechanism": lambda data: data}, "mechanism must take its randomness from rng or seed for a store"),
     ):
         with pytest.raises(dpaudit.UsageError, match=words):
-            night_of(path, **options)
+            night_of(**{"store": path, **options})
     assert not path.exists() or subjects_of(path) == []
     night_of(path)
     with pytest.raises(dpaudit.UsageError, match=r"confidence must be 0\.95, as on the first night .* got 0\.9\."):
@@ -266,6 +267,31 @@ def test_two_first_nights_beside_each_other_share_one_pair(path):
     (subject,) = subjects_of(path)
     assert [pair.labelled for pair in subject["pairs"]] == [176 + 200]
     assert subject["pairs"][0].level == pytest.approx(0.05 * share_of(0))
+    check_whole(path)
+
+
+class Meanwhile:
+    """Randomised response; another night with other pairs begins and ends while this one plays its pilot."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __repr__(self):
+        return "Meanwhile()"
+
+    def sample(self, data, size, rng):
+        path, self.path = self.path, None
+        if path is not None:
+            night_of(path, self, pairs=[(1, 0), (1, 2)], seed=2)
+        return response(data, size, rng)
+
+
+def test_pairs_that_come_in_beside_each_other_share_the_error_rate(path):
+    result = night_of(path, Meanwhile(path), pairs=[(0, 1), (0, 2)])
+    (subject,) = subjects_of(path)
+    levels = {generation: sum(p.level for p in subject["pairs"] if p.generation == generation) for generation in (0, 1)}
+    assert levels == pytest.approx({0: 0.05 * share_of(0), 1: 0.05 * share_of(1)})
+    assert sum(finding.error_share for finding in result.findings) == pytest.approx(0.05 * share_of(1))
     check_whole(path)
 
 
