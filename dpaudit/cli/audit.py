@@ -53,6 +53,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     default=None,
     help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
 )
+@click.option("--store", help="File in which evidence accumulates: go on from earlier nights, and save this one.")
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")

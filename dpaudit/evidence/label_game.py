@@ -152,10 +152,11 @@ class PairGame:
             second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
             self.uses = [(SHARE_OF_PARAMETER, self.main), (1.0 - SHARE_OF_PARAMETER, second)]
         self.labelled = 0  # draws counted
+        self.labelled_before = 0  # of them, those of earlier runs that this one goes on from
         self.level = math.nan
         self.failure = ""  # the outcome of every call of the pilot, if all raised, on both inputs
         self.looks: list[Look] = []
-        self.trained_on = self._labelled_at_fit = 0
+        self.trained_on = self.labelled_at_fit = 0
 
     def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
         """Fit every use on earlier draws of x and x_prime."""
@@ -169,16 +170,16 @@ class PairGame:
             else:
                 game.fit(first, second, level * share, self.hints)
         self.trained_on = min(len(first), len(second))
-        self._labelled_at_fit = self.labelled
+        self.labelled_at_fit = self.labelled
 
     def fit_again(self, draws_before: int) -> None:
         """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
-        if self.labelled + draws_before < COUNTS_GROWTH * (self._labelled_at_fit + draws_before):
+        if self.labelled + draws_before < COUNTS_GROWTH * (self.labelled_at_fit + draws_before):
             return
         for _, game in self.uses:
             if isinstance(game, SequentialGame):
                 game.fit_again()
-        self._labelled_at_fit = self.labelled
+        self.labelled_at_fit = self.labelled
 
     def start(self, level: float) -> None:
         """Fix the levels of all uses, before the first counted draw."""
@@ -260,6 +261,9 @@ class LabelGame:
         (round, pair) to the generator of that pair's labels in that round.
     log_density : callable, optional
         The mechanism's own, with `data[i]` the i-th input.
+    horizon : int, optional
+        Labelled draws of a pair that bets are meant for, where others will follow in later runs; those of this run by
+        default.
     """
 
     def __init__(
@@ -274,6 +278,7 @@ class LabelGame:
         coin: Callable[[int, int], np.random.Generator],
         log_density: LogDensity | None = None,
         data: Sequence[Any] = (),
+        horizon: int | None = None,
     ) -> None:
         self.error_rate = 1.0 - confidence
         self.mode, self.planned = mode, 2 * samples
@@ -288,7 +293,7 @@ class LabelGame:
                 claim,
                 pair,
                 mode != "fixed",
-                max(self._limit - self.pilot, 1),
+                max((horizon or self._limit) - self.pilot, 1),
                 _hints(data[pair[0]], data[pair[1]], log_density) if len(data) else NO_HINTS,
             )
             for claim, pair in zip(claims, inputs, strict=True)
@@ -346,6 +351,24 @@ class LabelGame:
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, _shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
+
+    def go_on(self, kept: dict[int, Outcomes]) -> None:
+        """Go on from earlier runs, instead of `start`: `pairs` are those of then, `kept` outputs that fits may see.
+
+        Validity: all that is counted from here on is drawn after these.
+        """
+        self.pilot = 0
+        inputs = {i for pair in self.pairs for i in pair.inputs}
+        self._kept = {i: [kept[i]] if i in kept else [] for i in sorted(inputs)}
+        self._columns = max((part.numbers.shape[1] for part in kept.values()), default=1)
+        for pair in self.pairs:
+            pair.labelled_before = pair.labelled
+            if not pair.is_violated or pair.trained_on == 0:
+                self._fit_again(pair)
+
+    def kept(self, i: int) -> Outcomes | None:
+        """The outputs of one input that fits may see."""
+        return self._joined(i) if self._kept.get(i) else None
 
     def _shorten_pilot(self, drawn: int) -> None:
         """Leave to the test what the pilot did not draw."""
@@ -456,7 +479,7 @@ class LabelGame:
         """Labelled draws that the pair may still take: none once a sequential pair is decided."""
         if pair.is_broken or (self.mode != "fixed" and pair.is_violated):
             return 0
-        return self._limit - self.pilot - pair.labelled
+        return self._limit - self.pilot - (pair.labelled - pair.labelled_before)
 
     def _fit_again(self, pair: PairGame) -> None:
         available = min(sum(len(part) for part in self._kept[i]) for i in pair.inputs)
