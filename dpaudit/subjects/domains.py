@@ -1,12 +1,12 @@
 """Domains: which inputs a mechanism takes and which two of them are adjacent, as a source of pairs to try.
 
 A domain does three things: it lists `starts`, the pairs that tend to be bad (the patterns of the literature, the
-boundary, empty and tiny inputs, duplicates, extremes); it draws pairs at random; and it makes `moves`, pairs that differ
-a little from a given one. Every pair it makes is adjacent in its own sense, so the sense has to be the one that the claim
-speaks of: the domain is a part of the promise, said by the user.
+boundary, empty and tiny inputs, duplicates, extremes); it draws pairs at random; and it makes `moves`, pairs that
+differ a little from a given one. Every pair it makes is adjacent in its own sense, so the sense has to be the one that
+the claim speaks of: the domain is a part of the promise, said by the user.
 
-The patterns for vectors of query answers are those of StatDP (Ding et al. 2018) and DP-Sniper (Bichsel et al. 2021); each
-is tried at several levels, because most faults depend on where the answers lie.
+The patterns for vectors of query answers are those of StatDP (Ding et al. 2018) and DP-Sniper (Bichsel et al. 2021);
+each is tried at several levels, because most faults depend on where the answers lie.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class VectorDomain(Domain):
         return self._pair(base, base + self._step * self._random_change(rng))
 
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
-        """The change kept and the place moved (all of it, one number, a swap), or the place kept and the change moved."""
+        """The change kept and the place moved (all of it, one number, a swap), or the other way round."""
         base, change = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float) - np.asarray(x, dtype=float)
         if not np.isfinite(base).all() or not np.isfinite(change).all():
             return []
@@ -518,7 +518,8 @@ class ListedDomain(Domain):
         return [pair for pair in found if self._is_adjacent(*pair)]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "inputs", "inputs": [short_form(value) for value in self.inputs[:20]], "count": len(self.inputs)}
+        shown = [short_form(value) for value in self.inputs[:20]]
+        return {"kind": "inputs", "inputs": shown, "count": len(self.inputs)}
 
     def _is_adjacent(self, x: Any, x_prime: Any) -> bool:
         return self.adjacent is None or bool(self.adjacent(x, x_prime))
