@@ -34,7 +34,7 @@ from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.label_game import common_failure
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 from dpaudit.grey_box import GreyBox, GreyBoxPair, GreyBoxResult
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, number, whole_number
+from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.results import Finding, SideFinding, SideStatus, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream
@@ -43,7 +43,7 @@ from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDom
 
 KIND = "pair_search"
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
-LEAST_DRAWS = 32  # of an input in the first round
+LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
 MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
 CHUNK = 4096  # draws of one call
@@ -200,7 +200,7 @@ class Search:
     examples: Sequence[Any] | None = None
     adjacency: Relation = "add_remove"
     pairs: int = 3
-    budget: int = 60_000
+    budget: int = 200_000
     candidates: int = 64
     grey_box: bool = True
 
@@ -228,7 +228,7 @@ def search_pairs(
     examples: Sequence[Any] | None = None,
     adjacency: Relation = "add_remove",
     pairs: int = 3,
-    budget: int = 60_000,
+    budget: int = 200_000,
     candidates: int = 64,
     grey_box: bool = True,
     seed: int | None = None,
@@ -312,7 +312,7 @@ class _Searcher:
         source = self.search.domain
         strategy = source if _is_strategy(source) else None
         domain = None if strategy is not None else self._domain()
-        count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * LEAST_DRAWS)))
+        count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
         draws = max(self.search.budget // (_cost(1) * count), 8)
         if strategy is not None:
             active = self._of_strategy(strategy, count, draws)
@@ -328,6 +328,13 @@ class _Searcher:
             for candidate in active:
                 self._look(candidate, size)
         return self._result(started, domain, strategy)
+
+    def _first_draws(self) -> int:
+        """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
+        if isinstance(self.claim, MetricDP):  # each pair has its own budget
+            return LEAST_DRAWS
+        epsilon = max(_line(self.claim).epsilon, 0.01)
+        return int(min(max(2.0 / epsilon**2, LEAST_DRAWS), MOST_FIRST_DRAWS))
 
     def _domain(self) -> Domain:
         source, examples = self.search.domain, self.search.examples
@@ -406,9 +413,9 @@ class _Searcher:
             phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
             suppress_health_check=list(hypothesis.HealthCheck),
         )
-        given: Any = hypothesis.given(strategy)(look)
+        given: Any = hypothesis.given(strategy)
         try:
-            settings(hypothesis.seed(self.seed)(given))()
+            settings(hypothesis.seed(self.seed)(given(look)))()
         except hypothesis.errors.Unsatisfiable as error:
             raise UsageError("domain must yield pairs, got none from the strategy.") from error
         if not active:
