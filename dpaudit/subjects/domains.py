@@ -168,6 +168,8 @@ class VectorDomain(Domain):
         Whether the vectors are whole numbers.
     special : tuple
         Values that a coordinate may have too: for example NaN, where the mechanism says that it takes it.
+    as_list : bool
+        Whether the inputs are lists rather than arrays; so they are in the JSON form.
 
     Examples
     --------
@@ -183,6 +185,7 @@ class VectorDomain(Domain):
     adjacency: Change = "each"
     integer: bool = False
     special: tuple[Any, ...] = ()
+    as_list: bool = False
 
     def __post_init__(self) -> None:
         whole_number("length", self.length, "a positive integer", 1)
@@ -212,7 +215,7 @@ class VectorDomain(Domain):
             base = np.full(n, 0.5 * (self.low + self.high))
             other = base.copy()
             other[0] = value
-            yield "special", self._vector(base), other
+            yield "special", self._vector(base), other.tolist() if self.as_list else other
 
     def random(self, rng: np.random.Generator) -> Inputs:
         """Anywhere, or on few values; changed by a random pattern."""
@@ -290,7 +293,8 @@ class VectorDomain(Domain):
 
     def _vector(self, values: FloatArray) -> Any:
         inside = np.clip(values, self.low, self.high)
-        return np.floor(inside).astype(np.int64) if self.integer else inside
+        vector = np.floor(inside).astype(np.int64) if self.integer else inside
+        return vector.tolist() if self.as_list else vector
 
     def _pair(self, x: FloatArray, x_prime: FloatArray) -> Inputs:
         """The two vectors inside of the range: moved there together, so that the change stays what it is."""
@@ -562,6 +566,8 @@ def domain_from_dict(record: Mapping[str, Any]) -> Domain:
             values[name] = tuple(_named(value) for value in values[name])
     if "change" in values:
         values["change"] = _named(values["change"])
+    if record["kind"] == "vector":  # what JSON has, so that a saved pair is the input that was audited
+        values.setdefault("as_list", True)
     try:
         return kinds[record["kind"]](**values)
     except TypeError as error:
