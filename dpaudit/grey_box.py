@@ -44,7 +44,6 @@ KIND = "same_randomness"
 RUNS = 16
 LEAST_RUNS = 4
 ROUNDING = 1e-9  # relative, of sums of doubles: what is compared agrees up to this, or not at all
-MATCHES = 40_000  # numbers of an output times numbers of noise that are compared
 MOST_PAIRS = 200  # of an audit
 LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
 LISTED = 20  # pairs that a side finding lists
@@ -437,27 +436,25 @@ def _parts(side: Side) -> _Parts | None:
     quiet = side.quiet
     if quiet is None or any(run.outcome.tokens is not None or not run.log.is_complete for run in side.runs):
         return None
-    numbers = np.concatenate([run.outcome.numbers for run in side.runs])  # (runs, numbers)
-    if quiet.outcome.tokens is not None or quiet.outcome.numbers.shape[1] != numbers.shape[1]:
+    families, width = side.runs[0].log.families, quiet.outcome.numbers.shape[1]
+    if quiet.outcome.tokens is not None or any(run.outcome.numbers.shape[1] != width for run in side.runs):
         return None
-    families = side.runs[0].log.families
-    if any(run.log.families != families for run in side.runs) or not np.isfinite(numbers).all():
+    numbers = np.concatenate([run.outcome.numbers for run in side.runs])  # (runs, numbers)
+    centre = quiet.outcome.numbers[0]
+    if any(run.log.families != families for run in side.runs) or not np.isfinite([*numbers, centre]).all():
         return None
     empty = np.zeros(0)
     noise = np.array([np.concatenate([*run.log.values, empty]) for run in side.runs])  # (runs, noises)
     scales = np.array([np.concatenate([*run.log.scales, empty]) for run in side.runs])
-    centre = quiet.outcome.numbers[0]
-    if not np.isfinite(centre).all() or numbers.shape[1] * max(noise.shape[1], 1) > MATCHES:
-        return None
-    scale, family, taken = np.zeros(numbers.shape[1]), [""] * numbers.shape[1], set()
+    scale, family, taken = np.zeros(width), [""] * width, set()
     moved = numbers - centre
-    for column in range(numbers.shape[1]):
+    nearest = _nearest(moved, noise)
+    for column in range(width):
         size = np.abs(numbers[:, column]).max() + abs(centre[column])
         if _is_constant(numbers[:, column : column + 1])[0]:
             family[column] = "none" if np.abs(moved[:, column]).max() <= ROUNDING * size else ""
             continue
-        order = sorted(range(noise.shape[1]), key=lambda j: j != column)
-        for j in order:
+        for j in nearest[column]:
             z = noise[:, j]
             if j in taken or not np.any(z) or scales[:, j].min() != scales[:, j].max():
                 continue
@@ -469,6 +466,22 @@ def _parts(side: Side) -> _Parts | None:
                 break
     # Validity: the other numbers may be anything, even functions of this noise; leaving them out is post-processing.
     return _Parts(centre, scale, tuple(family))
+
+
+def _nearest(moved: NDArray[np.float64], noise: NDArray[np.float64]) -> list[list[int]]:
+    """For each number of an output the noises that it may be a multiple of: the ratio of two of its runs is theirs."""
+    count = noise.shape[1]
+    if count == 0:
+        return [[] for _ in range(moved.shape[1])]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        keys, wanted = np.nan_to_num(noise[1] / noise[0]), np.nan_to_num(moved[1] / moved[0])
+    order = np.argsort(keys, kind="stable")
+    places = np.searchsorted(keys[order], wanted)
+    found = []
+    for column, place in enumerate(places.tolist()):
+        near = order[max(place - 2, 0) : place + 2].tolist()
+        found.append([column, *near] if column < count else near)  # most often noise is drawn in the output's order
+    return found
 
 
 def _known(a: _Parts, b: _Parts) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

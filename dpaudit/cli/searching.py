@@ -68,7 +68,8 @@ def chosen_search(
     from dpaudit.searching import Search
 
     place: dict[str, Any] = {"domain": _domain(search)} if search is not None else {"examples": _list(examples or "")}
-    numbers: dict[str, Any] = {name: value for name, value in (("budget", budget), ("pairs", count)) if value is not None}
+    stated = {"budget": budget, "pairs": count}
+    numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
     return Search(**place, adjacency=adjacency, grey_box=grey_box is not False, **numbers)
 
 
