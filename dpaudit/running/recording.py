@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_CALLS = 20_000  # of one run, beyond which constant noise is taken to never end a loop
+MOST_CALLS = 10_000  # of one run, beyond which constant noise is taken to never end a loop
 MOST_VALUES = 20_000  # numbers of one run that are kept
 WORD_BITS = 128  # of the state of PCG64
 
@@ -267,7 +267,7 @@ class RecordingGenerator(np.random.Generator):
             log.calls.append(Call(method, np.shape(value), noise, words))
         if method in _SCALES and method in _CENTRES:
             numbers = np.asarray(value, dtype=float)
-            if sum(part.size for part in log.values) + numbers.size <= MOST_VALUES:
+            if len(log.families) + numbers.size <= MOST_VALUES:
                 log.values.append(np.ravel(numbers - _CENTRES[method](given)))
                 scale = np.asarray(_SCALES[method](given), dtype=float)
                 log.scales.append(np.ravel(np.broadcast_to(scale, numbers.shape)).copy())

@@ -300,7 +300,7 @@ class VectorDomain(Domain):
         """The two vectors inside of the range: moved there together, so that the change stays what it is."""
         change = np.clip(x_prime - x, -self._step, self._step)
         if self.integer:
-            change = np.trunc(change)
+            change = np.trunc(change + 1e-9 * np.sign(change))  # a sum of doubles may be just below a whole number
             x = np.floor(x)
         low, high = self.low - np.minimum(change, 0.0), self.high - np.maximum(change, 0.0)
         base = np.clip(x, low, np.maximum(low, high))
@@ -372,8 +372,9 @@ class DatasetDomain(Domain):
                     f"got {short_form(example)} at position {position}."
                 )
         seen = _distinct(_telling([record for example in known for record in example]))
-        largest = max((len(example) for example in known), default=0)
-        return cls(tuple(seen), max(largest, 1), adjacency, 0 if adjacency == "add_remove" else 1, tuple(known))
+        grows = adjacency == "add_remove"
+        largest = max((len(example) for example in known), default=0) + (1 if grows else 0)
+        return cls(tuple(seen), max(largest, 1), adjacency, 0 if grows else 1, tuple(known))
 
     def starts(self) -> Iterator[Start]:
         """The empty dataset, single records, duplicates, extremes, the largest; then the neighbours of the examples."""
@@ -443,8 +444,8 @@ class DatasetDomain(Domain):
             domain = [*telling, *(row for row in _distinct(rows) if not any(is_same(row, v) for v in telling))]
             if self.adjacency == "add_remove":
                 pairs = add_remove(base, domain)
-                least = self.smallest
-                pairs = [pair for pair in pairs if len(pair.x_prime) >= least][: len(telling) + 8]
+                sizes = range(self.smallest, self.largest + 1)
+                pairs = [pair for pair in pairs if len(pair.x_prime) in sizes][: len(telling) + 8]
             elif rows:
                 pairs = replace_one(base, domain)[: 2 * len(telling) + 8]
             else:
