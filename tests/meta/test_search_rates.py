@@ -22,8 +22,8 @@ from mechanisms.randomised_response import RandomisedResponse
 
 AUDITS = 150
 # As in test_rates.py: a true rate of at most 5% gives such a count with probability at most LEVEL. 3 sets in 2 modes, 2
-# counts each: the false-positive rate of this file is below 12 * 1e-9. Of 400 audits 51 or more fail, so that a true rate
-# of 15% is missed with probability 0.08 and one of 20% with 6e-5 (binomial sums).
+# counts each: the false-positive rate of this file is below 12 * 1e-9. Of 150 audits 29 or more fail, so that a true rate
+# of 25% is missed with probability 0.04 and one of 30% with 0.001 (binomial sums); 150 is what two minutes allow.
 LEVEL = 1e-9
 
 
@@ -66,12 +66,10 @@ def measure(case: OnItsClaim, mode: str, audits: int) -> tuple[int, int, int]:
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
 @pytest.mark.parametrize("case", list(sets()), ids=lambda case: case.name)
 def test_searched_pairs_on_their_claim_are_called_violated_no_more_often_than_promised(case, mode):
-    alarms, above, _ = measure(case, mode, AUDITS)
+    alarms, above, control = measure(case, mode, AUDITS)
     assert rates.p_value(alarms, AUDITS) >= LEVEL, (alarms, AUDITS)
     assert rates.p_value(above, AUDITS) >= LEVEL, (above, AUDITS)
-
-
-@pytest.mark.slow
-def test_a_search_that_judged_its_own_choice_would_cry_wolf():
-    # The luckiest of some twenty pairs: measured 25% (150 of 600); 40 searches at a fixed seed show 4 (10%) or more.
-    assert measure(next(sets()), "fixed", 40)[2] >= 4
+    if case.name == "Laplace on a line":
+        # The negative control: the luckiest of some twenty pairs, judged by the draws that chose it, alarms in 12%
+        # (measured: 60 of 488, where audits alarm in 5). Binomial: fewer than 8 of 150 with probability 0.003.
+        assert control >= 8, control
