@@ -419,7 +419,7 @@ def test_a_folder_without_permission_exits_with_2(run, project):
 def test_help_names_the_commands_that_exist_and_no_others(run):
     result = run("--help")
     commands = re.findall(r"^  (\w+)  ", result.stdout.partition("Commands:")[2], re.MULTILINE)
-    assert commands == ["audit", "bench", "check", "claims", "plan", "replay", "report", "reproduce"]
+    assert commands == ["audit", "bench", "check", "claims", "greybox", "plan", "replay", "report", "reproduce"]
 
 
 # In a process of its own.

@@ -21,8 +21,8 @@ from mechanisms.laplace import Laplace
 from mechanisms.randomised_response import RandomisedResponse
 
 AUDITS = 150
-# As in test_rates.py: a true rate of at most 5% gives such a count with probability at most LEVEL. 3 sets in 2 modes, 2
-# counts each: the false-positive rate of this file is below 12 * 1e-9. Of 150 audits 29 or more fail, so that a true rate
+# As in test_rates.py: a true rate of at most 5% gives such a count with probability at most LEVEL. Three runs, 2 counts
+# each: the false-positive rate of this file is below 6 * 1e-9 (with the control below 0.003). Of 150 audits 29 or more fail, so that a true rate
 # of 25% is missed with probability 0.04 and one of 30% with 0.001 (binomial sums); 150 is what two minutes allow.
 LEVEL = 1e-9
 
@@ -63,9 +63,11 @@ def measure(case: OnItsClaim, mode: str, audits: int) -> tuple[int, int, int]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", ["sequential", "fixed"])
-@pytest.mark.parametrize("case", list(sets()), ids=lambda case: case.name)
-def test_searched_pairs_on_their_claim_are_called_violated_no_more_often_than_promised(case, mode):
+@pytest.mark.parametrize(
+    ("number", "mode"), [(0, "fixed"), (0, "sequential"), (2, "fixed")], ids=["line", "line, sequential", "response"]
+)
+def test_searched_pairs_on_their_claim_are_called_violated_no_more_often_than_promised(number, mode):
+    case = list(sets())[number]  # the vectors take minutes: they are for measurements
     alarms, above, control = measure(case, mode, AUDITS)
     assert rates.p_value(alarms, AUDITS) >= LEVEL, (alarms, AUDITS)
     assert rates.p_value(above, AUDITS) >= LEVEL, (above, AUDITS)
