@@ -67,7 +67,7 @@ class PairSource(Protocol):
     Validity: it may run the subject, but never on the audit's own streams.
     """
 
-    def choose(self, subject: Subject, claim: Claim, seed: int) -> ChosenPairs: ...
+    def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> ChosenPairs: ...
 
 
 def audit(
@@ -166,7 +166,7 @@ def audit(
     searched: ChosenPairs | None = None
     if isinstance(pairs, PairSource):
         # Validity: what the search draws comes from streams of its own, so that the audit below is one of fixed pairs.
-        searched = pairs.choose(subject, promise, root)
+        searched = pairs.choose_pairs(subject, promise, root)
         pairs = searched.pairs
     chosen = stated_pairs(subject, pairs)
 

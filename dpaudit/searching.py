@@ -215,7 +215,7 @@ class Search:
         if self.adjacency not in RELATIONS:
             raise UsageError(f"adjacency must be one of {', '.join(RELATIONS)}, got {self.adjacency!r}.")
 
-    def choose(self, subject: Subject, claim: Claim, seed: int) -> SearchResult:
+    def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> SearchResult:
         """Search; what `dpaudit.audit` calls before its first draw."""
         return _Searcher(self, subject, claim, seed).run()
 
@@ -258,7 +258,7 @@ def search_pairs(
     if seed is not None:
         whole_number("seed", seed, "a non-negative integer", 0)
     search = Search(domain, examples, adjacency, pairs, budget, candidates, grey_box)
-    return search.choose(subject, promise, fresh_seed() if seed is None else int(seed))
+    return search.choose_pairs(subject, promise, fresh_seed() if seed is None else int(seed))
 
 
 @dataclasses.dataclass

@@ -224,7 +224,9 @@ def test_anybody_can_replay_a_run_from_the_finding():
     assert SideFinding.from_dict(record) == found and record["details"]["spawn_keys"][3] == [GREY_BOX, 3]
     details = record["details"]
     streams = [np.random.SeedSequence(details["seed"], spawn_key=details["spawn_keys"][3]) for _ in range(2)]
-    first, second = (laplace(x, 1, np.random.default_rng(s), weight=2.0) for x, s in zip((0.0, 1.0), streams, strict=True))
+    first, second = (
+        laplace(x, 1, np.random.default_rng(stream), weight=2.0) for x, stream in zip((0.0, 1.0), streams, strict=True)
+    )
     assert second - first == pytest.approx(2.0)
 
 

@@ -86,7 +86,7 @@ def test_greybox_says_what_differs_and_its_exit_status_says_whether_it_is_more_t
     [
         (("--search", "domain.json", "--pairs", "0,1"), "pairs must be given in one way, got --pairs and --search."),
         (("--search", "domain.json", "--examples", "examples.json"), "got --search and --examples."),
-        (("--search", '{"kind": "set"}'), "kind of a domain must be one of number, vector, dataset, inputs, got 'set'."),
+        (("--search", '{"kind": "set"}'), "must be one of number, vector, dataset, inputs, got 'set'."),
         (("--search", "{broken"), "search must be JSON, got '{broken'"),
         (("--search", "nowhere.json"), "search must be a readable file, got 'nowhere.json'"),
         (("--search", "code_under_audit.py:number"), "domain must be a Domain, its JSON form or a hypothesis strategy"),

@@ -1,8 +1,8 @@
-"""False alarms of audits whose pairs were searched for: mechanisms exactly on their claim, on every pair that is tried.
+"""False alarms of audits whose pairs were searched for: mechanisms exactly on their claim, on many pairs of a domain.
 
-The search may take the luckiest of many pairs; the audit that follows may not profit from it. `measure` counts alarms and
-bounds above the truth at confidence 0.95. As a control the same selection is judged by its own draws, as a search that
-leaked into its test would be.
+The search may take the luckiest of many pairs; the audit that follows may not profit from it. `measure` counts alarms
+and bounds above the truth at confidence 0.95. As a control the same selection is judged by its own draws, as a search
+that leaked into its test would be.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from mechanisms.randomised_response import RandomisedResponse
 
 AUDITS = 150
 # As in test_rates.py: a true rate of at most 5% gives such a count with probability at most LEVEL. Three runs, 2 counts
-# each: the false-positive rate of this file is below 6 * 1e-9 (with the control below 0.003). Of 150 audits 29 or more fail, so that a true rate
-# of 25% is missed with probability 0.04 and one of 30% with 0.001 (binomial sums); 150 is what two minutes allow.
+# each: the false-positive rate of this file is below 6 * 1e-9, beside the control's. Of 150 audits 29 or more fail: a
+# true rate of 25% is missed with probability 0.04, one of 30% with 0.001 (binomial sums). 150 is what the time allows.
 LEVEL = 1e-9
 
 
@@ -73,5 +73,5 @@ def test_searched_pairs_on_their_claim_are_called_violated_no_more_often_than_pr
     assert rates.p_value(above, AUDITS) >= LEVEL, (above, AUDITS)
     if case.name == "Laplace on a line":
         # The negative control: the luckiest of some twenty pairs, judged by the draws that chose it, alarms in 12%
-        # (measured: 60 of 488, where audits alarm in 5). Binomial: fewer than 8 of 150 with probability 0.003.
+        # (measured: 60 of 488, where audits alarm in 5). Binomial: fewer than 8 of 150 with probability 0.0013, at other seeds.
         assert control >= 8, control

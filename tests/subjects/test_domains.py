@@ -163,5 +163,5 @@ def test_domains_that_make_no_sense_are_refused_by_name(record, message):
 
 
 def test_examples_that_are_no_datasets_are_refused():
-    with pytest.raises(UsageError, match="examples must be datasets, .* got 3 at position 1"):
+    with pytest.raises(UsageError, match=r"examples must be datasets, .* got 3 at position 1"):
         DatasetDomain.of_examples([[1], 3])
