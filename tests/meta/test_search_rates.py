@@ -73,5 +73,6 @@ def test_searched_pairs_on_their_claim_are_called_violated_no_more_often_than_pr
     assert rates.p_value(above, AUDITS) >= LEVEL, (above, AUDITS)
     if case.name == "Laplace on a line":
         # The negative control: the luckiest of some twenty pairs, judged by the draws that chose it, alarms in 12%
-        # (measured: 60 of 488, where audits alarm in 5). Binomial: fewer than 8 of 150 with probability 0.0013, at other seeds.
+        # (measured: 60 of 488, where audits alarm in 5). At other seeds: fewer than 8 of 150
+        # with probability 0.0013.
         assert control >= 8, control
