@@ -351,8 +351,9 @@ def _definite(pair: Pair, first: Sequence[_Run], second: Sequence[_Run], claim: 
         run = next((k for k, run in enumerate(others) if run.token != runs[0].token), None)
         if is_still and run is not None:
             return (
-                f"on {name} nothing is taken from the generator, so that the output is always {runs[0].token:.60}; on "
-                f"{other} run {run} gave {others[run].token:.60}. The loss is infinite."
+                f"on {name} nothing is taken from the generator, the only randomness that a mechanism may have, so "
+                f"that the output is always {runs[0].token:.60}; on {other} run {run} gave "
+                f"{others[run].token:.60}. The loss is infinite."
             )
     return ""
 
