@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from dpaudit.exact.finite_mechanism import FiniteMechanism
+    from dpaudit.grey_box import GreyBoxResult, replay_same_randomness
     from dpaudit.laws import LAWS, Law
     from dpaudit.plan_result import Plan
     from dpaudit.planning import plan
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
+    from dpaudit.searching import Search, SearchResult, search_pairs
+    from dpaudit.subjects import domains
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.protocol import Mechanism
     from dpaudit.subjects.utility_bounds import UtilityBound
@@ -72,6 +75,7 @@ _HOMES = {
     "FiniteMechanism": "dpaudit.exact.finite_mechanism",
     "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
+    "GreyBoxResult": "dpaudit.grey_box",
     "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
@@ -81,6 +85,8 @@ _HOMES = {
     "ProfileClaim": "dpaudit.privacy.claims",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
+    "Search": "dpaudit.searching",
+    "SearchResult": "dpaudit.searching",
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
     "UsageError": "dpaudit.errors",
@@ -100,9 +106,12 @@ _HOMES = {
     "register_profile": "dpaudit.profiles",
     "replay": "dpaudit.replaying",
     "replay_floating_point": "dpaudit.doubles_replaying",
+    "replay_same_randomness": "dpaudit.grey_box",
+    "search_pairs": "dpaudit.searching",
     "write_report": "dpaudit.reports",
 }
-_MODULES = ("laws", "strategies")  # whole rooms of names, as `dpaudit.laws.mixture`
+# Whole rooms of names, as `dpaudit.laws.mixture`.
+_MODULES = {"domains": "dpaudit.subjects.domains", "laws": "dpaudit.laws", "strategies": "dpaudit.strategies"}
 
 __all__ = [
     "LAWS",
@@ -118,6 +127,7 @@ __all__ = [
     "FiniteMechanism",
     "FloatingPointFinding",
     "GaussianDP",
+    "GreyBoxResult",
     "Law",
     "Mechanism",
     "MetricDP",
@@ -127,6 +137,8 @@ __all__ = [
     "ProfileClaim",
     "PureDP",
     "RenyiDP",
+    "Search",
+    "SearchResult",
     "Subject",
     "SubjectError",
     "UsageError",
@@ -140,6 +152,7 @@ __all__ = [
     "audit_utility",
     "check",
     "conformance_checks",
+    "domains",
     "laws",
     "load",
     "parametrize_with_checks",
@@ -148,6 +161,8 @@ __all__ = [
     "register_profile",
     "replay",
     "replay_floating_point",
+    "replay_same_randomness",
+    "search_pairs",
     "strategies",
     "write_report",
 ]
@@ -155,7 +170,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"dpaudit.{name}")
+        return importlib.import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -15,7 +15,8 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy
@@ -24,10 +25,21 @@ from dpaudit.errors import UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import MODES, LabelGame, Mode, PairGame, Progress
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
+from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
+from dpaudit.grey_box import GreyBox
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
+from dpaudit.results import (
+    VERDICTS,
+    AuditResult,
+    Finding,
+    FloatingPointFinding,
+    Power,
+    SideFinding,
+    Verdict,
+    WitnessRecord,
+)
 from dpaudit.running.draws import Drawer
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
@@ -42,10 +54,29 @@ ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget
 RESTART = 4  # added to the purposes of the streams of an audit that starts again, one call a draw
 
 
+class ChosenPairs(Protocol):
+    """Pairs that were searched for, and where they come from."""
+
+    @property
+    def pairs(self) -> Sequence[Pair]: ...
+
+    def side_findings(self, findings: Sequence[Finding]) -> tuple[SideFinding, ...]: ...
+
+
+@runtime_checkable
+class PairSource(Protocol):
+    """What chooses the pairs of an audit before its first draw (`dpaudit.Search`).
+
+    Validity: it may run the subject, but never on the audit's own streams.
+    """
+
+    def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> ChosenPairs: ...
+
+
 def audit(
     mechanism: Any,
     claim: Claim | str | None = None,
-    pairs: Iterable[Any] | None = None,
+    pairs: Iterable[Any] | PairSource | None = None,
     *,
     samples: int = 100_000,
     mode: Mode = "sequential",
@@ -56,6 +87,7 @@ def audit(
     event_mass: float = 0.1,
     inconclusive_factor: float = 2.0,
     floating_point: bool = True,
+    grey_box: bool = False,
     target: str | None = None,
     name: str | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -73,7 +105,7 @@ def audit(
     pairs : iterable of (x, x_prime) or Pair, optional
         The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. More than
         2,000 (pure, approximate and metric claims) are audited as one universe, see Notes; `AllPairs` is the compact
-        form of all pairs of many inputs.
+        form of all pairs of many inputs. A `Search` looks for the worst pairs first, on draws of its own.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
     mode : {"sequential", "adaptive", "fixed"}
@@ -97,6 +129,10 @@ def audit(
         input, of at most 8 pairs, those with the smallest budgets) and at an error rate of its own:
         `AuditResult.floating_point`. The verdict and the bounds do not depend on it. Audits of fewer than 1,000
         samples are too small for it.
+    grey_box : bool
+        Whether to run x and x_prime of the pairs (the first 200) on the same random streams too, where the mechanism
+        takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). A
+        `Search` does so with the pairs that it chooses, unless it is told not to.
     target, name : str, optional
         How the subject is named in the result.
     store : path, optional
@@ -137,8 +173,20 @@ def audit(
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
-    chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
+    searched: ChosenPairs | None = None
+    if isinstance(pairs, PairSource):
+        # Validity: what the search draws comes from streams of its own, so that the audit below is one of fixed pairs.
+        searched = pairs.choose_pairs(subject, promise, root)
+        pairs = searched.pairs
+    chosen = stated_pairs(subject, pairs)
+
+    def side_findings(findings: Sequence[Finding]) -> tuple[SideFinding, ...]:
+        found = searched.side_findings(findings) if searched is not None else ()
+        if grey_box and all(finding.kind != "same_randomness" for finding in found):
+            found += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_REPLAYED))).side_finding(),)
+        return found
+
     if store is not None and not isinstance(store, str | os.PathLike):
         raise UsageError(f"store must be a path, got {store!r}.")
     if store is not None and (mode != "sequential" or len(chosen) > MANY_PAIRS):
@@ -194,6 +242,7 @@ def audit(
             },
             floating_point=about_doubles,
             universe=table,
+            side_findings=side_findings(found),
         )
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
     asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
@@ -285,6 +334,7 @@ def audit(
             **accumulated,
         },
         floating_point=about_doubles,
+        side_findings=side_findings(findings),
     )
 
 

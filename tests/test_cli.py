@@ -419,7 +419,8 @@ def test_a_folder_without_permission_exits_with_2(run, project):
 def test_help_names_the_commands_that_exist_and_no_others(run):
     result = run("--help")
     commands = re.findall(r"^  (\w+)  ", result.stdout.partition("Commands:")[2], re.MULTILINE)
-    assert commands == ["audit", "bench", "check", "claims", "evidence", "plan", "replay", "report", "reproduce"]
+    expected = "audit bench check claims evidence greybox plan replay report reproduce"
+    assert commands == expected.split()
 
 
 # In a process of its own.

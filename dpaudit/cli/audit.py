@@ -11,6 +11,7 @@ import click
 
 from dpaudit.cli.group import main, plain, report_error, with_debug
 from dpaudit.cli.outputs import AUDIT_FORMATS, DEFAULT_OUT, chosen_outputs, output_console, places, write_reports
+from dpaudit.cli.searching import chosen_search, with_search
 from dpaudit.cli.subjects import check_complete
 from dpaudit.config import Config, read_config
 from dpaudit.errors import UsageError
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
     from dpaudit.results import AuditResult, Finding, Verdict
+    from dpaudit.searching import Search
     from dpaudit.subjects.callables import Subject
+    from dpaudit.subjects.domains import Relation
 
 PAIRS_SHOWN = 10
 BROKEN_SHOWN = 3  # messages of pairs that broke
@@ -31,6 +34,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option("--claim", help="The promise: eps=1; eps=1,delta=1e-6; rho=0.5; mu=1; order=2,rdp=0.3; metric=FILE.")
 @click.option("--pairs", help="Pairs of inputs: x,x' as JSON, several with ';'; a JSON file; or module:function.")
+@with_search
 @click.option("--samples", type=int, help="About this many runs on each input of a pair, at most.  [default: 100000]")
 @click.option(
     "--mode",
@@ -54,6 +58,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
 )
 @click.option("--store", help="File in which evidence accumulates: go on from earlier nights, and save this one.")
+@click.option(
+    "--grey-box/--no-grey-box",
+    default=None,
+    help="Run both inputs on the same randomness too: a finding apart.  [default: where pairs are searched for]",
+)
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
@@ -68,6 +77,12 @@ def audit_command(
     out: str | None,
     report: str | None,
     quiet: bool,
+    search: str | None,
+    examples: str | None,
+    adjacency: Relation,
+    search_budget: int | None,
+    search_pairs: int | None,
+    grey_box: bool | None,
     **options: Any,
 ) -> None:
     """Audit mechanisms against the promise they make for each pair of inputs.
@@ -82,17 +97,18 @@ def audit_command(
     config = read_config()
     chosen, folder = chosen_outputs(config, report, out, None)
     promise = parse_claim(claim) if claim is not None else None
+    sought = chosen_search(pairs, search, examples, adjacency, search_budget, search_pairs, grey_box)
     listed = resolve_pairs(pairs) if pairs is not None else None
     subjects = [resolve_target(target) for target in targets]
     for subject in subjects:
-        check_complete(subject, promise, listed)
+        check_complete(subject, promise, listed if sought is None else [])
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
     console = output_console()
     replay_options = f" --pairs {shlex.quote(pairs)}" if pairs is not None and is_python_pairs(pairs) else ""
     for subject, place in zip(subjects, places(folder, [subject.name for subject in subjects]), strict=True):
         try:
-            result = _run(subject, promise, listed, config, options, quiet)
+            result = _run(subject, promise, listed if sought is None else sought, grey_box, config, options, quiet)
         except UsageError:
             raise
         except (Exception, SystemExit) as error:  # this subject broke; the others are audited all the same
@@ -117,7 +133,8 @@ def audit_command(
 def _run(
     subject: Subject,
     claim: Claim | None,
-    pairs: Sequence[Pair] | None,
+    pairs: Sequence[Pair] | Search | None,
+    grey_box: bool | None,
     config: Config,
     options: dict[str, Any],
     quiet: bool,
@@ -134,7 +151,7 @@ def _run(
         click.echo(f"Auditing {subject.target}, seed {stated['seed']}", err=True)
     try:
         with terminal.live_progress(quiet=quiet) as on_progress:
-            return audit(subject, claim, pairs, on_progress=on_progress, **stated)
+            return audit(subject, claim, pairs, grey_box=bool(grey_box), on_progress=on_progress, **stated)
     except UsageError as error:
         raise config.located(error, given) from error
 
@@ -172,6 +189,8 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
     if again is not None:
         console.print(again.append(replay_options, "bold"), soft_wrap=True)
+    for side in result.side_findings:
+        console.print(Text(f"{side.kind.replace('_', ' ').capitalize()}: {wording.clean(side.summary, 600)}"))
     for path in written:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     broken = [finding for finding in result.findings if finding.verdict == "error"]
