@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpaudit.conformance.running import check
     from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
+        DpauditCheckpointWarning,
         DpauditError,
         DpauditFloatingPointWarning,
         DpauditInconclusiveWarning,
@@ -65,6 +66,7 @@ _HOMES = {
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
     "DpauditError": "dpaudit.errors",
+    "DpauditCheckpointWarning": "dpaudit.errors",
     "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "Finding": "dpaudit.results",
@@ -108,6 +110,7 @@ __all__ = [
     "AuditResult",
     "CheckResult",
     "Claim",
+    "DpauditCheckpointWarning",
     "DpauditError",
     "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",

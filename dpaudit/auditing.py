@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import platform
 import sys
 import time
@@ -19,15 +20,16 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpaudit.errors import UsageError
+from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
-from dpaudit.evidence.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
-from dpaudit.running.draws import Drawer
+from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord, to_json
+from dpaudit.running.checkpoint import CheckpointPlan, as_plan
+from dpaudit.running.digests import digest
+from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.universe_auditing import UniverseAudit, is_universe
@@ -50,6 +52,9 @@ def audit(
     seed: int | None = None,
     jobs: int = 1,
     backend: str = "loky",
+    cluster: str | None = None,
+    checkpoint: str | os.PathLike[str] | CheckpointPlan | None = None,
+    resume: bool = False,
     event_mass: float = 0.1,
     inconclusive_factor: float = 2.0,
     floating_point: bool = True,
@@ -81,7 +86,17 @@ def audit(
     jobs : int
         Worker processes; the result does not depend on it. -1 takes all processors.
     backend : str
-        joblib's backend.
+        What the processes are of: "loky" (this machine), "dask" or "ray" (a cluster, whatever `jobs` is), or another
+        backend of joblib. The result does not depend on it. Workers return counts and training draws, never samples.
+    cluster : str, optional
+        The address of the scheduler, with "dask" or "ray"; by default that of `DASK_SCHEDULER_ADDRESS` or
+        `RAY_ADDRESS`, else a cluster of this process, else a new one of `jobs` processes (of all processors for 1).
+    checkpoint : path, optional
+        A file in which every finished chunk of draws is noted, and which is removed when the audit has ended. Whatever
+        ends it before, a full disk or `kill -9` included, the same call with `resume` goes on from there and comes to
+        the same result.
+    resume : bool
+        Go on from the checkpoint if it is there: it must be of the same audit, and gives the seed where none is stated.
     event_mass : float
         In (0, 1]: the mass of the event of the alternative for which the power is stated.
     inconclusive_factor : float
@@ -105,10 +120,13 @@ def audit(
     UsageError
         If an argument makes no sense: the message names it, what was expected and what was given.
     SubjectError
-        If the subject returns what cannot be read.
+        If the subject returns what cannot be read, or ends the processes that run it.
 
     Notes
     -----
+    A subject with randomness of its own can be resumed too: what was counted stays counted, and the rest is drawn
+    (`options["resumed"]` of the result says so). See `dpaudit.running.checkpoint` for why that is valid.
+
     A universe of more than 2,000 pairs: each input is drawn samples / 2 times, and at most 20 million times over all
     inputs, for one exact test of every pair (`AuditResult.universe`). The 48 most suspicious pairs are then examined in
     depth with the rest of `samples`. What was taken is in `options`: `table_draws` runs on each input, `table_labelled`
@@ -127,7 +145,78 @@ def audit(
     promise = stated_claim(subject, claim)
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
     chosen = stated_pairs(subject, pairs)
-    root = fresh_seed() if seed is None else int(seed)
+    options = {"samples": samples, "event_mass": event_mass, "inconclusive_factor": inconclusive_factor}
+    plan = as_plan(checkpoint, resume)
+    stated = plan.seed() if seed is None and plan is not None else seed
+    root = fresh_seed() if stated is None else int(stated)
+    what = {**to_json(options), "mode": mode, "confidence": float(confidence), "floating_point": bool(floating_point)}
+    crew = Crew(jobs, backend, cluster)
+    finished = False
+    try:
+        if plan is not None:
+            header = _header(subject, promise, chosen, root, what)
+            crew.checkpoint = plan.open(header, replayable=subject.replayable)
+        result = _audit(
+            subject,
+            promise,
+            chosen,
+            samples,
+            mode,
+            confidence,
+            root,
+            crew,
+            event_mass,
+            inconclusive_factor,
+            floating_point,
+            on_progress,
+        )
+        finished = True
+    except SubjectError as error:
+        finished = error is crew.noted_error  # it would end there again
+        raise
+    finally:
+        crew.close()
+        if plan is not None:
+            plan.close(finished=finished)
+    seconds = time.perf_counter() - started
+    if crew.found and not subject.replayable:
+        result = dataclasses.replace(result, options={**result.options, "resumed": True})
+    return dataclasses.replace(result, seconds=seconds)
+
+
+def _header(
+    subject: Subject, promise: Claim, chosen: Sequence[Pair], root: int, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Which audit a checkpoint is of: whatever its draws and its result depend on."""
+    inputs: Any = (chosen.ids, chosen.inputs) if isinstance(chosen, AllPairs) else list(chosen)
+    return {
+        "claim": str(promise),
+        "promise": digest(promise),
+        "pairs": f"{len(chosen)} ({digest(inputs)})",
+        "seed": root,
+        "subject": subject.name,
+        "fingerprint": f"{subject.fingerprint} {subject.interface}, {'' if subject.replayable else 'not '}replayable",
+        **options,
+        **{name: environment()[name] for name in ("dpaudit", "numpy", "scipy", "platform")},
+    }
+
+
+def _audit(
+    subject: Subject,
+    promise: Claim,
+    chosen: Sequence[Pair],
+    samples: int,
+    mode: Mode,
+    confidence: float,
+    root: int,
+    crew: Crew,
+    event_mass: float,
+    inconclusive_factor: float,
+    floating_point: bool,
+    on_progress: Callable[[Progress], None] | None,
+) -> AuditResult:
+    """The audit itself, with its options checked."""
+    tell = crew.telling(on_progress)
     if is_universe(promise, chosen):
         universe = UniverseAudit(
             subject,
@@ -137,8 +226,7 @@ def audit(
             mode,
             confidence,
             root,
-            jobs,
-            backend,
+            crew,
             event_mass,
             inconclusive_factor,
             ZERO_BUDGET_LOSS,
@@ -147,7 +235,7 @@ def audit(
             lambda subject, pair, game, samples, failure: _finding(
                 pair, game, samples, subject.name, failure, event_mass, inconclusive_factor
             ),
-            on_progress,
+            tell,
         )
         try:
             found, table = universe.run(0)
@@ -156,7 +244,7 @@ def audit(
             found, table = universe.run(RESTART)
         about_doubles = None
         if floating_point:
-            about_doubles = _floating_point(subject, *_least_budgets(promise, chosen, table), samples, root)
+            about_doubles = _floating_point(subject, *_least_budgets(promise, chosen, table), samples, root, crew)
         return AuditResult(
             claim=str(promise),
             confidence=confidence,
@@ -167,7 +255,7 @@ def audit(
             not_asked=(),
             report_delta=table.delta,
             samples=universe.runs,
-            seconds=time.perf_counter() - started,
+            seconds=0.0,
             subject=subject.describe(),
             environment=environment(),
             options={
@@ -190,12 +278,14 @@ def audit(
             samples=samples,
             confidence=confidence,
             mode=mode,
-            draw=Drawer(subject, data, root, DRAWS + restart, jobs, backend),
+            draw=Drawer(subject, data, root, DRAWS + restart, crew),
             coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
             log_density=subject.log_density if subject.has_log_density else None,
             data=data,
+            calls=not subject.is_vectorised,
         )
 
+    crew.expected = samples * len(data)
     failure = ""
     game: LabelGame | None = None
     if asked:
@@ -210,7 +300,7 @@ def audit(
             game = new_game(subject, RESTART)
             game.start()
         try:
-            game.play(on_progress)
+            game.play(tell)
         except CallError as error:
             failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
     findings = (
@@ -230,7 +320,7 @@ def audit(
             for k, finding in enumerate(findings)
             if finding.verdict != "error"
         ]
-        about_doubles = _floating_point(subject, candidates, 0, samples, root)
+        about_doubles = _floating_point(subject, candidates, 0, samples, root, crew)
     return AuditResult(
         claim=str(promise),
         confidence=confidence,
@@ -241,7 +331,7 @@ def audit(
         not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
         report_delta=max((claims[k].report_delta for k in asked), default=promise.report_delta),
         samples=game.runs if game is not None else 0,
-        seconds=time.perf_counter() - started,
+        seconds=0.0,
         subject=subject.describe(),
         environment=environment(),
         options={"samples": samples, "event_mass": event_mass, "inconclusive_factor": inconclusive_factor},
@@ -403,7 +493,7 @@ def _finding(
 
 
 def _floating_point(
-    subject: Subject, candidates: Sequence[doubles.Candidate], omitted: int, samples: int, root: int
+    subject: Subject, candidates: Sequence[doubles.Candidate], omitted: int, samples: int, root: int, crew: Crew
 ) -> FloatingPointFinding:
     """The floating-point check of the pairs that the audit asked, on streams of its own.
 
@@ -414,10 +504,7 @@ def _floating_point(
         few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {samples:,}."
         return doubles.not_applicable(few, omitted=len(candidates) + omitted)
     data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
-
-    def draw(phase: int, i: int, chunk: int, size: int) -> Outcomes:
-        return read_outputs(subject.sample(data[i], size, stream(root, FLOAT_DRAWS, i, phase, chunk)), size)
-
+    draw = Drawer(subject, data, root, FLOAT_DRAWS, crew)
     found = doubles.examine(candidates, draws, draw, lambda place: stream(root, FLOAT_COINS, place))
     return dataclasses.replace(found, omitted=found.omitted + omitted)
 
