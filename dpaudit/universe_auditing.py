@@ -346,6 +346,7 @@ class UniverseAudit:
                 violated=int(game.violated.sum()),
                 largest_ratio=float(ratios.max()),
                 largest_log_wealth=None,
+                open_pairs=0 if draws else len(game.first),
             )
         )
 

@@ -130,7 +130,7 @@ class Checkpoint:
             self._stream.seek(0)
             write_whole(path, self._stream.read(self._end))
             self.path = path
-        else:
+        elif not self._stream.closed:
             self._sync()
         return self.path
 
