@@ -192,10 +192,10 @@ class LokyWorkers:
         failed = 0
         while contents:
             before = len(contents)
+            futures: dict[Any, int] = {}
             try:
-                futures = {
-                    self._pool().submit(carry_out_group, VERSIONS, there, content): k for k, content in contents.items()
-                }
+                for k, content in contents.items():
+                    futures[self._pool().submit(carry_out_group, VERSIONS, there, content)] = k
                 for future in as_completed(futures):
                     results, seconds = pickle.loads(future.result())
                     del contents[futures[future]]
@@ -205,9 +205,9 @@ class LokyWorkers:
                 failed = failed + 1 if len(contents) == before else 1
                 if failed >= ATTEMPTS:
                     raise _lost(f"{failed} times a worker process that died ({type(error).__name__})") from error
-            except BaseException:  # an interrupt, or the consumer stopped: nobody waits for the rest
-                self._end()
-                raise
+            finally:  # after an interrupt, or where the consumer stopped: nobody waits for the rest
+                for future in futures:
+                    future.cancel()
 
     def close(self) -> None:
         if self._folder is not None:
