@@ -251,7 +251,8 @@ class JoblibWorkers:
 
     def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
         calls = (joblib.delayed(carry_out_group)(VERSIONS, packed, _pack(group)) for group in groups)
-        for k, content in enumerate(joblib.Parallel(self.slots, backend=self.backend, return_as="generator")(calls)):
+        # Not as they come: some backends cannot.
+        for k, content in enumerate(joblib.Parallel(self.slots, backend=self.backend)(calls)):
             yield k, *pickle.loads(content)
 
     def close(self) -> None:
@@ -316,7 +317,9 @@ class DaskWorkers:
             for k, group in enumerate(groups)
         }
         try:
-            for future in self._distributed.as_completed(list(futures)):
+            with self._client.as_current():
+                ended = self._distributed.as_completed(list(futures))
+            for future in ended:
                 try:
                     content = future.result()
                 except DpauditError:

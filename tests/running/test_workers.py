@@ -159,14 +159,14 @@ def test_a_dask_cluster_gives_the_same_bits_and_is_left_running(cluster, always_
 
 @pytest.mark.long
 def test_a_dask_worker_killed_in_the_middle_changes_nothing(cluster, always_sent):
-    slow = Slow(1e-3)  # 4 seconds of drawing
-    options = {**OPTIONS, "mode": "sequential", "floating_point": False}
+    slow = Slow(2e-3)
+    options = {**OPTIONS, "samples": 500, "mode": "sequential", "floating_point": False}
     alone = evidence(dpaudit.audit(slow, **options))
     processes = {worker.pid for worker in cluster.workers.values()}
     killed = []
 
     def kill_one(state):
-        if state.runs > 800 and len(killed) < 2 and state.runs > 600 * (len(killed) + 1):
+        if len(killed) < 2 and state.runs > 400 * (len(killed) + 1):
             killed.append(sorted(processes)[len(killed)])
             threading.Timer(0.02, os.kill, (killed[-1], signal.SIGKILL)).start()  # while the next round is drawn
 
@@ -193,7 +193,7 @@ def test_the_client_of_this_process_is_used_without_an_address(cluster, always_s
 
     with distributed.Client(cluster):
         own = DaskWorkers(1, None)
-        assert own.slots == 3 and own._own == []
+        assert own.slots >= 1 and own._own == []
         own.close()
 
 
