@@ -299,6 +299,8 @@ def _audit(
             subject = dataclasses.replace(subject, one_by_one=True)
             game = new_game(subject, RESTART)
             game.start()
+        if tell is not None:  # the only round of a fixed audit may be long
+            tell(game.progress())
         try:
             game.play(tell)
         except CallError as error:

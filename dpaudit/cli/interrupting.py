@@ -73,8 +73,8 @@ class RunInTerminal:
         lines = ["Interrupted" + (f": {state_text(self.state)}." if self.state is not None else ".")]
         kept = self._plan.checkpoint if self._plan is not None else None
         if kept is None or not len(kept):
-            why = f" ({kept.trouble})" if kept is not None and kept.trouble else ""
-            lines.append(f"Nothing is saved{why}.")
+            if kept is not None and kept.trouble:
+                lines.append(f"Nothing is saved ({plain(kept.trouble)}).")
         else:
             try:
                 path = kept.save(_free(place if str(place) != "." else Path(DEFAULT_OUT)))

@@ -91,13 +91,14 @@ class Clock:
             self._draws, self._at = state.draws, time.monotonic()
 
     def left(self, state: Progress) -> float | None:
-        """Seconds left, at the pace so far; None while nothing is known, and for a universe, which has two parts."""
+        """Seconds left, at the pace so far; None while nothing is known, or longer than was thought."""
         if self._draws <= 0 or state.planned <= 0 or state.draws > state.planned:
             return None
         if state.open_pairs == 0:
             return 0.0
         rest = (self._at - self._start) * (state.planned - self._draws) / self._draws
-        return max(0.0, rest - (time.monotonic() - self._at))
+        rest -= time.monotonic() - self._at
+        return rest if rest > 0.0 else None
 
     def record(self, state: Progress) -> dict[str, Any]:
         """A state as plain values."""

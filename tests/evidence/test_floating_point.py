@@ -27,6 +27,7 @@ def run(mechanism, pair, budget, draws=10_000, seed=0, error_rate=check.ERROR_RA
         return read_outputs(mechanism(pair[i], size, rng), size)
 
     candidates = [Candidate(Pair(*pair), (0, 1), budget, 0)]
+
     def coin(place):
         return np.random.default_rng([seed, 7, place])
 

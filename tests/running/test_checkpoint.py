@@ -102,7 +102,7 @@ CASES = {
     "vectors": (vectors, {"claim": "eps=3", "pairs": PAIRS[:1], "samples": 1_000}),
     "objects": (labels, {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 150}),
 }
-CHEAP = ("sequential", "fixed", "objects")
+CHEAP = ("sequential", "fixed")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,8 @@ def test_a_result_is_noted_before_it_is_looked_at_and_drawn_once(tmp_path):
             calls.append(size)
             return super().sample(data, size, rng)
 
-    options = {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 600, "seed": 3, "floating_point": False}
+    # A loss of 1 is far from violating eps=3, so the number of runs is fixed by the coins, which have a seed.
+    options = {"claim": "eps=3", "pairs": PAIRS[:1], "samples": 600, "seed": 3, "floating_point": False}
     path = tmp_path / "kept"
     total = 0
     while stopped(path, Numbered(), 15, **options):
@@ -162,7 +163,7 @@ def test_a_result_is_noted_before_it_is_looked_at_and_drawn_once(tmp_path):
 
 
 def test_a_resumed_audit_of_a_subject_without_a_seed_says_so_and_keeps_what_was_counted(tmp_path):
-    options = {"claim": "eps=0.4", "pairs": PAIRS[:1], "samples": 600, "seed": 3}
+    options = {"claim": "eps=3", "pairs": PAIRS[:1], "samples": 600, "seed": 3}  # far from violated, whatever is drawn
     path = tmp_path / "kept"
     assert stopped(path, Unseeded(), 40, **options)
     copy = shutil.copy(path, tmp_path / "copy")
@@ -335,7 +336,7 @@ def test_on_a_full_disk_the_audit_goes_on_and_what_was_noted_stays(tmp_path, mon
 
 
 def test_a_gap_in_the_notes_of_a_subject_without_a_seed_leaves_no_checkpoint(tmp_path, monkeypatch):
-    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3}
+    options = {"claim": "eps=3", "pairs": PAIRS, "samples": 300, "seed": 3}
     path = tmp_path / "kept"
     full_after(monkeypatch, 20)
     with pytest.warns(dpaudit.DpauditCheckpointWarning, match="cannot be resumed"):

@@ -41,7 +41,6 @@ def evidence(result):
 
 def test_a_process_that_dies_in_the_middle_changes_nothing(tmp_path, always_sent):
     mark = tmp_path / "mark"
-    alone = evidence(dpaudit.audit(EndsItsProcess(str(mark)), **OPTIONS))
     told = []
 
     def after_the_pilot(state):
@@ -57,6 +56,7 @@ def test_a_process_that_dies_in_the_middle_changes_nothing(tmp_path, always_sent
     assert evidence(again) == alone
 
 
+@pytest.mark.long
 def test_a_subject_that_ends_every_process_is_an_error(tmp_path, always_sent):
     mark = tmp_path / "mark"
     mark.write_text(str(os.getpid()))
