@@ -391,7 +391,7 @@ def _digest_of(statistic: Any) -> str:
     if known is None:
         while len(_DIGESTS) >= 64:
             _DIGESTS.pop(next(iter(_DIGESTS)))
-        known = _DIGESTS[id(statistic)] = (statistic, digest(statistic))
+        known = _DIGESTS[id(statistic)] = (statistic, digest(statistic, whole=False))
     return known[1]
 
 

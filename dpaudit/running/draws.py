@@ -16,7 +16,7 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.label_game import Progress, Task, TaskResult
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.running.checkpoint import Checkpoint
-from dpaudit.running.plain_data import to_bytes
+from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import stream
 from dpaudit.running.workers import Packed, Raised, Workers, open_workers, outcome
 from dpaudit.subjects.callables import Subject
@@ -192,8 +192,11 @@ class Crew:
         if self.found or not found or not job.subject.replayable:
             return
         k = min(found)
-        again = outcome(job, tasks[k])
-        if to_bytes(again) != to_bytes(found[k]):
+        try:
+            is_same = to_bytes(outcome(job, tasks[k])) == to_bytes(found[k])
+        except NotPlainError:  # what was noted is plain
+            is_same = False
+        if not is_same:
             raise UsageError(
                 f"checkpoint must be of this mechanism, got other draws of {job.subject.name} from the same stream. "
                 "Something that it depends on has changed; begin again without the checkpoint."
