@@ -280,7 +280,11 @@ class DaskWorkers:
             if client is None and address is None:
                 count = jobs if jobs > 1 else (os.cpu_count() or 1)
                 cluster = distributed.LocalCluster(
-                    n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50
+                    n_workers=count,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=50,
+                    preload=[__name__],
                 )
                 self._own = [cluster]
                 client = distributed.Client(cluster, set_as_default=False)
@@ -435,6 +439,12 @@ def _itself(value: Any) -> Any:
 
 def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+async def dask_setup(worker: Any) -> None:
+    """What a worker of a local cluster does first: dask calls it by this name."""
+    del worker
+    _leave_interrupts_to_the_parent()
 
 
 def _import_numbers() -> None:
