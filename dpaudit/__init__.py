@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs
     from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.profiles import Profile, register_profile
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
@@ -78,6 +79,7 @@ _HOMES = {
     "MetricDP": "dpaudit.privacy.claims",
     "Pair": "dpaudit.privacy.pairs",
     "Plan": "dpaudit.plan_result",
+    "Profile": "dpaudit.profiles",
     "ProfileClaim": "dpaudit.privacy.claims",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
@@ -97,6 +99,7 @@ _HOMES = {
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.planning",
+    "register_profile": "dpaudit.profiles",
     "replay": "dpaudit.replaying",
     "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
@@ -123,6 +126,7 @@ __all__ = [
     "MetricDP",
     "Pair",
     "Plan",
+    "Profile",
     "ProfileClaim",
     "PureDP",
     "RenyiDP",
@@ -144,6 +148,7 @@ __all__ = [
     "parametrize_with_checks",
     "parse_claim",
     "plan",
+    "register_profile",
     "replay",
     "replay_floating_point",
     "strategies",

@@ -35,8 +35,9 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--samples", type=int, help="About this many runs on each input of a pair, at most.  [default: 100000]")
 @click.option(
     "--mode",
-    type=click.Choice(["sequential", "fixed"]),
-    help="Stop as soon as the evidence is there, or use all draws for the tightest bound.  [default: sequential]",
+    type=click.Choice(["sequential", "adaptive", "fixed"]),
+    help="Stop as soon as the evidence is there; draw more where it grows; or use all draws for the tightest bound.  "
+    "[default: sequential]",
 )
 @click.option("--confidence", type=float, help="Of all verdicts and bounds of one audit.  [default: 0.95]")
 @click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")

@@ -31,10 +31,10 @@ from scipy import special
 
 from dpaudit.evidence import wealth
 from dpaudit.evidence.cells import Cells
+from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import largest_rejected
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.rules import Objective, best_rule, fit_rules
-from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 
 CELLS = 12
@@ -90,10 +90,10 @@ class RenyiGame:
         self.level = level
         self._fraction = wealth.fractions(self.draws, -math.log(level))
 
-    def fit(self, first: Outcomes, second: Outcomes, level: float, log_ratio: LogRatio | None) -> None:
+    def fit(self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS) -> None:
         """Fit cells, g and the order of each direction on earlier draws, and open an epoch."""
         chase = Objective(0.0, 0.0, max(self.draws, 1), level, chase_wealth=True)
-        rules = fit_rules(first, second, chase, log_ratio)
+        rules = fit_rules(first, second, chase, hints)
         rule = rules[best_rule(rules, chase)[0]].rule  # the score that separates best
         scores = [rule.score(rule.reading(outcomes)) for outcomes in (first, second)]
         cells = Cells(rule.score, _cell_edges(np.concatenate(scores)), rule.reading)

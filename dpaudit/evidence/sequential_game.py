@@ -40,7 +40,7 @@ from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_r
 from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
 from dpaudit.privacy.claims import Claim, FloatArray
 
-BUDGET_SHARE = 0.85  # of the wealth, for bets meant for the budget; it costs -log(0.85) = 0.16 nats of it
+BUDGET_SHARE = 0.9  # of the wealth, for bets meant for the budget; it costs -log(0.9) = 0.11 nats of it
 LOWER_TARGETS = (0.6,)  # times the budget: where the other bets are meant
 LARGE_TARGET = 1.0  # of a large parameter, targets go down to this or less
 SMALLEST_TARGET = 0.25  # the same where only the bound is wanted

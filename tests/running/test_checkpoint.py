@@ -97,12 +97,13 @@ def chunks_of(mechanism, tmp_path, **options):
 CASES = {
     "sequential": (laplace, {"claim": "eps=1", "pairs": PAIRS[:2], "samples": 500}),
     "violated": (laplace, {"claim": "eps=0.4", "pairs": PAIRS, "samples": 3_000}),
+    "adaptive": (laplace, {"claim": "eps=1", "pairs": PAIRS, "samples": 500, "mode": "adaptive"}),
     "fixed": (laplace, {"claim": "eps=1,delta=1e-3", "pairs": PAIRS, "samples": 1_000, "mode": "fixed"}),
     "renyi": (laplace, {"claim": "rho=0.5", "pairs": PAIRS[:1], "samples": 500}),
     "vectors": (vectors, {"claim": "eps=3", "pairs": PAIRS[:1], "samples": 1_000}),
     "objects": (labels, {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 150}),
 }
-CHEAP = ("sequential", "fixed")
+CHEAP = ("sequential", "adaptive", "fixed")
 
 
 @pytest.mark.parametrize(
