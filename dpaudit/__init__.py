@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpaudit.conformance.running import check
     from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
+        DpauditCheckpointWarning,
         DpauditError,
         DpauditFloatingPointWarning,
         DpauditInconclusiveWarning,
@@ -69,6 +70,7 @@ _HOMES = {
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
     "DpauditError": "dpaudit.errors",
+    "DpauditCheckpointWarning": "dpaudit.errors",
     "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "Finding": "dpaudit.results",
@@ -120,6 +122,7 @@ __all__ = [
     "AuditResult",
     "CheckResult",
     "Claim",
+    "DpauditCheckpointWarning",
     "DpauditError",
     "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",

@@ -26,6 +26,7 @@ AUDIT_OPTIONS = (
     "seed",
     "jobs",
     "backend",
+    "cluster",
     "event_mass",
     "inconclusive_factor",
     "floating_point",
@@ -40,7 +41,7 @@ class Config:
     ----------
     path : Path or None
         The file; None if there is none.
-    samples, mode, confidence, seed, jobs, backend, event_mass, inconclusive_factor, floating_point
+    samples, mode, confidence, seed, jobs, backend, cluster, event_mass, inconclusive_factor, floating_point
         Options of `dpaudit.audit`.
     report : tuple of str or None
         Formats of reports.
@@ -59,6 +60,7 @@ class Config:
     seed: int | None = None
     jobs: int | None = None
     backend: str | None = None
+    cluster: str | None = None
     event_mass: float | None = None
     inconclusive_factor: float | None = None
     floating_point: bool | None = None
@@ -166,6 +168,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "seed": ("an integer", _is_integer),
     "jobs": ("an integer", _is_integer),
     "backend": ("a text", _is_text),
+    "cluster": ("a text", _is_text),
     "event_mass": ("a number", _is_number),
     "inconclusive_factor": ("a number", _is_number),
     "floating_point": ("true or false", _is_flag),

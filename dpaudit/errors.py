@@ -24,6 +24,10 @@ class SubjectError(DpauditError, RuntimeError):
     exit_status = 3
 
 
+class DpauditCheckpointWarning(UserWarning):
+    """Nothing more can be noted in the checkpoint of an audit, which goes on without it."""
+
+
 class DpauditFloatingPointWarning(UserWarning):
     """The low bits of a mechanism's outputs give more away than its claim allows; its verdict does not depend on it."""
 

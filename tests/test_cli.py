@@ -487,8 +487,13 @@ def test_an_interrupt_from_the_keyboard_leaves_nothing_behind(run, project):
 def test_the_library_and_the_command_line_agree(run):
     run("audit", "m.py:sound", "--seed", "5", "--out", "o", "--report", "json")
     own = dpaudit.audit(
-        lambda data, size, rng: data + rng.laplace(scale=np.float64(1.0), size=size), claim="eps=1",
-        pairs=[(0.0, 1.0), (2.0, 1.0)], samples=2000, confidence=0.999999999, inconclusive_factor=100, seed=5,
+        lambda data, size, rng: data + rng.laplace(scale=np.float64(1.0), size=size),
+        claim="eps=1",
+        pairs=[(0.0, 1.0), (2.0, 1.0)],
+        samples=2000,
+        confidence=0.999999999,
+        inconclusive_factor=100,
+        seed=5,
     )
     assert [finding.epsilon_lower for finding in dpaudit.load("o/audit.json").findings] == [
         finding.epsilon_lower for finding in own.findings

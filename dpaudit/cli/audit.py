@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import main, plain, report_error, with_debug
+from dpaudit.cli.group import INTERRUPTED, main, plain, report_error, with_debug
+from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import AUDIT_FORMATS, DEFAULT_OUT, chosen_outputs, output_console, places, write_reports
 from dpaudit.cli.searching import chosen_search, with_search
 from dpaudit.cli.subjects import check_complete
@@ -45,7 +46,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--confidence", type=float, help="Of all verdicts and bounds of one audit.  [default: 0.95]")
 @click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
 @click.option("--jobs", type=int, help="Worker processes; -1 takes all processors.  [default: 1]")
-@click.option("--backend", help="joblib's backend for them: loky, dask or ray.  [default: loky]")
+@click.option("--backend", help="Where they are: loky (this machine), dask or ray (a cluster).  [default: loky]")
+@click.option("--cluster", help="Address of the cluster's scheduler; else a cluster of this machine.")
+@click.option("--checkpoint", help="File that notes finished draws, to go on from after an interruption or a crash.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
+@click.option("--progress", help="File of JSON lines that say where the audit stands.")
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
     "--inconclusive-factor",
@@ -76,6 +81,9 @@ def audit_command(
     pairs: str | None,
     out: str | None,
     report: str | None,
+    checkpoint: str | None,
+    resume: bool,
+    progress: str | None,
     quiet: bool,
     search: str | None,
     examples: str | None,
@@ -102,15 +110,23 @@ def audit_command(
     subjects = [resolve_target(target) for target in targets]
     for subject in subjects:
         check_complete(subject, promise, listed if sought is None else [])
+    if len(subjects) > 1 and (checkpoint is not None or progress is not None):
+        name, given = ("checkpoint", checkpoint) if checkpoint is not None else ("progress", progress)
+        raise UsageError(f"{name} must be of one target, got {given!r} for {len(subjects)}.")
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
     console = output_console()
     replay_options = f" --pairs {shlex.quote(pairs)}" if pairs is not None and is_python_pairs(pairs) else ""
-    for subject, place in zip(subjects, places(folder, [subject.name for subject in subjects]), strict=True):
+    all_places = places(folder, [subject.name for subject in subjects])
+    for number, (subject, place) in enumerate(zip(subjects, all_places, strict=True)):
+        run = RunInTerminal(quiet, checkpoint, resume, progress)
         try:
-            result = _run(subject, promise, listed if sought is None else sought, grey_box, config, options, quiet)
+            result = _run(subject, promise, listed if sought is None else sought, grey_box, config, options, run)
         except UsageError:
             raise
+        except KeyboardInterrupt:
+            run.say_interrupted(ctx, targets[number], targets[number + 1 :], place)
+            ctx.exit(INTERRUPTED)
         except (Exception, SystemExit) as error:  # this subject broke; the others are audited all the same
             report_error(ctx, error, subject.target or subject.name)
             verdicts.append("error")
@@ -137,21 +153,26 @@ def _run(
     grey_box: bool | None,
     config: Config,
     options: dict[str, Any],
-    quiet: bool,
+    run: RunInTerminal,
 ) -> AuditResult:
     """Audit one subject, with the progress on stderr."""
     from dpaudit.auditing import audit
-    from dpaudit.reports import terminal
     from dpaudit.running.streams import fresh_seed
 
     stated = config.audit_options(options)
-    stated.setdefault("seed", fresh_seed())  # known before the run, so that an interrupted one can be repeated
+    plan = run.plan()
+    if "seed" not in stated:  # known before the run, so that an interrupted one can be repeated
+        resumed = plan.seed()
+        stated["seed"] = fresh_seed() if resumed is None else resumed
     given = [name for name, value in options.items() if value is not None]
-    if not quiet:
+    if not run.quiet:
         click.echo(f"Auditing {subject.target}, seed {stated['seed']}", err=True)
     try:
-        with terminal.live_progress(quiet=quiet) as on_progress:
-            return audit(subject, claim, pairs, grey_box=bool(grey_box), on_progress=on_progress, **stated)
+        with run.progress() as on_progress:
+            more: dict[str, Any] = {"on_progress": on_progress}
+            if run.checkpoint is not None or options.get("store") is None:  # a store saves every round itself
+                more["checkpoint"] = plan
+            return audit(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
     except UsageError as error:
         raise config.located(error, given) from error
 

@@ -60,6 +60,8 @@ TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 REFIT_GROWTH = 1.3  # fit again when a pair has this many times the training draws of its last fit
 COUNTS_GROWTH = 1.5  # the same where no more draws are kept, and bets are fitted on counts: of the labelled draws
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
+CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, unless that made more chunks than the next line
+MOST_CHUNKS_OF_CALLS = 16  # of one input in one round: as many processes can share its draws
 
 
 class Statistic(Protocol):
@@ -110,6 +112,7 @@ class Progress:
     """Where an audit stands: labelled draws a pair of the planned ones, runs so far, pairs decided, best ratio.
 
     In adaptive mode, where pairs have different numbers of draws, the share of the runs stands for that of the draws.
+    `open_pairs` may still take draws: they are neither decided nor out of draws.
     """
 
     draws: int
@@ -119,6 +122,7 @@ class Progress:
     violated: int
     largest_ratio: float
     largest_log_wealth: float | None
+    open_pairs: int = 0
 
 
 Game = FixedGame | SequentialGame | RenyiGame
@@ -264,6 +268,8 @@ class LabelGame:
     horizon : int, optional
         Labelled draws of a pair that bets are meant for, where others will follow in later runs; those of this run by
         default.
+    calls : bool
+        Whether a draw is a call of its own: chunks are smaller then, so that more processes can share a round.
     """
 
     def __init__(
@@ -279,8 +285,10 @@ class LabelGame:
         log_density: LogDensity | None = None,
         data: Sequence[Any] = (),
         horizon: int | None = None,
+        calls: bool = False,
     ) -> None:
         self.error_rate = 1.0 - confidence
+        self._calls = calls
         self.mode, self.planned = mode, 2 * samples
         self._draw, self._coin = draw, coin
         self.pilot = self._pilot_size(len(claims))
@@ -473,6 +481,7 @@ class LabelGame:
             violated=sum(pair.is_violated for pair in self.pairs),
             largest_ratio=max(ratios, default=0.0),
             largest_log_wealth=max(wealths, default=None),
+            open_pairs=sum(self._left(pair) > 0 for pair in self.pairs),
         )
 
     def _left(self, pair: PairGame) -> int:
@@ -503,9 +512,12 @@ class LabelGame:
         """Draw what each input needs in this round, in chunks; keep training draws; return the summed counts."""
         inputs = max(len(self._kept), len(needed))
         cap = max(FIRST_DRAWS, min(TRAINING_DRAWS, TRAINING_NUMBERS // (self._columns * inputs)))
-        chunk_size = max(64, CHUNK_NUMBERS // self._columns)
+        largest = max(64, CHUNK_NUMBERS // self._columns)
         tasks = []
         for i, count in needed.items():
+            chunk_size = largest
+            if self._calls:
+                chunk_size = min(largest, max(CHUNK_CALLS, -(-count // MOST_CHUNKS_OF_CALLS)))
             room = cap - sum(len(part) for part in self._kept.get(i, ()))
             for chunk, start in enumerate(range(0, count, chunk_size)):
                 size = min(chunk_size, count - start)

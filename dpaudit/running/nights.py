@@ -22,7 +22,7 @@ from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.evidence.saved_state import State, StateError, claim_digest, pair_state, restored
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
-from dpaudit.running.draws import Drawer
+from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.store import FAILED, Store, StoreError
 from dpaudit.running.store_rows import Identity, Night, SavedPair, share_of
 from dpaudit.running.streams import COINS, DRAWS, stream
@@ -75,8 +75,10 @@ class AccumulatingAudit:
         Of the pairs that are asked: their claims, themselves, and the positions of their inputs in `data`.
     data : sequence
         The different inputs.
-    samples, confidence, seed, jobs, backend
+    samples, confidence, seed
         As for `dpaudit.audit`.
+    crew : Crew
+        Who draws.
     """
 
     def __init__(
@@ -92,8 +94,7 @@ class AccumulatingAudit:
         samples: int,
         confidence: float,
         seed: int,
-        jobs: int,
-        backend: str,
+        crew: Crew,
     ) -> None:
         if not subject.replayable:
             raise UsageError(
@@ -102,8 +103,7 @@ class AccumulatingAudit:
             )
         self.store, self.subject = store, subject
         self.claims, self.pairs, self.positions, self.data = claims, pairs, positions, data
-        self.samples, self.confidence, self.jobs, self.backend = samples, confidence, jobs, backend
-        self._drawer(0, 0)  # what is wrong with jobs or backend is said before a night is noted
+        self.samples, self.confidence, self.crew = samples, confidence, crew
         self.input_keys = _numbered([input_key(x) for x in data])
         self.keys = _numbered(
             [
@@ -252,7 +252,7 @@ class AccumulatingAudit:
         )
 
     def _drawer(self, seed: int, purpose: int) -> Drawer:
-        return Drawer(self.subject, self.data, seed, DRAWS + purpose, self.jobs, self.backend)
+        return Drawer(self.subject, self.data, seed, DRAWS + purpose, self.crew)
 
     # --- saving ---
 
