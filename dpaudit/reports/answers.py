@@ -34,8 +34,8 @@ def headline(dossier: Dossier) -> str:
     }[dossier.verdict]
 
 
-def summary(dossier: Dossier, found: tuple[Item, ...]) -> tuple[tuple[str, str], ...]:
-    """Questions and answers."""
+def summary(dossier: Dossier, found: tuple[Item, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Questions, each with the paragraphs of its answer."""
     return (
         ("What was promised?", _promised(dossier)),
         ("What was tested?", _tested(dossier)),
@@ -45,44 +45,44 @@ def summary(dossier: Dossier, found: tuple[Item, ...]) -> tuple[tuple[str, str],
     )
 
 
-def _promised(dossier: Dossier) -> str:
+def _promised(dossier: Dossier) -> tuple[str, ...]:
     claims: dict[str, list[str]] = {}
     for result in dossier.audits:
         claims.setdefault(clean(result.claim, 120), []).append(clean(subject_of(result.subject), 60))
     parts = []
     if claims:
+        stated = "; ".join(f"{claim} ({', '.join(dict.fromkeys(names))})" for claim, names in claims.items())
         parts.append(
             "That whoever sees an output cannot tell well from which of two inputs it came. How well is limited by the "
-            "claim: "
+            f"claim: {stated}."
         )
-        parts[0] += "; ".join(f"{claim} ({', '.join(dict.fromkeys(names))})" for claim, names in claims.items()) + "."
     bounds = sum(len(result.bounds) for result in dossier.utilities)
     if bounds:
         parts.append(f"That errors stay within {plural(bounds, 'stated bound')}.")
     if dossier.checks:
         parts.append("That the code keeps what follows from the claim, and what any such mechanism must do.")
-    return " ".join(parts)
+    return tuple(parts)
 
 
-def _tested(dossier: Dossier) -> str:
+def _tested(dossier: Dossier) -> tuple[str, ...]:
     parts = []
     if dossier.audits:
         pairs = sum(wording.asked_count(result) for result in dossier.audits)
         runs = sum(result.samples for result in dossier.audits)
         parts.append(
             f"{plural(pairs, 'pair')} of inputs, in {plural(runs, 'run')} of "
-            f"{plural(len({subject_of(r.subject) for r in dossier.audits}), 'mechanism')}: a program tried to tell from "
-            "outputs which input was used."
+            f"{plural(len({subject_of(r.subject) for r in dossier.audits}), 'mechanism')}: a program tried to tell "
+            "from outputs which input was used."
         )
     parts += [check_sentence(one.records) for one in dossier.checks]
     for result in dossier.utilities:
         parts.append(
             f"{plural(len(result.findings), 'measurement')} of errors of {clean(subject_of(result.subject), 60)}."
         )
-    return " ".join(parts)
+    return tuple(parts)
 
 
-def _found(dossier: Dossier) -> str:
+def _found(dossier: Dossier) -> tuple[str, ...]:
     parts = [_audit_found(result) for result in dossier.audits]
     for one in dossier.checks:
         failed = one.of_status("violated")
@@ -94,7 +94,7 @@ def _found(dossier: Dossier) -> str:
         else:
             parts.append(f"The conformance suite gave no full answer: {one.verdict.replace('_', ' ')}.")
     parts += [_utility_found(result) for result in dossier.utilities]
-    return " ".join(parts)
+    return tuple(parts)
 
 
 def _audit_found(result: AuditResult) -> str:
@@ -124,29 +124,30 @@ def _utility_found(result: UtilityResult) -> str:
     return f"{name}: the errors gave no full answer: {result.verdict.replace('_', ' ')}."
 
 
-def _sure(dossier: Dossier) -> str:
+def _sure(dossier: Dossier) -> tuple[str, ...]:
     parts = []
     if dossier.audits:
         rates = sorted({1.0 - result.confidence for result in dossier.audits})
         shown = percent_text(rates[0]) if len(rates) == 1 else f"{percent_text(rates[0])} to {percent_text(rates[-1])}"
         parts.append(
             f"If a mechanism keeps its promise, its audit speaks of a violation with probability at most {shown}. "
-            "Finding nothing is no proof that the promise is kept: it says how large a leak would have had to be to show."
+            "Finding nothing is no proof that the promise is kept: it says how large a leak would have had to be "
+            "to show."
         )
         quiet = [result for result in dossier.audits if result.verdict in ("not_refuted", "inconclusive")]
         parts += [f"{wording.subject_name(r, 60)}: {wording.power_sentence(r)}" for r in quiet[:SUBJECTS] if r.findings]
     if not parts:
         parts.append("Each result has an error rate of its own, which is under “Method”.")
-    return " ".join(parts)
+    return tuple(parts)
 
 
-def _missing(found: tuple[Item, ...]) -> str:
+def _missing(found: tuple[Item, ...]) -> tuple[str, ...]:
     missing = [item.name for item in found if item.status == "not assessed"]
     said = [item.name for item in found if item.status == "declared"]
-    text = f"Not assessed: {'; '.join(missing)}." if missing else "Every item was looked at or declared."
+    parts = [f"Not assessed: {'; '.join(missing)}."] if missing else []
     if said:
-        text += f" Declared only, and not checked: {'; '.join(said)}."
-    return f"{text} Other inputs than the pairs that were run, and other code than what ran, were not looked at either."
+        parts.append(f"Declared only, and not checked: {'; '.join(said)}.")
+    return (*parts, "Other inputs than the pairs that were run, and other code than what ran, were not looked at.")
 
 
 def replay_lines(dossier: Dossier) -> list[str]:

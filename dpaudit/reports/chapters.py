@@ -155,8 +155,8 @@ def _utility(result: UtilityResult, prefix: str) -> Section:
     broken = [f for f in result.findings if f.verdict == "error"]
     blocks: list[Block] = [
         Paragraph(
-            f"{plural(len(result.findings), 'test')} of {plural(len(result.bounds), 'stated error bound')}, together at "
-            f"{percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
+            f"{plural(len(result.findings), 'test')} of {plural(len(result.bounds), 'stated error bound')}, together "
+            f"at {percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
         ),
         Table("Stated bounds", ("", "bound"), bounds[:100], max(0, len(bounds) - 100)),
         *_figure(prefix, geometry.errors(result)),

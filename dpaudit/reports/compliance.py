@@ -48,8 +48,8 @@ def build(dossier: Dossier) -> Document:
 
 
 def _evaluation(found: tuple[Item, ...]) -> Section:
-    rows = tuple((item.name, item.status, item.sections, item.part, item.evidence) for item in found)
-    columns = ("item", "status", "section", "part of the report", "evidence")
+    rows = tuple((item.name, item.status, f"{item.sections}: {item.part}", item.evidence) for item in found)
+    columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
     meanings = Table("What a status means", ("status", "meaning"), STATUSES, is_closed=True)
     return Section("items", "What was tested, declared, and not assessed", (table, Paragraph(SOURCE, "note"), meanings))
@@ -58,9 +58,7 @@ def _evaluation(found: tuple[Item, ...]) -> Section:
 def _declared(dossier: Dossier, found: tuple[Item, ...]) -> Section:
     deployment = dossier.deployment
     if deployment is None:
-        text = (
-            "Nothing was declared. A file given with --deployment, or [tool.dpaudit.deployment], would be quoted here."
-        )
+        text = "Nothing. What a file given with --deployment, or [tool.dpaudit.deployment], declares is quoted here."
         return Section("declared", "What was declared", (Paragraph(text),))
     facts = [(name, clean(getattr(deployment, name), 400)) for name in ("name", "version", "contact")]
     rows = [*((name, text) for name, text in facts if text), *((i.name, i.declared) for i in found if i.declared)]
@@ -130,8 +128,8 @@ def _provenance(dossier: Dossier) -> Section:
     lines = answers.replay_lines(dossier)
     if lines:
         text = (
-            "With the project and these files at hand, each line runs a finding again. A replay takes the recorded rule "
-            "and fresh draws, so that it is evidence of its own."
+            "With the project and these files at hand, each line runs a finding again. A replay takes the recorded "
+            "rule and fresh draws, so that it is evidence of its own."
         )
         return Section(
             "provenance", "Provenance, and how to replay", (*blocks, Paragraph(text), Code("\n".join(lines)))

@@ -73,8 +73,8 @@ class Document:
     kicker, headline : str
         The line above the headline, and the headline.
     verdict : Verdict
-    summary : tuple of (str, str)
-        Questions of somebody who is no expert, with their answers, for the first page.
+    summary : tuple of (str, tuple of str)
+        Questions of somebody who is no expert, with the paragraphs of their answers, for the first page.
     sections : tuple of Section
     footer : str
     """
@@ -82,6 +82,6 @@ class Document:
     kicker: str
     headline: str
     verdict: Verdict
-    summary: tuple[tuple[str, str], ...]
+    summary: tuple[tuple[str, tuple[str, ...]], ...]
     sections: tuple[Section, ...]
     footer: str

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.reports import doubles, scope, universe, wording
+from dpaudit.reports import beside, doubles, scope, universe, wording
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
@@ -41,9 +41,12 @@ def render(result: AuditResult) -> str:
     if result.findings:
         parts.append(_pairs(result))
     parts.append(_floating_point(result))
+    if result.side_findings:
+        rows = [[text(cell, 400) for cell in beside.row(finding)[:4]] for finding in result.side_findings[:ROWS]]
+        parts.append(f"### Beside the claim\n\n{beside.APART}\n\n{_table(list(beside.COLUMNS[:4]), rows)}")
     parts.append(_scope(result))
     content = "\n\n".join(parts) + "\n"
-    assert len(content.encode()) < LIMIT  # by the cuts above: some 100 strings of at most 1,300 characters
+    assert len(content.encode()) < LIMIT  # by the cuts above: some 200 strings of at most 1,300 characters
     return content
 
 

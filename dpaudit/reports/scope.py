@@ -25,7 +25,7 @@ from dpaudit.results import AuditResult
 Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
 SOURCE = (
     "Sections are those of NIST SP 800-226, initial public draft (December 2023); the final edition was not compared. "
-    "The table says what this one run looked at. It is no statement of conformity."
+    "The table says what was run for this report. It is no statement of conformity."
 )
 SIDE_CHANNELS = ("timing", "containment", "same_randomness")
 EXAMPLES = 3  # pairs shown as the unit that was tested
