@@ -48,6 +48,8 @@ class Config:
         Folder of reports; a relative one starts at the folder of the file.
     strict : bool or None
         Whether an inconclusive audit, or one whose low bits leak, fails its test (pytest).
+    deployment : dict or None
+        What the user declares for a compliance report, as written; `dpaudit.reports.deployment` reads it.
     """
 
     path: Path | None = None
@@ -63,6 +65,7 @@ class Config:
     report: tuple[str, ...] | None = None
     out: Path | None = None
     strict: bool | None = None
+    deployment: Mapping[str, Any] | None = None
 
     def audit_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Options for `dpaudit.audit`: those of `given` that are not None, then those of the file."""
@@ -135,6 +138,10 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
 def _is_formats(value: Any) -> bool:
     return _is_text(value) or (isinstance(value, list) and all(_is_text(item) for item in value))
 
@@ -158,4 +165,5 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
     "strict": ("true or false", _is_flag),
+    "deployment": ("a table", _is_table),
 }

@@ -155,7 +155,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     confidence, seconds = wording.percent_text(result.confidence), wording.number_text(float(result.seconds), 3)
     runs = wording.plural(result.samples, "run")
     console.print(Text(f"{confidence} confidence, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
-    saved = next((path for path in written if path.suffix == ".json"), None)
+    saved = next((path for path in written if path.name == "audit.json"), None)
     if result.violated:
         console.print(terminal.saved_violation_text(result, saved, replay_options), soft_wrap=True)
     else:

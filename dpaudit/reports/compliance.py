@@ -26,23 +26,19 @@ STATUSES = (
 )
 
 
-def build(dossier: Dossier) -> Document:
-    """The whole report."""
+def build(dossier: Dossier, with_items: bool = True) -> Document:
+    """The whole report; without items the plain one, of the same chapters."""
     found = items(dossier)
     name = dossier.deployment.name if dossier.deployment is not None else ""
     title = clean(name, 100) if name else answers.subjects_text(dossier)
+    summary = answers.summary(dossier, found)
+    first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
     return Document(
-        kicker=f"Compliance report: {title}",
+        kicker=f"{'Compliance report' if with_items else 'Report'}: {title}",
         headline=answers.headline(dossier),
         verdict=dossier.verdict,
-        summary=answers.summary(dossier, found),
-        sections=(
-            _evaluation(found),
-            _declared(dossier, found),
-            *chapters.chapters(dossier),
-            _method(dossier),
-            _provenance(dossier),
-        ),
+        summary=summary if with_items else summary[:-1],
+        sections=(*first, *chapters.chapters(dossier), _method(dossier), _provenance(dossier)),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
     )
 
