@@ -158,7 +158,7 @@ def _utility(result: UtilityResult, prefix: str) -> Section:
             f"{plural(len(result.findings), 'test')} of {plural(len(result.bounds), 'stated error bound')}, together "
             f"at {percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
         ),
-        Table("Stated bounds", ("", "bound"), bounds[:100], max(0, len(bounds) - 100)),
+        Table("Stated bounds", ("number", "bound"), bounds[:100], max(0, len(bounds) - 100)),
         *_figure(prefix, geometry.errors(result)),
     ]
     if broken:

@@ -216,7 +216,7 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: float, w
     for place, column in enumerate(columns):
         longest = max(len(row[place]) for row in rows)
         words = max((len(word) for row in rows for word in row[place].split()), default=1)
-        lengths.append(max(6.0, min(len(column), 14.0), min(0.8 * longest, 80.0), min(words, 24.0)))
+        lengths.append(max(5.0, min(len(column), 12.0), min(0.8 * longest, 70.0), min(1.25 * words, 24.0)))
     share = width / sum(lengths)
     cells = [[_text(cell[:CELL] + ("…" if len(cell) > CELL else ""), "cell") for cell in row] for row in rows]
     head = [[_text(column, "head") for column in columns]] if with_head else []
