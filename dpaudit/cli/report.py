@@ -73,8 +73,8 @@ def report_command(
     for source, place in zip(dossier.sources, places(folder, names), strict=True):
         alone = Dossier((source,), is_redacted=dossier.is_redacted)
         kind = kind_of(source.result)
-        # The page of a single audit shows its own; everything else is a document.
-        shown = source.result if kind == "audit" else alone
+        # An audit has a page of its own, which says how to replay; what is redacted cannot be replayed.
+        shown = source.result if kind == "audit" and not redact else alone
         for path in write_reports(shown, place, chosen, kind):
             click.echo(path)
 

@@ -50,6 +50,9 @@ def _audit(dossier: Dossier, result: AuditResult, prefix: str) -> Iterator[Secti
     if result.universe is not None:
         rows = tuple(tuple(row[1:]) for row in universe.counts(result.universe))
         losses += [Paragraph(universe.sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), rows)]
+        worst = tuple(tuple(universe.cells(row)) for row in result.universe.worst(PAIRS))
+        omitted = max(0, result.universe.asked - len(worst))
+        losses.append(Table("The worst pairs of the universe", universe.COLUMNS, worst, omitted))
     else:
         losses += _figure(prefix, figures.heatmap(result))
     losses += _figure(prefix, geometry.atlas(result, coordinates))

@@ -90,9 +90,10 @@ def test_axe_finds_nothing_serious(synthetic, tmp_path, name, dark):
 
 
 LOADED = """
-addEventListener("load", () => requestAnimationFrame(() => requestAnimationFrame(() => {
-  document.getElementById("found").textContent = JSON.stringify(performance.now());
-})));"""
+addEventListener("load", () => {
+  const height = document.documentElement.getBoundingClientRect().height;  // laid out as a whole
+  document.getElementById("found").textContent = JSON.stringify([performance.now(), height]);
+});"""
 
 
 def test_a_thousand_pairs_are_below_five_megabytes_and_open_within_a_second(synthetic, tmp_path):
@@ -103,9 +104,10 @@ def test_a_thousand_pairs_are_below_five_megabytes_and_open_within_a_second(synt
         page = reports.render(result, "html", profile)
         assert len(page.encode()) < 5_000_000
         uri = with_script(page, LOADED, tmp_path)
-        # From the start of the navigation to the second frame; the best of three, as the machine does other things too.
-        times = [found_in(chromium(tmp_path, "--dump-dom", "--timeout=20000", uri) or "") for _ in range(3)]
-        assert min(times) < 1000.0
+        # From the start of the navigation to a finished layout; the best of three, as other things run beside it.
+        times = [found_in(chromium(tmp_path, "--dump-dom", uri)) for _ in range(3)]
+        assert all(height > 2000.0 for _, height in times)
+        assert min(milliseconds for milliseconds, _ in times) < 1000.0
 
 
 WIDTH = """<!DOCTYPE html><body><iframe id="page" style="border:0;width:390px;height:3000px"></iframe>
