@@ -1,7 +1,7 @@
 """A dossier as an in-toto statement of the predicate type test-result v0.1: unsigned, for a CI job to sign.
 
-`result` is FAILED where a promise is broken or an audit broke, WARNED where a case is inconclusive, is a
-known failure, or was found apart from the verdict, and else PASSED: the words are the predicate's own, and PASSED means "not refuted".
+`result` is FAILED where a promise is broken or an audit broke, WARNED where a case is inconclusive, is a known failure,
+or was found apart from the verdict, and else PASSED: the words are the predicate's own, and PASSED means "not refuted".
 `configuration` names the saved results by their digests and carries the options of each run.
 """
 

@@ -339,6 +339,7 @@ frame.srcdoc = SOURCE;
 
 
 @needs_chromium
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["violated", "hostile", "large"])
 def test_a_phone_needs_no_sideways_scrolling(synthetic, tmp_path, name):
     text = json.dumps(render(synthetic.make(name))).replace("</", "<\\/").replace("<!--", "<\\!--")
@@ -349,6 +350,7 @@ def test_a_phone_needs_no_sideways_scrolling(synthetic, tmp_path, name):
 
 
 @needs_chromium
+@pytest.mark.long
 def test_the_page_prints(synthetic, tmp_path):
     source = tmp_path / "audit.html"
     reports.write_report(synthetic.make("violated"), source)
