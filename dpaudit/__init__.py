@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
-    from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
+    from dpaudit.reports.dossier import Dossier, read_dossier
+    from dpaudit.results import AuditResult, Finding, FloatingPointFinding, SideFinding, load
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.protocol import Mechanism
     from dpaudit.subjects.utility_bounds import UtilityBound
@@ -64,6 +65,7 @@ _HOMES = {
     "AuditResult": "dpaudit.results",
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
+    "Dossier": "dpaudit.reports.dossier",
     "DpauditError": "dpaudit.errors",
     "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
@@ -79,6 +81,7 @@ _HOMES = {
     "ProfileClaim": "dpaudit.privacy.claims",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
+    "SideFinding": "dpaudit.results",
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
     "UsageError": "dpaudit.errors",
@@ -95,6 +98,7 @@ _HOMES = {
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.planning",
+    "read_dossier": "dpaudit.reports.dossier",
     "replay": "dpaudit.replaying",
     "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
@@ -108,6 +112,7 @@ __all__ = [
     "AuditResult",
     "CheckResult",
     "Claim",
+    "Dossier",
     "DpauditError",
     "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",
@@ -123,6 +128,7 @@ __all__ = [
     "ProfileClaim",
     "PureDP",
     "RenyiDP",
+    "SideFinding",
     "Subject",
     "SubjectError",
     "UsageError",
@@ -141,6 +147,7 @@ __all__ = [
     "parametrize_with_checks",
     "parse_claim",
     "plan",
+    "read_dossier",
     "replay",
     "replay_floating_point",
     "strategies",

@@ -94,7 +94,7 @@ def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
         ("Pairs", f"{wording.asked_count(result):,} ({wording.verdict_count(result, 'violated'):,} violated, "
                   f"{len(result.not_asked):,} not asked)"),
         ("Runs of the mechanism", number_text(result.samples)),
-        ("Mode, seed", f"{clean(result.mode, 20)}, {result.seed}"),
+        ("Mode, seed", f"{clean(result.mode, 20)}, {clean(str(result.seed), 40)}"),
         ("Target, fingerprint", clean(f"{result.subject.get('target')}, {result.subject.get('fingerprint')}", 200)),
     )  # fmt: skip
 

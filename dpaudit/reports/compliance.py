@@ -106,7 +106,9 @@ def _provenance(dossier: Dossier) -> Section:
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
         subject = clean(_subject(source), 80)
         seconds, verdict = number_text(float(result.seconds)), result.verdict.replace("_", " ")
-        rows.append((clean(source.name, 120), kind_of(result), subject, str(result.seed), runs, seconds, verdict))
+        rows.append(
+            (clean(source.name, 120), kind_of(result), subject, clean(str(result.seed), 40), runs, seconds, verdict)
+        )
         marks.append(result.verdict)
         digests.append((clean(source.name, 120), source.digest))
     kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"

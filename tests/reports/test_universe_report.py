@@ -94,7 +94,8 @@ def test_the_worst_pairs_are_ranked_by_verdict_then_ratio(result):
 def test_a_universe_is_reported_in_every_format(result, format):
     content = reports.render(result, format, "compliance")
     text = content.decode() if isinstance(content, bytes) else content
-    assert "434" in text if format not in ("sarif", "json") else "violated" in text
+    told = {"sarif": "dpaudit/violated", "json": '"violated"', "in-toto": "claim on all pairs"}.get(format, "434")
+    assert told in text
     assert "<b>city1" not in text or format in ("sarif", "in-toto", "json")
 
 
@@ -102,5 +103,5 @@ def test_a_redacted_universe_has_no_names(result):
     hidden = redacted(Dossier.of(result))
     universe_table = hidden.audits[0].universe
     assert universe_table.partition is None and all(name.startswith("input-") for name in universe_table.ids)
-    assert "city" not in reports.render(hidden, "html", "compliance").replace("city release", "")
+    assert not re.search(r"city \d|city1", reports.render(hidden, "html", "compliance"))
     assert hidden.audits[0].verdict == "violated"
