@@ -107,10 +107,11 @@ def _provenance(dossier: Dossier) -> Section:
         subject = clean(_subject(source), 80)
         seconds, verdict = number_text(float(result.seconds)), result.verdict.replace("_", " ")
         rows.append(
-            (clean(source.name, 120), kind_of(result), subject, clean(str(result.seed), 40), runs, seconds, verdict)
+            name, seed = clean(source.name, 120), clean(str(result.seed), 40)
+            rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         )
         marks.append(result.verdict)
-        digests.append((clean(source.name, 120), source.digest))
+        digests.append((name, source.digest))
     kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"
     blocks = [
         Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks)),

@@ -45,6 +45,13 @@ class Measured:
     wrong: float
     correct_lower: float | None
     wrong_upper: float | None
+    draws: int = 0
+
+    @property
+    def deviation(self) -> float:
+        """Standard error of the estimate at epsilon 0; NaN without draws. It says nothing of how the rule was chosen."""
+        spread = self.correct + self.wrong - (self.correct - self.wrong) ** 2
+        return math.sqrt(spread / self.draws) if self.draws else math.nan
 
     def estimate(self, epsilon: float) -> float:
         """The estimated lower curve of the profile."""
@@ -67,10 +74,10 @@ def measured(result: AuditResult, finding: Finding) -> Measured | None:
         return None
     correct, wrong = witness.correct / draws, witness.wrong / draws
     if result.mode != "fixed" or result.universe is not None or not finding.error_share > 0.0:
-        return Measured(correct, wrong, None, None)
+        return Measured(correct, wrong, None, None, draws)
     level = finding.error_share / 2.0
     upper = 1.0 - binomial_lower(draws - witness.wrong, draws, level)
-    return Measured(correct, wrong, binomial_lower(witness.correct, draws, level), upper)
+    return Measured(correct, wrong, binomial_lower(witness.correct, draws, level), upper, draws)
 
 
 def claimed(finding: Finding) -> Curve | None:
@@ -136,7 +143,8 @@ def profile(result: AuditResult) -> Figure | None:
 
     legend = [(_swatch("claimed"), "promised: the true curve must lie on or below it")]
     if seen is not None:
-        words = "measured: estimate, without confidence" if not has_limits else "measured: estimate"
+        error = f"{seen.draws:,} draws, standard error {number_text(seen.deviation, 2)} at ε = 0"
+        words = f"measured: estimate{'' if has_limits else ', without confidence'} ({error})"
         legend.append((_swatch("estimated"), words))
     if has_limits:
         rate = percent_text(finding.error_share)

@@ -13,7 +13,7 @@ from dpaudit.reports.html import environment
 from dpaudit.version import __version__
 
 STATUSES = ("tested", "tested in part", "declared", "not assessed", "not applicable")
-WORDY = 40  # characters of a cell from which a table is read as text
+WORDY = 24  # characters of a cell from which a table is read as text
 
 
 def render(document: Document) -> str:

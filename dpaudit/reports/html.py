@@ -72,8 +72,8 @@ def environment() -> Environment:
 
 
 def breakable(text: str) -> Markup:
-    """A pair's id, escaped, that may break behind the bar between its inputs."""
-    return Markup(str(escape(text)).replace("|", "|<wbr>"))
+    """A name, escaped, that may break behind a bar (between the inputs of a pair) and behind an underscore."""
+    return Markup(str(escape(text)).replace("|", "|<wbr>").replace("_", "_<wbr>"))
 
 
 def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
