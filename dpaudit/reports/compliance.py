@@ -106,10 +106,8 @@ def _provenance(dossier: Dossier) -> Section:
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
         subject = clean(_subject(source), 80)
         seconds, verdict = number_text(float(result.seconds)), result.verdict.replace("_", " ")
-        rows.append(
-            name, seed = clean(source.name, 120), clean(str(result.seed), 40)
-            rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
-        )
+        name, seed = clean(source.name, 120), clean(str(result.seed), 40)
+        rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         marks.append(result.verdict)
         digests.append((name, source.digest))
     kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"

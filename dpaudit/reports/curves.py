@@ -49,7 +49,7 @@ class Measured:
 
     @property
     def deviation(self) -> float:
-        """Standard error of the estimate at epsilon 0; NaN without draws. It says nothing of how the rule was chosen."""
+        """Standard error of the estimate at epsilon 0; NaN without draws. How the rule was chosen is not in it."""
         spread = self.correct + self.wrong - (self.correct - self.wrong) ** 2
         return math.sqrt(spread / self.draws) if self.draws else math.nan
 
