@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from dpaudit.profiles import Profile, register_profile
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
-    from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
+    from dpaudit.reports.dossier import Dossier, read_dossier
+    from dpaudit.results import AuditResult, Finding, FloatingPointFinding, SideFinding, load
     from dpaudit.searching import Search, SearchResult, search_pairs
     from dpaudit.subjects import domains
     from dpaudit.subjects.callables import Subject, as_subject
@@ -69,6 +70,7 @@ _HOMES = {
     "AuditResult": "dpaudit.results",
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
+    "Dossier": "dpaudit.reports.dossier",
     "DpauditError": "dpaudit.errors",
     "DpauditCheckpointWarning": "dpaudit.errors",
     "DpauditFloatingPointWarning": "dpaudit.errors",
@@ -89,6 +91,7 @@ _HOMES = {
     "RenyiDP": "dpaudit.privacy.claims",
     "Search": "dpaudit.searching",
     "SearchResult": "dpaudit.searching",
+    "SideFinding": "dpaudit.results",
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
     "UsageError": "dpaudit.errors",
@@ -106,6 +109,7 @@ _HOMES = {
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.planning",
     "register_profile": "dpaudit.profiles",
+    "read_dossier": "dpaudit.reports.dossier",
     "replay": "dpaudit.replaying",
     "replay_floating_point": "dpaudit.doubles_replaying",
     "replay_same_randomness": "dpaudit.grey_box",
@@ -122,6 +126,7 @@ __all__ = [
     "AuditResult",
     "CheckResult",
     "Claim",
+    "Dossier",
     "DpauditCheckpointWarning",
     "DpauditError",
     "DpauditFloatingPointWarning",
@@ -142,6 +147,7 @@ __all__ = [
     "RenyiDP",
     "Search",
     "SearchResult",
+    "SideFinding",
     "Subject",
     "SubjectError",
     "UsageError",
@@ -161,6 +167,7 @@ __all__ = [
     "parametrize_with_checks",
     "parse_claim",
     "plan",
+    "read_dossier",
     "register_profile",
     "replay",
     "replay_floating_point",

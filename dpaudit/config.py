@@ -51,6 +51,8 @@ class Config:
         Whether an inconclusive audit, or one whose low bits leak, fails its test (pytest).
     known_violations : tuple of dict
         Violations that are known (pytest): tables with `test`, `reason`, `expires` and perhaps `pairs`.
+    deployment : dict or None
+        What the user declares for a compliance report, as written; `dpaudit.reports.deployment` reads it.
     """
 
     path: Path | None = None
@@ -68,6 +70,7 @@ class Config:
     out: Path | None = None
     strict: bool | None = None
     known_violations: tuple[Mapping[str, Any], ...] = ()
+    deployment: Mapping[str, Any] | None = None
 
     def audit_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Options for `dpaudit.audit`: those of `given` that are not None, then those of the file."""
@@ -144,6 +147,10 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
 def _is_formats(value: Any) -> bool:
     return _is_text(value) or (isinstance(value, list) and all(_is_text(item) for item in value))
 
@@ -176,5 +183,6 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "out": ("a text", _is_text),
     "known_violations": ("a list of tables with test, reason and expires", _is_known_violations),
     "strict": ("true or false", _is_flag),
+    "deployment": ("a table", _is_table),
 }
 _READ: Mapping[str, Callable[[Any], Any]] = {"report": formats, "known_violations": tuple}

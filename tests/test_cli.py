@@ -341,8 +341,8 @@ BAD_INPUTS = {
     "half a pair": (["--pairs", "0"], "got '0' at its end. A ',' is due there."),
     "no JSON": (["--pairs", "a,b"], "got 'a,b' at character 1."),
     "pairs from nowhere": (["--pairs", "m.py:nothing"], "pairs must name an attribute of m, got 'nothing'"),
-    "unknown format": (["--report", "json,docx"], "report must name formats among html, json, md, got 'docx'."),
-    "no format": (["--report", " , "], "report must name formats among html, json, md"),
+    "unknown format": (["--report", "json,docx"], "report must name formats among html, json, md, junit, sarif, pdf,"),
+    "no format": (["--report", " , "], "report must name formats among html, json, md, junit, sarif, pdf, in-toto"),
     "a file in the way": (["--out", "m.py"], "got 'm.py' (a file is in the way at 'm.py')."),
     "a file on the way": (["--out", "m.py/x/y"], "got 'm.py/x/y' (a file is in the way at 'm.py')."),
     "too few samples": (["--samples", "3"], "samples must be an integer of at least 10, got 3."),
@@ -398,7 +398,7 @@ def test_each_bad_target_exits_with_2(run, arguments, words):
         ("event_mass = 'x'\n", "event_mass must be a number, got 'x' at [tool.dpaudit] of"),
         ("event_mass = 2\n", "event_mass must be in (0, 1], got 2. This was read from [tool.dpaudit] of"),
         ("mode = 'quick'\n", "mode must be 'sequential', 'adaptive' or 'fixed', got 'quick'. This was read from"),
-        ("report = ['docx']\n", "report must name formats among html, json, md, got 'docx'."),
+        ("report = ['docx']\n", "among html, json, md, junit, sarif, pdf, in-toto, got 'docx'."),
     ],
 )
 def test_each_mistake_in_the_project_file_exits_with_2(run, project, text, words):

@@ -195,7 +195,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     confidence, seconds = wording.percent_text(result.confidence), wording.number_text(float(result.seconds), 3)
     runs = wording.plural(result.samples, "run")
     console.print(Text(f"{confidence} confidence, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
-    saved = next((path for path in written if path.suffix == ".json"), None)
+    saved = next((path for path in written if path.name == "audit.json"), None)
     if result.violated:
         console.print(terminal.saved_violation_text(result, saved, replay_options), soft_wrap=True)
     else:
@@ -207,11 +207,12 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     doubles = terminal.floating_point_text(result)
     if doubles is not None:
         console.print(doubles)
+    sides = terminal.side_findings_text(result)
+    if sides is not None:
+        console.print(sides)
     again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
     if again is not None:
         console.print(again.append(replay_options, "bold"), soft_wrap=True)
-    for side in result.side_findings:
-        console.print(Text(f"{side.kind.replace('_', ' ').capitalize()}: {wording.clean(side.summary, 600)}"))
     for path in written:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     broken = [finding for finding in result.findings if finding.verdict == "error"]

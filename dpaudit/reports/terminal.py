@@ -14,11 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from dpaudit.errors import UsageError
-from dpaudit.reports import doubles, wording
+from dpaudit.reports import beside, doubles, wording
 from dpaudit.reports.wording import clean, number_text
 from dpaudit.results import VERDICTS, AuditResult, Finding, Verdict
 from dpaudit.universe_table import UniverseTable
 
+SIDES_SHOWN = 10
 STYLES: dict[Verdict, str] = {
     "violated": "bold red",
     "error": "bold magenta",
@@ -49,6 +50,19 @@ def summary_table(results: Sequence[AuditResult]) -> Table:
             number_text(float(result.seconds), 3),
         )
     return table
+
+
+def side_findings_text(result: AuditResult) -> Text | None:
+    """One line for each thing that was looked at beside the claim; None if there is none."""
+    if not result.side_findings:
+        return None
+    lines = Text()
+    for place, side in enumerate(result.side_findings[:SIDES_SHOWN]):
+        style = "yellow" if side.status == "found" else "dim"
+        head = f"{beside.title(side)}: {beside.WORDS[side.status]}"
+        lines.append("\n" * (place > 0)).append(head, style).append(f". {clean(side.summary, 300)}")
+    more = len(result.side_findings) - SIDES_SHOWN
+    return lines.append(f"\nand {more:,} more beside the claim") if more > 0 else lines
 
 
 def finding_table(result: AuditResult, limit: int = 10) -> Group:
