@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
+    from dpaudit.subjects import libraries
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.protocol import Mechanism
     from dpaudit.subjects.utility_bounds import UtilityBound
@@ -99,7 +100,12 @@ _HOMES = {
     "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
 }
-_MODULES = ("laws", "strategies")  # whole rooms of names, as `dpaudit.laws.mixture`
+# Whole rooms of names, as `dpaudit.laws.mixture`.
+_MODULES = {
+    "laws": "dpaudit.laws",
+    "libraries": "dpaudit.subjects.libraries",
+    "strategies": "dpaudit.strategies",
+}
 
 __all__ = [
     "LAWS",
@@ -137,6 +143,7 @@ __all__ = [
     "check",
     "conformance_checks",
     "laws",
+    "libraries",
     "load",
     "parametrize_with_checks",
     "parse_claim",
@@ -150,7 +157,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"dpaudit.{name}")
+        return importlib.import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
