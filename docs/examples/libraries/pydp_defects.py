@@ -2,9 +2,7 @@
 
     dpaudit audit docs/examples/libraries/pydp_defects.py:geometric --out defects
 
-Promised: the classic geometric mechanism of differential privacy, at epsilon. The sampler that `pydp.ml` calls gives one
-side of the distribution only, so no output is below the true count. No issue known to us. (`pydp.ml` is Python code that
-python-dp ships beside Google's library; the mechanisms of that library itself are two-sided.)
+`pydp.ml` is Python code that python-dp ships beside Google's library; the mechanisms of that library are two-sided.
 """
 
 from __future__ import annotations
@@ -15,11 +13,17 @@ import dpaudit
 from dpaudit.subjects.libraries import pydp as adapter
 from dpaudit.subjects.libraries import with_pairs
 
-EPSILON = 1.0
-mechanism = Geometric().set_epsilon(EPSILON).set_sensitivity(1).set_probability(0.5)
-geometric = with_pairs(adapter.subject(mechanism, call=mechanism.randomise, claim=f"eps={EPSILON:g}"), [(0, 1)])
+DEFECTS = {
+    "geometric": {
+        "what": "pydp.ml.mechanisms.geometric.Geometric",
+        "promise": "the classic geometric mechanism of differential privacy, at epsilon",
+        "cause": "its sampler gives one side of the distribution only: no output is below the true count",
+        "issues": "none known to us",
+    }
+}
 
-VIOLATED = {"geometric": geometric}
+mechanism = Geometric().set_epsilon(1.0).set_sensitivity(1).set_probability(0.5)
+geometric = with_pairs(adapter.subject(mechanism, call=mechanism.randomise, claim="eps=1"), [(0, 1)])
 
 if __name__ == "__main__":
     result = dpaudit.audit(geometric, samples=20_000, seed=1)

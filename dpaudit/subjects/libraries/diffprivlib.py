@@ -197,9 +197,7 @@ def _mechanism_subject(draw: Any, description: str, promised: Any, claim: Claim,
     return library_subject(mechanism, name)
 
 
-def _randomise(
-    kind: Any, parameters: dict[str, Any], data: Any, size: int, rng: np.random.Generator
-) -> list[Any]:
+def _randomise(kind: Any, parameters: dict[str, Any], data: Any, size: int, rng: np.random.Generator) -> list[Any]:
     """A batch of a fresh copy of the mechanism: what it keeps between calls cannot come from another batch."""
     mechanism = kind(random_state=legacy_state(rng), **parameters)
     return [mechanism.randomise(data) for _ in range(size)]

@@ -58,7 +58,8 @@ def subject(
     once = call or getattr(mechanism, str(method))
     convert: Callable[[Any], Any] = list if method == "quick_result" and call is None else _as_given
     own = stated_claim(mechanism)
-    sensitivity = next((getattr(mechanism, s) for s in ("sensitivity", "l2_sensitivity") if hasattr(mechanism, s)), None)
+    named = [getattr(mechanism, s) for s in ("sensitivity", "l2_sensitivity") if hasattr(mechanism, s)]
+    sensitivity = named[0] if named else None
 
     def draw(data: Any, size: int, rng: np.random.Generator) -> list[Any]:
         value = convert(data)
@@ -83,7 +84,9 @@ def stated_claim(mechanism: Any) -> Claim | None:
     epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0)
     if not isinstance(epsilon, int | float):
         return None
-    return ApproxDP(float(epsilon), float(delta)) if isinstance(delta, int | float) and delta else PureDP(float(epsilon))
+    if isinstance(delta, int | float) and delta:
+        return ApproxDP(float(epsilon), float(delta))
+    return PureDP(float(epsilon))
 
 
 def _promised(own: Claim, sensitivity: Any, x: Any, x_prime: Any) -> Claim | None:
