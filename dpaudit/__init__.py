@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         DpauditError,
         DpauditFloatingPointWarning,
         DpauditInconclusiveWarning,
+        ProgramError,
         SubjectError,
         UsageError,
     )
@@ -54,8 +55,10 @@ if TYPE_CHECKING:
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
     from dpaudit.subjects import libraries
     from dpaudit.subjects.callables import Subject, as_subject
+    from dpaudit.subjects.programs import exec_subject
     from dpaudit.subjects.protocol import Mechanism
     from dpaudit.subjects.utility_bounds import UtilityBound
+    from dpaudit.time_limits import TooSlowError, audit_within
     from dpaudit.utility import UtilityResult, audit_utility
 
 _HOMES = {
@@ -78,10 +81,12 @@ _HOMES = {
     "Pair": "dpaudit.privacy.pairs",
     "Plan": "dpaudit.plan_result",
     "ProfileClaim": "dpaudit.privacy.claims",
+    "ProgramError": "dpaudit.errors",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
+    "TooSlowError": "dpaudit.time_limits",
     "UsageError": "dpaudit.errors",
     "UtilityBound": "dpaudit.subjects.utility_bounds",
     "UtilityResult": "dpaudit.utility",
@@ -90,8 +95,10 @@ _HOMES = {
     "as_subject": "dpaudit.subjects.callables",
     "audit": "dpaudit.auditing",
     "audit_utility": "dpaudit.utility",
+    "audit_within": "dpaudit.time_limits",
     "check": "dpaudit.conformance.running",
     "conformance_checks": "dpaudit.conformance.faces",
+    "exec_subject": "dpaudit.subjects.programs",
     "load": "dpaudit.results",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
@@ -127,10 +134,12 @@ __all__ = [
     "Pair",
     "Plan",
     "ProfileClaim",
+    "ProgramError",
     "PureDP",
     "RenyiDP",
     "Subject",
     "SubjectError",
+    "TooSlowError",
     "UsageError",
     "UtilityBound",
     "UtilityResult",
@@ -140,8 +149,10 @@ __all__ = [
     "as_subject",
     "audit",
     "audit_utility",
+    "audit_within",
     "check",
     "conformance_checks",
+    "exec_subject",
     "laws",
     "libraries",
     "load",

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from dpaudit.claim_metadata import claim_metadata
 from dpaudit.errors import UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
@@ -178,6 +179,7 @@ def audit(
             },
             floating_point=about_doubles,
             universe=table,
+            side_findings=claim_metadata(subject, promise, chosen),
         )
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
     asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
@@ -246,6 +248,7 @@ def audit(
         environment=environment(),
         options={"samples": samples, "event_mass": event_mass, "inconclusive_factor": inconclusive_factor},
         floating_point=about_doubles,
+        side_findings=claim_metadata(subject, promise, chosen),
     )
 
 

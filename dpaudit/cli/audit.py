@@ -41,6 +41,9 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
 @click.option("--jobs", type=int, help="Worker processes; -1 takes all processors.  [default: 1]")
 @click.option("--backend", help="joblib's backend for them: loky, dask or ray.  [default: loky]")
+@click.option(
+    "--seconds", type=float, help="Where an audit would take longer, print what can be had in this time instead."
+)
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
     "--inconclusive-factor",
@@ -66,6 +69,7 @@ def audit_command(
     out: str | None,
     report: str | None,
     quiet: bool,
+    seconds: float | None,
     **options: Any,
 ) -> None:
     """Audit mechanisms against the promise they make for each pair of inputs.
@@ -84,6 +88,8 @@ def audit_command(
     subjects = [resolve_target(target) for target in targets]
     for subject in subjects:
         check_complete(subject, promise, listed)
+    if seconds is not None:
+        _check_time(seconds, subjects, promise, listed, config, options)
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
     console = output_console()
@@ -110,6 +116,26 @@ def audit_command(
 
         console.print(summary_table(results))
     ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
+
+
+def _check_time(
+    seconds: float,
+    subjects: Sequence[Subject],
+    claim: Claim | None,
+    pairs: Sequence[Pair] | None,
+    config: Config,
+    options: dict[str, Any],
+) -> None:
+    """Print the plan of the first subject that is too slow for its share of the time, and end with its error."""
+    from dpaudit.reports.plan import plan_table
+    from dpaudit.time_limits import TooSlowError, check_time
+
+    for subject in subjects:
+        try:
+            check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
+        except TooSlowError as error:
+            output_console().print(plan_table(error.plan))
+            raise
 
 
 def _run(
