@@ -302,7 +302,8 @@ class _Program:
             raise ProgramError(f"{error} It must answer the greeting (docs/exec-protocol.md).") from error
 
     def _greeting(self) -> dict[str, Any]:
-        reply = self._exchange({"type": "hello", "protocol": [PROTOCOL]}, max(self.timeout, FIRST_ANSWER_SECONDS))
+        greeting = {"type": "hello", "protocol": [PROTOCOL], "id": 0}
+        reply = self._exchange(greeting, max(self.timeout, FIRST_ANSWER_SECONDS))
         if reply.get("type") != "hello" or reply.get("protocol") != PROTOCOL:
             raise self.broken(f"it must greet with protocol {PROTOCOL}, got {json.dumps(reply)[:100]}")
         batch = reply.get("batch", BATCH)
