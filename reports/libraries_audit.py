@@ -153,9 +153,16 @@ def _audited(subject: Subject, target: str, what: str, seed: int, seconds: float
     claim = subject.claim or "eps=1"
     speed = _speed(subject, pairs[0].x)
     planned = dpaudit.plan(
-        subject, claim, pairs, samples=SAMPLES, mode="fixed", confidence=CONFIDENCE, seconds=seconds, event_masses=[0.1],
+        subject,
+        claim,
+        pairs,
+        samples=SAMPLES,
+        mode="fixed",
+        confidence=CONFIDENCE,
+        seconds=seconds,
+        event_masses=[0.1],
         seed=seed,
-    )  # fmt: skip
+    )
     result = dpaudit.audit(
         subject, claim, pairs, samples=planned.samples, mode="fixed", confidence=CONFIDENCE, seed=seed
     )
@@ -244,7 +251,7 @@ def _environment() -> dict[str, str]:
 
 
 def _plain(target: str) -> str:
-    return f"exec:./{Path(target).name}" if target.startswith("exec:/") else target
+    return f"exec:./{Path(target).name}" if target.startswith("exec:/") else target  # a temporary folder
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -264,8 +271,8 @@ def markdown(report: dict[str, Any]) -> str:
         f"`python -m reports.libraries_audit --seed {report['seed']}` writes this. Python "
         f"{report['environment']['python']}, numpy {report['environment']['numpy']}.",
         "",
-        f"Each claim is that of the library's own metadata; {report['confidence']:.1%} confidence an audit; fixed mode; "
-        "at most 20,000 samples. *at least*: the lower bound on the claim's parameter. *could find*: the smallest loss "
+        f"Each claim is that of the library's own metadata; {report['confidence']:.1%} confidence an audit; fixed "
+        "mode; at most 20,000 samples. *at least*: the lower bound on the claim's parameter. *could find*: the smallest loss "
         "(nats, in an event of mass 0.1) found with probability 90%. *low bits*: a finding apart, at an error rate of "
         "0.001. Draws per second of processor time, one core (of the clock for programs).",
         "",
@@ -293,9 +300,9 @@ def markdown(report: dict[str, Any]) -> str:
         leaks = row["floating_point"] == "leaks" and row["verdict"] != "violated"
         lower = row["floating_point_lower"] if leaks else row["epsilon_lower"]
         lines.append(
-            f"| {row['library']} {row['version']} | {row['what']} | {row['promise']} ({row['claim']}) | {row['cause']} | "
-            f"{row['issues']} | {'leak in low bits' if leaks else row['verdict']} | {_number(lower)} nats | "
-            f"{'yes' if row['found_again'] else 'no'} |"
+            f"| {row['library']} {row['version']} | {row['what']} | {row['promise']} ({row['claim']}) | "
+            f"{row['cause']} | {row['issues']} | {'leak in low bits' if leaks else row['verdict']} | "
+            f"{_number(lower)} nats | {'yes' if row['found_again'] else 'no'} |"
         )
     lines += ["", *(f"    {row['replay']}" for row in report["defects"])]
     if report["left_out"]:

@@ -55,7 +55,7 @@ class LibraryMechanism:
     pairs: Sequence[Any] | None = None
 
     def __repr__(self) -> str:
-        return f"{self.library} {self.version}: {self.description}"
+        return f"{self.library} {self.version}".strip() + f": {self.description}"
 
 
 class InBatches(LibraryMechanism):
@@ -116,11 +116,11 @@ def import_library(module: str, package: str, extra: str) -> Any:
 
 
 def version_of(package: str) -> str:
-    """The installed version of a package; "unknown" where it has none."""
+    """The installed version of a package; empty where it has none."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "unknown"
+        return ""
 
 
 def as_claim(claim: Claim | str | None) -> Claim | None:
