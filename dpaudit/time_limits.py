@@ -39,8 +39,12 @@ class TooSlowError(UsageError):
             )
         super().__init__(
             f"seconds must be enough for {planned.samples_wanted:,} samples, got {number_text(planned.time_limit)}: "
-            f"that is enough for {planned.samples:,} at {planned.runs_per_second:.3g} runs a second.{found} "
-            f"Take samples={planned.samples}, or more time."
+            + (
+                f"that is not enough for any audit at {planned.runs_per_second:.3g} runs a second. Take more time."
+                if planned.seconds > planned.time_limit
+                else f"that is enough for {planned.samples:,} at {planned.runs_per_second:.3g} runs a second.{found} "
+                f"Take samples={planned.samples}, or more time."
+            )
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

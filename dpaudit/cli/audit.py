@@ -75,7 +75,8 @@ def audit_command(
     """Audit mechanisms against the promise they make for each pair of inputs.
 
     TARGET is package.module:attribute, path/file.py:attribute, or exec:COMMAND for a program in any language
-    (docs/exec-protocol.md). The claim and the pairs are the mechanism's own, unless they are given here. Defaults of options can be set in [tool.dpaudit] of pyproject.toml.
+    (docs/exec-protocol.md). The claim and the pairs are the mechanism's own, unless they are given here. Defaults of
+    options can be set in [tool.dpaudit] of pyproject.toml.
     """
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.results import EXIT_STATUS, VERDICTS

@@ -12,13 +12,16 @@ import dataclasses
 import hashlib
 import json
 import math
+import multiprocessing.util
 import os
 import re
 import selectors
 import shlex
 import signal
 import subprocess
+import threading
 import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -110,6 +113,7 @@ def exec_subject(
         pairs=[tuple(_decoded(pair, False)) for pair in hello["pairs"]] if "pairs" in hello else None,
         digests=tuple(_digests(words)),
     )
+    weakref.finalize(mechanism, _close, words, seconds)  # another subject of the same command would start it again
     return as_subject(mechanism, name=name or str(hello.get("name") or Path(words[0]).name))
 
 
@@ -137,28 +141,27 @@ class ExecMechanism:
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` outputs: a list, or an array of doubles where the program says that its outputs are."""
         outputs: list[Any] = []
-        encoded = encoded_input(data)
-        while len(outputs) < size or not size:
-            wanted = min(self.batch, size - len(outputs))
-            message: dict[str, Any] = {"type": "sample", "input": encoded, "size": wanted}
-            if self.replayable:
-                message["seed"] = int(rng.integers(SEEDS))
-            outputs.extend(self._outputs(message, wanted))
-            if not size:
-                break
+        try:
+            encoded = encoded_input(data)
+            while len(outputs) < size or not size:
+                wanted = min(self.batch, size - len(outputs))
+                message: dict[str, Any] = {"type": "sample", "input": encoded, "size": wanted}
+                if self.replayable:
+                    message["seed"] = int(rng.integers(SEEDS))
+                outputs.extend(_outputs(_program(self.command, self.timeout), message, wanted, self.doubles))
+                if not size:
+                    break
+        except (ProgramDied, ReportedError) as error:
+            # Validity: one observation of a call. It is the outcome of a draw only where the call was for one draw.
+            if size != 1:
+                raise
+            outputs = [error.failed]
+        except UsageError as error:
+            # No outcome: it would tell an input that has no JSON form from one that has.
+            raise ProgramError(str(error)) from error
         if self.doubles and all(type(output) is float for output in outputs):
             return np.array(outputs, dtype=float)
         return outputs
-
-    def _outputs(self, message: dict[str, Any], wanted: int) -> list[Any]:
-        program = _program(self.command, self.timeout)
-        try:
-            return _outputs(program, message, wanted, self.doubles)
-        except (ProgramDied, ReportedError) as error:
-            # Validity: one observation of a call. It is the outcome of a draw only where the call was for one draw.
-            if wanted == 1:
-                return [error.failed]
-            raise
 
 
 def _outputs(program: _Program, message: dict[str, Any], wanted: int, doubles: bool) -> list[Any]:
@@ -257,24 +260,33 @@ def _digests(words: Sequence[str]) -> list[str]:
 # --- processes -----------------------------------------------------------------------------------------------------
 
 _PROGRAMS: dict[tuple[int, tuple[str, ...], float], _Program] = {}
+_STARTING = threading.Lock()
 
 
 def _program(words: tuple[str, ...], timeout: float) -> _Program:
     """This process's copy of the program, started if it is not running."""
     # The process id is a part of the key: a forked child must not speak through its parent's pipes.
     key = (os.getpid(), words, timeout)
-    known = _PROGRAMS.get(key)
-    if known is None or not known.is_open:
-        known = _PROGRAMS[key] = _Program(words, timeout)
-    return known
+    with _STARTING:
+        known = _PROGRAMS.get(key)
+        if known is None or not known.is_open:
+            known = _PROGRAMS[key] = _Program(words, timeout)
+            multiprocessing.util.Finalize(None, close_programs, exitpriority=0)  # workers do not run atexit
+        return known
 
 
 @atexit.register
 def close_programs() -> None:
     """End every program that this process started; what does not end by itself is killed."""
-    own = [key for key in _PROGRAMS if key[0] == os.getpid()]
-    for key in own:
-        _PROGRAMS.pop(key).close()
+    for pid, words, timeout in list(_PROGRAMS):
+        if pid == os.getpid():
+            _close(words, timeout)
+
+
+def _close(words: tuple[str, ...], timeout: float) -> None:
+    known = _PROGRAMS.pop((os.getpid(), words, timeout), None)
+    if known is not None:
+        known.close()
 
 
 class _Program:
@@ -283,6 +295,7 @@ class _Program:
     def __init__(self, words: tuple[str, ...], timeout: float) -> None:
         self.words, self.timeout, self.requests = words, timeout, 0
         self.unread, self.errors = b"", b""
+        self.speaking = threading.Lock()  # threads of one process share the program
         try:
             # A session of its own, so that what it starts can be killed with it.
             self.process = subprocess.Popen(
@@ -330,10 +343,11 @@ class _Program:
         ProgramError
             If it took too long, or its answer is none.
         """
-        self.requests += 1
-        reply = self._exchange({**message, "id": self.requests}, self.timeout)
-        if reply.get("id") != self.requests:
-            raise self.broken(f"id must be {self.requests}, that of the request, got {reply.get('id')!r:.60}")
+        with self.speaking:
+            self.requests += 1
+            reply = self._exchange({**message, "id": self.requests}, self.timeout)
+            if reply.get("id") != self.requests:
+                raise self.broken(f"id must be {self.requests}, that of the request, got {reply.get('id')!r:.60}")
         return reply
 
     def broken(self, what: str) -> ProgramError:
@@ -417,7 +431,8 @@ class _Program:
         """What to say of a program that closed its output."""
         self.close(END_SECONDS)
         code = self.process.returncode
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        known = {one.value: one.name for one in signal.Signals}
+        how = f"signal {known.get(-code, -code)}" if code < 0 else f"exit status {code}"
         return ProgramDied(f"{self._name()} ended without an answer ({how}).{self._stderr()}", how)
 
     def _keep(self, read: bytes) -> None:
