@@ -284,10 +284,10 @@ def markdown(report: dict[str, Any]) -> str:
         f"`python -m reports.libraries_audit --seed {report['seed']}` writes this. Python "
         f"{report['environment']['python']}, numpy {report['environment']['numpy']}.",
         "",
-        f"Each claim is that of the library's own metadata, where it has any; {report['confidence']:.1%} confidence an "
-        "audit; fixed mode; at most 20,000 samples. *at least*: the lower bound on the claim's parameter. *could find*: "
-        "the smallest loss (nats, in an event of mass 0.1) found with probability 90%. *low bits*: a finding apart, at "
-        "an error rate of 0.001. Draws per second of processor time, one core (of the clock for programs).",
+        "Each claim is that of the library's own metadata, where it has any. Fixed mode, at most 20,000 samples, "
+        f"{report['confidence']:.1%} confidence an audit. *At least*: the lower bound on the claim's parameter. *Could "
+        "find*: the smallest loss (nats, in an event of mass 0.1) found with probability 90%. *Low bits*: a finding "
+        "apart, at an error rate of 0.001. Draws per second of processor time, one core (of the clock for programs).",
         "",
         "| library | mechanism | claim | verdict | at least | could find | low bits | replayable | draws/s |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
