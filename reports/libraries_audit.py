@@ -284,11 +284,11 @@ def markdown(report: dict[str, Any]) -> str:
         f"`python -m reports.libraries_audit --seed {report['seed']}` writes this. Python "
         f"{report['environment']['python']}, numpy {report['environment']['numpy']}.",
         "",
-        "Each claim is that of the library's own metadata, where it has any. Fixed mode; 20,000 samples, or what a time "
-        f"limit leaves of them; {report['confidence']:.1%} confidence an audit. *At least*: the lower bound on the "
-        "claim's parameter. *Could find*: the smallest loss (nats, in an event of mass 0.1) found with probability 90%. "
-        "*Low bits*: a finding apart, at an error rate of 0.001. Draws per second of processor time, one core (of the "
-        "clock for programs).",
+        "Each claim is that of the library's own metadata, where it has any. Fixed mode; 20,000 samples, or what a "
+        f"time limit leaves of them; {report['confidence']:.1%} confidence an audit. *At least*: the lower bound on "
+        "the claim's parameter. *Could find*: the smallest loss (nats, in an event of mass 0.1) found with probability "
+        "90%. *Low bits*: a finding apart, at an error rate of 0.001. Draws per second of processor time, one core (of "
+        "the clock for programs).",
         "",
         "| library | mechanism | claim | samples | verdict | at least | could find | low bits | replayable | draws/s |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
