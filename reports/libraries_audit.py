@@ -65,7 +65,9 @@ MECHANISMS = [
 DEFECTS = ("diffprivlib_defects", "pydp_defects")
 OLD_OPENDP = ".venv-opendp-0.2/bin/python"
 OLD_OPENDP_DEFECT = {
-    "what": "sized bounded sum of OpenDP 0.2.2 (a program of its own)",
+    "library": "opendp",
+    "version": "0.2.2",
+    "what": "sized bounded sum (by exec:)",
     "promise": "the least epsilon that the relation accepts when one record is replaced",
     "cause": "the sensitivity is computed in whole numbers and rounded down: 2 for a sum that moves by 3",
     "issues": "opendp/opendp 314 (fixed later)",
@@ -154,7 +156,7 @@ def _defects(missing: list[str]) -> list[tuple[str, str, dict[str, str]]]:
         found.extend((name, f"{EXAMPLES}/{file}.py:{name}", about) for name, about in module.DEFECTS.items())
     if Path(OLD_OPENDP).exists():
         command = f"exec:{OLD_OPENDP} docs/examples/exec/opendp_sized_sum.py"
-        found.append(("opendp_sized_sum", command, OLD_OPENDP_DEFECT))
+        found.append(("sized_sum", command, OLD_OPENDP_DEFECT))
     else:
         missing.append("the sized bounded sum of OpenDP 0.2.2: see docs/examples/exec/opendp_sized_sum.py.")
     return found
@@ -235,7 +237,8 @@ def _defect(name: str, target: str, about: dict[str, str], seed: int, out: Path)
         target=target,
         floating_point=low_bits,
     )
-    folder = f"{getattr(subject.mechanism, 'library', 'opendp')}-{name}".replace("_", "-")
+    figures = {**_figures(subject, result), **about}
+    folder = f"{figures['library']}-{name}".replace("_", "-")
     saved = out / "defects" / folder / "audit.json"
     result.save(saved)
     loaded = dpaudit.load(saved)
@@ -249,8 +252,7 @@ def _defect(name: str, target: str, about: dict[str, str], seed: int, out: Path)
     option = " --floating-point" if low_bits else ""
     return {
         "target": target,
-        **about,
-        **_figures(subject, result),
+        **figures,
         "found": found,
         "found_again": again,
         "replay": f"dpaudit replay {saved.as_posix()}{option} --seed {seed + 1}",
