@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs
     from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.profiles import Profile, register_profile
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
@@ -80,6 +81,7 @@ _HOMES = {
     "MetricDP": "dpaudit.privacy.claims",
     "Pair": "dpaudit.privacy.pairs",
     "Plan": "dpaudit.plan_result",
+    "Profile": "dpaudit.profiles",
     "ProfileClaim": "dpaudit.privacy.claims",
     "ProgramError": "dpaudit.errors",
     "PureDP": "dpaudit.privacy.claims",
@@ -103,6 +105,7 @@ _HOMES = {
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.planning",
+    "register_profile": "dpaudit.profiles",
     "replay": "dpaudit.replaying",
     "replay_floating_point": "dpaudit.doubles_replaying",
     "write_report": "dpaudit.reports",
@@ -133,6 +136,7 @@ __all__ = [
     "MetricDP",
     "Pair",
     "Plan",
+    "Profile",
     "ProfileClaim",
     "ProgramError",
     "PureDP",
@@ -159,6 +163,7 @@ __all__ = [
     "parametrize_with_checks",
     "parse_claim",
     "plan",
+    "register_profile",
     "replay",
     "replay_floating_point",
     "strategies",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import platform
 import sys
 import time
@@ -22,13 +23,15 @@ import scipy
 from dpaudit.claim_metadata import claim_metadata
 from dpaudit.errors import UsageError
 from dpaudit.evidence import floating_point as doubles
-from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
+from dpaudit.evidence.label_game import MODES, LabelGame, Mode, PairGame, Progress
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
 from dpaudit.running.draws import Drawer
+from dpaudit.running.nights import AccumulatingAudit
+from dpaudit.running.store import Store
 from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.universe_auditing import UniverseAudit, is_universe
@@ -56,6 +59,7 @@ def audit(
     floating_point: bool = True,
     target: str | None = None,
     name: str | None = None,
+    store: str | os.PathLike[str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> AuditResult:
     """Test a mechanism against the promise it makes for each pair of inputs.
@@ -73,8 +77,10 @@ def audit(
         form of all pairs of many inputs.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
-    mode : {"sequential", "fixed"}
-        Stop a pair as soon as the evidence is there, or use all draws for the tightest bound.
+    mode : {"sequential", "adaptive", "fixed"}
+        Stop a pair as soon as the evidence is there, or use all draws for the tightest bound. "adaptive" is sequential
+        and spends `samples` runs an input on average where the evidence grows: half of them evenly, half on the leading
+        pairs, of which each may take 16 times its even share. For many pairs of which a few may be broken.
     confidence : float
         In (0, 1), for the whole call: all pairs, directions, witnesses, looks and bounds together.
     seed : int, optional
@@ -94,6 +100,11 @@ def audit(
         samples are too small for it.
     target, name : str, optional
         How the subject is named in the result.
+    store : path, optional
+        A file in which evidence accumulates (it is made where there is none): the bets on each pair go on from where
+        earlier audits of the same mechanism and claim left them, on streams of their own. Verdicts and bounds are then
+        those of all these nights together, and `confidence` is for all of them, for ever. Sequential mode only, and no
+        universes; the floating-point check is asked on the first night only.
     on_progress : callable, optional
         Called with a `Progress` after every round.
 
@@ -129,6 +140,11 @@ def audit(
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
     chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
+    if store is not None and not isinstance(store, str | os.PathLike):
+        raise UsageError(f"store must be a path, got {store!r}.")
+    if store is not None and (mode != "sequential" or len(chosen) > MANY_PAIRS):
+        many = f"{len(chosen):,} pairs" if mode == "sequential" else f"mode={mode!r}"
+        raise UsageError(f"store must be for a sequential audit of at most {MANY_PAIRS:,} pairs, got {many}.")
     if is_universe(promise, chosen):
         universe = UniverseAudit(
             subject,
@@ -200,7 +216,30 @@ def audit(
 
     failure = ""
     game: LabelGame | None = None
-    if asked:
+    played: list[tuple[PairGame, int]] = []  # with the labelled draws that its evidence rests on
+    runs = 0
+    accumulated: dict[str, Any] = {}
+    if asked and store is not None:
+        with Store.at(store) as opened:
+            night = AccumulatingAudit(
+                opened,
+                subject,
+                promise,
+                [claims[k] for k in asked],
+                [chosen[k] for k in asked],
+                positions,
+                data,
+                samples=samples,
+                confidence=confidence,
+                seed=root,
+                jobs=jobs,
+                backend=backend,
+            ).play(on_progress)
+        played = list(zip(night.games, night.samples, strict=True))
+        subject, runs, failure = night.subject, night.runs, night.failure
+        accumulated = {"store": os.fspath(store), **night.options}
+        floating_point = floating_point and not night.went_on  # its error rate is spent once
+    elif asked:
         game = new_game(subject, 0)
         try:
             game.start()
@@ -215,15 +254,10 @@ def audit(
             game.play(on_progress)
         except CallError as error:
             failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
-    findings = (
-        tuple(
-            _finding(
-                chosen[k], pair, game.pilot + pair.labelled, subject.name, failure, event_mass, inconclusive_factor
-            )
-            for k, pair in zip(asked, game.pairs, strict=True)
-        )
-        if game is not None
-        else ()
+        played, runs = [(pair, game.pilot + pair.labelled) for pair in game.pairs], game.runs
+    findings = tuple(
+        _finding(chosen[k], pair, labelled, subject.name, failure, event_mass, inconclusive_factor)
+        for k, (pair, labelled) in zip(asked, played, strict=True)
     )
     about_doubles = None
     if floating_point:
@@ -242,11 +276,16 @@ def audit(
         findings=findings,
         not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
         report_delta=max((claims[k].report_delta for k in asked), default=promise.report_delta),
-        samples=game.runs if game is not None else 0,
+        samples=runs,
         seconds=time.perf_counter() - started,
         subject=subject.describe(),
         environment=environment(),
-        options={"samples": samples, "event_mass": event_mass, "inconclusive_factor": inconclusive_factor},
+        options={
+            "samples": samples,
+            "event_mass": event_mass,
+            "inconclusive_factor": inconclusive_factor,
+            **accumulated,
+        },
         floating_point=about_doubles,
         side_findings=claim_metadata(subject, promise, chosen),
     )
@@ -299,8 +338,8 @@ def _check_options(
     floating_point: Any,
 ) -> None:
     whole_number("samples", samples, "an integer of at least 10", 10)
-    if mode not in ("sequential", "fixed"):
-        raise UsageError(f"mode must be 'sequential' or 'fixed', got {mode!r}.")
+    if mode not in MODES:
+        raise UsageError(f"mode must be 'sequential', 'adaptive' or 'fixed', got {mode!r}.")
     number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
     if seed is not None:
         whole_number("seed", seed, "a non-negative integer", 0)

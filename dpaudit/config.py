@@ -48,6 +48,8 @@ class Config:
         Folder of reports; a relative one starts at the folder of the file.
     strict : bool or None
         Whether an inconclusive audit, or one whose low bits leak, fails its test (pytest).
+    known_violations : tuple of dict
+        Violations that are known (pytest): tables with `test`, `reason`, `expires` and perhaps `pairs`.
     """
 
     path: Path | None = None
@@ -63,6 +65,7 @@ class Config:
     report: tuple[str, ...] | None = None
     out: Path | None = None
     strict: bool | None = None
+    known_violations: tuple[Mapping[str, Any], ...] = ()
 
     def audit_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Options for `dpaudit.audit`: those of `given` that are not None, then those of the file."""
@@ -101,7 +104,11 @@ def read_config(start: Path | None = None) -> Config:
         condition, has_type = _KEYS[key]
         if not has_type(value):
             raise UsageError(f"{key} must be {condition}, got {value!r} at [tool.dpaudit] of {str(path)!r}.")
-        values[key] = path.parent / value if key == "out" else formats(value) if key == "report" else value
+        if key == "out":
+            value = path.parent / value
+        elif key in _READ:
+            value = _READ[key](value)
+        values[key] = value
     return Config(**values)
 
 
@@ -139,6 +146,13 @@ def _is_formats(value: Any) -> bool:
     return _is_text(value) or (isinstance(value, list) and all(_is_text(item) for item in value))
 
 
+def _is_known_violations(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(entry, dict) and _is_text(entry.get("test")) and _is_text(entry.get("reason")) and "expires" in entry
+        for entry in value
+    )
+
+
 def formats(value: str | Collection[str]) -> tuple[str, ...]:
     """Names of formats from a list of them, or from one text with commas; each once, in lower case."""
     names = value.split(",") if isinstance(value, str) else value
@@ -157,5 +171,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "floating_point": ("true or false", _is_flag),
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
+    "known_violations": ("a list of tables with test, reason and expires", _is_known_violations),
     "strict": ("true or false", _is_flag),
 }
+_READ: Mapping[str, Callable[[Any], Any]] = {"report": formats, "known_violations": tuple}

@@ -237,7 +237,7 @@ class _Engine:
             game = self._table(claim, max(samples, 1))
             return float(losses_found(game, event_mass, self.power)[0])
         draws = self.size(samples, mode)[1]
-        pair = PairGame(claim, (0, 1), mode == "sequential", max(draws, 1), None)
+        pair = PairGame(claim, (0, 1), mode == "sequential", max(draws, 1))
         # A game has its grid of bets from its first fit: here on outputs of no meaning, which the power does not see.
         pair.fit(self._no_outputs, self._no_outputs, self.level)
         pair.start(self.level)
@@ -407,7 +407,7 @@ def _estimate(
     for side, data in enumerate((pair.x, pair.x_prime)):
         rng = stream(root, PLAN_DRAWS, 2, side, place)
         sides.append(read_outputs(subject.sample(data, pilot, rng), pilot))
-    game = PairGame(claim, (0, 1), False, 2 * samples, None)
+    game = PairGame(claim, (0, 1), False, 2 * samples)
     game.fit(sides[0].rows(slice(0, half)), sides[1].rows(slice(0, half)), level)
     game.start(level)
     use = game.main

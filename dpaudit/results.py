@@ -322,7 +322,7 @@ class AuditResult:
         As the command line writes it.
     confidence : float
         For the whole call: all pairs, directions, witnesses, looks and bounds.
-    mode : {"sequential", "fixed"}
+    mode : {"sequential", "adaptive", "fixed"}
     seed : int
     replayable : bool
         Whether the same seed gives the same bits (the subject takes a generator or a seed).

@@ -353,7 +353,7 @@ BAD_INPUTS = {
     "event without mass": (["--event-mass", "0"], "event_mass must be in (0, 1], got 0.0."),
     "factor below 1": (["--inconclusive-factor", "0.5"], "inconclusive_factor must be at least 1, got 0.5."),
     "no number": (["--samples", "many"], "'many' is not a valid integer."),
-    "no such mode": (["--mode", "quick"], "'quick' is not one of 'sequential', 'fixed'."),
+    "no such mode": (["--mode", "quick"], "'quick' is not one of 'sequential', 'adaptive', 'fixed'."),
     "no such option": (["--sample", "3"], "No such option"),
 }
 
@@ -397,7 +397,7 @@ def test_each_bad_target_exits_with_2(run, arguments, words):
         ("sampels = 3\n", "must be one of samples, mode"),
         ("event_mass = 'x'\n", "event_mass must be a number, got 'x' at [tool.dpaudit] of"),
         ("event_mass = 2\n", "event_mass must be in (0, 1], got 2. This was read from [tool.dpaudit] of"),
-        ("mode = 'quick'\n", "mode must be 'sequential' or 'fixed', got 'quick'. This was read from"),
+        ("mode = 'quick'\n", "mode must be 'sequential', 'adaptive' or 'fixed', got 'quick'. This was read from"),
         ("report = ['docx']\n", "report must name formats among html, json, md, got 'docx'."),
     ],
 )
@@ -419,7 +419,7 @@ def test_a_folder_without_permission_exits_with_2(run, project):
 def test_help_names_the_commands_that_exist_and_no_others(run):
     result = run("--help")
     commands = re.findall(r"^  (\w+)  ", result.stdout.partition("Commands:")[2], re.MULTILINE)
-    assert commands == ["audit", "bench", "check", "claims", "plan", "replay", "report", "reproduce"]
+    assert commands == ["audit", "bench", "check", "claims", "evidence", "plan", "replay", "report", "reproduce"]
 
 
 # In a process of its own.

@@ -34,8 +34,9 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--samples", type=int, help="About this many runs on each input of a pair, at most.  [default: 100000]")
 @click.option(
     "--mode",
-    type=click.Choice(["sequential", "fixed"]),
-    help="Stop as soon as the evidence is there, or use all draws for the tightest bound.  [default: sequential]",
+    type=click.Choice(["sequential", "adaptive", "fixed"]),
+    help="Stop as soon as the evidence is there; draw more where it grows; or use all draws for the tightest bound.  "
+    "[default: sequential]",
 )
 @click.option("--confidence", type=float, help="Of all verdicts and bounds of one audit.  [default: 0.95]")
 @click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
@@ -55,6 +56,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     default=None,
     help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
 )
+@click.option("--store", help="File in which evidence accumulates: go on from earlier nights, and save this one.")
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")

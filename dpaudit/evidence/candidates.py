@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from dpaudit.evidence.cells import whole_edges
+from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import (
     Coordinate,
     Histogram,
@@ -24,7 +25,7 @@ from dpaudit.evidence.leaves import SUMMARIES as LEAF_SUMMARIES
 from dpaudit.evidence.leaves import learn_layout
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.outlines import FORM, STRUCTURE
-from dpaudit.evidence.scores import LogRatio, Score, Viewed
+from dpaudit.evidence.scores import Score, Viewed
 from dpaudit.evidence.trees import fit_trees
 from dpaudit.evidence.vectors import SUMMARIES, Scales, Summary, fit_linear, fit_quadratic, is_affordable, screened
 from dpaudit.privacy.claims import FloatArray
@@ -44,7 +45,7 @@ Halves = tuple[Outcomes, Outcomes]
 
 
 def candidates(
-    first: Outcomes, second: Outcomes, objects: bool, log_ratio: LogRatio | None, halves: bool = True
+    first: Outcomes, second: Outcomes, objects: bool, hints: Hints = NO_HINTS, halves: bool = True
 ) -> Iterator[Candidate]:
     """Scores that suit the outcomes, each with the draws that its thresholds may be fitted on.
 
@@ -57,8 +58,12 @@ def candidates(
     if halves:
         fit = first.rows(slice(0, None, 2)), second.rows(slice(0, None, 2))
         rest = first.rows(slice(1, None, 2)), second.rows(slice(1, None, 2))
+    log_ratio = hints.log_ratio
     if log_ratio is not None and not objects:
         yield log_ratio, first, second
+    elif not objects:
+        for score in hints.nearness(first):
+            yield score, first, second
     if columns == 1 and not objects:
         yield Coordinate(0, 1), first, second
     if min(len(part) for part in rest) < 4:

@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 
 from dpaudit.evidence.candidates import candidates
 from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, quantile_edges, rare_edges, whole_edges
-from dpaudit.evidence.histograms import Coordinate, Histogram
+from dpaudit.evidence.hints import NO_HINTS, Hints
+from dpaudit.evidence.histograms import Coordinate, Histogram, Remainder
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.scores import LogRatio, Viewed
+from dpaudit.evidence.scores import Viewed
 from dpaudit.privacy.claims import FloatArray
+
+REMAINDERS = np.arange(0.25, 2.0, 0.25)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,29 +45,37 @@ class Partition:
     is_rough: bool = False
 
 
-def fit_partitions(first: Outcomes, second: Outcomes, log_ratio: LogRatio | None = None) -> list[Partition]:
+def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -> list[Partition]:
     """Partitions by every score that suits outcomes under x (`first`) and x_prime (`second`), the simplest first."""
     is_mixed = first.numbers.shape[1] != second.numbers.shape[1]  # numbers of different lengths: compared as objects
     objects = first.tokens is not None or second.tokens is not None or is_mixed
     if objects:
         first, second = first.as_objects(), second.as_objects()
-    elif log_ratio is not None:
-        log_ratio = log_ratio.fitting(first, second)
+    else:
+        hints = hints.fitting(first, second)
     reading = Reading(0 if objects else first.numbers.shape[1])
     partitions: list[Partition] = []
     seen: Counter[str] = Counter()
-    for score, a, b in candidates(first, second, objects, log_ratio, halves=False):
+    for score, a, b in candidates(first, second, objects, hints, halves=False):
         if reading.columns == 1 and isinstance(score, Histogram):
             continue  # the fine cells below say the same
         name = type(score).__name__ + (f" of {type(score.score).__name__}" if isinstance(score, Viewed) else "")
         seen[name] += 1
         scores = score(a), score(b)
-        looks_closely = reading.columns == 1 and isinstance(score, Coordinate) and log_ratio is None
+        looks_closely = reading.columns == 1 and isinstance(score, Coordinate) and hints.log_ratio is None
         for what, edges, is_rough in _edges(np.concatenate(scores), looks_closely):
             cells = Cells(score, edges, reading)
             counts = np.stack([cells.count_scores(scores[1]), cells.count_scores(scores[0])])
             partitions.append(Partition(cells, counts, f"{name} {seen[name]} {what}", is_rough))
+        if looks_closely:
+            partitions.append(_by_remainder(a, b, reading))
     return partitions
+
+
+def _by_remainder(first: Outcomes, second: Outcomes, reading: Reading) -> Partition:
+    """Cells of the remainder modulo 2: what sits in the parity of integers, or in the fractional part."""
+    cells = Cells(Remainder(2.0), REMAINDERS, reading)
+    return Partition(cells, np.stack([cells.count(second), cells.count(first)]), "remainder", True)
 
 
 def _edges(scores: FloatArray, looks_closely: bool) -> Iterator[tuple[str, FloatArray, bool]]:

@@ -40,6 +40,23 @@ class Coordinate:
 
 
 @dataclasses.dataclass(frozen=True)
+class Remainder:
+    """What is left of a single number modulo `modulus`, in [0, modulus); exact, and NaN where it is not finite."""
+
+    modulus: float
+
+    def __call__(self, outcomes: Outcomes) -> FloatArray:
+        with np.errstate(invalid="ignore"):  # of an infinity
+            return np.asarray(np.mod(outcomes.numbers[:, 0], self.modulus))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "remainder", "modulus": self.modulus.hex()}
+
+    def describe(self) -> str:
+        return f"the output modulo {self.modulus:g}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Histogram:
     """A piecewise constant log ratio of x to x_prime over one column, summed over the columns that carry one.
 

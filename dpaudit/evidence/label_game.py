@@ -25,13 +25,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.fitted_partitions import fit_partitions
 from dpaudit.evidence.fixed_game import FixedGame
+from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity, LogRatio
@@ -40,15 +41,19 @@ from dpaudit.privacy.claims import ApproxDP, Claim
 from dpaudit.results import Look
 from dpaudit.subjects.callables import Failed
 
-Mode = Literal["sequential", "fixed"]
+Mode = Literal["sequential", "adaptive", "fixed"]
+MODES: tuple[Mode, ...] = get_args(Mode)
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
-PILOT_SHARE = {"sequential": 0.05, "fixed": 0.15}  # of all labelled draws: before many pairs' bets, before a fixed test
-SURE_PILOT_SHARE = 0.02  # before a fixed test, where so many draws show rules that are never wrong
+# Of all labelled draws: before many pairs' bets, before a fixed test.
+PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
+SURE_PILOT_SHARES = (0.02, 0.05)  # before a fixed test, where so many draws show rules that are never wrong
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
-ROUND_GROWTH = 0.08  # a round's labelled draws over all those before it
+ROUND_GROWTH = {1: 0.04, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 SMALLEST_ROUND = 16
+ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
+LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
 TRAINING_DRAWS = 20_000  # draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
@@ -102,7 +107,10 @@ Draw = Callable[[Sequence[Task]], list[TaskResult]]
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """Where an audit stands: labelled draws a pair of the planned ones, runs so far, pairs decided, best ratio."""
+    """Where an audit stands: labelled draws a pair of the planned ones, runs so far, pairs decided, best ratio.
+
+    In adaptive mode, where pairs have different numbers of draws, the share of the runs stands for that of the draws.
+    """
 
     draws: int
     planned: int
@@ -127,14 +135,14 @@ class PairGame:
         Positions of x and x_prime among the inputs of the label game.
     sequential, draws
         As for `HockeyStickGame`; `sequential` bets round by round.
-    log_ratio : LogRatio, optional
-        The mechanism's own log density ratio for this pair.
+    hints : Hints
+        What is known of this pair beforehand.
     """
 
     def __init__(
-        self, claim: Claim, inputs: tuple[int, int], sequential: bool, draws: int, log_ratio: LogRatio | None
+        self, claim: Claim, inputs: tuple[int, int], sequential: bool, draws: int, hints: Hints = NO_HINTS
     ) -> None:
-        self.claim, self.inputs, self.log_ratio = claim, inputs, log_ratio
+        self.claim, self.inputs, self.hints = claim, inputs, hints
         guesses = SequentialGame if sequential else FixedGame
         self.main: Game = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
         self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
@@ -144,34 +152,34 @@ class PairGame:
             second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
             self.uses = [(SHARE_OF_PARAMETER, self.main), (1.0 - SHARE_OF_PARAMETER, second)]
         self.labelled = 0  # draws counted
+        self.labelled_before = 0  # of them, those of earlier runs that this one goes on from
         self.level = math.nan
         self.failure = ""  # the outcome of every call of the pilot, if all raised, on both inputs
         self.looks: list[Look] = []
-        self.trained_on = self._labelled_at_fit = 0
+        self.trained_on = self.labelled_at_fit = 0
 
     def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
         """Fit every use on earlier draws of x and x_prime."""
-        if self.log_ratio is not None:
-            self.log_ratio = self.log_ratio.fitting(first, second)
+        self.hints = self.hints.fitting(first, second)
         partitions = None
         for share, game in self.uses:
             if isinstance(game, SequentialGame):
                 if partitions is None:
-                    partitions = fit_partitions(first, second, self.log_ratio)
+                    partitions = fit_partitions(first, second, self.hints)
                 game.fit(partitions, level * share)
             else:
-                game.fit(first, second, level * share, self.log_ratio)
+                game.fit(first, second, level * share, self.hints)
         self.trained_on = min(len(first), len(second))
-        self._labelled_at_fit = self.labelled
+        self.labelled_at_fit = self.labelled
 
     def fit_again(self, draws_before: int) -> None:
         """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
-        if self.labelled + draws_before < COUNTS_GROWTH * (self._labelled_at_fit + draws_before):
+        if self.labelled + draws_before < COUNTS_GROWTH * (self.labelled_at_fit + draws_before):
             return
         for _, game in self.uses:
             if isinstance(game, SequentialGame):
                 game.fit_again()
-        self._labelled_at_fit = self.labelled
+        self.labelled_at_fit = self.labelled
 
     def start(self, level: float) -> None:
         """Fix the levels of all uses, before the first counted draw."""
@@ -202,6 +210,12 @@ class PairGame:
     def describe(self, x: str, x_prime: str) -> str:
         """The witness of the verdict in words."""
         return self.main.describe(x, x_prime)
+
+    @property
+    def wealth(self) -> float:
+        """Log wealth against the budget at the last look."""
+        wealth = self.main.log_wealth
+        return 0.0 if wealth is None else wealth
 
     @property
     def is_sure(self) -> bool:
@@ -236,16 +250,20 @@ class LabelGame:
     inputs : sequence of (int, int)
         One a pair: the positions of x and x_prime among the audit's inputs; the two differ.
     samples : int
-        At most 2 * samples labelled draws are taken a pair.
+        At most 2 * samples labelled draws are taken a pair; in adaptive mode samples runs an input, on average over the
+        inputs, and `ADAPTIVE_REACH` times as many labelled draws a pair.
     confidence : float
         Of everything together: P(some bound of some pair exceeds its truth) <= 1 - confidence.
-    mode : {"sequential", "fixed"}
+    mode : {"sequential", "adaptive", "fixed"}
     draw : callable
         Carries out tasks; see `Task`.
     coin : callable
         (round, pair) to the generator of that pair's labels in that round.
     log_density : callable, optional
         The mechanism's own, with `data[i]` the i-th input.
+    horizon : int, optional
+        Labelled draws of a pair that bets are meant for, where others will follow in later runs; those of this run by
+        default.
     """
 
     def __init__(
@@ -260,18 +278,23 @@ class LabelGame:
         coin: Callable[[int, int], np.random.Generator],
         log_density: LogDensity | None = None,
         data: Sequence[Any] = (),
+        horizon: int | None = None,
     ) -> None:
         self.error_rate = 1.0 - confidence
         self.mode, self.planned = mode, 2 * samples
         self._draw, self._coin = draw, coin
         self.pilot = self._pilot_size(len(claims))
+        self._limit = self.planned  # labelled draws of a pair, with the pilot
+        self._most_runs = samples * len({i for pair in inputs for i in pair})
+        if mode == "adaptive":
+            self._limit = min(ADAPTIVE_REACH, len(claims)) * self.planned
         self.pairs = [
             PairGame(
                 claim,
                 pair,
-                mode == "sequential",
-                max(self.planned - self.pilot, 1),
-                None if log_density is None else LogRatio(log_density, data[pair[0]], data[pair[1]]),
+                mode != "fixed",
+                max((horizon or self._limit) - self.pilot, 1),
+                _hints(data[pair[0]], data[pair[1]], log_density) if len(data) else NO_HINTS,
             )
             for claim, pair in zip(claims, inputs, strict=True)
         ]
@@ -282,7 +305,7 @@ class LabelGame:
 
     def _pilot_size(self, pairs: int) -> int:
         share = max(int(PILOT_SHARE[self.mode] * self.planned), 64)
-        if self.mode == "sequential":  # one pair needs no ranking; the more there are, the more a good one is worth
+        if self.mode != "fixed":  # one pair needs no ranking; the more there are, the more a good one is worth
             share = min(share, FIRST_PILOT + PILOT_PER_PAIR * (pairs - 1))
         size = min(share, LARGEST_PILOT)
         return 2 * max(1, min(size, self.planned // 4) // 2)  # even: as many draws of x as of x_prime
@@ -296,6 +319,9 @@ class LabelGame:
         finally:  # bounds stand for what was counted, also where a call raises later on
             for pair in self.pairs:
                 pair.finish()
+                if self.mode == "adaptive":  # the power is that of the draws that the pair has had
+                    for _, game in pair.uses:
+                        game.draws = pair.labelled
         if on_progress is not None:
             on_progress(self.progress())
 
@@ -307,10 +333,10 @@ class LabelGame:
         self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
         self._columns = max(part.numbers.shape[1] for parts in self._kept.values() for part in parts)
         drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
-        sure = side
+        targets = {side}
         if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
-            sure = max(min(int(SURE_PILOT_SHARE * self.planned) // 2, side), drawn)
-        for target in sorted({sure, side}):
+            targets |= {max(min(int(share * self.planned) // 2, side), drawn) for share in SURE_PILOT_SHARES}
+        for target in sorted(targets):
             if target > drawn:
                 self._round += 1
                 self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
@@ -322,14 +348,27 @@ class LabelGame:
         self._shorten_pilot(2 * drawn)
         for pair in self.pairs:
             pair.failure = common_failure([self._joined(i) for i in pair.inputs])
-        merits = [pair.main.merit for pair in self.pairs]
-        order = sorted(range(len(merits)), key=lambda k: (merits[k], -k), reverse=True)
-        rank = np.empty(len(merits))
-        rank[order] = np.arange(1, len(merits) + 1)
-        weights = 0.5 / len(merits) + 0.5 * (1.0 / rank) / np.sum(1.0 / rank)
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
-        for pair, weight in zip(self.pairs, weights / weights.sum(), strict=True):
+        for pair, weight in zip(self.pairs, _shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
+
+    def go_on(self, kept: dict[int, Outcomes]) -> None:
+        """Go on from earlier runs, instead of `start`: `pairs` are those of then, `kept` outputs that fits may see.
+
+        Validity: all that is counted from here on is drawn after these.
+        """
+        self.pilot = 0
+        inputs = {i for pair in self.pairs for i in pair.inputs}
+        self._kept = {i: [kept[i]] if i in kept else [] for i in sorted(inputs)}
+        self._columns = max((part.numbers.shape[1] for part in kept.values()), default=1)
+        for pair in self.pairs:
+            pair.labelled_before = pair.labelled
+            if not pair.is_violated or pair.trained_on == 0:
+                self._fit_again(pair)
+
+    def kept(self, i: int) -> Outcomes | None:
+        """The outputs of one input that fits may see."""
+        return self._joined(i) if self._kept.get(i) else None
 
     def _shorten_pilot(self, drawn: int) -> None:
         """Leave to the test what the pilot did not draw."""
@@ -340,16 +379,15 @@ class LabelGame:
 
     def play_round(self) -> bool:
         """Draw one round for the pairs still open, count, look; False when nothing is left to do."""
-        open_pairs = [k for k, pair in enumerate(self.pairs) if self._left(pair) > 0]
-        if not open_pairs:
+        # Validity: who plays, and how long, is a function of earlier rounds.
+        sizes = self._round_sizes([k for k, pair in enumerate(self.pairs) if self._left(pair) > 0])
+        if not sizes:
             return False
         self._round += 1
-        used = self.pilot + max(self.pairs[k].labelled for k in open_pairs)
-        size = self.planned if self.mode == "fixed" else max(SMALLEST_ROUND, int(ROUND_GROWTH * used))
         quotas: dict[int, tuple[int, int]] = {}
         needed: dict[int, int] = {}
         readers: dict[int, list[tuple[int, int]]] = {}
-        for k in open_pairs:
+        for k, size in sizes.items():
             pair = self.pairs[k]
             labelled = min(size, self._left(pair))
             if 0 < self._left(pair) - labelled < SMALLEST_ROUND:
@@ -369,23 +407,66 @@ class LabelGame:
             vectors = iter(counts[i])
             for k, side in keys:
                 sides[k, side] = [next(vectors) for _ in self.pairs[k].uses]
-        for k in open_pairs:
+        for k in sizes:
             pair = self.pairs[k]
             for (_, game), first, second in zip(pair.uses, sides[k, 0], sides[k, 1], strict=True):
                 game.add(first, second)
             pair.labelled += sum(quotas[k])
             pair.look()
-        for k in open_pairs:
+        for k in sizes:
             if self._left(self.pairs[k]) > 0:
                 self._fit_again(self.pairs[k])
         return True
+
+    def _round_sizes(self, open_pairs: Sequence[int]) -> dict[int, int]:
+        """The labelled draws of the next round, of each pair that plays in it."""
+        if not open_pairs:
+            return {}
+        if self.mode == "adaptive":
+            return self._adaptive_sizes(open_pairs)
+        used = self.pilot + max(self.pairs[k].labelled for k in open_pairs)
+        growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
+        size = self.planned if self.mode == "fixed" else max(SMALLEST_ROUND, int(growth * used))
+        return dict.fromkeys(open_pairs, size)
+
+    def _adaptive_sizes(self, open_pairs: Sequence[int]) -> dict[int, int]:
+        """More draws for the pairs whose wealth is largest: half of all evenly, half in proportion to 1/rank.
+
+        What the leading pairs draw is read by other open pairs of the same inputs too, where they lag behind.
+        """
+        left = self._most_runs - self.runs
+        if left < SMALLEST_ROUND:
+            return {}
+        pairs = [self.pairs[k] for k in open_pairs]
+        used = np.array([self.pilot + pair.labelled for pair in pairs], dtype=float)
+        growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
+        step = min(max(SMALLEST_ROUND, growth * used.sum()), left)  # a labelled draw is one run at most
+        has_begun = any(pair.labelled for pair in self.pairs)
+        target = _shares_by_rank([pair.wealth if has_begun else pair.main.merit for pair in pairs])
+        wanted = np.maximum(target * (used.sum() + step) - used, 0.0)
+        wanted = np.minimum(wanted * step / wanted.sum(), np.maximum(SMALLEST_ROUND, LARGEST_STEP * used))
+        wanted[np.argmax(wanted)] = max(float(wanted.max()), float(SMALLEST_ROUND))
+        sizes = {k: int(size) for k, size in zip(open_pairs, wanted.tolist(), strict=True) if size >= SMALLEST_ROUND}
+        drawn: dict[int, int] = {}
+        for k, size in sizes.items():
+            for i in self.pairs[k].inputs:
+                drawn[i] = max(drawn.get(i, 0), size)
+        for k, so_far in zip(open_pairs, used.tolist(), strict=True):
+            shared = min(drawn.get(i, 0) for i in self.pairs[k].inputs)
+            if shared >= SMALLEST_ROUND and so_far < self.planned:
+                sizes[k] = max(sizes.get(k, 0), shared)
+        return dict(sorted(sizes.items()))
 
     def progress(self) -> Progress:
         """Where the game stands."""
         ratios = [pair.ratio_lower for pair in self.pairs if pair.ratio_lower is not None]
         wealths = [wealth for pair in self.pairs if (wealth := pair.main.log_wealth) is not None]
         return Progress(
-            draws=self.pilot + max(pair.labelled for pair in self.pairs),
+            draws=(
+                self.runs * self.planned // self._most_runs
+                if self.mode == "adaptive"
+                else self.pilot + max(pair.labelled for pair in self.pairs)
+            ),
             planned=self.planned,
             runs=self.runs,
             pairs=len(self.pairs),
@@ -396,9 +477,9 @@ class LabelGame:
 
     def _left(self, pair: PairGame) -> int:
         """Labelled draws that the pair may still take: none once a sequential pair is decided."""
-        if pair.is_broken or (self.mode == "sequential" and pair.is_violated):
+        if pair.is_broken or (self.mode != "fixed" and pair.is_violated):
             return 0
-        return self.planned - self.pilot - pair.labelled
+        return self._limit - self.pilot - (pair.labelled - pair.labelled_before)
 
     def _fit_again(self, pair: PairGame) -> None:
         available = min(sum(len(part) for part in self._kept[i]) for i in pair.inputs)
@@ -439,6 +520,19 @@ class LabelGame:
                 self._kept.setdefault(task.input, []).append(result.kept)
             totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         return totals
+
+
+def _shares_by_rank(merits: Sequence[Any]) -> NDArray[np.float64]:
+    """Shares of a whole for each pair: half of it evenly, half in proportion to 1/rank by merit."""
+    order = sorted(range(len(merits)), key=lambda k: (merits[k], -k), reverse=True)
+    rank = np.empty(len(merits))
+    rank[order] = np.arange(1, len(merits) + 1)
+    shares = 0.5 / len(merits) + 0.5 * (1.0 / rank) / np.sum(1.0 / rank)
+    return np.asarray(shares / shares.sum())
+
+
+def _hints(x: Any, x_prime: Any, log_density: LogDensity | None) -> Hints:
+    return Hints(None if log_density is None else LogRatio(log_density, x, x_prime), (x, x_prime))
 
 
 def common_failure(sides: Sequence[Outcomes]) -> str:

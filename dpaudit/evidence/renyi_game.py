@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,10 @@ from scipy import special
 
 from dpaudit.evidence import wealth
 from dpaudit.evidence.cells import Cells
+from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import largest_rejected
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.rules import Objective, best_rule, fit_rules
-from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 
 CELLS = 12
@@ -57,6 +58,7 @@ class Epoch:
     g: FloatArray  # (2, cells)
     orders: tuple[float, float]
     counts: NDArray[np.int64]  # (2, cells): row 0 label 0 (x_prime), row 1 label 1 (x)
+    saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
 
     def log_factors(self, direction: int, bound: float, fraction: FloatArray) -> FloatArray:
         """Log of the wealth that this epoch's draws give each fraction, shape (fractions, ...)."""
@@ -90,10 +92,10 @@ class RenyiGame:
         self.level = level
         self._fraction = wealth.fractions(self.draws, -math.log(level))
 
-    def fit(self, first: Outcomes, second: Outcomes, level: float, log_ratio: LogRatio | None) -> None:
+    def fit(self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS) -> None:
         """Fit cells, g and the order of each direction on earlier draws, and open an epoch."""
         chase = Objective(0.0, 0.0, max(self.draws, 1), level, chase_wealth=True)
-        rules = fit_rules(first, second, chase, log_ratio)
+        rules = fit_rules(first, second, chase, hints)
         rule = rules[best_rule(rules, chase)[0]].rule  # the score that separates best
         scores = [rule.score(rule.reading(outcomes)) for outcomes in (first, second)]
         cells = Cells(rule.score, _cell_edges(np.concatenate(scores)), rule.reading)
@@ -105,6 +107,15 @@ class RenyiGame:
         self.merit = (1, max(forward[0], backward[0]) * self.draws)
         counts = np.zeros((2, cells.size), dtype=np.int64)
         self.epochs.append(Epoch(cells, np.stack([forward[2], backward[2]]), (forward[1], backward[1]), counts))
+
+    @property
+    def fraction(self) -> FloatArray:
+        """Shares of the largest legal stake over which wealth is averaged."""
+        return self._fraction
+
+    def go_on(self, fraction: FloatArray, lower: float, epochs: Sequence[Epoch]) -> None:
+        """Go on from what was saved: the fractions, the bound, and the epochs with their counts."""
+        self._fraction, self._lower, self.epochs = fraction, lower, list(epochs)
 
     @property
     def statistic(self) -> Cells:

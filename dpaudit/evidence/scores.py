@@ -27,13 +27,14 @@ from dpaudit.evidence.histograms import (
     LARGEST_LOG_RATIO,
     Coordinate,
     Histogram,
+    Remainder,
     Table,
 )
 from dpaudit.evidence.leaves import Layout
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.outlines import FORM, STRUCTURE, WHOLE
 from dpaudit.evidence.trees import Trees
-from dpaudit.evidence.vectors import Linear, Quadratic, Summary, floats
+from dpaudit.evidence.vectors import Linear, Nearness, Quadratic, Summary, floats
 from dpaudit.privacy.claims import FloatArray
 
 __all__ = [
@@ -43,7 +44,9 @@ __all__ = [
     "Linear",
     "LogDensity",
     "LogRatio",
+    "Nearness",
     "Quadratic",
+    "Remainder",
     "Score",
     "Table",
     "Trees",
@@ -161,12 +164,13 @@ class LogRatio:
 
 
 def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> Score:
-    """The score that `to_dict` wrote; `log_density` and the inputs serve a `LogRatio`.
+    """The score that `to_dict` wrote; `log_density` and the inputs serve a `LogRatio`, the inputs a `Nearness`.
 
     Raises
     ------
     ValueError
-        If the kind is unknown, or it is a log ratio and the subject has no log density.
+        If the kind is unknown, it is a log ratio and the subject has no log density, or it is a nearness and the inputs
+        are of another shape.
     """
     kind = record["kind"]
     if kind == "coordinate":
@@ -192,6 +196,13 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
         return Viewed(view, score_from_dict(record["score"], log_density, x, x_prime))
     if kind == "log_ratio" and log_density is not None:
         return LogRatio(log_density, x, x_prime, tuple(record["shape"]), bool(record["is_integer"]))
+    if kind == "remainder":
+        return Remainder(float.fromhex(record["modulus"]))
+    if kind == "nearness":
+        near = Nearness.between(x, x_prime, tuple(record["shape"]))
+        if not near:
+            raise ValueError(f"inputs must be numbers of shape {tuple(record['shape'])}, got others.")
+        return near[int(record["order"]) - 1]
     if kind == "cells":
         from dpaudit.evidence.partition import cell_score_from_dict
 

@@ -22,6 +22,7 @@ TAIL = 0.02  # share of the draws that is clipped at either end of a column
 SPREAD_DRAWS = 1_024  # draws that the centre, the spread and the tails of a column are taken from
 LARGEST_WORK = 1e9  # multiplications that a matrix of covariances may cost
 LARGEST_SCALED = 1e100  # numbers from here on count as infinite where a column is scaled: their squares overflow
+NEARNESS_DECIMALS = 9
 LARGEST_DEVIATION = 1e6  # standard deviations, in place of infinity
 MOST_PAIRED = 6  # coordinates of a quadratic form
 QUADRATIC_ROWS = ("low", "high", "centre", "spread", "vector")
@@ -66,6 +67,62 @@ class Linear:
 
     def describe(self) -> str:
         return f"a weighted sum of the {len(self.weights)} coordinates of the output"
+
+
+@dataclasses.dataclass(frozen=True)
+class Nearness:
+    """How much nearer a vector is to x than to x_prime: where noise is added to the input, this needs no learning.
+
+    With d = x - x_prime, order 1 is the sum of |y - x_prime| - |y - x| over the sum of |d|, in [-1, 1]: the log density
+    ratio of Laplace noise, or of randomised response on bits, up to its scale. Order 2 is the sum of
+    d (2 y - x - x_prime) over the sum of d^2, that of normal noise. Both are rounded to `NEARNESS_DECIMALS` decimals:
+    the last bits of a sum tell which doubles an input can give. NaN says nothing.
+    """
+
+    x: FloatArray
+    x_prime: FloatArray
+    shape: tuple[int, ...]
+    order: int
+
+    def __call__(self, outcomes: Outcomes) -> FloatArray:
+        outputs, difference = outcomes.numbers, self.x - self.x_prime
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinite outputs
+            if self.order == 1:
+                terms, whole = np.abs(outputs - self.x_prime) - np.abs(outputs - self.x), np.abs(difference).sum()
+            else:
+                terms, whole = difference * (2.0 * outputs - self.x - self.x_prime), np.square(difference).sum()
+            return np.asarray(np.round(terms.sum(axis=1) / whole, NEARNESS_DECIMALS))
+
+    @classmethod
+    def between(cls, x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Nearness, ...]:
+        """Those of two inputs that are finite real numbers of this shape, and differ; else none."""
+        first, second = as_numbers(x, shape), as_numbers(x_prime, shape)
+        if first is None or second is None:
+            return ()
+        with np.errstate(over="ignore"):
+            squares = float(np.square(first - second).sum())
+        return tuple(cls(first, second, shape, order) for order in (1, 2)) if 0.0 < squares < math.inf else ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the inputs, which may be records: whoever replays has them."""
+        return {"kind": "nearness", "order": self.order, "shape": list(self.shape)}
+
+    def describe(self) -> str:
+        what = "the l1 distances" if self.order == 1 else "the squared distances"
+        return f"how much nearer the output is to x than to x', by {what}"
+
+
+def as_numbers(value: Any, shape: tuple[int, ...]) -> FloatArray | None:
+    """An input as finite real numbers of this shape, flat; None if it is anything else."""
+    if not isinstance(value, list | tuple | np.ndarray):
+        return None
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged
+        return None
+    if array.dtype.kind not in "biuf" or array.shape != shape or not np.all(np.isfinite(array)):
+        return None
+    return array.astype(float).ravel()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -75,7 +75,7 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     """The figures at the head of the page: name, value, and a word of context."""
     lower = wording.lower_text(result.epsilon_lower)
     runs = "all sides and pairs, a shared draw counted once"
-    stops = "stops when the evidence suffices" if result.mode == "sequential" else "uses all draws"
+    stops = "uses all draws" if result.mode == "fixed" else "stops when the evidence suffices"
     apart = " but floating point" if result.floating_point is not None and result.floating_point.pairs else ""
     violated = f"{wording.verdict_count(result, 'violated'):,} violated"
     asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else violated
@@ -184,7 +184,7 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
         split = f"; each pair has {number_text(shares[0], 3)} of it."
     else:
         split = f"; a pair has between {number_text(shares[0], 3)} and {number_text(shares[-1], 3)} of it."
-    if result.mode == "sequential":
+    if result.mode != "fixed":
         evidence = (
             "Rules are fitted on earlier draws and bet on later ones. The wealth of a pair is an e-value: under the "
             "claim it ever reaches 1/a with probability at most a, however the rules were found and whenever one looks."

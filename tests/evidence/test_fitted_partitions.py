@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpaudit.evidence.fitted_partitions import fit_partitions
+from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.scores import LogRatio
 
@@ -80,8 +81,8 @@ def test_kinds_of_a_growing_sample_find_each_other():
 
 def test_a_number_is_looked_at_in_several_ways_and_the_simplest_comes_first():
     partitions = fit_partitions(*both(numbers, 1, 2_000))
-    assert [p.kind.split()[-1] for p in partitions] == ["coarse", "rare", "fine", "whole"]
-    assert [p.is_rough for p in partitions] == [False, True, False, True]
+    assert [p.kind.split()[-1] for p in partitions] == ["coarse", "rare", "fine", "whole", "remainder"]
+    assert [p.is_rough for p in partitions] == [False, True, False, True, True]
 
 
 def test_the_log_ratio_of_the_mechanism_comes_first():
@@ -89,7 +90,7 @@ def test_the_log_ratio_of_the_mechanism_comes_first():
         return -0.5 * (outputs - data) ** 2
 
     first, second = both(numbers, 1, 200)
-    assert fit_partitions(first, second, LogRatio(log_density, 0.7, 0.0))[0].kind == "LogRatio 1 coarse"
+    assert fit_partitions(first, second, Hints(LogRatio(log_density, 0.7, 0.0)))[0].kind == "LogRatio 1 coarse"
 
 
 @pytest.mark.parametrize("values", [[1.0] * 20, [float("nan")] * 20, [float("inf")] * 20, [[]] * 20, [None] * 20])

@@ -134,7 +134,7 @@ def test_the_bound_and_the_verdict_agree():
 def test_a_game_without_a_leak_rejects_nothing_and_has_finite_figures(claim, level):
     game = FixedGame(claim, 400)
     same = outcomes([0.0, 1.0, 2.0, 3.0] * 10)
-    game.fit(same, same, level, None)
+    game.fit(same, same, level)
     game.start(level)
     feed(game, [0, 1, 2, 3] * 50, [0, 1, 2, 3] * 50)
     game.update()
@@ -146,7 +146,7 @@ def test_a_game_without_a_leak_rejects_nothing_and_has_finite_figures(claim, lev
 def test_the_witness_that_is_read_back_counts_as_the_fitted_one(claim):
     rng = np.random.default_rng(0)
     game = FixedGame(claim, 400)
-    game.fit(outcomes(rng.normal(size=200)), outcomes(rng.normal(size=200) + 3.0), 0.05, None)
+    game.fit(outcomes(rng.normal(size=200)), outcomes(rng.normal(size=200) + 3.0), 0.05)
     record = game.rule_record()
     back = rule_from_dict(record, None, 0, 1)
     fresh = outcomes(rng.normal(size=300) + 1.0)
@@ -159,7 +159,7 @@ def test_the_witness_that_is_read_back_counts_as_the_fitted_one(claim):
 
 def test_the_fit_finds_the_side_on_which_each_input_lies():
     game = FixedGame(PureDP(1.0), 400)
-    game.fit(outcomes([0, 1] * 50), outcomes([2, 3] * 50), 0.05, None)
+    game.fit(outcomes([0, 1] * 50), outcomes([2, 3] * 50), 0.05)
     game.start(0.05)
     feed(game, [0, 1, 1], [2, 3, 3, 3])
     assert game.counts == (7, 0, 0) and game.rule.sides == 2

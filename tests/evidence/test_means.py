@@ -38,8 +38,8 @@ def test_the_expected_wealth_at_the_true_mean_is_one_for_every_fraction():
     total = 0.0
     for outcome in np.ndindex(2, 2, 2):
         losses = np.array([4.0 * value for value in outcome])
-        total += 0.25 ** sum(outcome) * 0.75 ** (3 - sum(outcome)) * math.exp(
-            means.mean_log_wealth(losses, 1.0, fractions)
+        total += (
+            0.25 ** sum(outcome) * 0.75 ** (3 - sum(outcome)) * math.exp(means.mean_log_wealth(losses, 1.0, fractions))
         )
     assert total == pytest.approx(1.0, abs=1e-12)
 

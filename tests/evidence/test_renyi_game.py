@@ -155,7 +155,7 @@ def test_expected_wealth_is_at_most_one_for_a_game_that_refits_after_every_draw(
     for sequence in itertools.product(labelled_draws(p, q), repeat=3):
         game = RenyiGame(claim, True, 3)
         of_x, of_x_prime = list(first_x), list(first_x_prime)
-        game.fit(outcomes(of_x), outcomes(of_x_prime), 0.05, None)
+        game.fit(outcomes(of_x), outcomes(of_x_prime), 0.05)
         game.start(0.05)
         for label, outcome, _ in sequence:
             cells = game.statistic
@@ -164,7 +164,7 @@ def test_expected_wealth_is_at_most_one_for_a_game_that_refits_after_every_draw(
             )
             game.update()
             (of_x if label else of_x_prime).append(outcome)
-            game.fit(outcomes(of_x), outcomes(of_x_prime), 0.05, None)
+            game.fit(outcomes(of_x), outcomes(of_x_prime), 0.05)
         total += math.prod(probability for *_, probability in sequence) * math.exp(game.log_wealth)
         seen.add(round(game.log_wealth, 9))
     assert len(seen) > 3  # it did bet
@@ -191,7 +191,7 @@ def test_wealth_decreases_in_the_bound(counts, logs, order):
 @pytest.mark.parametrize("claim", [RenyiDP(2.0, 0.2), ZeroConcentratedDP(0.1)])
 def test_the_lower_bound_is_the_last_parameter_that_the_wealth_rejects(claim):
     game = RenyiGame(claim, True, 2_000)
-    game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05, None)
+    game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05)
     game.start(0.05)
     cells = game.statistic
     game.add(cells.count(outcomes([0] * 300 + [1] * 20)), cells.count(outcomes([0] * 20 + [1] * 300)))
@@ -206,7 +206,7 @@ def test_the_lower_bound_is_the_last_parameter_that_the_wealth_rejects(claim):
 
 def test_the_lower_bound_never_falls():
     game = RenyiGame(RenyiDP(2.0, 0.2), True, 2_000)
-    game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05, None)
+    game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05)
     game.start(0.05)
     lowers = []
     for good, bad in ((100, 5), (0, 300), (50, 5)):
@@ -223,7 +223,7 @@ def test_the_lower_bound_never_falls():
 @pytest.mark.parametrize("values", [[0.0, 1.0], [5.0], [math.nan], [math.inf, -math.inf, 0.0], list(range(100))])
 def test_a_fit_gives_cells_for_any_outcomes(values):
     game = RenyiGame(RenyiDP(2.0, 0.5), True, 100)
-    game.fit(outcomes(values * 10), outcomes(values * 10), 0.05, None)
+    game.fit(outcomes(values * 10), outcomes(values * 10), 0.05)
     game.start(0.05)
     game.add(game.statistic.count(outcomes(values)), game.statistic.count(outcomes(values)))
     game.update()
@@ -233,7 +233,7 @@ def test_a_fit_gives_cells_for_any_outcomes(values):
 
 def test_cells_of_equal_samples_are_close_to_ratio_one():
     game = RenyiGame(RenyiDP(2.0, 0.5), True, 100)
-    game.fit(outcomes([0, 1] * 50), outcomes([0, 1] * 50), 0.05, None)
+    game.fit(outcomes([0, 1] * 50), outcomes([0, 1] * 50), 0.05)
     assert np.allclose(game.epochs[0].g, 1.0)
 
 
@@ -256,7 +256,7 @@ def test_cells_of_equal_samples_are_close_to_ratio_one():
 )
 def test_no_claim_leads_to_a_number_that_is_not_one(claim):
     game = RenyiGame(claim, True, 500)
-    game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05, None)
+    game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05)
     game.start(0.05)
     game.add(game.statistic.count(outcomes([0] * 9)), game.statistic.count(outcomes([1] * 9)))
     game.update()
@@ -268,7 +268,7 @@ def test_no_claim_leads_to_a_number_that_is_not_one(claim):
 @pytest.mark.parametrize("claim", [RenyiDP(2.0, 0.0), ZeroConcentratedDP(0.0)])
 def test_a_budget_of_zero_has_the_loss_zero(claim):
     game = RenyiGame(claim, True, 500)
-    game.fit(outcomes([0, 1] * 20), outcomes([0, 1] * 20), 0.05, None)
+    game.fit(outcomes([0, 1] * 20), outcomes([0, 1] * 20), 0.05)
     game.start(0.05)
     assert game.power(0.1, 0.9)[1] == 0.0
 
@@ -277,7 +277,7 @@ def test_a_budget_of_zero_has_the_loss_zero(claim):
 @pytest.mark.parametrize("mass", [0.1, 1.0])
 def test_the_loss_at_the_budget_has_the_divergence_of_the_claim_at_one_of_its_orders(claim, mass):
     game = RenyiGame(claim, True, 500)
-    game.fit(outcomes([0, 1] * 20), outcomes([0, 1] * 20), 0.05, None)
+    game.fit(outcomes([0, 1] * 20), outcomes([0, 1] * 20), 0.05)
     game.start(0.05)
     loss = game.power(mass, 0.9)[1]
     keep = 1.0 / (1.0 + math.exp(-loss))

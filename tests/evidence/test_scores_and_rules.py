@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpaudit.evidence.candidates import candidates
+from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.histograms import (
     Coordinate,
     Histogram,
+    Remainder,
     Table,
     bin_of,
     fit_histogram,
@@ -21,7 +24,7 @@ from dpaudit.evidence.histograms import (
 from dpaudit.evidence.outcomes import Outcomes, Reading, read_outputs
 from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_rule, best_thresholds, fit_rules, rule_from_dict
 from dpaudit.evidence.scores import LogRatio, score_from_dict
-from dpaudit.evidence.vectors import Linear, Summary, fit_linear
+from dpaudit.evidence.vectors import Linear, Nearness, Summary, fit_linear
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)
 anything = st.one_of(st.floats(-3.0, 3.0), st.sampled_from([0.0, 1.0, math.inf, -math.inf, math.nan]))
@@ -211,6 +214,9 @@ def fitted_scores():
         "table": (fit_table(first, second, 100), first),
         "linear": (fit_linear(first, second), first),
         "wide linear": (fit_linear(wide_first, wide_second), wide_first),
+        "nearness by l1": (Nearness.between([0.0, 0.1], [1.0, 0.7], (2,))[0], first),
+        "nearness by squares": (Nearness.between([0.0, 0.1], [1.0, 0.7], (2,))[1], first),
+        "remainder": (Remainder(2.0), batch_of(1, 80)),
         "log ratio": (LogRatio(lambda d, o: normal_density(d, o).sum(axis=1), 0.0, 1.0, (2,)), first),
     }
 
@@ -227,7 +233,8 @@ def test_the_score_of_an_output_does_not_depend_on_its_batch(name):
 @pytest.mark.parametrize("name", fitted_scores())
 def test_a_score_is_read_back_as_it_was_written(name):
     score, batch = fitted_scores()[name]
-    back = score_from_dict(score.to_dict(), getattr(score, "log_density", None), 0.0, 1.0)
+    x, x_prime = ([0.0, 0.1], [1.0, 0.7]) if isinstance(score, Nearness) else (0.0, 1.0)
+    back = score_from_dict(score.to_dict(), getattr(score, "log_density", None), x, x_prime)
     # log ratios of tables and histograms are written with 6 decimals, and a histogram adds two
     assert back(batch) == pytest.approx(score(batch), abs=2 * 0.5e-6 + 1e-12)
 
@@ -243,6 +250,69 @@ def test_an_unknown_score_is_refused():
         score_from_dict({"kind": "oracle"}, None, 0, 1)
     with pytest.raises(ValueError, match="got 'log_ratio'"):  # the subject has no log density
         score_from_dict({"kind": "log_ratio", "shape": [], "is_integer": False}, None, 0, 1)
+
+
+# --- what is known of a pair ---
+
+
+def test_nearness_is_the_log_density_ratio_of_laplace_and_normal_noise_up_to_its_scale():
+    rng = np.random.default_rng(1)
+    x, x_prime = np.array([0.0, 2.0, -1.0]), np.array([1.0, 2.0, 3.0])
+    outputs = rng.normal(size=(50, 3)) * 3.0
+    by_l1, by_squares = Nearness.between(x, x_prime, (3,))
+    laplace = np.abs(outputs - x_prime).sum(axis=1) - np.abs(outputs - x).sum(axis=1)
+    normal = ((outputs - x_prime) ** 2 - (outputs - x) ** 2).sum(axis=1)
+    # 1e-9: scores are rounded to nine decimals
+    np.testing.assert_allclose(by_l1(Outcomes(outputs)) * 5.0, laplace, atol=5e-9)
+    np.testing.assert_allclose(by_squares(Outcomes(outputs)) * 17.0, normal, atol=17e-9)
+
+
+def test_nearness_says_nothing_of_outputs_that_are_not_finite():
+    by_l1, by_squares = Nearness.between([0.0, 0.0], [1.0, 1.0], (2,))
+    outputs = Outcomes(np.array([[math.nan, 0.0], [math.inf, 0.0], [-math.inf, math.inf]]))
+    assert np.isnan(by_l1(outputs)).all()
+    assert not np.isfinite(by_squares(outputs)).any()
+
+
+@pytest.mark.parametrize(
+    ("x", "x_prime", "shape"),
+    [
+        ([0.0, 1.0], [0.0, 1.0], (2,)),  # no difference
+        ([0.0, 1.0], [0.0, 1.0, 2.0], (2,)),
+        ([0.0, 1.0], [1.0, 1.0], (3,)),
+        (["a", "b"], ["b", "a"], (2,)),
+        ([0.0, math.inf], [0.0, 1.0], (2,)),
+        ([[0.0], [0.0, 1.0]], [[0.0], [0.0, 1.0]], (2,)),  # ragged
+        ([0.0, 1e300], [0.0, -1e300], (2,)),  # whose squares overflow
+        ({"a": 1.0}, {"a": 2.0}, ()),
+        ("text", "other", (4,)),
+    ],
+)
+def test_inputs_that_outputs_cannot_be_near_to_suggest_nothing(x, x_prime, shape):
+    assert Nearness.between(x, x_prime, shape) == ()
+
+
+def test_a_nearness_cannot_be_read_back_beside_other_inputs():
+    record = Nearness.between([0.0, 1.0], [1.0, 1.0], (2,))[0].to_dict()
+    assert "0.0" not in str(record)  # no record of anybody's is in a saved rule
+    with pytest.raises(ValueError, match="inputs must be numbers of shape"):
+        score_from_dict(record, None, [0.0], [1.0])
+
+
+def test_hints_come_first_but_for_plain_numbers():
+    rng = np.random.default_rng(2)
+    x, x_prime = np.zeros(4), np.ones(4)
+    vectors = [read_outputs(data + rng.laplace(size=(100, 4)), 100) for data in (x, x_prime)]
+    scores = [type(score).__name__ for score, *_ in candidates(*vectors, False, Hints(None, (x, x_prime)))]
+    assert scores[:2] == ["Nearness", "Nearness"]
+    known = Hints(LogRatio(normal_density, x, x_prime, (4,)), (x, x_prime))
+    scores = [type(score).__name__ for score, *_ in candidates(*vectors, False, known)]
+    assert scores[0] == "LogRatio"
+    assert "Nearness" not in scores
+    numbers = [read_outputs(data + rng.laplace(size=100), 100) for data in (0.0, 1.0)]
+    scores = [type(score).__name__ for score, *_ in candidates(*numbers, False, Hints(None, (0.0, 1.0)))]
+    assert scores[0] == "Coordinate"
+    assert "Nearness" not in scores
 
 
 # --- log densities ---

@@ -296,8 +296,8 @@ def test_partitions_of_little_weight_are_not_counted_once_training_is_long(monke
     partitions = fit_partitions(first, second)
     game = SequentialGame(PureDP(1.0), 10_000)
     game.fit(partitions, 0.05)
-    assert len(partitions) == 4
-    assert len(game.statistic.parts) == (1 if training == sequential_game.LONG_TRAINING else 4)
+    assert len(partitions) == 5
+    assert len(game.statistic.parts) == (1 if training == sequential_game.LONG_TRAINING else 5)
     game.start(0.05)
     feed(game, [0.0, 5.0], [1.0])
     game.update()

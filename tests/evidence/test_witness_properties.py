@@ -71,7 +71,7 @@ def fitted():
     result = {}
     for name, batch in BATCHES.items():
         first, second = (batch(side, np.random.default_rng([11, side])) for side in (1, 0))
-        scores = [score for score, _, _ in candidates(first, second, first.tokens is not None, None)]
+        scores = [score for score, _, _ in candidates(first, second, first.tokens is not None)]
         result[name] = scores, first
     return result
 
@@ -105,7 +105,7 @@ def test_all_kinds_of_scores_are_among_those():
     kinds = set()
     for batch in BATCHES.values():
         first, second = (batch(side, np.random.default_rng([11, side])) for side in (1, 0))
-        for score, _, _ in candidates(first, second, first.tokens is not None, None):
+        for score, _, _ in candidates(first, second, first.tokens is not None):
             record = score.to_dict()
             kinds |= {record["kind"], record.get("view", {}).get("kind", ""), record.get("score", {}).get("kind", "")}
             kinds.add(record.get("outline", ""))
@@ -118,7 +118,7 @@ def test_a_fit_is_the_same_each_time(name):
     written = []
     for _ in range(2):
         first, second = (BATCHES[name](side, np.random.default_rng([11, side])) for side in (1, 0))
-        found = candidates(first, second, first.tokens is not None, None)
+        found = candidates(first, second, first.tokens is not None)
         written.append(json.dumps([score.to_dict() for score, _, _ in found]))
     assert written[0] == written[1]
 

@@ -21,7 +21,8 @@ from typing import Any
 
 import joblib
 import numpy as np
-from scipy import optimize, stats
+from numpy.typing import NDArray
+from scipy import optimize, special, stats
 
 import dpaudit
 from dpaudit.exact.finite import renyi_divergence
@@ -55,6 +56,12 @@ class OnBudget:
 
 def _own_budget(finding: dpaudit.Finding) -> float:
     return finding.parameter_budget
+
+
+def noisy_bits(data: list[int], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Randomised response on each bit: an epsilon of 1 / 6 each, together exactly 1 where all differ."""
+    kept = rng.random((size, len(data))) < special.expit(1.0 / 6.0)
+    return np.where(kept, data, 1 - np.asarray(data))
 
 
 def response_divergence(order: float) -> float:
@@ -114,6 +121,24 @@ def sets() -> Iterator[OnBudget]:
             _own_budget,
             mode=mode,
         )
+    pairs = [(0, k) for k in range(1, 4)] + [(1, 2)]
+    yield OnBudget(
+        "4-ary randomised response, 4 pairs, adaptive",
+        RandomisedResponse(1.0, categories=4),
+        one,
+        pairs,
+        _own_budget,
+        _own_budget,
+        mode="adaptive",
+    )
+    yield OnBudget(
+        "6 bits that answer near their input, sequential",
+        noisy_bits,
+        one,
+        [([0] * 6, [1] * 6)],
+        _own_budget,
+        _own_budget,
+    )
     yield OnBudget(
         "randomised response, epsilon = 1, against 0.5-zCDP",
         RandomisedResponse(1.0, categories=2),

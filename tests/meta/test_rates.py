@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import rates
 
-# A true rate of at most 5% gives a count with a p-value below LEVEL with probability at most LEVEL. 15 sets, two counts
-# each, and as many of fewer audits: the false-positive rate of this file is below 60 * 1e-9 = 6e-8. What it can see: at
+# A true rate of at most 5% gives a count with a p-value below LEVEL with probability at most LEVEL. 17 sets, two counts
+# each, and as many of fewer audits: the false-positive rate of this file is below 68 * 1e-9 = 7e-8. What it can see: at
 # 2,000 audits, counts of 164 or more fail, so a true rate of 10% is missed with probability 3e-3, one of 12% with 1e-7
 # (binomial sums). The fewer audits of the shorter run (15 of 40 fail, a rate of 38%) see only what is grossly wrong.
 LEVEL = 1e-9
