@@ -107,6 +107,7 @@ def import_library(module: str, package: str, extra: str) -> Any:
         If it cannot be imported: with the reason, and the extra that installs it.
     """
     try:
+        importlib.import_module(module.partition(".")[0])  # a part of a package that failed may be left behind
         return importlib.import_module(module)
     except ImportError as error:
         raise UsageError(
