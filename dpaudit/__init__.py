@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         DpauditError,
         DpauditFloatingPointWarning,
         DpauditInconclusiveWarning,
+        ProgramError,
         SubjectError,
         UsageError,
     )
@@ -57,10 +58,12 @@ if TYPE_CHECKING:
     from dpaudit.reports.dossier import Dossier, read_dossier
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, SideFinding, load
     from dpaudit.searching import Search, SearchResult, search_pairs
-    from dpaudit.subjects import domains
+    from dpaudit.subjects import domains, libraries
     from dpaudit.subjects.callables import Subject, as_subject
+    from dpaudit.subjects.programs import exec_subject
     from dpaudit.subjects.protocol import Mechanism
     from dpaudit.subjects.utility_bounds import UtilityBound
+    from dpaudit.time_limits import TooSlowError, audit_within
     from dpaudit.utility import UtilityResult, audit_utility
 
 _HOMES = {
@@ -87,6 +90,7 @@ _HOMES = {
     "Plan": "dpaudit.plan_result",
     "Profile": "dpaudit.profiles",
     "ProfileClaim": "dpaudit.privacy.claims",
+    "ProgramError": "dpaudit.errors",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
     "Search": "dpaudit.searching",
@@ -94,6 +98,7 @@ _HOMES = {
     "SideFinding": "dpaudit.results",
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
+    "TooSlowError": "dpaudit.time_limits",
     "UsageError": "dpaudit.errors",
     "UtilityBound": "dpaudit.subjects.utility_bounds",
     "UtilityResult": "dpaudit.utility",
@@ -102,8 +107,10 @@ _HOMES = {
     "as_subject": "dpaudit.subjects.callables",
     "audit": "dpaudit.auditing",
     "audit_utility": "dpaudit.utility",
+    "audit_within": "dpaudit.time_limits",
     "check": "dpaudit.conformance.running",
     "conformance_checks": "dpaudit.conformance.faces",
+    "exec_subject": "dpaudit.subjects.programs",
     "load": "dpaudit.results",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
@@ -117,7 +124,12 @@ _HOMES = {
     "write_report": "dpaudit.reports",
 }
 # Whole rooms of names, as `dpaudit.laws.mixture`.
-_MODULES = {"domains": "dpaudit.subjects.domains", "laws": "dpaudit.laws", "strategies": "dpaudit.strategies"}
+_MODULES = {
+    "domains": "dpaudit.subjects.domains",
+    "laws": "dpaudit.laws",
+    "libraries": "dpaudit.subjects.libraries",
+    "strategies": "dpaudit.strategies",
+}
 
 __all__ = [
     "LAWS",
@@ -143,6 +155,7 @@ __all__ = [
     "Plan",
     "Profile",
     "ProfileClaim",
+    "ProgramError",
     "PureDP",
     "RenyiDP",
     "Search",
@@ -150,6 +163,7 @@ __all__ = [
     "SideFinding",
     "Subject",
     "SubjectError",
+    "TooSlowError",
     "UsageError",
     "UtilityBound",
     "UtilityResult",
@@ -159,10 +173,13 @@ __all__ = [
     "as_subject",
     "audit",
     "audit_utility",
+    "audit_within",
     "check",
     "conformance_checks",
     "domains",
+    "exec_subject",
     "laws",
+    "libraries",
     "load",
     "parametrize_with_checks",
     "parse_claim",

@@ -21,6 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import scipy
 
+from dpaudit.claim_metadata import claim_metadata
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import MODES, LabelGame, Mode, PairGame, Progress
@@ -448,6 +449,7 @@ class _Call:
             seconds=0.0,
             subject=self.subject.describe(),
             environment=environment(),
+            side_findings=claim_metadata(self.subject, self.promise, self.chosen),
             **found,
         )
 

@@ -51,6 +51,9 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--checkpoint", help="File that notes finished draws, to go on from after an interruption or a crash.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
 @click.option("--progress", help="File of JSON lines that say where the audit stands.")
+@click.option(
+    "--seconds", type=float, help="Where an audit would take longer, print what can be had in this time instead."
+)
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
     "--inconclusive-factor",
@@ -91,12 +94,14 @@ def audit_command(
     search_budget: int | None,
     search_pairs: int | None,
     grey_box: bool | None,
+    seconds: float | None,
     **options: Any,
 ) -> None:
     """Audit mechanisms against the promise they make for each pair of inputs.
 
-    TARGET is package.module:attribute or path/file.py:attribute. The claim and the pairs are the mechanism's own,
-    unless they are given here. Defaults of options can be set in [tool.dpaudit] of pyproject.toml.
+    TARGET is package.module:attribute, path/file.py:attribute, or exec:COMMAND for a program in any language
+    (docs/exec-protocol.md). The claim and the pairs are the mechanism's own, unless they are given here. Defaults of
+    options can be set in [tool.dpaudit] of pyproject.toml.
     """
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.results import EXIT_STATUS, VERDICTS
@@ -113,6 +118,10 @@ def audit_command(
     if len(subjects) > 1 and (checkpoint is not None or progress is not None):
         name, given = ("checkpoint", checkpoint) if checkpoint is not None else ("progress", progress)
         raise UsageError(f"{name} must be of one target, got {given!r} for {len(subjects)}.")
+    if seconds is not None:
+        if sought is not None:
+            raise UsageError(f"seconds must be given with pairs, not with a search for them, got {seconds:g}.")
+        _check_time(seconds, subjects, promise, listed, config, options)
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
     console = output_console()
@@ -144,6 +153,26 @@ def audit_command(
 
         console.print(summary_table(results))
     ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
+
+
+def _check_time(
+    seconds: float,
+    subjects: Sequence[Subject],
+    claim: Claim | None,
+    pairs: Sequence[Pair] | None,
+    config: Config,
+    options: dict[str, Any],
+) -> None:
+    """Print the plan of the first subject that is too slow for its share of the time, and end with its error."""
+    from dpaudit.reports.plan import plan_table
+    from dpaudit.time_limits import TooSlowError, check_time
+
+    for subject in subjects:
+        try:
+            check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
+        except TooSlowError as error:
+            output_console().print(plan_table(error.plan))
+            raise
 
 
 def _run(
