@@ -29,7 +29,9 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
+from dpaudit.side_channels import containment_finding, timing_finding
 from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.subjects.isolation import IsolatedSubject, Isolation, OutOfPatience, as_isolation, isolated
 from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.version import __version__
@@ -55,6 +57,7 @@ def audit(
     floating_point: bool = True,
     target: str | None = None,
     name: str | None = None,
+    isolation: Isolation | str | bool | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> AuditResult:
     """Test a mechanism against the promise it makes for each pair of inputs.
@@ -93,6 +96,10 @@ def audit(
         samples are too small for it.
     target, name : str, optional
         How the subject is named in the result.
+    isolation : Isolation or str or True, optional
+        Call the subject in worker processes, with limits of time, memory and output: an `Isolation`, its short form
+        ("seconds=1,memory=512M"), or True for the default limits. A call that does not come back is an outcome of that
+        call. What was contained, and what the time of a call gives away, is in `AuditResult.side_findings`.
     on_progress : callable, optional
         Called with a `Progress` after every round.
 
@@ -124,6 +131,24 @@ def audit(
     """
     started = time.perf_counter()
     subject = as_subject(mechanism, target, name)
+    limits = as_isolation(isolation)
+    if limits is not None and not isinstance(subject, IsolatedSubject):
+        return _isolated_audit(
+            subject,
+            limits,
+            claim,
+            pairs,
+            samples=samples,
+            mode=mode,
+            confidence=confidence,
+            seed=seed,
+            jobs=jobs,
+            backend=backend,
+            event_mass=event_mass,
+            inconclusive_factor=inconclusive_factor,
+            floating_point=floating_point,
+            on_progress=on_progress,
+        )
     promise = stated_claim(subject, claim)
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
     chosen = stated_pairs(subject, pairs)
@@ -152,6 +177,8 @@ def audit(
         try:
             found, table = universe.run(0)
         except CallError:  # as for the label game below: no draw was counted yet
+            if isinstance(subject, IsolatedSubject):  # its calls would have to be in one random order, of all inputs
+                raise
             universe.subject = subject = dataclasses.replace(subject, one_by_one=True)
             found, table = universe.run(RESTART)
         about_doubles = None
@@ -202,6 +229,8 @@ def audit(
         game = new_game(subject, 0)
         try:
             game.start()
+        except OutOfPatience:
+            raise
         except CallError:
             # Validity: a vectorised call that raises is one observation of a call, not of `size` draws. No draw was
             # counted yet, so the audit may start again, on fresh streams and with one call a draw, where raising is an
@@ -212,7 +241,9 @@ def audit(
         try:
             game.play(on_progress)
         except CallError as error:
-            failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
+            failure = str(error)
+            if not isinstance(error, OutOfPatience):
+                failure += " Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
     findings = (
         tuple(
             _finding(
@@ -246,6 +277,23 @@ def audit(
         environment=environment(),
         options={"samples": samples, "event_mass": event_mass, "inconclusive_factor": inconclusive_factor},
         floating_point=about_doubles,
+    )
+
+
+def _isolated_audit(
+    subject: Subject, limits: Isolation, claim: Any, pairs: Any, *, seed: int | None, **options: Any
+) -> AuditResult:
+    """An audit of the subject in worker processes, with what was found beside the claim."""
+    root = fresh_seed() if seed is None else seed
+    promise, chosen = stated_claim(subject, claim), stated_pairs(subject, pairs)
+    with isolated(subject, limits) as contained:
+        result = audit(contained, promise, chosen, seed=root, **options)
+        asked = [pair for pair in chosen if not promise.for_pair(pair.x, pair.x_prime).is_vacuous] if limits.timing else []
+        found = [timing_finding(contained, asked, limits.timing, root)] if limits.timing else []
+    return dataclasses.replace(
+        result,
+        options={**result.options, "isolation": str(limits)},
+        side_findings=(*result.side_findings, containment_finding(contained), *found),
     )
 
 
@@ -413,12 +461,18 @@ def _floating_point(
     if draws == 0:
         few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {samples:,}."
         return doubles.not_applicable(few, omitted=len(candidates) + omitted)
+    # Validity: these draws are made input by input, so that a time-out could tell when, and so of which input, it was.
+    ended = "The calls of the subject do not all come back."
+    if isinstance(subject, IsolatedSubject) and subject.has_ended:
+        return doubles.not_applicable(ended, omitted=len(candidates) + omitted)
     data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
 
     def draw(phase: int, i: int, chunk: int, size: int) -> Outcomes:
         return read_outputs(subject.sample(data[i], size, stream(root, FLOAT_DRAWS, i, phase, chunk)), size)
 
     found = doubles.examine(candidates, draws, draw, lambda place: stream(root, FLOAT_COINS, place))
+    if isinstance(subject, IsolatedSubject) and subject.has_ended:
+        return doubles.not_applicable(ended, found.samples, len(candidates) + omitted)
     return dataclasses.replace(found, omitted=found.omitted + omitted)
 
 

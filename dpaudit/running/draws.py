@@ -17,6 +17,7 @@ from dpaudit.evidence.label_game import Task, TaskResult
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.isolation import IsolatedSubject
 
 WORTH_SENDING = 200_000  # runs in one batch of tasks below which worker processes cost more than they save
 
@@ -24,7 +25,12 @@ WORTH_SENDING = 200_000  # runs in one batch of tasks below which worker process
 def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) -> TaskResult:
     """Draw the task's chunk on `data`, count each request on its first draws, keep the first `task.keep` outcomes."""
     rng = stream(seed, purpose, task.input, task.round, task.chunk)
-    outcomes = read_outputs(subject.sample(data, task.size, rng), task.size)
+    return counted(subject.sample(data, task.size, rng), task)
+
+
+def counted(outputs: Any, task: Task) -> TaskResult:
+    """The counts of a task's requests on its outputs, and the outcomes that it keeps."""
+    outcomes = read_outputs(outputs, task.size)
     counts = tuple(request.statistic.count(outcomes.rows(slice(0, request.quota))) for request in task.requests)
     return TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None)
 
@@ -62,6 +68,8 @@ class Drawer:
                 raise UsageError(f"backend must be one that joblib knows, got {self.backend!r} ({error}).") from error
 
     def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
+        if isinstance(self.subject, IsolatedSubject) and not self.subject.is_vectorised:
+            return self._in_random_order(self.subject, tasks)
         if self.jobs == 1 or not self.subject.replayable or sum(task.size for task in tasks) < WORTH_SENDING:
             return [self._carry_out(task) for task in tasks]
         parallel = joblib.Parallel(n_jobs=self.jobs, backend=self.backend)
@@ -76,6 +84,12 @@ class Drawer:
                 f"mechanism must be one that can be sent to worker processes, got {self.subject.name} ({error}). "
                 "Use jobs=1."
             ) from error
+
+    def _in_random_order(self, subject: IsolatedSubject, tasks: Sequence[Task]) -> list[TaskResult]:
+        """All calls of the round in one random order: validity, see `dpaudit.subjects.isolation.subject`."""
+        streams = [stream(self.seed, self.purpose, task.input, task.round, task.chunk) for task in tasks]
+        parts = [(self.data[task.input], task.size, rng) for task, rng in zip(tasks, streams, strict=True)]
+        return [counted(outputs, task) for outputs, task in zip(subject.together(parts), tasks, strict=True)]
 
     def _carry_out(self, task: Task) -> TaskResult:
         return carry_out(self.subject, self.data[task.input], self.seed, self.purpose, task)
