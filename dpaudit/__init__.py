@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from dpaudit.reports import write_report
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
     from dpaudit.subjects.callables import Subject, as_subject
-    from dpaudit.subjects.protocol import Mechanism
+    from dpaudit.subjects.isolation.limits import Isolation
+    from dpaudit.subjects.protocol import InteractiveMechanism, Mechanism
+    from dpaudit.subjects.sessions import Session, as_sessions
     from dpaudit.subjects.utility_bounds import UtilityBound
     from dpaudit.utility import UtilityResult, audit_utility
 
@@ -71,6 +73,8 @@ _HOMES = {
     "FiniteMechanism": "dpaudit.exact.finite_mechanism",
     "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
+    "InteractiveMechanism": "dpaudit.subjects.protocol",
+    "Isolation": "dpaudit.subjects.isolation.limits",
     "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
@@ -115,6 +119,8 @@ __all__ = [
     "FiniteMechanism",
     "FloatingPointFinding",
     "GaussianDP",
+    "InteractiveMechanism",
+    "Isolation",
     "Law",
     "Mechanism",
     "MetricDP",

@@ -52,6 +52,14 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     default=None,
     help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
 )
+@click.option(
+    "--isolation",
+    is_flag=False,
+    flag_value="on",
+    metavar="LIMITS",
+    help="Call the subject in worker processes: on, or limits such as seconds=1,memory=512M,output=1M,patience=60; "
+    "timing=2000 examines the time of so many calls of each pair.  [default: off]",
+)
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
@@ -167,6 +175,10 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     doubles = terminal.floating_point_text(result)
     if doubles is not None:
         console.print(doubles)
+    for side in result.side_findings:
+        if side.status != "nothing_found":
+            style = "yellow" if side.status == "found" else ""
+            console.print(Text(f"Beside the claim, {wording.clean(side.kind)}: {wording.clean(side.summary, 400)}", style))
     again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
     if again is not None:
         console.print(again.append(replay_options, "bold"), soft_wrap=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import fcntl
 import os
 import signal
 import socket
@@ -144,6 +145,7 @@ def _keep(control: socket.socket, prepare: Callable[[], None], serve: Serve) -> 
         signal.setitimer(signal.ITIMER_REAL, 0)
     faulthandler.disable()  # it may hold a copy of the auditor's stderr
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _forget_files(control.fileno())
     prepare()
     worker, number = 0, 0
     while True:
@@ -176,6 +178,24 @@ def _keep(control: socket.socket, prepare: Callable[[], None], serve: Serve) -> 
         if not command or command == QUIT:
             return
         control.sendall(ENDED.pack(status, others))
+
+
+def _forget_files(kept: int) -> None:  # pragma: no cover (in the keeper)
+    """Put nothing in the place of whatever the auditor has open for writing: files, pipes, sockets.
+
+    The numbers stay taken: an object that closes its file later on must not close another one of the same number.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        numbers = [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        numbers = list(range(3, 256))
+    for number in numbers:
+        if number in (0, 1, 2, kept, nothing):
+            continue
+        with contextlib.suppress(OSError):
+            if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
+                os.dup2(nothing, number)
 
 
 def _end(worker: int, *, at_once: bool) -> tuple[int, int]:  # pragma: no cover (in the keeper)
