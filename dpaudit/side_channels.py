@@ -36,6 +36,7 @@ from dpaudit.subjects.isolation import IsolatedSubject
 TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
 MOST_PAIRS = 8
 PILOT_SHARE = 0.3
+RECENT = 32  # calls whose median time a time is compared with
 QUANTILES = np.array([0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95, 0.98, 0.99])
 WORDS = {
     "printed": "printed",
@@ -128,7 +129,8 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
 def timing_test(labels: NDArray[np.bool_], seconds: NDArray[np.float64], level: float) -> dict[str, Any]:
     """An exact test of whether times tell labels that are fair coins, both in the order of the calls.
 
-    The rule is fixed on the first 30% of the calls and counted on the others.
+    The rule is fixed on the first 30% of the calls and counted on the others. It has a threshold on the time of the call,
+    or on its ratio to the median of the 32 calls before it, which a slow change of the load leaves alone.
 
     Examples
     --------
@@ -137,16 +139,21 @@ def timing_test(labels: NDArray[np.bool_], seconds: NDArray[np.float64], level: 
     True
     """
     pilot = int(PILOT_SHARE * len(labels))
-    threshold, above, below = _rule(labels[:pilot], seconds[:pilot])
-    # Validity: labels and times of the pilot are looked at, of the others only what the rule says of their times.
-    is_above = seconds[pilot:] > threshold
+    # Validity: a score is a function of the time of the call and of calls before it, so that given these the label is
+    # a fair coin. Labels of the pilot are looked at; of the others only what the rule says of their scores is counted.
+    scores = {"": seconds, " times the median of the 32 calls before": seconds / recent_medians(seconds)}
+    unit, (_, threshold, above, below) = max(
+        ((unit, _rule(labels[:pilot], score[:pilot])) for unit, score in scores.items()), key=lambda pair: pair[1][0]
+    )
+    unit_name = unit or " s"
+    is_above = scores[unit][pilot:] > threshold
     rest = labels[pilot:]
     guessed = (is_above & (above is not None)) | (~is_above & (below is not None))
     expected = np.where(is_above, bool(above), bool(below))
     correct, guesses = int((guessed & (expected == rest)).sum()), int(guessed.sum())
     share = binomial_lower(correct, guesses, level)
     sides = [f"{'x' if label else 'x_prime'} where it takes {side}" for label, side in
-             ((above, f"more than {threshold:.3g} s"), (below, f"at most {threshold:.3g} s")) if label is not None]  # fmt: skip
+             ((above, f"more than {threshold:.3g}{unit_name}"), (below, f"at most {threshold:.3g}{unit_name}")) if label is not None]  # fmt: skip
     medians = [float(np.median(seconds[labels == label])) if np.any(labels == label) else None for label in (True, False)]
     return {
         "p_value": float(binomial_upper_tail(correct, guesses, np.array([0.5]))[0]),
@@ -158,8 +165,23 @@ def timing_test(labels: NDArray[np.bool_], seconds: NDArray[np.float64], level: 
     }
 
 
-def _rule(labels: NDArray[np.bool_], seconds: NDArray[np.float64]) -> tuple[float, bool | None, bool | None]:
-    """A threshold, and the label that is guessed above it and at most it (None: no guess): the largest z-score."""
+def recent_medians(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median of the 32 calls before each one (of as many as there are; 1 for the first), never below 1 ns.
+
+    Examples
+    --------
+    >>> recent_medians(np.array([3.0, 5.0, 9.0])).tolist()
+    [1.0, 3.0, 4.0]
+    """
+    padded = np.concatenate([np.full(RECENT, np.nan), seconds])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, RECENT)[: len(seconds)]
+    medians = np.ones(len(seconds))
+    medians[1:] = np.nanmedian(windows[1:], axis=1)
+    return np.maximum(medians, 1e-9)
+
+
+def _rule(labels: NDArray[np.bool_], seconds: NDArray[np.float64]) -> tuple[float, float, bool | None, bool | None]:
+    """The largest z-score, its threshold, and the label that is guessed above it and at most it (None: no guess)."""
     best: tuple[float, float, bool | None, bool | None] = (-np.inf, float(np.median(seconds)), True, False)
     for threshold in np.unique(np.quantile(seconds, QUANTILES)).tolist():
         is_above = seconds > threshold
@@ -172,7 +194,7 @@ def _rule(labels: NDArray[np.bool_], seconds: NDArray[np.float64]) -> tuple[floa
             score = (correct - 0.5 * guesses) / np.sqrt(0.25 * guesses) if guesses else -np.inf
             if score > best[0]:
                 best = (score, threshold, first, second)
-    return best[1:]
+    return best
 
 
 def conditions() -> dict[str, Any]:

@@ -113,14 +113,14 @@ class Isolation:
 
 
 def as_isolation(value: Any) -> Isolation | None:
-    """Limits from what a caller states: None or False (none), True (defaults), a short form, or an `Isolation`.
+    """Limits from what a caller states: None, False or "off" (none), True (defaults), a short form, or an `Isolation`.
 
     Raises
     ------
     UsageError
         If it is none of these, or this system cannot fork processes.
     """
-    if value is None or value is False:
+    if value is None or value is False or (isinstance(value, str) and value.strip().lower() == "off"):
         return None
     if value is True:
         value = Isolation()
