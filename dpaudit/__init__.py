@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.isolation.limits import Isolation
-    from dpaudit.subjects.protocol import InteractiveMechanism, Mechanism
-    from dpaudit.subjects.sessions import Session, as_sessions
+    from dpaudit.subjects.protocol import InteractiveMechanism, Mechanism, SessionEnded
+    from dpaudit.subjects.sessions import as_sessions
     from dpaudit.subjects.utility_bounds import UtilityBound
     from dpaudit.utility import UtilityResult, audit_utility
 
@@ -83,6 +83,7 @@ _HOMES = {
     "ProfileClaim": "dpaudit.privacy.claims",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
+    "SessionEnded": "dpaudit.subjects.protocol",
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
     "UsageError": "dpaudit.errors",
@@ -90,6 +91,7 @@ _HOMES = {
     "UtilityResult": "dpaudit.utility",
     "ZeroConcentratedDP": "dpaudit.privacy.claims",
     "all_pairs": "dpaudit.privacy.pairs",
+    "as_sessions": "dpaudit.subjects.sessions",
     "as_subject": "dpaudit.subjects.callables",
     "audit": "dpaudit.auditing",
     "audit_utility": "dpaudit.utility",
@@ -129,6 +131,7 @@ __all__ = [
     "ProfileClaim",
     "PureDP",
     "RenyiDP",
+    "SessionEnded",
     "Subject",
     "SubjectError",
     "UsageError",
@@ -137,6 +140,7 @@ __all__ = [
     "ZeroConcentratedDP",
     "__version__",
     "all_pairs",
+    "as_sessions",
     "as_subject",
     "audit",
     "audit_utility",

@@ -139,8 +139,8 @@ def _close(control: socket.socket, pid: int, owner: int) -> None:
 def _keep(control: socket.socket, prepare: Callable[[], None], serve: Serve) -> None:  # pragma: no cover (in the keeper)
     """Fork and end workers as the auditor asks, until its end is closed."""
     os.setsid()  # an interrupt from the keyboard is for the auditor
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
-        signal.signal(number, signal.SIG_DFL)
+    for interrupt in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+        signal.signal(interrupt, signal.SIG_DFL)
     with contextlib.suppress(Exception):
         signal.setitimer(signal.ITIMER_REAL, 0)
     faulthandler.disable()  # it may hold a copy of the auditor's stderr
@@ -240,7 +240,7 @@ def _become_worker(printed: int) -> None:  # pragma: no cover (in the worker)
     sys.stdin = open(0, closefd=False)
     sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)
     sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False)
-    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc, assignment]
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
 
 
 _kept: list[Any] = []  # the auditor's streams, in a worker: one that is forgotten is flushed

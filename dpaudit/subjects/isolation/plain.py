@@ -135,9 +135,9 @@ class Planer:
         if dataclasses.is_dataclass(value):
             state = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
             return Opaque(name, state=self.plain(state, inner))
-        state = getattr(value, "__dict__", None) or None
-        if isinstance(state, Mapping):
-            return Opaque(name, state=self.plain(dict(state), inner))
+        attributes = getattr(value, "__dict__", None) or None
+        if isinstance(attributes, Mapping):
+            return Opaque(name, state=self.plain(dict(attributes), inner))
         text = str.__str__(repr(value))
         self.spend(4 * len(text))
         return Opaque(name) if " at 0x" in text else Opaque(name, text=text)

@@ -339,7 +339,7 @@ class IsolatedSubject(Subject):
                     start += int(length)
                 except ValueError:
                     outcomes[k] = Ended("a broken answer", "")
-        return outcomes, log.seconds[:count].tolist()
+        return outcomes, [float(value) for value in log.seconds[:count]]
 
     def _block(self, keys: list[int]) -> int:
         """How many of the next calls make one request: one, as long as some input has not been looked at enough."""

@@ -268,4 +268,4 @@ def _is_false(content: bytearray, limit: int) -> bool:
         return not MAGIC.startswith(bytes(content[: len(MAGIC)]))
     magic, length, more = HEADER.unpack(content[: HEADER.size])
     most = 2 * limit + (1 << 20)
-    return magic != MAGIC or length > most or more > most or len(content) > HEADER.size + length + more
+    return bool(magic != MAGIC or max(length, more) > most or len(content) > HEADER.size + length + more)

@@ -175,7 +175,7 @@ class Worker:  # pragma: no cover (in the worker)
                 if array.nbytes > self.isolation.output:
                     raise TooLarge
                 array = np.ascontiguousarray(array)
-                return ("array", array.dtype.str, array.shape), memoryview(array.reshape(-1).view(np.uint8))
+                return ("array", array.dtype.str, array.shape), memoryview(array.reshape(-1).view(np.uint8).data)
             outputs = list(array)
         if isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Iterable):
             return ("bad", f"{type(outputs).__qualname__} {shown(outputs)}"), b""
@@ -183,7 +183,7 @@ class Worker:  # pragma: no cover (in the worker)
         if len(listed) != size:
             return ("bad", f"{len(listed)} outputs{' or more' if len(listed) > size else ''}"), b""
         if all(type(item) is float for item in listed):
-            return ("floats",), memoryview(np.array(listed, dtype=float).view(np.uint8))
+            return ("floats",), memoryview(np.array(listed, dtype=float).view(np.uint8).data)
         planer = Planer(self.isolation.output)
         return ("list", [planer.plain(item) for item in listed]), b""
 
@@ -300,7 +300,8 @@ def live_generators() -> list[Any]:
     """The generators of the process outside of numpy's and Python's own modules: bit generators, `random.Random`."""
     kinds = (np.random.BitGenerator, random.Random)
     found = [thing for thing in gc.get_objects() if isinstance(thing, kinds) and type(thing) is not random.SystemRandom]
-    hidden = [np.random.get_bit_generator()]  # that of the functions of numpy.random
+    # That of the functions of numpy.random is hidden in their module.
+    hidden = [np.random.get_bit_generator()]  # type: ignore[attr-defined, unused-ignore]
     return [*found, *(thing for thing in hidden if not any(thing is known for known in found))]
 
 
@@ -362,4 +363,4 @@ class _State:  # pragma: no cover (in the worker)
 
     def _random(self) -> tuple[Any, ...]:
         _, keys, position, *rest = np.random.get_state()
-        return keys.tobytes(), position, *rest, random.getstate()  # type: ignore[union-attr, attr-defined]
+        return keys.tobytes(), position, *rest, random.getstate()  # type: ignore[attr-defined]

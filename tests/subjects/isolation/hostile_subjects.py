@@ -221,11 +221,11 @@ def mutates(data: Any, rng: Any) -> Any:
 
 
 def uses_global_generator(data: Any) -> Any:
-    return float(data + np.random.laplace() + 0.0 * random.random())
+    return float(data + np.random.laplace() + 0.0 * random.random())  # noqa: NPY002
 
 
 def seeds_global_generators(data: Any, rng: Any) -> Any:
-    np.random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
     random.seed(1)
     return noise(data, rng)
 
@@ -291,7 +291,8 @@ class Batch:
 class Case:
     """A subject, and how an audit of it must end.
 
-    `verdict` "sound": nothing is found, as 240 draws can. `found` is a part of what the containment finding says, or of the error's message.
+    `verdict` "sound": nothing is found, as 240 draws can. `found` is a part of what the containment finding says, or of
+    the error's message.
     """
 
     name: str
