@@ -9,6 +9,7 @@ the input it is given.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import platform
 import sys
@@ -29,7 +30,7 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
-from dpaudit.side_channels import containment_finding, timing_finding
+from dpaudit.side_channels import TIMED_PAIRS, containment_finding, timing_finding
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.isolation import IsolatedSubject, Isolation, OutOfPatience, as_isolation, isolated
 from dpaudit.universe_auditing import UniverseAudit, is_universe
@@ -154,6 +155,12 @@ def audit(
     chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
     if is_universe(promise, chosen):
+        if isinstance(subject, IsolatedSubject) and not subject.is_vectorised:
+            # Validity: a table's draws are made input by input, and time-outs would tell when.
+            raise UsageError(
+                f"pairs must be {MANY_PAIRS:,} at most for an isolated subject that is called once a draw, "
+                f"got {len(chosen):,}."
+            )
         universe = UniverseAudit(
             subject,
             promise,
@@ -288,8 +295,10 @@ def _isolated_audit(
     promise, chosen = stated_claim(subject, claim), stated_pairs(subject, pairs)
     with isolated(subject, limits) as contained:
         result = audit(contained, promise, chosen, seed=root, **options)
-        asked = [pair for pair in chosen if not promise.for_pair(pair.x, pair.x_prime).is_vacuous] if limits.timing else []
-        found = [timing_finding(contained, asked, limits.timing, root)] if limits.timing else []
+        found = []
+        if limits.timing:
+            asked = (pair for pair in chosen if not promise.for_pair(pair.x, pair.x_prime).is_vacuous)
+            found = [timing_finding(contained, list(itertools.islice(asked, TIMED_PAIRS)), limits.timing, root)]
     return dataclasses.replace(
         result,
         options={**result.options, "isolation": str(limits)},

@@ -157,7 +157,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "event_mass": ("a number", _is_number),
     "inconclusive_factor": ("a number", _is_number),
     "floating_point": ("true or false", _is_flag),
-    "isolation": ("true, false or a text such as 'seconds=1,memory=512M'", lambda value: _is_flag(value) or _is_text(value)),
+    "isolation": ("true, false or a text such as 'seconds=1'", lambda value: _is_flag(value) or _is_text(value)),
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
     "strict": ("true or false", _is_flag),

@@ -1,18 +1,18 @@
-"""What an isolated subject does beside its outputs, as findings of their own: what was contained, and how long it takes.
+"""What an isolated subject does beside its outputs, as findings of their own: what was contained, how long it takes.
 
 No verdict, bound or exit status depends on these.
 
-Timing. Of each pair m calls are made, one draw each, in a uniformly random order; N of them, binomial(m, 1/2), are on x.
+Timing. Of each pair m calls are made, a draw each, in a uniformly random order; N of them, binomial(m, 1/2), are on x.
 So the labels of the m slots of time are m independent fair coins, whatever the load of the machine does. If the law of
 the time of a call, at the load of its slot, does not depend on the input, each label is a fair coin given the time and
-everything before, so a rule on the time that was fixed on the first 30% of the slots is right on each of the others in
-which it guesses with probability 1/2, and the number of its correct guesses is binomial. The exact test of that has the
-level 1e-3 divided by the number of pairs.
+everything before. A rule on times that was fixed on the first 30% of the slots is then right with probability 1/2 on
+each of the others in which it guesses, and the number of its correct guesses is binomial. The exact test of that has
+the level 1e-3 divided by the number of pairs.
 
 Its conditions: this machine and its load; what the wrapper does around a call (copies of an input that can be changed)
-is not in the time, but may warm or cool a cache; a subject whose time depends on the *previous* call's input has memory,
-which independent draws exclude. Times tell of any difference in work, such as one record more: nearly every program on
-data of different size is found, at enough calls. That a claim of differential privacy covers time is not assumed.
+is not in the time, but may warm or cool a cache; a subject whose time depends on the *previous* call's input remembers
+it, which independent draws exclude. Times tell of any difference in work, such as one record more: nearly every program
+on data of different size is found at enough calls. That a claim of differential privacy covers time is not assumed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dpaudit.running.streams import TIMING_COINS, TIMING_DRAWS, stream
 from dpaudit.subjects.isolation import IsolatedSubject
 
 TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
-MOST_PAIRS = 8
+TIMED_PAIRS = 8
 PILOT_SHARE = 0.3
 RECENT = 32  # calls whose median time a time is compared with
 QUANTILES = np.array([0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95, 0.98, 0.99])
@@ -96,8 +96,8 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
     `details`: the conditions; and by pair the p-value, correct guesses of all, the rule in words, medians in seconds,
     and `epsilon_lower`, a lower bound on the loss of the time alone in nats, at the same error rate.
     """
-    examined = list(pairs)[:MOST_PAIRS]
-    details: dict[str, Any] = {"conditions": conditions(), "calls": calls, "omitted": len(pairs) - len(examined)}
+    examined = list(pairs)[:TIMED_PAIRS]
+    details: dict[str, Any] = {"conditions": conditions(), "calls": calls}
     if not examined:
         return SideFinding("timing", "not_applicable", "There is no pair to examine.", TIMING_RATE, details)
     level = TIMING_RATE / len(examined)
@@ -119,8 +119,9 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
         summary = f"The time of {calls} calls told nothing about the input."
         return SideFinding("timing", "nothing_found", summary, TIMING_RATE, details)
     worst = max(found, key=lambda record: float(record["epsilon_lower"]))
+    right = f"{worst['correct']} of {worst['guesses']} guesses right"
     summary = (
-        f"The time of a call tells the input ({worst['pair']}): {worst['correct']} of {worst['guesses']} guesses right, "
+        f"The time of a call tells the input ({worst['pair']}): {right}, "
         f"a loss of at least {worst['epsilon_lower']:.3g} nats on this machine."
     )
     return SideFinding("timing", "found", summary, TIMING_RATE, details)
@@ -129,8 +130,8 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
 def timing_test(labels: NDArray[np.bool_], seconds: NDArray[np.float64], level: float) -> dict[str, Any]:
     """An exact test of whether times tell labels that are fair coins, both in the order of the calls.
 
-    The rule is fixed on the first 30% of the calls and counted on the others. It has a threshold on the time of the call,
-    or on its ratio to the median of the 32 calls before it, which a slow change of the load leaves alone.
+    The rule is fixed on the first 30% of the calls and counted on the others. It has a threshold on the time of the
+    call, or on its ratio to the median of the 32 calls before it, which a slow change of the load leaves alone.
 
     Examples
     --------
@@ -145,16 +146,19 @@ def timing_test(labels: NDArray[np.bool_], seconds: NDArray[np.float64], level: 
     unit, (_, threshold, above, below) = max(
         ((unit, _rule(labels[:pilot], score[:pilot])) for unit, score in scores.items()), key=lambda pair: pair[1][0]
     )
-    unit_name = unit or " s"
+    place = f"{{}} {threshold:.3g}{unit or ' s'}"
     is_above = scores[unit][pilot:] > threshold
     rest = labels[pilot:]
     guessed = (is_above & (above is not None)) | (~is_above & (below is not None))
     expected = np.where(is_above, bool(above), bool(below))
     correct, guesses = int((guessed & (expected == rest)).sum()), int(guessed.sum())
     share = binomial_lower(correct, guesses, level)
-    sides = [f"{'x' if label else 'x_prime'} where it takes {side}" for label, side in
-             ((above, f"more than {threshold:.3g}{unit_name}"), (below, f"at most {threshold:.3g}{unit_name}")) if label is not None]  # fmt: skip
-    medians = [float(np.median(seconds[labels == label])) if np.any(labels == label) else None for label in (True, False)]
+    sides = [
+        f"{'x' if label else 'x_prime'} where it takes {place.format(side)}"
+        for label, side in ((above, "more than"), (below, "at most"))
+        if label is not None
+    ]
+    medians = [float(np.median(seconds[side])) if np.any(side) else None for side in (labels, ~labels)]
     return {
         "p_value": float(binomial_upper_tail(correct, guesses, np.array([0.5]))[0]),
         "correct": correct,

@@ -178,7 +178,8 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     for side in result.side_findings:
         if side.status != "nothing_found":
             style = "yellow" if side.status == "found" else ""
-            console.print(Text(f"Beside the claim, {wording.clean(side.kind)}: {wording.clean(side.summary, 400)}", style))
+            kind, summary = wording.clean(side.kind), wording.clean(side.summary, 400)
+            console.print(Text(f"Beside the claim, {kind}: {summary}", style))
     again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
     if again is not None:
         console.print(again.append(replay_options, "bold"), soft_wrap=True)

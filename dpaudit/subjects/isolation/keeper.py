@@ -1,4 +1,4 @@
-"""The keeper: a process with one thread that forks workers, ends them with all that they started, and does nothing else.
+"""The keeper: a process with one thread that forks workers, and ends them with all that they started.
 
 It is forked once, from the auditor, and every worker is forked from it: locks of the auditor's other threads are taken
 once at most and are of no use to it, and a worker starts from the state that the subject had when the keeper was made.
@@ -15,6 +15,7 @@ import contextlib
 import ctypes
 import faulthandler
 import fcntl
+import io
 import os
 import signal
 import socket
@@ -136,7 +137,7 @@ def _close(control: socket.socket, pid: int, owner: int) -> None:
             time.sleep(0.0005)
 
 
-def _keep(control: socket.socket, prepare: Callable[[], None], serve: Serve) -> None:  # pragma: no cover (in the keeper)
+def _keep(control: socket.socket, prepare: Callable[[], None], serve: Serve) -> None:  # pragma: no cover
     """Fork and end workers as the auditor asks, until its end is closed."""
     os.setsid()  # an interrupt from the keyboard is for the auditor
     for interrupt in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
@@ -237,9 +238,9 @@ def _become_worker(printed: int) -> None:  # pragma: no cover (in the worker)
     os.close(nothing)
     os.close(printed)
     _kept.extend([sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__, sys.stdin])
-    sys.stdin = open(0, closefd=False)
-    sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)
-    sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False)
+    sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False))
+    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", "replace", write_through=True)
+    sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), "utf-8", "replace", write_through=True)
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
 
 

@@ -73,7 +73,7 @@ class Isolation:
             value = _bytes(getattr(self, name))
             if value is None or value < least:
                 given = getattr(self, name)
-                raise UsageError(f"{name} of isolation must be at least {least:,} bytes, such as '512M', got {given!r}.")
+                raise UsageError(f"{name} of isolation must be {least:,} bytes or more, such as '512M', got {given!r}.")
             object.__setattr__(self, name, value)
         calls = self.timing
         if isinstance(calls, bool) or not isinstance(calls, int) or (calls != 0 and calls < 100):
@@ -97,7 +97,8 @@ class Isolation:
             name, equals, value = (piece.strip() for piece in part.partition("="))
             if not equals or name not in SHORT or SHORT[name] in stated:
                 known = ", ".join(f"{known}=..." for known in SHORT)
-                raise UsageError(f"isolation must be 'on' or limits {known}, each once, got {part.strip()!r} in {text!r}.")
+                given = f"{part.strip()!r} in {text!r}"
+                raise UsageError(f"isolation must be 'on' or limits {known}, each once, got {given}.")
             stated[SHORT[name]] = value if name in ("memory", "output") else _number(name, value)
         return cls(**stated)
 

@@ -25,7 +25,7 @@ import pickle
 import time
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.callables import CallError, Ended, Failed, Subject
-from dpaudit.subjects.isolation.limits import Isolation
+from dpaudit.subjects.isolation.limits import Isolation, as_isolation
 from dpaudit.subjects.isolation.plain import array_from, unpacked
 from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Ward
 from dpaudit.subjects.isolation.worker import BLOCK, NUMBER, OBJECT, TIME_OUT
@@ -95,6 +95,7 @@ class Holder:
         self.keys: OrderedDict[int, tuple[Any, int, bytes]] = OrderedDict()  # by id: the input, its key, its pickle
         self.next_key = 0
         self.serial = 0
+        self.density_ended = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,11 +259,14 @@ class IsolatedSubject(Subject):
 
     def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
         """The mechanism's own log density, computed in a worker; None where it has none, cannot say, or takes long."""
+        if self.holder.density_ended:
+            return None
         key, content = self._input(data)
         ward = self._ward()
         body = {"kind": "density", "key": key, "outputs": outputs}
         answer = self._ask(ward, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
-        if not isinstance(answer.value, bytes):
+        self.holder.density_ended = answer.ended is not None  # it is not asked again
+        if not isinstance(answer.value, bytes) or len(answer.value) % 8:
             return None
         values = np.frombuffer(answer.value, dtype=float)
         return values if values.shape == (len(outputs),) else None
@@ -291,7 +295,12 @@ class IsolatedSubject(Subject):
         return entry[1], entry[2]
 
     def _ask(
-        self, ward: Ward, body: dict[str, Any], inputs: dict[int, bytes], seeds: np.random.Generator, limit: float | None
+        self,
+        ward: Ward,
+        body: dict[str, Any],
+        inputs: dict[int, bytes],
+        seeds: np.random.Generator,
+        limit: float | None,
     ) -> Answer:
         """One request to the worker, again with a new one where it ended before it began."""
         length = len(body.get("schedule", ())) or 1
@@ -399,6 +408,12 @@ def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
     found = IsolatedSubject(**values, isolation=isolation)
     found._ward().start()
     return found
+
+
+def as_audited(subject: Subject, options: Mapping[str, Any]) -> Subject:
+    """The subject as an audit with these options called it: isolated with the same limits, or as it is."""
+    limits = as_isolation(options.get("isolation"))
+    return subject if limits is None else isolated(subject, limits)
 
 
 def _pickled(data: Any) -> bytes:

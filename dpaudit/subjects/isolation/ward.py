@@ -125,6 +125,7 @@ class Ward:
         counted = [0]
         content = bytearray()
         how = ""
+        place, allowed = 0, self.isolation.output
         try:
             process.channel.settimeout(self.isolation.seconds_a_call + START_SECONDS)
             body = pickle.dumps(request, protocol=5)
@@ -145,9 +146,11 @@ class Ward:
             wait = min(left, 0.005 if process.is_deaf else 0.25 * self.isolation.seconds_a_call)
             for handle, _ in poll.poll(1_000.0 * wait + 1.0):
                 if handle == process.printed:
-                    if not self._drain(printed, counted):
+                    if not self._drain(printed, counted, 1 << 20):
                         poll.unregister(handle)
-                    if counted[0] > self.isolation.output:
+                    if int(self.log.place[0]) != place:  # the limit is that of one call
+                        place, allowed = int(self.log.place[0]), counted[0] + self.isolation.output
+                    if counted[0] > allowed:
                         how = OUTPUT_LIMIT
                 elif handle == process.handle:
                     how = how or "end"
@@ -164,7 +167,7 @@ class Ward:
                 how = how or "end"
         seconds = time.monotonic() - began
         if how != OUTPUT_LIMIT:
-            self._drain(printed, counted)
+            self._drain(printed, counted, self.isolation.output)
         # an answer may be complete although the worker ended just then
         if self._is_whole(content):
             try:
@@ -187,7 +190,7 @@ class Ward:
             self._end(at_once=True)
 
     def _read(self, content: bytearray) -> Answer:
-        _, length, more = HEADER.unpack(content[: HEADER.size])
+        _, length, _ = HEADER.unpack(content[: HEADER.size])
         found = unpacked(bytes(content[HEADER.size : HEADER.size + length]))
         try:
             value, changed, (flags, is_dirty) = found
@@ -215,10 +218,11 @@ class Ward:
         magic, length, more = HEADER.unpack(content[: HEADER.size])
         return bool(magic == MAGIC and len(content) == HEADER.size + length + more)
 
-    def _drain(self, printed: bytearray, counted: list[int]) -> bool:
-        """Take from the pipe what there is, at most what may be printed; False where nobody can write any more."""
+    def _drain(self, printed: bytearray, counted: list[int], most: int) -> bool:
+        """Take from the pipe what there is, about `most` bytes at most; False where nobody can write any more."""
         assert self.process is not None
-        while counted[0] <= self.isolation.output:
+        until = counted[0] + most
+        while counted[0] <= until:
             try:
                 part = os.read(self.process.printed, 1 << 16)
             except BlockingIOError:

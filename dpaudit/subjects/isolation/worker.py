@@ -362,5 +362,5 @@ class _State:  # pragma: no cover (in the worker)
         return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGHUP)]
 
     def _random(self) -> tuple[Any, ...]:
-        _, keys, position, *rest = np.random.get_state()
+        _, keys, position, *rest = np.random.get_state()  # noqa: NPY002
         return keys.tobytes(), position, *rest, random.getstate()  # type: ignore[attr-defined]
