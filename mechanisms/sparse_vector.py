@@ -2,7 +2,7 @@
 
 Queries come one at a time, each a position of the input: a vector of counts, which change by at most 1 between
 neighbours; the analyst sees each answer before the next query. The threshold is noisy, and so is every comparison; a
-query above gives True and a fresh noise of the threshold, and after `most` of them the session ends. The whole session, of any
+query above gives True and a fresh noise of the threshold, and after `most` of them the session ends. All of it, of any
 length, keeps epsilon: Laplace noise of scale 2 most / epsilon for the threshold and 4 most / epsilon for a comparison
 (Dwork and Roth 2014, algorithms 1 and 2 and theorems 3.23 and 3.25).
 """
