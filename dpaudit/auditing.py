@@ -30,7 +30,7 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
-from dpaudit.side_channels import TIMED_PAIRS, containment_finding, timing_finding
+from dpaudit.side_channels import TIMED_PAIRS, containment_finding, independence_finding, timing_finding
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.isolation import IsolatedSubject, Isolation, OutOfPatience, as_isolation, isolated
 from dpaudit.universe_auditing import UniverseAudit, is_universe
@@ -295,10 +295,13 @@ def _isolated_audit(
     promise, chosen = stated_claim(subject, claim), stated_pairs(subject, pairs)
     with isolated(subject, limits) as contained:
         result = audit(contained, promise, chosen, seed=root, **options)
+        asked = (pair for pair in chosen if not promise.for_pair(pair.x, pair.x_prime).is_vacuous)
+        timed = list(itertools.islice(asked, TIMED_PAIRS))
         found = []
+        if timed and options["samples"] >= doubles.LEAST_SAMPLES and result.verdict != "error":
+            found.append(independence_finding(contained, timed[0], root))
         if limits.timing:
-            asked = (pair for pair in chosen if not promise.for_pair(pair.x, pair.x_prime).is_vacuous)
-            found = [timing_finding(contained, list(itertools.islice(asked, TIMED_PAIRS)), limits.timing, root)]
+            found.append(timing_finding(contained, timed, limits.timing, root))
     return dataclasses.replace(
         result,
         options={**result.options, "isolation": str(limits)},

@@ -1,6 +1,13 @@
-"""What an isolated subject does beside its outputs, as findings of their own: what was contained, how long it takes.
+"""What an isolated subject does beside its outputs, as findings of their own: containment, independence, timing.
 
 No verdict, bound or exit status depends on these.
+
+Independence. Noise that is kept from one call to the next makes draws dependent, which no verdict allows for. Each of
+96 fresh workers calls x, x' and x again, with a generator for each call. The outputs of the first third fix yes-or-no
+features; on the rest Fisher's exact test asks whether a feature of a call tells anything of the same feature of the
+next one (`dpaudit.evidence.independence`). Workers are independent, as their generators are; so, if calls are
+independent of each other, each test has its share of the level 1e-3, and all of them that level. It takes ten seconds
+at most; slower subjects are not looked at. `conformance` asks the same of mechanisms that can be copied.
 
 Timing. Of each pair m calls are made, a draw each, in a uniformly random order; N of them, binomial(m, 1/2), are on x.
 So the labels of the m slots of time are m independent fair coins, whatever the load of the machine does. If the law of
@@ -19,6 +26,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,12 +36,17 @@ from scipy import special
 
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.binomial import binomial_lower, binomial_upper_tail
+from dpaudit.evidence.independence import dependence, equal_pairs, features, more_equal
+from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results import SideFinding
-from dpaudit.running.streams import TIMING_COINS, TIMING_DRAWS, stream
+from dpaudit.running.streams import INDEPENDENCE_DRAWS, TIMING_COINS, TIMING_DRAWS, stream
 from dpaudit.subjects.isolation import IsolatedSubject
 
 TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
+INDEPENDENCE_RATE = 1e-3  # the same, of sharing noise
+WORKERS = 96
+INDEPENDENCE_SECONDS = 10.0
 TIMED_PAIRS = 8
 PILOT_SHARE = 0.3
 RECENT = 32  # calls whose median time a time is compared with
@@ -199,6 +212,58 @@ def _rule(labels: NDArray[np.bool_], seconds: NDArray[np.float64]) -> tuple[floa
             if score > best[0]:
                 best = (score, threshold, first, second)
     return best
+
+
+def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> SideFinding:
+    """Whether calls of one worker share noise. See the module for its validity.
+
+    `details`: `workers` that were looked at behind the pilot, the number of `tests`, the least `p_value`, its feature.
+    """
+    kind = "independence"
+    if subject.has_ended:
+        reason = "Calls that do not come back leave nothing to compare."
+        return SideFinding(kind, "not_applicable", reason, INDEPENDENCE_RATE)
+    calls: list[list[Outcomes]] = [[], [], []]
+    until = time.monotonic() + INDEPENDENCE_SECONDS
+    try:
+        for number in range(WORKERS):
+            subject.recycle()
+            for k, data in enumerate((pair.x, pair.x_prime, pair.x)):
+                rng = stream(seed, INDEPENDENCE_DRAWS, number, k)
+                calls[k].append(read_outputs(subject.sample(data, 1, rng), 1))
+            if time.monotonic() > until:
+                slow = f"A call takes too long: {number + 1} of {WORKERS} workers in {INDEPENDENCE_SECONDS:g} seconds."
+                return SideFinding(kind, "not_applicable", slow, INDEPENDENCE_RATE)
+    except SubjectError as error:
+        return SideFinding(kind, "not_applicable", f"The subject broke: {error}", INDEPENDENCE_RATE)
+    tests = independence_tests([join(part) for part in calls], WORKERS // 3)
+    details: dict[str, Any] = {"workers": WORKERS - WORKERS // 3, "tests": len(tests)}
+    if not tests:
+        reason = "The outputs do not vary, so they show no noise to be shared."
+        return SideFinding(kind, "not_applicable", reason, INDEPENDENCE_RATE, details)
+    p_value, what = min(tests)
+    details.update(p_value=p_value, feature=what)
+    if p_value * len(tests) > INDEPENDENCE_RATE:
+        return SideFinding(kind, "nothing_found", "Calls showed no noise that they share.", INDEPENDENCE_RATE, details)
+    summary = f"Calls share noise ({what}, p = {p_value:.1e}): the draws of this audit are not independent."
+    return SideFinding(kind, "found", summary, INDEPENDENCE_RATE, details)
+
+
+def independence_tests(calls: Sequence[Outcomes], pilot: int) -> list[tuple[float, str]]:
+    """p-values, with their features in words, of calls on x, x' and x by independent workers, one row each.
+
+    The first `pilot` rows fix the features, and are not tested on.
+    """
+    chosen = [features(part.rows(slice(0, pilot))) for part in calls]
+    rest = [part.rows(slice(pilot, len(part))) for part in calls]
+    tests = [
+        (dependence(f.of(rest[a]), g.of(rest[b])), str(f))
+        for a, b in ((0, 1), (1, 2), (0, 2))
+        for f in chosen[a]
+        for g in chosen[b]
+        if (f.kind, f.column) == (g.kind, g.column)
+    ]
+    return [*tests, (more_equal(*equal_pairs(rest[0], rest[2])), "equal outputs")] if tests else []
 
 
 def conditions() -> dict[str, Any]:

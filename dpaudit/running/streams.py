@@ -13,7 +13,7 @@ UNIVERSE_DRAWS, UNIVERSE_COINS = 16, 17
 PLAN_DRAWS = 24  # of the pilot of `dpaudit.plan`, which no audit ever draws again
 FLOAT_REPLAY_DRAWS, FLOAT_REPLAY_COINS = 26, 27
 UTILITY_SEARCH, UTILITY_DRAWS = 40, 41
-TIMING_DRAWS, TIMING_COINS = 60, 61
+TIMING_DRAWS, TIMING_COINS, INDEPENDENCE_DRAWS = 60, 61, 62  # of an isolated subject's side findings
 CHECK_DRAWS = 44  # of the conformance checks, which have keys of their own behind it
 
 

@@ -11,6 +11,8 @@ import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.subjects.protocol import InteractiveMechanism, SessionEnded
 from dpaudit.subjects.sessions import AnyOf, Bisection, FixedQueries, StopAfter, as_sessions
+from mechanisms.distances.calibration import practical
+from mechanisms.distances.interactive import InteractiveDistances, SlopeSeeker
 from mechanisms.faulty.sparse_vector import SparseVectorWithoutEnd, SparseVectorWithoutQueryNoise
 from mechanisms.sparse_vector import SparseVector
 
@@ -91,3 +93,18 @@ def test_a_session_can_be_isolated() -> None:
     result = audit(subject, isolation=True)
     assert result.verdict == "violated"
     assert result.subject["interface"] == "isolated, f(data, rng)"
+
+
+def test_the_session_of_the_distance_queries_is_one_run_of_them() -> None:
+    analyst = SlopeSeeker(1.0)
+    mechanism = InteractiveDistances(practical(10**4, [1.0], 1.0, queries=4, beta=0.05), analyst, 4)
+    data = np.linspace(0.0, 1.0, 10**4)[:, None]
+
+    def asks(transcript: Any) -> Any:
+        return analyst(np.array([[answer for _, answer in transcript]]))[0]
+
+    subject = as_sessions(mechanism, asks)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rng.integers(2**32, size=8)  # the analyst's
+        assert one(subject, data, seed) == tuple(mechanism.sample(data, 1, rng)[0].tolist())

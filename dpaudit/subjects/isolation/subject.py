@@ -124,6 +124,11 @@ class IsolatedSubject(Subject):
             self.holder.record.in_blocks["processes"] += self.holder.ward.left_over
             self.holder.ward = None
 
+    def recycle(self) -> None:
+        """End the worker: the next call is made by a new one, in the state that the subject had at first."""
+        if self.holder.ward is not None:
+            self.holder.ward.recycle()
+
     @property
     def has_ended(self) -> bool:
         """Whether some call did not come back, so far."""

@@ -96,8 +96,9 @@ def test_what_is_no_isolation_is_refused() -> None:
     "value",
     [None, True, 7, -(10**40), 1.5, float("nan"), -0.0, 1 + 2j, "text", b"bytes", (1, [2, {"a": {3}}]), frozenset("ab"),
      np.arange(6.0).reshape(2, 3), np.float32(0.1), np.int64(3), np.bool_(True), np.datetime64("2020-01-01"),
-     Decimal("1.5"), Point(1.0, {"b", "a"}), Colour.RED, int, Plain(), Failed("ValueError", "no"), Ended("time-out", ""),
-     object(), range(3), {"k": Point(2.0, set())}, np.ma.masked_array([1.0, 2.0], [False, True])],
+     Decimal("1.5"), Point(1.0, {"b", "a"}), Colour.RED, int, Plain(), Failed("ValueError", "no"),
+     Ended("time-out", ""), object(), range(3), {"k": Point(2.0, set())},
+     np.ma.masked_array([1.0, 2.0], [False, True])],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_plain_data_has_the_tokens_and_numbers_of_the_output_itself(value: Any) -> None:
