@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
-import fcntl
 import io
 import os
 import signal
@@ -36,7 +35,7 @@ GRACE = 0.2  # seconds for a worker that closed its channel to end by itself, so
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 CHILDREN = "/proc/self/task/{}/children"
 
-Serve = Callable[[socket.socket, int], None]  # (channel, number of the worker): what a worker does
+Serve = Callable[[socket.socket], None]  # what a worker does with its end of the channel
 
 
 class KeeperLost(Exception):
@@ -67,8 +66,7 @@ class Keeper:
     prepare : callable
         What the keeper does first, once.
     serve : callable
-        What a worker does: `serve(channel, number)`, with a socket, and the number of the worker, from 1. The worker
-        ends when it returns.
+        What a worker does: `serve(channel)`, with a socket. The worker ends when it returns.
     """
 
     def __init__(self, prepare: Callable[[], None], serve: Serve) -> None:
@@ -148,14 +146,13 @@ def _keep(control: socket.socket, prepare: Callable[[], None], serve: Serve) -> 
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _forget_files(control.fileno())
     prepare()
-    worker, number = 0, 0
+    worker = 0
     while True:
         try:
             command = control.recv(1)
         except OSError:
             command = b""
         if command == START:
-            number += 1
             ours, theirs = socket.socketpair()
             reading, writing = os.pipe()
             worker = os.fork()
@@ -165,7 +162,7 @@ def _keep(control: socket.socket, prepare: Callable[[], None], serve: Serve) -> 
                     ours.close()
                     os.close(reading)
                     _become_worker(writing)
-                    serve(theirs, number)
+                    serve(theirs)
                 finally:
                     os._exit(0)
             theirs.close()
@@ -186,6 +183,8 @@ def _forget_files(kept: int) -> None:  # pragma: no cover (in the keeper)
 
     The numbers stay taken: an object that closes its file later on must not close another one of the same number.
     """
+    import fcntl
+
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
         numbers = [int(name) for name in os.listdir("/dev/fd")]

@@ -25,7 +25,7 @@ import pickle
 import time
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.callables import CallError, Ended, Failed, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
 from dpaudit.subjects.isolation.plain import array_from, unpacked
-from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Ward
+from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
 from dpaudit.subjects.isolation.worker import BLOCK, NUMBER, OBJECT, TIME_OUT
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
@@ -220,22 +220,26 @@ class IsolatedSubject(Subject):
         names = [((holder.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
         outcomes: list[Any] = []
         seconds = np.zeros(len(order))
-        restarts, latest = 0, None
+        latest: Process | None = None
+        restarts = 0
+
+        def give_streams(body: dict[str, Any], process: Process) -> None:
+            """A new worker's generators go on far behind those that were lost with the last one."""
+            nonlocal latest, restarts
+            body["streams"] = {}
+            if process is not latest:
+                body["streams"] = {names[k][0]: _derived(rng, 3 + restarts) if restarts else rng
+                                   for k, (_, _, rng) in enumerate(parts)}  # fmt: skip
+                latest, restarts = process, restarts + 1
+
         while len(outcomes) < len(order):
             start = len(outcomes)
             block = self._block([inputs[p][0] for p in order[start : start + BLOCK].tolist()])
             schedule = order[start : start + block].tolist()
             used = sorted(set(schedule))
             body: dict[str, Any] = {"kind": "calls", "names": names, "schedule": array.array("I", schedule)}
-            process = ward.worker()
-            if process is not latest:  # a new worker: its generators go on far behind those that are lost
-                body["streams"] = {names[k][0]: _derived(parts[k][2], 3 + restarts) if restarts else parts[k][2]
-                                   for k in range(len(parts))}  # fmt: skip
-                latest, restarts = process, restarts + 1
-            else:
-                body["streams"] = {}
-            ward.log.clear()
-            answer = self._ask(ward, body, dict(inputs[k] for k in range(len(parts))), _derived(parts[0][2], 1), None)
+            seeds = _derived(parts[0][2], 1)
+            answer = self._ask(ward, body, dict(inputs), seeds, None, give_streams)
             found, taken = self._read_log(ward, len(schedule))
             keys = [inputs[p][0] for p in schedule]
             if answer.ended is not None and len(found) < len(schedule):
@@ -243,8 +247,8 @@ class IsolatedSubject(Subject):
                     raise SubjectError(f"{self.name}: a worker must make calls, got {_sentence(answer.ended)}.")
                 key = keys[len(found)]
                 found.append(answer.ended)
-                began = float(ward.log.since[0])
-                taken.append(max(0.0, min(answer.seconds, time.monotonic() - began)))
+                waited = time.monotonic() - float(ward.log.since[0])
+                taken.append(waited if 0.0 <= waited <= answer.seconds else answer.seconds)
                 record.end(key, answer.ended, taken[-1])
             elif not found:
                 raise SubjectError(f"{self.name}: a worker must make calls, got an answer without any.")
@@ -306,24 +310,31 @@ class IsolatedSubject(Subject):
         inputs: dict[int, bytes],
         seeds: np.random.Generator,
         limit: float | None,
+        prepare: Callable[[dict[str, Any], Process], None] | None = None,
     ) -> Answer:
-        """One request to the worker, again with a new one where it ended before it began."""
+        """One request to the worker, again with a new one where it ended before it began a call.
+
+        `limit` is of a call for a batch; None: of each call, as the isolation says. `prepare` completes the request for
+        the worker that gets it.
+        """
         length = len(body.get("schedule", ())) or 1
         for _ in range(MOST_STARTS):
             process = ward.worker()
+            if prepare is not None:
+                prepare(body, process)
+            ward.log.clear()
             if process.is_fresh:
-                body["seed"] = int(seeds.integers(2**63))
+                body["seed"] = (int(seeds.integers(2**63)), ward.started)
             if len(process.inputs) > MOST_INPUTS:
                 process.inputs.clear()
                 body["forget"] = True
             body["inputs"] = {key: content for key, content in inputs.items() if key not in process.inputs}
             process.inputs.update(inputs)
             sent = time.monotonic()
-            ward.log.since[0] = -1.0
 
             def expires(sent: float = sent) -> float:
                 since = float(ward.log.since[0])
-                if since < 0.0:
+                if not since >= 0.0:  # the log is the subject's to write into
                     return sent + START_SECONDS + self.isolation.seconds_a_call
                 each = self.isolation.seconds_a_call if limit is None else limit
                 latest = sent + START_SECONDS + each * length  # whatever the subject writes into the log
@@ -353,7 +364,7 @@ class IsolatedSubject(Subject):
                     start += int(length)
                 except ValueError:
                     outcomes[k] = Ended("a broken answer", "")
-        return outcomes, [float(value) for value in log.seconds[:count]]
+        return outcomes, np.nan_to_num(np.array(log.seconds[:count], dtype=float)).tolist()
 
     def _block(self, keys: list[int]) -> int:
         """How many of the next calls make one request: one, as long as some input has not been looked at enough."""

@@ -74,6 +74,7 @@ class Ward:
         self._worker = Worker(subject, isolation, self.log)
         self._keeper: Keeper | None = None
         self.process: Process | None = None
+        self.started = 0  # workers
         self.left_over = 0  # processes that workers left when they ended
         self.owner = os.getpid()
 
@@ -105,6 +106,7 @@ class Ward:
                 self._keeper = None
         else:
             raise SubjectError("isolation must be able to start processes, got none from a new keeper.")
+        self.started += 1
         os.set_blocking(printed, False)
         try:
             handle = os.pidfd_open(pid)  # type: ignore[attr-defined, unused-ignore]

@@ -109,7 +109,7 @@ class Worker:  # pragma: no cover (in the worker)
         """Once, in the keeper: find the generators that every worker gets a copy of."""
         self.generators = live_generators()
 
-    def serve(self, channel: socket.socket, number: int) -> None:
+    def serve(self, channel: socket.socket) -> None:
         """The worker's main loop."""
         limit_memory(self.isolation.memory)
         self.start = _State()
@@ -120,7 +120,7 @@ class Worker:  # pragma: no cover (in the worker)
             except EOFError:
                 return
             if first:
-                reseed(self.generators, (request["seed"], number))
+                reseed(self.generators, request["seed"])
                 first = False
             if request.get("forget"):
                 self.inputs.clear()
@@ -259,6 +259,7 @@ class Worker:  # pragma: no cover (in the worker)
         function = getattr(self.subject.mechanism, "log_density", None)
         if function is None:
             return None
+        self.log.since[0] = self.clock()
         try:
             outputs = request["outputs"]
             values = np.asarray(function(self.data(request["key"]), outputs), dtype=float)
