@@ -215,12 +215,18 @@ def audit(
         )
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
     asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
-    data, positions = distinct_inputs([chosen[k] for k in asked])
+    shared, positions = distinct_inputs([chosen[k] for k in asked])
 
     def new_game(subject: Subject, restart: int) -> LabelGame:
+        data, places = shared, positions
+        if isinstance(subject, IsolatedSubject) and not subject.is_vectorised:
+            # Validity: where an outcome may depend on when a call is made, pairs share no draws: then the labels of the
+            # slots of each pair are fair coins given everything else (`dpaudit.subjects.isolation.subject`).
+            data = [x for k in asked for x in (chosen[k].x, chosen[k].x_prime)]
+            places = [(2 * k, 2 * k + 1) for k in range(len(asked))]
         return LabelGame(
             [claims[k] for k in asked],
-            positions,
+            places,
             samples=samples,
             confidence=confidence,
             mode=mode,

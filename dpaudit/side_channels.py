@@ -60,6 +60,7 @@ WORDS = {
     "threads": "left threads running",
     "processes": "left processes running",
     "signal_handlers": "changed signal handlers",
+    "descriptors": "closed or wrote into descriptors that are not its own",
 }
 
 

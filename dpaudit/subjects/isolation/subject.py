@@ -7,12 +7,15 @@ call that ended it has its outcome there.
 
 Time-outs and load. Whether a call is in time depends on the machine as well as on the input. Let L(s) be the load in
 the s-th slot of time, which may depend on everything before. The claim is about the pair of laws at the same load: in
-each slot the law of the outcome under label 1 and label 0, both at L(s), keep it. `together` makes all calls of a round
-in one uniformly random order of (task, position). A pair reads N positions of x and m - N of x', with N binomial(m,
-1/2); so, given the m slots that it reads, every arrangement of N ones is equally likely, and the labels of its slots
-are m independent fair coins that do not depend on L. Each factor of a bet then has mean at most 1 given the past,
-whatever the load does, and each guess is right with at most the probability that the claim allows: the label game is
-valid as it is. Drawn input by input, a load that rises in between would make time-outs say which input it was.
+each slot the laws of the outcome under label 1 and label 0, both at L(s), keep it. `together` makes all calls of a
+round in one uniformly random order. Pairs share no draws then: pair k has exactly N_k calls of x and m_k - N_k of x',
+with N_k binomial(m_k, 1/2) independent of all else, so that the number of slots and the slots of the pair do not
+depend on N_k. Given these slots, and the labels of all other pairs, every arrangement of N_k ones is equally likely:
+the labels of the pair's slots are m_k independent fair coins, and the next one is fair given everything before it,
+the load that earlier calls caused included. So each factor of a bet has mean at most 1 given the past, and each guess
+is right with at most the probability that the claim allows, at whatever load: the label game is valid as it is.
+(Drawn input by input, a load that rises in between would make time-outs say which input it was. With shared draws,
+the number of calls of an input is the largest of several N_k, and the length of a round would tell something of it.)
 """
 
 from __future__ import annotations

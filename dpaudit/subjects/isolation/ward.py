@@ -184,6 +184,7 @@ class Ward:
         ended = self._end(at_once=how != "end", how="" if how == "end" else how)
         answer = Answer(ended=Ended(ended, text), seconds=seconds)
         answer.seen["printed"] += counted[0] > 0
+        answer.seen["descriptors"] += how != TIME_OUT and finished()
         return answer
 
     def recycle(self) -> None:

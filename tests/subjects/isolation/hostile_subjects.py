@@ -338,7 +338,7 @@ BESIDE = [
     Case("mutates its input", mutates, "sound", "changed its input", [0.0], [1.0]),
     Case("uses the global generator", uses_global_generator, "sound", "global generator"),
     Case("seeds the global generators", seeds_global_generators, "sound", "global generator"),
-    Case("closes descriptors", closes_descriptors, "sound", "'ended': {}"),
+    Case("closes descriptors", closes_descriptors, "sound", "descriptors that are not its own"),
     Case("changes folder and environment", moves, "sound", "changed the working directory"),
     Case("starts threads", starts_a_thread, "sound", "left threads running"),
     Case("changes signal handlers", changes_handlers, "sound", "changed signal handlers"),
