@@ -46,7 +46,7 @@ from dpaudit.subjects.isolation import IsolatedSubject
 TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
 INDEPENDENCE_RATE = 1e-3  # the same, of sharing noise
 WORKERS = 96
-INDEPENDENCE_SECONDS = 10.0
+INDEPENDENCE_SECONDS = 30.0
 TIMED_PAIRS = 8
 PILOT_SHARE = 0.3
 RECENT = 32  # calls whose median time a time is compared with

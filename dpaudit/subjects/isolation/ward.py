@@ -75,6 +75,7 @@ class Ward:
         self._keeper: Keeper | None = None
         self.process: Process | None = None
         self.started = 0  # workers
+        self.serial = 0  # of requests: an answer to an earlier one is none
         self.left_over = 0  # processes that workers left when they ended
         self.owner = os.getpid()
 
@@ -128,6 +129,8 @@ class Ward:
         content = bytearray()
         how = ""
         place, allowed = 0, self.isolation.output
+        self.serial += 1
+        request["serial"] = self.serial
         try:
             process.channel.settimeout(self.isolation.seconds_a_call + START_SECONDS)
             body = pickle.dumps(request, protocol=5)
@@ -196,11 +199,13 @@ class Ward:
         _, length, _ = HEADER.unpack(content[: HEADER.size])
         found = unpacked(bytes(content[HEADER.size : HEADER.size + length]))
         try:
-            value, changed, (flags, is_dirty) = found
+            serial, value, changed, (flags, is_dirty) = found
+            if serial != self.serial:
+                raise ValueError("answer must be to this request.")
             answer = Answer(value, bytes(content[HEADER.size + length :]), {int(k): int(n) for k, n in changed.items()})
             answer.seen.update({name: 1 for k, name in enumerate(NOTES) if int(flags) >> k & 1})
         except (TypeError, ValueError, AttributeError) as error:
-            raise ValueError("answer must have three parts.") from error
+            raise ValueError("answer must have its parts.") from error
         if is_dirty:
             self.recycle()
         return answer

@@ -103,7 +103,8 @@ class Worker:  # pragma: no cover (in the worker)
         self.generators: list[Any] = []
         self.inputs: dict[int, bytes] = {}
         self.streams: dict[int, np.random.Generator] = {}
-        self.clock, self.call = time.monotonic, subject._call  # bound before the subject can replace them
+        # Bound before the subject can replace them.
+        self.clock, self.call, self.leave, self.identify = time.monotonic, subject._call, os._exit, os.getpid
 
     def prepare(self) -> None:
         """Once, in the keeper: find the generators that every worker gets a copy of."""
@@ -112,6 +113,7 @@ class Worker:  # pragma: no cover (in the worker)
     def serve(self, channel: socket.socket) -> None:
         """The worker's main loop."""
         limit_memory(self.isolation.memory)
+        self.pid = self.identify()
         self.start = _State()
         first = True
         while True:
@@ -137,7 +139,15 @@ class Worker:  # pragma: no cover (in the worker)
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(BaseException):
                     stream.flush()
-            send(channel, packed((answer, notes, self.start.after())), more)
+            send(channel, packed((request["serial"], answer, notes, self.start.after())), more)
+
+    def check_process(self) -> None:
+        """End a copy of the worker that a call made, and that came back from it.
+
+        Validity: two workers on one log would write outcomes of one input where those of another belong.
+        """
+        if self.identify() != self.pid:
+            self.leave(0)
 
     def data(self, key: int) -> Any:
         return pickle.loads(self.inputs[key])
@@ -150,7 +160,9 @@ class Worker:  # pragma: no cover (in the worker)
         try:
             outputs = self.call(data, size, request["rng"])
         except BaseException as error:
+            self.check_process()
             return ("raised", brief(error)), b"", self.mutated(key, data)
+        self.check_process()
         notes = self.mutated(key, data)
         try:
             answer, more = self.read(outputs, size)
@@ -189,7 +201,7 @@ class Worker:  # pragma: no cover (in the worker)
 
     def calls(self, request: dict[str, Any]) -> tuple[Any, dict[int, int]]:
         """Calls one by one: the outcomes are in the log; `notes` counts the inputs that a call changed."""
-        log, clock, call = self.log, self.clock, self.call
+        log, clock, call, identify, pid = self.log, self.clock, self.call, self.identify, self.pid
         limit, vectorised = self.isolation.seconds_a_call, "size" in self.subject.interface
         if request["streams"]:
             self.streams = request["streams"]
@@ -211,9 +223,11 @@ class Worker:  # pragma: no cover (in the worker)
             except BaseException as error:
                 output = brief(error)
             elapsed = clock() - began
+            if identify() != pid:
+                self.check_process()
             if elapsed > limit:
                 output = Ended(TIME_OUT, "")
-            if type(output) is float:
+            if type(output) is float or type(output) is np.float64:
                 values[k] = output
                 kinds[k] = NUMBER
             elif not self.record(k, output):

@@ -196,6 +196,12 @@ def forks(data: Any, rng: Any) -> Any:
     return noise(data, rng)
 
 
+def comes_back_twice(data: Any, rng: Any) -> Any:
+    """The child of the fork returns too, and would go on as a second worker."""
+    os.fork()
+    return noise(data, rng)
+
+
 def hides_a_process(data: Any, rng: Any) -> Any:
     """A daemon: another session, and its parent is gone."""
     child = os.fork()
@@ -333,6 +339,7 @@ RAISES: dict[str, Callable[[Any, Any], Any]] = {
 BESIDE = [
     Case("prints", prints, "sound", "printed"),
     Case("forks", forks, "sound", "left processes running"),
+    Case("comes back twice", comes_back_twice, "sound", "left processes running"),
     Case("hides a process", hides_a_process, "sound", "left processes running"),
     Case("starts a program", starts_a_program, "sound", "left processes running"),
     Case("mutates its input", mutates, "sound", "changed its input", [0.0], [1.0]),

@@ -25,6 +25,7 @@ CHEAP = {
     "exhaust memory on 1",
     "return a bomb on 1",
     "prints",
+    "comes back twice",
     "hides a process",
     "mutates its input",
     "uses the global generator",
