@@ -6,7 +6,7 @@ Independence. Noise that is kept from one call to the next makes draws dependent
 96 fresh workers calls x, x' and x again, with a generator for each call. The outputs of the first third fix yes-or-no
 features; on the rest Fisher's exact test asks whether a feature of a call tells anything of the same feature of the
 next one (`dpaudit.evidence.independence`). Workers are independent, as their generators are; so, if calls are
-independent of each other, each test has its share of the level 1e-3, and all of them that level. It takes ten seconds
+independent of each other, each test has its share of the level 1e-3, and all of them that level. It takes 30 seconds
 at most; slower subjects are not looked at. `conformance` asks the same of mechanisms that can be copied.
 
 Timing. Of each pair m calls are made, a draw each, in a uniformly random order; N of them, binomial(m, 1/2), are on x.

@@ -15,6 +15,7 @@ from dpaudit.side_channels import INDEPENDENCE_RATE, independence_finding, indep
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 
+
 @pytest.fixture(autouse=True)
 def any_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine is, these calls are looked at."""
