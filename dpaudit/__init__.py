@@ -60,8 +60,10 @@ if TYPE_CHECKING:
     from dpaudit.searching import Search, SearchResult, search_pairs
     from dpaudit.subjects import domains, libraries
     from dpaudit.subjects.callables import Subject, as_subject
+    from dpaudit.subjects.isolation.limits import Isolation
     from dpaudit.subjects.programs import exec_subject
-    from dpaudit.subjects.protocol import Mechanism
+    from dpaudit.subjects.protocol import InteractiveMechanism, Mechanism, SessionEnded
+    from dpaudit.subjects.sessions import as_sessions
     from dpaudit.subjects.utility_bounds import UtilityBound
     from dpaudit.time_limits import TooSlowError, audit_within
     from dpaudit.utility import UtilityResult, audit_utility
@@ -83,6 +85,8 @@ _HOMES = {
     "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
     "GreyBoxResult": "dpaudit.grey_box",
+    "InteractiveMechanism": "dpaudit.subjects.protocol",
+    "Isolation": "dpaudit.subjects.isolation.limits",
     "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
@@ -96,6 +100,7 @@ _HOMES = {
     "Search": "dpaudit.searching",
     "SearchResult": "dpaudit.searching",
     "SideFinding": "dpaudit.results",
+    "SessionEnded": "dpaudit.subjects.protocol",
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
     "TooSlowError": "dpaudit.time_limits",
@@ -104,6 +109,7 @@ _HOMES = {
     "UtilityResult": "dpaudit.utility",
     "ZeroConcentratedDP": "dpaudit.privacy.claims",
     "all_pairs": "dpaudit.privacy.pairs",
+    "as_sessions": "dpaudit.subjects.sessions",
     "as_subject": "dpaudit.subjects.callables",
     "audit": "dpaudit.auditing",
     "audit_utility": "dpaudit.utility",
@@ -148,6 +154,8 @@ __all__ = [
     "FloatingPointFinding",
     "GaussianDP",
     "GreyBoxResult",
+    "InteractiveMechanism",
+    "Isolation",
     "Law",
     "Mechanism",
     "MetricDP",
@@ -160,6 +168,7 @@ __all__ = [
     "RenyiDP",
     "Search",
     "SearchResult",
+    "SessionEnded",
     "SideFinding",
     "Subject",
     "SubjectError",
@@ -170,6 +179,7 @@ __all__ = [
     "ZeroConcentratedDP",
     "__version__",
     "all_pairs",
+    "as_sessions",
     "as_subject",
     "audit",
     "audit_utility",

@@ -47,7 +47,9 @@ from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
 from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
+from dpaudit.side_channels import TIMED_PAIRS, containment_finding, independence_finding, timing_finding
 from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.subjects.isolation import IsolatedSubject, Isolation, OutOfPatience, as_isolation, isolated
 from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.version import __version__
@@ -97,6 +99,7 @@ def audit(
     target: str | None = None,
     name: str | None = None,
     store: str | os.PathLike[str] | None = None,
+    isolation: Isolation | str | bool | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> AuditResult:
     """Test a mechanism against the promise it makes for each pair of inputs.
@@ -156,6 +159,11 @@ def audit(
         earlier audits of the same mechanism and claim left them, on streams of their own. Verdicts and bounds are then
         those of all these nights together, and `confidence` is for all of them, for ever. Sequential mode only, and no
         universes; the floating-point check is asked on the first night only.
+    isolation : Isolation or str or True, optional
+        Call the subject in worker processes, with limits of time, memory and output: an `Isolation`, its short form
+        ("seconds=1,memory=512M"), or True for the default limits. A call that does not come back is an outcome of that
+        call. What was contained, and what the time of a call gives away, is in `AuditResult.side_findings`. Not
+        together with a checkpoint, a store, a `Search` or the grey box.
     on_progress : callable, optional
         Called with a `Progress` after every round.
 
@@ -195,6 +203,13 @@ def audit(
     if store is not None and not isinstance(store, str | os.PathLike):
         raise UsageError(f"store must be a path, got {store!r}.")
     plan = as_plan(checkpoint, resume)
+    limits = as_isolation(isolation)
+    if limits is not None:
+        given: dict[str, Any] = {"checkpoint": plan, "store": store, "grey_box": grey_box or None}
+        given["pairs"] = pairs if isinstance(pairs, PairSource) else None
+        for option, value in given.items():
+            if value is not None:
+                raise UsageError(f"{option} must not be given with isolation, got {value!r:.100}.")
     if store is not None and plan is not None:
         raise UsageError(f"checkpoint must not be given with a store, which saves every round, got {checkpoint!r}.")
     stated = plan.seed() if seed is None and plan is not None else seed
@@ -228,7 +243,7 @@ def audit(
     try:
         if plan is not None:
             crew.checkpoint = plan.open(call.header(), replayable=subject.replayable)
-        result = call.run()
+        result = call.run() if limits is None else _isolated_run(call, limits)
         finished = True
     except SubjectError as error:
         finished = error is crew.noted_error  # it would end there again
@@ -244,6 +259,25 @@ def audit(
         beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_REPLAYED))).side_finding(),)
     seconds = time.perf_counter() - started
     return dataclasses.replace(result, seconds=seconds, side_findings=(*result.side_findings, *beside))
+
+
+def _isolated_run(call: _Call, limits: Isolation) -> AuditResult:
+    """The audit with its subject in worker processes, and what was found beside the claim."""
+    with isolated(call.subject, limits) as contained:
+        call.subject = contained
+        result = call.run()
+        asked = (pair for pair in call.chosen if not call.promise.for_pair(pair.x, pair.x_prime).is_vacuous)
+        timed = list(islice(asked, TIMED_PAIRS))
+        found = []
+        if timed and call.samples >= doubles.LEAST_SAMPLES and result.verdict != "error":
+            found.append(independence_finding(contained, timed[0], call.root))
+        if limits.timing:
+            found.append(timing_finding(contained, timed, limits.timing, call.root))
+    return dataclasses.replace(
+        result,
+        options={**result.options, "isolation": str(limits)},
+        side_findings=(*result.side_findings, containment_finding(contained), *found),
+    )
 
 
 @dataclasses.dataclass
@@ -295,6 +329,12 @@ class _Call:
 
     def _universe(self) -> AuditResult:
         subject = self.subject
+        if isinstance(subject, IsolatedSubject) and not subject.is_vectorised:
+            # Validity: a table's draws are made input by input, and time-outs would tell when.
+            raise UsageError(
+                f"pairs must be {MANY_PAIRS:,} at most for an isolated subject that is called once a draw, "
+                f"got {len(self.chosen):,}."
+            )
         universe = UniverseAudit(
             subject,
             self.promise,
@@ -315,6 +355,8 @@ class _Call:
         try:
             found, table = universe.run(0)
         except CallError:  # as for the label game below: no draw was counted yet
+            if isinstance(subject, IsolatedSubject):  # its calls would have to be in one random order, of all inputs
+                raise
             universe.subject = self.subject = dataclasses.replace(subject, one_by_one=True)
             found, table = universe.run(RESTART)
         about_doubles = None
@@ -337,10 +379,11 @@ class _Call:
         data, positions = distinct_inputs([chosen[k] for k in asked])
         self.crew.expected = self.samples * len(data)
         played = _Played([], 0, "", {})
+        unshared = [x for k in asked for x in (chosen[k].x, chosen[k].x_prime)]
         if asked and self.store is not None:
             played = self._accumulated([claims[k] for k in asked], [chosen[k] for k in asked], positions, data)
         elif asked:
-            played = self._played([claims[k] for k in asked], positions, data)
+            played = self._played([claims[k] for k in asked], positions, data, unshared)
         findings = tuple(
             self._finding(chosen[k], pair, labelled, played.failure)
             for k, (pair, labelled) in zip(asked, played.pairs, strict=True)
@@ -362,27 +405,39 @@ class _Call:
             floating_point=about_doubles,
         )
 
-    def _played(self, claims: Sequence[Claim], positions: Sequence[tuple[int, int]], data: Sequence[Any]) -> _Played:
-        """The label game on the pairs that are asked."""
+    def _played(
+        self,
+        claims: Sequence[Claim],
+        positions: Sequence[tuple[int, int]],
+        data: Sequence[Any],
+        unshared: Sequence[Any],
+    ) -> _Played:
+        """The label game on the pairs that are asked; `unshared` has both inputs of each of them."""
 
         def new_game(restart: int) -> LabelGame:
-            subject, root = self.subject, self.root
+            subject, root, inputs, places = self.subject, self.root, data, positions
+            if isinstance(subject, IsolatedSubject) and not subject.is_vectorised:
+                # Validity: where an outcome may depend on when a call is made, pairs share no draws: then the labels of
+                # the slots of each pair are fair coins given everything else (`dpaudit.subjects.isolation.subject`).
+                inputs, places = unshared, [(2 * k, 2 * k + 1) for k in range(len(claims))]
             return LabelGame(
                 claims,
-                positions,
+                places,
                 samples=self.samples,
                 confidence=self.confidence,
                 mode=self.mode,
-                draw=Drawer(subject, data, root, DRAWS + restart, self.crew),
+                draw=Drawer(subject, inputs, root, DRAWS + restart, self.crew),
                 coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
                 log_density=subject.log_density if subject.has_log_density else None,
-                data=data,
+                data=inputs,
                 calls=not subject.is_vectorised,
             )
 
         game = new_game(0)
         try:
             game.start()
+        except OutOfPatience:
+            raise
         except CallError:
             # Validity: a vectorised call that raises is one observation of a call, not of `size` draws. No draw was
             # counted yet, so the audit may start again, on fresh streams and with one call a draw, where raising is an
@@ -396,7 +451,9 @@ class _Call:
         try:
             game.play(self.tell)
         except CallError as error:
-            failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
+            failure = str(error)
+            if not isinstance(error, OutOfPatience):
+                failure += " Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
         return _Played([(pair, game.pilot + pair.labelled) for pair in game.pairs], game.runs, failure, {})
 
     def _accumulated(
@@ -431,9 +488,15 @@ class _Call:
         if draws == 0:
             few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {self.samples:,}."
             return doubles.not_applicable(few, omitted=len(candidates) + omitted)
+        # Validity: these draws are made input by input: a time-out could tell when it was, and so of which input.
+        ended = "The calls of the subject do not all come back."
+        if isinstance(self.subject, IsolatedSubject) and self.subject.has_ended:
+            return doubles.not_applicable(ended, omitted=len(candidates) + omitted)
         data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
         draw = Drawer(self.subject, data, self.root, FLOAT_DRAWS, self.crew)
         found = doubles.examine(candidates, draws, draw, lambda place: stream(self.root, FLOAT_COINS, place))
+        if isinstance(self.subject, IsolatedSubject) and self.subject.has_ended:
+            return doubles.not_applicable(ended, found.samples, len(candidates) + omitted)
         return dataclasses.replace(found, omitted=found.omitted + omitted)
 
     def _finding(self, pair: Pair, game: PairGame, labelled: int, failure: str) -> Finding:

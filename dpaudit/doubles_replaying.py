@@ -19,6 +19,7 @@ from dpaudit.results import AuditResult, FloatingPointPair
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import FLOAT_REPLAY_COINS, FLOAT_REPLAY_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.isolation import as_audited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +96,7 @@ def replay_floating_point(
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
     both = inputs if inputs is not None else _inputs(result, found)
-    subject = as_subject(mechanism)
+    subject = as_audited(as_subject(mechanism), result.options)
     if result.subject.get("interface", "").endswith("one call a draw"):
         subject = dataclasses.replace(subject, one_by_one=True)
     root = fresh_seed() if seed is None else seed

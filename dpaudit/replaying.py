@@ -23,6 +23,7 @@ from dpaudit.results import AuditResult, Finding
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.isolation import as_audited
 
 CHUNK = 1 << 16
 
@@ -91,7 +92,7 @@ def replay(
     assert finding.witness is not None
     if inputs is None:
         inputs = saved_inputs(finding)
-    subject = as_subject(mechanism)
+    subject = as_audited(as_subject(mechanism), result.options)
     if result.subject.get("interface", "").endswith("one call a draw"):
         subject = dataclasses.replace(subject, one_by_one=True)
     root = fresh_seed() if seed is None else seed

@@ -71,6 +71,14 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     default=None,
     help="Run both inputs on the same randomness too: a finding apart.  [default: where pairs are searched for]",
 )
+@click.option(
+    "--isolation",
+    is_flag=False,
+    flag_value="on",
+    metavar="LIMITS",
+    help="Call the subject in worker processes: on, or limits such as seconds=1,memory=512M,output=1M,patience=60; "
+    "timing=2000 examines the time of so many calls of each pair.  [default: off]",
+)
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
@@ -199,7 +207,8 @@ def _run(
     try:
         with run.progress() as on_progress:
             more: dict[str, Any] = {"on_progress": on_progress}
-            if run.checkpoint is not None or options.get("store") is None:  # a store saves every round itself
+            # A store saves every round itself; what an isolated subject gives is not noted.
+            if run.checkpoint is not None or not (stated.get("store") or stated.get("isolation")):
                 more["checkpoint"] = plan
             return audit(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
     except UsageError as error:

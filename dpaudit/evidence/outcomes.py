@@ -30,11 +30,10 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.callables import Failed, Opaque
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
 EXACT = (float, int, bool)  # the types that most numbers come in
-FAILURE_PREFIX = "raised "  # of the token of a call that raised
 DEEPEST = 40  # levels of nesting that a token shows
 LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start and its length
@@ -176,7 +175,7 @@ def canonical(value: Any, depth: int = 0) -> str:
     ('[1.0,None]', '[1.0,1.0]')
     """
     if depth > DEEPEST:
-        return type(value).__qualname__
+        return value.kind if isinstance(value, Opaque) else type(value).__qualname__
     value = plain(value)
     if isinstance(value, bool | int | float | np.floating):
         return _number_token(value)
@@ -187,7 +186,9 @@ def canonical(value: Any, depth: int = 0) -> str:
     if isinstance(value, type):
         return value.__qualname__
     if isinstance(value, Failed):
-        return f"{FAILURE_PREFIX}{value.kind}"
+        return value.token
+    if isinstance(value, Opaque) and value.state is None:
+        return value.text if value.text is not None else value.kind
     inner = depth + 1
     if isinstance(value, Mapping):
         items = sorted(f"{canonical(key, inner)}:{canonical(item, inner)}" for key, item in value.items())
@@ -198,7 +199,8 @@ def canonical(value: Any, depth: int = 0) -> str:
         return "[" + ",".join(canonical(item, inner) for item in value) + "]"
     state = state_of(value)
     if state is not None:
-        return f"{type(value).__qualname__}{canonical(state, inner)}"
+        name = value.kind if isinstance(value, Opaque) else type(value).__qualname__
+        return f"{name}{canonical(state, inner)}"
     text = repr(value)
     if " at 0x" not in text:
         return text
@@ -209,6 +211,8 @@ def state_of(value: Any) -> Mapping[str, Any] | None:
     """The attributes of an object by their names: the fields of a dataclass; None where it has none."""
     if isinstance(value, enum.Enum | type | Failed):
         return None
+    if isinstance(value, Opaque):
+        return value.state
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
     return getattr(value, "__dict__", None) or None

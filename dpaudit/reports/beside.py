@@ -13,8 +13,9 @@ from dpaudit.side_findings import SideFinding, SideStatus
 
 TITLES: Mapping[str, str] = {
     "timing": "Running time",
-    "containment": "Outputs that only one input can give",
-    "claim_metadata": "What the claim says of itself",
+    "containment": "What calls do beside their output",
+    "independence": "Noise shared between calls",
+    "claim_metadata": "The library's own promise",
     "pair_search": "Search for worse pairs of inputs",
     "same_randomness": "The same randomness on both inputs",
 }

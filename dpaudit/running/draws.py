@@ -20,6 +20,7 @@ from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import stream
 from dpaudit.running.workers import Packed, Raised, Workers, open_workers, outcome
 from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.isolation import IsolatedSubject
 
 WORTH_SENDING = 0.0  # seconds that workers must save, beside their overhead, before a batch is sent to them
 WARM_UP_SECONDS = 2.0  # of drawing still to come from which workers are started beside it
@@ -31,7 +32,12 @@ GROUPS_A_SLOT = 4  # messages to a worker in one batch, at most
 def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) -> TaskResult:
     """Draw the task's chunk on `data`, count each request on its first draws, keep the first `task.keep` outcomes."""
     rng = stream(seed, purpose, task.input, task.round, task.chunk)
-    outcomes = read_outputs(subject.sample(data, task.size, rng), task.size)
+    return counted(subject.sample(data, task.size, rng), task)
+
+
+def counted(outputs: Any, task: Task) -> TaskResult:
+    """The counts of a task's requests on its outputs, and the outcomes that it keeps."""
+    outcomes = read_outputs(outputs, task.size)
     counts = tuple(request.statistic.count(outcomes.rows(slice(0, request.quota))) for request in task.requests)
     return TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None)
 
@@ -237,7 +243,15 @@ class Drawer:
         self._job = DrawJob(self.subject, self.data, self.seed, self.purpose)
 
     def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
+        if isinstance(self.subject, IsolatedSubject) and not self.subject.is_vectorised:
+            return self._in_random_order(self.subject, tasks)
         return self.crew.carry_out(self._job, tasks)
+
+    def _in_random_order(self, subject: IsolatedSubject, tasks: Sequence[Task]) -> list[TaskResult]:
+        """All calls of the round in one random order: validity, see `dpaudit.subjects.isolation.subject`."""
+        streams = [stream(self.seed, self.purpose, task.input, task.round, task.chunk) for task in tasks]
+        parts = [(self.data[task.input], task.size, rng) for task, rng in zip(tasks, streams, strict=True)]
+        return [counted(outputs, task) for outputs, task in zip(subject.together(parts), tasks, strict=True)]
 
 
 def _groups(sizes: Sequence[int], most: int) -> list[list[int]]:

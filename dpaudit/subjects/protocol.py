@@ -6,7 +6,7 @@ validity of a verdict rests on `sample` alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,3 +58,39 @@ class HasUtilityBounds(Protocol):
     """`utility_bounds()`: what the mechanism says about its own error (`dpaudit.utility`)."""
 
     def utility_bounds(self) -> Iterable[UtilityBound]: ...
+
+
+class SessionEnded(Exception):
+    """Raised by `answer` of a session that answers no more queries: the transcript ends before this query."""
+
+
+@runtime_checkable
+class Session(Protocol):
+    """One run of an interactive mechanism: it keeps what it remembers between queries.
+
+    `answer(query)` returns the answer to one query, and raises `SessionEnded` once there are no more answers.
+    """
+
+    def answer(self, query: Any) -> Any: ...
+
+
+@runtime_checkable
+class InteractiveMechanism(Protocol):
+    """A mechanism that answers the queries of an analyst, who sees every answer before the next query.
+
+    `start(data, rng)` begins a session on the input `data`; all its randomness comes from `rng`, also later on. What is
+    promised is promised of the whole session, for every analyst. `dpaudit.as_sessions` makes a subject of it.
+    """
+
+    def start(self, data: Any, rng: np.random.Generator) -> Session: ...
+
+
+@runtime_checkable
+class Analyst(Protocol):
+    """Chooses queries: `next_query(transcript, rng)` is the next one, or None to stop.
+
+    `transcript` holds (query, answer) of the session so far. Randomness comes from `rng` alone, and nothing is
+    remembered between calls: what an analyst knows is in the transcript.
+    """
+
+    def next_query(self, transcript: Sequence[tuple[Any, Any]], rng: np.random.Generator) -> Any: ...

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.protocol import SessionEnded
 from mechanisms.distances.averages import AverageDistances
 from mechanisms.distances.calibration import Calibration
 from mechanisms.distances.learner import TangentHypotheses
@@ -181,24 +182,38 @@ class InteractiveDistances:
 
     def run(self, averages: AverageDistances, size: int, rng: np.random.Generator) -> Run:
         """`size` runs, with the hypotheses that they end with."""
-        run = Run.start(self, size)
-        tuned = self.calibration
-        thresholds = tuned.threshold + rng.laplace(scale=tuned.threshold_scale, size=size)
+        run, thresholds = Run.start(self, size), self.fresh_thresholds(size, rng)
         for _ in range(self.queries):
-            points, predicted = run.ask()
-            values, slopes = averages.tangents(points)
-            errors = np.abs(predicted.sum(axis=1) - values.sum(axis=1))
-            run.comparisons = self.comparison_noise(run, rng)
-            noisy = errors + run.comparisons
-            above = (noisy > thresholds) & (run.hypotheses.updates < tuned.updates)
-            rows = np.flatnonzero(above)
-            # Validity: the next epoch's threshold is fresh, also where an earlier one happened to be low.
-            thresholds[rows] = tuned.threshold + rng.laplace(scale=tuned.threshold_scale, size=len(rows))
-            released = np.stack([values[rows], slopes[rows] * tuned.widths], axis=1)  # (above, 2, l)
-            released += self._release_noise(released.shape, rng)
-            run.tell(above, released[:, 0], released[:, 1] / tuned.widths)
-            self.between_mistakes(run, rows, values, slopes, rng)
+            self.step(run, thresholds, averages, rng)
         return run
+
+    def start(self, data: Any, rng: np.random.Generator) -> DistanceSession:
+        """A session whose queries, points of shape (l,), come from outside; it answers `queries` of them.
+
+        What `sample` does with its own analyst, one run at a time: a session of `dpaudit.subjects.protocol`.
+        """
+        return DistanceSession(self, self.averages(data), rng)
+
+    def fresh_thresholds(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """The thresholds of so many epochs, shape (size,)."""
+        return self.calibration.threshold + rng.laplace(scale=self.calibration.threshold_scale, size=size)
+
+    def step(self, run: Run, thresholds: FloatArray, averages: AverageDistances, rng: np.random.Generator) -> None:
+        """Answer the next query of each run; `thresholds` of the epochs that end are drawn anew."""
+        tuned = self.calibration
+        points, predicted = run.ask()
+        values, slopes = averages.tangents(points)
+        errors = np.abs(predicted.sum(axis=1) - values.sum(axis=1))
+        run.comparisons = self.comparison_noise(run, rng)
+        noisy = errors + run.comparisons
+        above = (noisy > thresholds) & (run.hypotheses.updates < tuned.updates)
+        rows = np.flatnonzero(above)
+        # Validity: the next epoch's threshold is fresh, also where an earlier one happened to be low.
+        thresholds[rows] = self.fresh_thresholds(len(rows), rng)
+        released = np.stack([values[rows], slopes[rows] * tuned.widths], axis=1)  # (above, 2, l)
+        released += self._release_noise(released.shape, rng)
+        run.tell(above, released[:, 0], released[:, 1] / tuned.widths)
+        self.between_mistakes(run, rows, values, slopes, rng)
 
     def comparison_noise(self, run: Run, rng: np.random.Generator) -> FloatArray:
         """The noise of the comparison of each run, fresh at each query, shape (runs,)."""
@@ -402,3 +417,22 @@ class Run:
         total[rows] = values.sum(axis=1)
         self.all_answers[:, self.asked] = np.clip(total, 0.0, self.mechanism.calibration.diameter)
         self.asked += 1
+
+
+class DistanceSession:
+    """One run of an interactive mechanism on one database, query by query."""
+
+    def __init__(self, mechanism: InteractiveDistances, averages: AverageDistances, rng: np.random.Generator) -> None:
+        self.mechanism = dataclasses.replace(mechanism, analyst=lambda answers: self.point)
+        self.averages, self.rng = averages, rng
+        self.point: FloatArray = np.zeros((1, mechanism.dimension))
+        self.run = Run.start(self.mechanism, 1)
+        self.thresholds = mechanism.fresh_thresholds(1, rng)
+
+    def answer(self, query: Any) -> float:
+        """The answer at a point; `SessionEnded` after the last one."""
+        if self.run.asked >= self.mechanism.queries:
+            raise SessionEnded
+        self.point = np.asarray(query, dtype=float)[None]
+        self.mechanism.step(self.run, self.thresholds, self.averages, self.rng)
+        return float(self.run.answers[0, -1])

@@ -1,0 +1,193 @@
+"""Outputs as plain data: what crosses from a worker to the auditor, and nothing that runs there.
+
+An output of a foreign subject may be of any class, with methods that misbehave. In the worker it becomes a tree of
+Python's own numbers, texts and containers, arrays of numbers, `Failed`, and `Opaque` for everything else: an object's
+attributes, or its printed form, under the name of its class. All that looks at the object's own methods happens in the
+worker, within the limits of the call. The auditor reads the tree with an unpickler that knows no other class.
+
+Validity: an output is read by itself, by a fixed function; it is post-processing of single outputs, and gives the same
+tokens as the object itself would (`dpaudit.evidence.outcomes.canonical`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import io
+import pickle
+import reprlib
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.subjects.callables import Ended, Failed, Opaque
+
+DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
+KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
+LONGEST_TEXT = 4_000  # characters of the printed form of an object
+
+
+class TooLarge(Exception):
+    """An output is larger than a call may return."""
+
+
+def array_from(dtype: str, shape: tuple[int, ...], content: bytes) -> NDArray[Any]:
+    """The array of numbers that `_ArrayParts` was made from."""
+    if np.dtype(dtype).kind not in KEPT_KINDS:
+        raise ValueError(f"dtype must be of numbers, got {dtype!r}.")
+    return np.frombuffer(content, dtype=dtype).reshape(shape).copy()
+
+
+class _ArrayParts:
+    """An array of numbers on its way: pickled as a call of `array_from`."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return array_from, (self.array.dtype.str, self.array.shape, np.ascontiguousarray(self.array).tobytes())
+
+
+class Planer:
+    """Makes plain data of outputs, up to `limit` bytes in all: about what they take when they cross."""
+
+    def __init__(self, limit: int) -> None:
+        self.left = limit
+
+    def spend(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise TooLarge
+
+    def plain(self, value: Any, depth: int = 0) -> Any:
+        """`value` as plain data.
+
+        Raises
+        ------
+        TooLarge
+            If it is larger than what is left of the limit.
+        Exception
+            Whatever the value's own methods raise.
+        """
+        kind = type(value)
+        self.spend(8)
+        if kind in (float, bool) or value is None:
+            return value
+        if depth > DEEPEST:
+            return Opaque(kind.__qualname__)
+        if isinstance(value, enum.Enum) and not isinstance(value, int | float | str):
+            return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}")
+        if isinstance(value, int):
+            self.spend(int.bit_length(value) // 8)
+            return int.__pos__(value)
+        if isinstance(value, float):
+            return float.__pos__(value)
+        if isinstance(value, str):
+            self.spend(4 * str.__len__(value))
+            return str.__str__(value)
+        if isinstance(value, bytes):
+            self.spend(bytes.__len__(value))
+            return bytes(memoryview(value))
+        if isinstance(value, complex):
+            return complex.__pos__(value)
+        if isinstance(value, np.ndarray | np.generic):
+            return self._numpy(value, depth)
+        if kind is Decimal or kind is Fraction:
+            return value
+        if isinstance(value, type):
+            return Opaque(kind.__qualname__, text=value.__qualname__)
+        if kind in (Failed, Ended):
+            return kind(str.__str__(value.kind), str.__str__(value.message))
+        return self._contents(value, depth + 1)
+
+    def _numpy(self, value: Any, depth: int) -> Any:
+        if isinstance(value, np.ma.MaskedArray):
+            masked = np.empty(value.shape, dtype=object)
+            masked[...] = value.data
+            masked[np.ma.getmaskarray(value)] = None
+            return self.plain(masked.tolist(), depth)
+        array = np.asarray(value)
+        if isinstance(value, np.ndarray) and array.dtype.kind in KEPT_KINDS:
+            self.spend(array.nbytes)
+            return _ArrayParts(array)
+        if array.dtype.kind in "mM":
+            return int(array.astype(np.int64))
+        item = array.tolist()
+        if isinstance(item, np.generic):  # a number that is no Python number: a longer float
+            return float(item) if float(item) == item or item != item else Opaque("longdouble", text=repr(item))
+        return self.plain(item, depth)
+
+    def _contents(self, value: Any, inner: int) -> Any:
+        if isinstance(value, Mapping):
+            return {self.plain(key, inner): self.plain(item, inner) for key, item in value.items()}
+        if isinstance(value, set | frozenset):
+            items = [self.plain(item, inner) for item in value]
+            return frozenset(items) if isinstance(value, frozenset) else set(items)
+        if isinstance(value, tuple):
+            return tuple(self.plain(item, inner) for item in value)
+        if isinstance(value, Sequence):
+            return [self.plain(item, inner) for item in value]
+        name = type(value).__qualname__
+        if dataclasses.is_dataclass(value):
+            state = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+            return Opaque(name, state=self.plain(state, inner))
+        attributes = getattr(value, "__dict__", None) or None
+        if isinstance(attributes, Mapping):
+            return Opaque(name, state=self.plain(dict(attributes), inner))
+        text = str.__str__(repr(value))
+        self.spend(4 * len(text))
+        return Opaque(name) if " at 0x" in text else Opaque(name, text=text)
+
+
+class _Reader(pickle.Unpickler):
+    """Knows the few classes of plain data."""
+
+    KNOWN = {
+        (home.__module__, home.__qualname__): home for home in (array_from, Opaque, Failed, Ended, Decimal, Fraction)
+    } | {("builtins", "complex"): complex, ("builtins", "set"): set, ("builtins", "frozenset"): frozenset}
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self.KNOWN:
+            raise pickle.UnpicklingError(f"plain data must have known classes only, got {module}.{name}.")
+        return self.KNOWN[module, name]
+
+
+def packed(value: Any) -> bytes:
+    """Plain data as bytes."""
+    return pickle.dumps(value, protocol=5)
+
+
+def unpacked(content: bytes) -> Any:
+    """Plain data from bytes.
+
+    Raises
+    ------
+    ValueError
+        If they are none.
+    """
+    try:
+        return _Reader(io.BytesIO(content)).load()
+    except Exception as error:
+        raise ValueError(f"plain data must be readable, got {type(error).__name__}.") from error
+
+
+def brief(error: BaseException) -> Failed:
+    """The outcome of a call that raised `error`; an exception may misbehave when it is printed."""
+    kind = str.__str__(type.__getattribute__(type(error), "__qualname__"))[:200]
+    try:
+        text = str.__str__(str(error))
+    except BaseException:
+        text = ""
+    return Failed(kind, text[:LONGEST_TEXT])
+
+
+def shown(value: Any) -> str:
+    """A short printed form that cannot raise."""
+    try:
+        return str.__str__(reprlib.repr(value))[:80]
+    except BaseException:
+        return type(value).__name__

@@ -1,0 +1,470 @@
+"""An isolated subject: the same `sample(data, size, rng)`, carried out in workers.
+
+Outcomes. A call that raises, does not come back, or returns what cannot be read is an outcome of that call: `Failed`
+or `Ended`. A vectorised call that does so is *one* observation of a call and raises `CallError`; the audit starts again
+with one call a draw, as for exceptions. Nothing is dropped: what was drawn before a worker ended is in the log, and the
+call that ended it has its outcome there.
+
+Time-outs and load. Whether a call is in time depends on the machine as well as on the input. Let L(s) be the load in
+the s-th slot of time, which may depend on everything before. The claim is about the pair of laws at the same load: in
+each slot the laws of the outcome under label 1 and label 0, both at L(s), keep it. `together` makes all calls of a
+round in one uniformly random order. Pairs share no draws then: pair k has exactly N_k calls of x and m_k - N_k of x',
+with N_k binomial(m_k, 1/2) independent of all else, so that the number of slots and the slots of the pair do not
+depend on N_k. Given these slots, and the labels of all other pairs, every arrangement of N_k ones is equally likely:
+the labels of the pair's slots are m_k independent fair coins, and the next one is fair given everything before it,
+the load that earlier calls caused included. So each factor of a bet has mean at most 1 given the past, and each guess
+is right with at most the probability that the claim allows, at whatever load: the label game is valid as it is.
+(Drawn input by input, a load that rises in between would make time-outs say which input it was. With shared draws,
+the number of calls of an input is the largest of several N_k, and the length of a round would tell something of it.)
+"""
+
+from __future__ import annotations
+
+import array
+import dataclasses
+import hashlib
+import os
+import pickle
+import time
+import weakref
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import SubjectError, UsageError
+from dpaudit.privacy.pairs import short_form
+from dpaudit.subjects.callables import CallError, Ended, Failed, Subject
+from dpaudit.subjects.isolation.limits import Isolation, as_isolation
+from dpaudit.subjects.isolation.plain import array_from, unpacked
+from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
+from dpaudit.subjects.isolation.worker import BLOCK, NUMBER, OBJECT, TIME_OUT
+
+LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
+HOPELESS = 24  # calls that ended, on two inputs at least, none of which came back: every call will
+
+
+class OutOfPatience(CallError):
+    """Calls lost more time than the isolation allows, or none of them comes back."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", 1, "")
+        self.args = (text,)
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (OutOfPatience, (self.text,))
+
+
+@dataclasses.dataclass
+class Record:
+    """What was contained so far, by the position of an input: calls, how they ended, and what else they did.
+
+    `seen[name][key]` counts, of the `looked[key]` requests that were of this input alone, those in which it was seen;
+    `in_blocks[name]` counts blocks of calls on several inputs.
+    """
+
+    names: dict[int, str] = dataclasses.field(default_factory=dict)
+    calls: Counter[int] = dataclasses.field(default_factory=Counter)
+    ended: dict[int, Counter[str]] = dataclasses.field(default_factory=dict)
+    looked: Counter[int] = dataclasses.field(default_factory=Counter)
+    seen: dict[str, Counter[int]] = dataclasses.field(default_factory=dict)
+    in_blocks: Counter[str] = dataclasses.field(default_factory=Counter)
+    returned: int = 0
+    lost: float = 0.0  # seconds
+
+    def end(self, key: int, how: Ended, seconds: float) -> None:
+        self.ended.setdefault(key, Counter())[how.kind] += 1
+        self.lost += seconds
+
+    def note(self, name: str, keys: Sequence[int]) -> None:
+        if len(keys) == 1:
+            self.seen.setdefault(name, Counter())[keys[0]] += 1
+        else:
+            self.in_blocks[name] += 1
+
+
+class Holder:
+    """What the copies of one isolated subject share in one process: its ward, its inputs, the record."""
+
+    def __init__(self) -> None:
+        self.ward: Ward | None = None
+        self.record = Record()
+        self.keys: OrderedDict[int, tuple[Any, int, bytes]] = OrderedDict()  # by id: the input, its key, its pickle
+        self.next_key = 0
+        self.serial = 0
+        self.density_ended = False
+
+
+@dataclasses.dataclass(frozen=True)
+class IsolatedSubject(Subject):
+    """A subject in worker processes; see `isolated`."""
+
+    isolation: Isolation = dataclasses.field(default_factory=Isolation)
+    holder: Holder = dataclasses.field(default_factory=Holder, compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "holder": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({**state, "holder": Holder()})
+
+    def __enter__(self) -> IsolatedSubject:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker and its keeper; the next call starts new ones."""
+        if self.holder.ward is not None:
+            self.holder.ward.close()
+            self.holder.record.in_blocks["processes"] += self.holder.ward.left_over
+            self.holder.ward = None
+
+    def recycle(self) -> None:
+        """End the worker: the next call is made by a new one, in the state that the subject had at first."""
+        if self.holder.ward is not None:
+            self.holder.ward.recycle()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether some call did not come back, so far."""
+        return bool(self.holder.record.ended)
+
+    def describe(self) -> dict[str, Any]:
+        """As of any subject, with the isolation in the interface."""
+        found = super().describe()
+        return {**found, "interface": f"isolated, {found['interface']}"}
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
+        """As of any subject; outcomes of calls that did not come back are `Ended`.
+
+        Raises
+        ------
+        SubjectError
+            If a vectorised call raises, does not come back, or returns anything but `size` outputs (`CallError`), or
+            calls have lost more time than `patience` (`OutOfPatience`).
+        """
+        if not self.is_vectorised:
+            return self.together([(data, size, rng)])[0]
+        key, content = self._input(data)
+        ward, record = self._ward(), self.holder.record
+        body = {"kind": "batch", "key": key, "size": size, "rng": rng}
+        answer = self._ask(ward, body, {key: content}, _derived(rng, 1), self.isolation.seconds_for(size))
+        _forward(rng)
+        record.calls[key] += 1
+        record.looked[key] += 1
+        self._note(answer, [key])
+        if answer.ended is not None:
+            record.end(key, answer.ended, answer.seconds)
+            raise CallError(self.name, size, _sentence(answer.ended))
+        record.returned += 1
+        return self._batch(answer, size)
+
+    def _batch(self, answer: Answer, size: int) -> Any:
+        """The outputs of a batch; `CallError` where there are none."""
+        try:
+            kind, *rest = answer.value
+            if kind == "array":
+                dtype, shape = rest
+                outputs: Any = array_from(dtype, tuple(shape), answer.more)
+            elif kind == "floats":
+                outputs = np.frombuffer(answer.more, dtype=float).tolist()
+            elif kind == "list":
+                (outputs,) = rest
+            else:
+                (failed,) = rest
+                if isinstance(failed, Failed):
+                    failed = f"{failed.kind}: {failed.message}".removesuffix(": ").removesuffix(".")
+                raise CallError(self.name, size, str(failed))
+            if not isinstance(outputs, np.ndarray | list) or len(outputs) != size:
+                raise ValueError("outputs must be as many as asked for.")
+        except (TypeError, ValueError) as error:
+            raise CallError(self.name, size, "a broken answer") from error
+        return outputs
+
+    def together(self, parts: Sequence[tuple[Any, int, np.random.Generator]]) -> list[list[Any]]:
+        """Outcomes of one call a draw, for several (input, size, generator), the calls in a random order.
+
+        Validity: see the module. The order, and which outcome gets which position of its part, are drawn from streams
+        of their own; for one part alone they are as the calls were made.
+        """
+        order, outcomes, _ = self.in_random_order(parts)
+        sides: list[list[Any]] = [[] for _ in parts]
+        for position, outcome in zip(order.tolist(), outcomes, strict=True):
+            sides[position].append(outcome)
+        if len(parts) > 1:
+            for side, (_, size, rng) in zip(sides, parts, strict=True):
+                side[:] = [side[k] for k in _derived(rng, 3).permutation(size).tolist()]
+        for _, _, rng in parts:
+            _forward(rng)
+        return sides
+
+    def in_random_order(
+        self, parts: Sequence[tuple[Any, int, np.random.Generator]]
+    ) -> tuple[NDArray[np.int64], list[Any], NDArray[np.float64]]:
+        """The order in which calls were made, as positions of `parts`; their outcomes and seconds in that order.
+
+        The seconds of a call that did not come back are those that it was waited for.
+        """
+        holder, ward = self.holder, self._ward()
+        record = holder.record
+        order = np.repeat(np.arange(len(parts)), [size for _, size, _ in parts])
+        if len(parts) > 1:
+            _derived(parts[0][2], 2).shuffle(order)
+        inputs = [self._input(data) for data, _, _ in parts]
+        holder.serial += 1
+        names = [((holder.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
+        outcomes: list[Any] = []
+        seconds = np.zeros(len(order))
+        latest: Process | None = None
+        restarts = 0
+
+        def give_streams(body: dict[str, Any], process: Process) -> None:
+            """A new worker's generators go on far behind those that were lost with the last one."""
+            nonlocal latest, restarts
+            body["streams"] = {}
+            if process is not latest:
+                body["streams"] = {names[k][0]: _derived(rng, 3 + restarts) if restarts else rng
+                                   for k, (_, _, rng) in enumerate(parts)}  # fmt: skip
+                latest, restarts = process, restarts + 1
+
+        while len(outcomes) < len(order):
+            start = len(outcomes)
+            block = self._block([inputs[p][0] for p in order[start : start + BLOCK].tolist()])
+            schedule = order[start : start + block].tolist()
+            used = sorted(set(schedule))
+            body: dict[str, Any] = {"kind": "calls", "names": names, "schedule": array.array("I", schedule)}
+            seeds = _derived(parts[0][2], 1)
+            answer = self._ask(ward, body, dict(inputs), seeds, None, give_streams)
+            found, taken = self._read_log(ward, len(schedule))
+            keys = [inputs[p][0] for p in schedule]
+            if answer.ended is not None and len(found) < len(schedule):
+                if ward.log.since[0] < 0.0 and not found:
+                    raise SubjectError(f"{self.name}: a worker must make calls, got {_sentence(answer.ended)}.")
+                key = keys[len(found)]
+                found.append(answer.ended)
+                waited = time.monotonic() - float(ward.log.since[0])
+                taken.append(waited if 0.0 <= waited <= answer.seconds else answer.seconds)
+                record.end(key, answer.ended, taken[-1])
+            elif not found:
+                raise SubjectError(f"{self.name}: a worker must make calls, got an answer without any.")
+            for key, outcome in zip(keys, found, strict=False):
+                record.calls[key] += 1
+                record.returned += not isinstance(outcome, Ended)
+            for key, outcome in zip(keys[: len(found) - (answer.ended is not None)], found, strict=False):
+                if isinstance(outcome, Ended):
+                    record.end(key, outcome, self.isolation.seconds_a_call if outcome.kind == TIME_OUT else 0.0)
+            self._note(answer, sorted(set(keys[: len(found)])) or keys[:1])
+            if len(used) == 1:
+                record.looked[keys[0]] += 1
+            seconds[start : start + len(found)] = taken
+            outcomes.extend(found)
+            self._check_patience()
+        return order, outcomes, seconds
+
+    def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
+        """The mechanism's own log density, computed in a worker; None where it has none, cannot say, or takes long."""
+        if self.holder.density_ended:
+            return None
+        key, content = self._input(data)
+        ward = self._ward()
+        body = {"kind": "density", "key": key, "outputs": outputs}
+        answer = self._ask(ward, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
+        self.holder.density_ended = answer.ended is not None  # it is not asked again
+        if not isinstance(answer.value, bytes) or len(answer.value) % 8:
+            return None
+        values = np.frombuffer(answer.value, dtype=float)
+        return values if values.shape == (len(outputs),) else None
+
+    def _ward(self) -> Ward:
+        """The ward of this process; a copy of the process makes its own."""
+        holder = self.holder
+        if holder.ward is None or holder.ward.owner != os.getpid():
+            plain = Subject(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Subject)})
+            holder.ward = Ward(plain, self.isolation)
+            weakref.finalize(holder, holder.ward.close)
+        return holder.ward
+
+    def _input(self, data: Any) -> tuple[int, bytes]:
+        """The key of an input and its pickle."""
+        holder = self.holder
+        known = holder.keys.get(id(data))
+        if known is not None and known[0] is data:
+            return known[1], known[2]
+        entry = (data, holder.next_key, _pickled(data))
+        holder.next_key += 1
+        holder.keys[id(data)] = entry
+        holder.record.names[entry[1]] = short_form(data, width=60)
+        if len(holder.keys) > MOST_INPUTS:
+            holder.keys.popitem(last=False)
+        return entry[1], entry[2]
+
+    def _ask(
+        self,
+        ward: Ward,
+        body: dict[str, Any],
+        inputs: dict[int, bytes],
+        seeds: np.random.Generator,
+        limit: float | None,
+        prepare: Callable[[dict[str, Any], Process], None] | None = None,
+    ) -> Answer:
+        """One request to the worker, again with a new one where it ended before it began a call.
+
+        `limit` is of a call for a batch; None: of each call, as the isolation says. `prepare` completes the request for
+        the worker that gets it.
+        """
+        length = len(body.get("schedule", ())) or 1
+        for _ in range(MOST_STARTS):
+            process = ward.worker()
+            if prepare is not None:
+                prepare(body, process)
+            ward.log.clear()
+            if process.is_fresh:
+                body["seed"] = (int(seeds.integers(2**63)), ward.started)
+            if len(process.inputs) > MOST_INPUTS:
+                process.inputs.clear()
+                body["forget"] = True
+            body["inputs"] = {key: content for key, content in inputs.items() if key not in process.inputs}
+            process.inputs.update(inputs)
+            sent = time.monotonic()
+
+            def expires(sent: float = sent) -> float:
+                since = float(ward.log.since[0])
+                if not since >= 0.0:  # the log is the subject's to write into
+                    return sent + START_SECONDS + self.isolation.seconds_a_call
+                each = self.isolation.seconds_a_call if limit is None else limit
+                latest = sent + START_SECONDS + each * length  # whatever the subject writes into the log
+                return min(since + each + SLACK, latest)
+
+            answer = ward.ask(body, expires, lambda: limit is None and ward.log.place[0] >= length)
+            if answer.ended is None or ward.log.since[0] >= 0.0:
+                return answer
+        return answer
+
+    def _read_log(self, ward: Ward, size: int) -> tuple[list[Any], list[float]]:
+        """The outcomes of the block that are in the log, and their seconds."""
+        log = ward.log
+        count = min(max(int(log.place[0]), 0), size)
+        outcomes: list[Any] = log.values[:count].tolist()
+        start = 0
+        kinds = bytes(log.kinds[:count])
+        if kinds.count(NUMBER) < count:
+            for k, kind in enumerate(kinds):
+                if kind == NUMBER:
+                    continue
+                length = outcomes[k]
+                try:
+                    if kind != OBJECT or not 0.0 <= length <= log.room - start:
+                        raise ValueError("record must be of a known kind.")
+                    outcomes[k] = unpacked(bytes(log.objects[start : start + int(length)]))
+                    start += int(length)
+                except ValueError:
+                    outcomes[k] = Ended("a broken answer", "")
+        return outcomes, np.nan_to_num(np.array(log.seconds[:count], dtype=float)).tolist()
+
+    def _block(self, keys: list[int]) -> int:
+        """How many of the next calls make one request: one, as long as some input has not been looked at enough."""
+        looked = self.holder.record.looked
+        if looked[keys[0]] < LOOKED_AT:
+            return 1
+        return next((k for k, key in enumerate(keys) if looked[key] < LOOKED_AT), len(keys))
+
+    def _note(self, answer: Answer, keys: list[int]) -> None:
+        record = self.holder.record
+        for name, count in answer.seen.items():
+            if count:
+                record.note(name, keys)
+        for key in answer.changed:
+            record.note("mutated", [key])
+
+    def _check_patience(self) -> None:
+        record = self.holder.record
+        if not record.ended:
+            return
+        ended = {key: sum(kinds.values()) for key, kinds in record.ended.items()}
+        hopeless = record.returned == 0 and len(ended) > 1 and sum(ended.values()) >= HOPELESS
+        if not hopeless and record.lost <= self.isolation.patience:
+            return
+        shares = ", ".join(
+            f"{ended[key]} of {record.calls[key]} on {record.names.get(key, '?')} "
+            f"({', '.join(sorted(record.ended[key]))})"
+            for key in sorted(ended)
+        )
+        text = f"{self.name}: calls must come back, got {shares} that did not"
+        if hopeless:
+            raise OutOfPatience(f"{text}.")
+        raise OutOfPatience(
+            f"{text}, {record.lost:.0f} seconds lost to them. Use mode='sequential', shorter seconds or more patience."
+        )
+
+
+def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
+    """The subject, called in worker processes from now on: they start from the state that it has now.
+
+    Examples
+    --------
+    >>> from dpaudit.subjects.callables import as_subject
+    >>> from dpaudit.subjects.isolation import Isolation
+    >>> def hangs(data, rng):
+    ...     while data > 0:
+    ...         pass
+    ...     return float(rng.laplace())
+    >>> subject = isolated(as_subject(hangs), Isolation(seconds_a_call=0.1))
+    >>> subject.sample(1, 1, np.random.default_rng(1))
+    [Ended(kind='time-out', message='')]
+    >>> subject.close()
+    """
+    if isinstance(subject, IsolatedSubject):
+        return subject
+    values = {field.name: getattr(subject, field.name) for field in dataclasses.fields(Subject)}
+    found = IsolatedSubject(**values, isolation=isolation)
+    found._ward().start()
+    return found
+
+
+def as_audited(subject: Subject, options: Mapping[str, Any]) -> Subject:
+    """The subject as an audit with these options called it: isolated with the same limits, or as it is."""
+    limits = as_isolation(options.get("isolation"))
+    return subject if limits is None else isolated(subject, limits)
+
+
+def _pickled(data: Any) -> bytes:
+    try:
+        return pickle.dumps(data, protocol=5)
+    except Exception:
+        pass
+    try:
+        from joblib.externals import cloudpickle
+
+        content: bytes = cloudpickle.dumps(data)
+        return content
+    except Exception as error:
+        raise UsageError(f"inputs must be picklable under isolation, got {short_form(data)} ({error}).") from error
+
+
+def _sentence(ended: Ended) -> str:
+    last = " ".join(ended.message.split())[-120:]
+    return f"an end by {ended.kind}" + (f", after it printed {last!r}" if last else "")
+
+
+def _derived(rng: np.random.Generator, jumps: int) -> np.random.Generator:
+    """A generator far behind `rng`, which stays as it is: 2**127 draws for each jump of the usual one."""
+    bits = rng.bit_generator
+    if isinstance(bits, np.random.PCG64 | np.random.PCG64DXSM | np.random.Philox):
+        return np.random.Generator(bits.jumped(jumps))
+    content = hashlib.sha256(pickle.dumps(bits.state)).digest()
+    seed = np.random.SeedSequence([jumps, *np.frombuffer(content, dtype=np.uint32).tolist()])
+    return np.random.Generator(type(bits)(seed))
+
+
+def _forward(rng: np.random.Generator) -> None:
+    """Move a generator beyond what was drawn from its copy in a worker, and beyond all that is derived from it."""
+    # Validity: a caller that draws twice from one generator must not get the same noise twice.
+    rng.bit_generator.state = _derived(rng, 1 << 40).bit_generator.state

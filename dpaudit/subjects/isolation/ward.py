@@ -1,0 +1,283 @@
+"""The auditor's end: a worker that answers requests, or is ended and replaced.
+
+`Ward.ask` sends one request and waits, for the answer, for the end of the worker, or for a limit. It never waits for
+anything that the worker alone decides: neither for its channel to be read, nor for its death.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pickle
+import select
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from dpaudit.errors import SubjectError
+from dpaudit.subjects.callables import Ended, Subject
+from dpaudit.subjects.isolation.keeper import Keeper, KeeperLost
+from dpaudit.subjects.isolation.limits import Isolation
+from dpaudit.subjects.isolation.plain import unpacked
+from dpaudit.subjects.isolation.worker import HEADER, MAGIC, NOTES, OUTPUT_LIMIT, TIME_OUT, Log, Worker
+
+START_SECONDS = 20.0  # for a new worker to make its first call, beside the time of the call
+MOST_STARTS = 4  # workers that end before any call, one after the other
+SLACK = 0.02  # seconds between the limit of a call and its end: a call that ends just after it is marked by the worker
+KEPT_PRINTS = 500  # characters of what a call printed last
+MOST_INPUTS = 1_024  # that a worker holds
+KEEPER_KILLED = "the loss of its keeper"
+
+
+@dataclasses.dataclass
+class Answer:
+    """What came of a request: the answer, the bytes behind it, and what was contained; or how the worker ended."""
+
+    value: Any = None
+    more: bytes = b""
+    changed: dict[int, int] = dataclasses.field(default_factory=dict)  # inputs that a call changed
+    seen: Counter[str] = dataclasses.field(default_factory=Counter)
+    ended: Ended | None = None
+    seconds: float = 0.0
+
+
+@dataclasses.dataclass
+class Process:
+    """A worker: its process id and handle, channel, pipe, and the inputs that it holds."""
+
+    pid: int
+    channel: socket.socket
+    printed: int
+    handle: int  # a pidfd, or -1
+    inputs: set[int] = dataclasses.field(default_factory=set)
+    is_fresh: bool = True
+    is_deaf: bool = False  # its end of the channel is closed
+
+
+class Ward:
+    """The workers of one subject, one at a time. Not for two threads at once.
+
+    Parameters
+    ----------
+    subject : Subject
+        As it is now: every worker starts from this state.
+    isolation : Isolation
+    """
+
+    def __init__(self, subject: Subject, isolation: Isolation) -> None:
+        self.isolation = isolation
+        self.log = Log(isolation.output)
+        self._worker = Worker(subject, isolation, self.log)
+        self._keeper: Keeper | None = None
+        self.process: Process | None = None
+        self.started = 0  # workers
+        self.serial = 0  # of requests: an answer to an earlier one is none
+        self.left_over = 0  # processes that workers left when they ended
+        self.owner = os.getpid()
+
+    def close(self) -> None:
+        """End the worker and the keeper."""
+        if self.process is not None:
+            self._end(at_once=True)
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+    def start(self) -> None:
+        """The keeper, now: from the state of the subject that every worker starts with."""
+        if self._keeper is None:
+            self._keeper = Keeper(self._worker.prepare, self._worker.serve)
+
+    def worker(self) -> Process:
+        """The worker, a new one if there is none."""
+        if self.process is not None:
+            return self.process
+        for _ in range(2):
+            self.start()
+            assert self._keeper is not None
+            try:
+                pid, channel, printed = self._keeper.start()
+                break
+            except KeeperLost:
+                self._keeper.close()
+                self._keeper = None
+        else:
+            raise SubjectError("isolation must be able to start processes, got none from a new keeper.")
+        self.started += 1
+        os.set_blocking(printed, False)
+        try:
+            handle = os.pidfd_open(pid)  # type: ignore[attr-defined, unused-ignore]
+        except (AttributeError, OSError):  # not Linux, or it has ended
+            handle = -1
+        self.process = Process(pid, channel, printed, handle)
+        return self.process
+
+    def ask(self, request: dict[str, Any], expires: Callable[[], float], finished: Callable[[], bool]) -> Answer:
+        """Send a request and wait.
+
+        `expires` is the time of the monotonic clock after which the worker is killed, asked again and again; `finished`
+        is whether the log says that all is done, for a worker that can no longer say so.
+        """
+        process = self.worker()
+        began = time.monotonic()
+        printed = bytearray()
+        counted = [0]
+        content = bytearray()
+        how = ""
+        place, allowed = 0, self.isolation.output
+        self.serial += 1
+        request["serial"] = self.serial
+        try:
+            process.channel.settimeout(self.isolation.seconds_a_call + START_SECONDS)
+            body = pickle.dumps(request, protocol=5)
+            process.channel.sendall(HEADER.pack(MAGIC, len(body), 0) + body)
+            process.channel.settimeout(None)
+        except OSError:
+            process.is_deaf = True
+        process.is_fresh = False
+        poll = select.poll()
+        for handle in (process.printed, process.handle, -1 if process.is_deaf else process.channel.fileno()):
+            if handle >= 0:
+                poll.register(handle, select.POLLIN)
+        while not how:
+            left = expires() - time.monotonic()
+            if left <= 0.0:
+                how = TIME_OUT
+                break
+            wait = min(left, 0.005 if process.is_deaf else 0.25 * self.isolation.seconds_a_call)
+            for handle, _ in poll.poll(1_000.0 * wait + 1.0):
+                if handle == process.printed:
+                    if not self._drain(printed, counted, 1 << 20):
+                        poll.unregister(handle)
+                    if int(self.log.place[0]) != place:  # the limit is that of one call
+                        place, allowed = int(self.log.place[0]), counted[0] + self.isolation.output
+                    if counted[0] > allowed:
+                        how = OUTPUT_LIMIT
+                elif handle == process.handle:
+                    how = how or "end"
+                elif not self._receive(process, content):
+                    poll.unregister(handle)
+                    process.is_deaf = True
+                    if process.handle < 0:
+                        how = how or "end"
+            if self._is_whole(content):
+                break
+            if _is_false(content, self.isolation.output):
+                how = how or "a broken answer"
+            if process.is_deaf and finished():
+                how = how or "end"
+        seconds = time.monotonic() - began
+        if how != OUTPUT_LIMIT:
+            self._drain(printed, counted, self.isolation.output)
+        # an answer may be complete although the worker ended just then
+        if self._is_whole(content):
+            try:
+                answer = self._read(content)
+            except ValueError:
+                how = "a broken answer"
+            else:
+                answer.seconds = seconds
+                answer.seen["printed"] += counted[0] > 0
+                return answer
+        text = printed[-KEPT_PRINTS:].decode("utf-8", "replace").strip()
+        ended = self._end(at_once=how != "end", how="" if how == "end" else how)
+        answer = Answer(ended=Ended(ended, text), seconds=seconds)
+        answer.seen["printed"] += counted[0] > 0
+        answer.seen["descriptors"] += how != TIME_OUT and finished()
+        return answer
+
+    def recycle(self) -> None:
+        """End a worker in which something goes on."""
+        if self.process is not None:
+            self._end(at_once=True)
+
+    def _read(self, content: bytearray) -> Answer:
+        _, length, _ = HEADER.unpack(content[: HEADER.size])
+        found = unpacked(bytes(content[HEADER.size : HEADER.size + length]))
+        try:
+            serial, value, changed, (flags, is_dirty) = found
+            if serial != self.serial:
+                raise ValueError("answer must be to this request.")
+            answer = Answer(value, bytes(content[HEADER.size + length :]), {int(k): int(n) for k, n in changed.items()})
+            answer.seen.update({name: 1 for k, name in enumerate(NOTES) if int(flags) >> k & 1})
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError("answer must have its parts.") from error
+        if is_dirty:
+            self.recycle()
+        return answer
+
+    def _receive(self, process: Process, content: bytearray) -> bool:
+        """Read what there is; False where the channel is closed."""
+        try:
+            part = process.channel.recv(1 << 20)
+        except OSError:
+            return False
+        content += part
+        return bool(part)
+
+    @staticmethod
+    def _is_whole(content: bytearray) -> bool:
+        if len(content) < HEADER.size:
+            return False
+        magic, length, more = HEADER.unpack(content[: HEADER.size])
+        return bool(magic == MAGIC and len(content) == HEADER.size + length + more)
+
+    def _drain(self, printed: bytearray, counted: list[int], most: int) -> bool:
+        """Take from the pipe what there is, about `most` bytes at most; False where nobody can write any more."""
+        assert self.process is not None
+        until = counted[0] + most
+        while counted[0] <= until:
+            try:
+                part = os.read(self.process.printed, 1 << 16)
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+            if not part:
+                return False
+            counted[0] += len(part)
+            printed += part
+            del printed[: -2 * KEPT_PRINTS]
+        return True
+
+    def _end(self, *, at_once: bool, how: str = "") -> str:
+        """End the worker; how it ended: `how`, or what its status says."""
+        process = self.process
+        assert process is not None
+        self.process = None
+        status = 0
+        try:
+            assert self._keeper is not None
+            status, others = self._keeper.end(at_once=at_once)
+            self.left_over += others
+        except KeeperLost:
+            with contextlib.suppress(OSError):  # its workers die with it (Linux); elsewhere this ends the group
+                os.killpg(process.pid, signal.SIGKILL)
+            if self._keeper is not None:
+                self._keeper.close()
+            self._keeper = None
+            how = how or KEEPER_KILLED
+        finally:
+            process.channel.close()
+            os.close(process.printed)
+            if process.handle >= 0:
+                os.close(process.handle)
+        if how:
+            return how
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            return signal.Signals(number).name if number in list(signal.Signals) else f"signal {number}"
+        return f"exit {os.WEXITSTATUS(status)}"
+
+
+def _is_false(content: bytearray, limit: int) -> bool:
+    """Whether this can be no answer: another head, or longer than any answer is."""
+    if len(content) < HEADER.size:
+        return not MAGIC.startswith(bytes(content[: len(MAGIC)]))
+    magic, length, more = HEADER.unpack(content[: HEADER.size])
+    most = 2 * limit + (1 << 20)
+    return bool(magic != MAGIC or max(length, more) > most or len(content) > HEADER.size + length + more)

@@ -1,0 +1,381 @@
+"""What a worker process does: make calls of the subject, and leave their outcomes in memory that the auditor shares.
+
+Two kinds of request. *One call for a batch*: the outputs come back through the channel, or do not. *Calls one by one*,
+in the order of a schedule that names an input for each: the outcome of each call is written into the `Log` before the
+next one begins, with the time that it took, so that a call which ends the worker takes nothing with it.
+
+An input that can be changed is given as a fresh copy to every call. Generators of the process are seeded anew when a
+worker starts: it is a copy of the keeper, and would repeat the noise of the worker before it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import mmap
+import os
+import pickle
+import random
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dpaudit.subjects.callables import Ended, Subject
+from dpaudit.subjects.isolation.keeper import children
+from dpaudit.subjects.isolation.limits import Isolation
+from dpaudit.subjects.isolation.plain import KEPT_KINDS, Planer, TooLarge, brief, packed, shown
+
+BLOCK = 4_096  # calls of one request, at most
+HEADER = struct.Struct("!4sQQ")  # MAGIC, bytes of the content, further bytes
+MAGIC = b"dpa1"
+TIME_OUT = "time-out"
+OUTPUT_LIMIT = "output limit"
+UNREADABLE = "unreadable output"
+NOTHING, NUMBER, OBJECT = 0, 1, 2  # kinds of records of the log
+NOTES = ("mutated", "global_generator", "working_directory", "environment", "threads", "processes", "signal_handlers")
+
+
+class Log:
+    """Memory shared by the auditor and its workers: where a worker stands, and the outcomes of a block of calls."""
+
+    def __init__(self, room: int) -> None:
+        fixed = 32 + BLOCK * 17
+        self.room = room
+        self._memory = mmap.mmap(-1, fixed + room)
+        view = memoryview(self._memory)
+        self.place = view[0:8].cast("q")  # [0]: the calls that are finished
+        self.since = view[8:16].cast("d")  # [0]: when the call began that is being made
+        self.used = view[16:24].cast("q")  # [0]: bytes of objects
+        self.kinds = view[32 : 32 + BLOCK]
+        self.values = view[32 + BLOCK : 32 + 9 * BLOCK].cast("d")
+        self.seconds = view[32 + 9 * BLOCK : fixed].cast("d")
+        self.objects = view[fixed:]
+
+    def clear(self) -> None:
+        self.place[0] = self.used[0] = 0
+        self.kinds[:] = bytes(BLOCK)
+        self.since[0] = -1.0  # no call has begun
+
+
+def send(channel: socket.socket, content: bytes, more: bytes | memoryview = b"") -> None:
+    """One frame: its length and content, and further bytes behind it."""
+    channel.sendall(HEADER.pack(MAGIC, len(content), len(more)) + content)
+    if len(more):
+        channel.sendall(more)
+
+
+def receive(channel: socket.socket) -> bytes:
+    """The content of one frame from the auditor."""
+    _, length, _ = HEADER.unpack(_exactly(channel, HEADER.size))
+    return _exactly(channel, length)
+
+
+def _exactly(channel: socket.socket, count: int) -> bytes:
+    content = bytearray()
+    while len(content) < count:
+        part = channel.recv(min(count - len(content), 1 << 20))
+        if not part:
+            raise EOFError
+        content += part
+    return bytes(content)
+
+
+def is_fixed(data: Any) -> bool:
+    """Whether an input cannot be changed by a call."""
+    kind = type(data)
+    if kind in (tuple, frozenset):
+        return all(is_fixed(item) for item in data)
+    return data is None or kind in (bool, int, float, complex, str, bytes) or isinstance(data, np.generic)
+
+
+class Worker:  # pragma: no cover (in the worker)
+    """Answers the auditor's requests, until its end of the channel is closed."""
+
+    def __init__(self, subject: Subject, isolation: Isolation, log: Log) -> None:
+        self.subject, self.isolation, self.log = subject, isolation, log
+        self.generators: list[Any] = []
+        self.inputs: dict[int, bytes] = {}
+        self.streams: dict[int, np.random.Generator] = {}
+        # Bound before the subject can replace them.
+        self.clock, self.call, self.leave, self.identify = time.monotonic, subject._call, os._exit, os.getpid
+
+    def prepare(self) -> None:
+        """Once, in the keeper: find the generators that every worker gets a copy of."""
+        self.generators = live_generators()
+
+    def serve(self, channel: socket.socket) -> None:
+        """The worker's main loop."""
+        limit_memory(self.isolation.memory)
+        self.pid = self.identify()
+        self.start = _State()
+        first = True
+        while True:
+            try:
+                request = pickle.loads(receive(channel))
+            except EOFError:
+                return
+            if first:
+                reseed(self.generators, request["seed"])
+                first = False
+            if request.get("forget"):
+                self.inputs.clear()
+            self.inputs.update(request.get("inputs", {}))
+            self.start.before(request["kind"])
+            more: Any = b""
+            notes: dict[int, int] = {}
+            if request["kind"] == "batch":
+                answer, more, notes = self.batch(request)
+            elif request["kind"] == "density":
+                answer = self.density(request)
+            else:
+                answer, notes = self.calls(request)
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(BaseException):
+                    stream.flush()
+            send(channel, packed((request["serial"], answer, notes, self.start.after())), more)
+
+    def check_process(self) -> None:
+        """End a copy of the worker that a call made, and that came back from it.
+
+        Validity: two workers on one log would write outcomes of one input where those of another belong.
+        """
+        if self.identify() != self.pid:
+            self.leave(0)
+
+    def data(self, key: int) -> Any:
+        return pickle.loads(self.inputs[key])
+
+    def batch(self, request: dict[str, Any]) -> tuple[Any, Any, dict[int, int]]:
+        """One call for a batch: ("array", dtype, shape) with its bytes, ("list", outputs), or ("bad", what it was)."""
+        key, size = request["key"], request["size"]
+        data = self.data(key)
+        self.log.since[0] = self.clock()
+        try:
+            outputs = self.call(data, size, request["rng"])
+        except BaseException as error:
+            self.check_process()
+            return ("raised", brief(error)), b"", self.mutated(key, data)
+        self.check_process()
+        notes = self.mutated(key, data)
+        try:
+            answer, more = self.read(outputs, size)
+        except TooLarge:
+            return ("bad", f"more than {self.isolation.output:,} bytes"), b"", notes
+        except BaseException as error:
+            return ("bad", f"outputs that cannot be read ({brief(error).kind})"), b"", notes
+        return answer, more, notes
+
+    def read(self, outputs: Any, size: int) -> tuple[Any, Any]:
+        """The outputs of a batch as plain data."""
+        if isinstance(outputs, np.ma.MaskedArray) and np.ma.getmaskarray(outputs).any():
+            masked = np.empty(outputs.shape, dtype=object)
+            masked[...] = outputs.data
+            masked[np.ma.getmaskarray(outputs)] = None
+            outputs = masked.tolist()
+        if isinstance(outputs, np.ndarray):
+            array = np.asarray(outputs)
+            if array.ndim == 0 or len(array) != size:
+                return ("bad", f"an array of shape {array.shape}"), b""
+            if array.dtype.kind in KEPT_KINDS:
+                if array.nbytes > self.isolation.output:
+                    raise TooLarge
+                array = np.ascontiguousarray(array)
+                return ("array", array.dtype.str, array.shape), memoryview(array.reshape(-1).view(np.uint8).data)
+            outputs = list(array)
+        if isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Iterable):
+            return ("bad", f"{type(outputs).__qualname__} {shown(outputs)}"), b""
+        listed = list(itertools.islice(iter(outputs), size + 1))
+        if len(listed) != size:
+            return ("bad", f"{len(listed)} outputs{' or more' if len(listed) > size else ''}"), b""
+        if all(type(item) is float for item in listed):
+            return ("floats",), memoryview(np.array(listed, dtype=float).view(np.uint8).data)
+        planer = Planer(self.isolation.output)
+        return ("list", [planer.plain(item) for item in listed]), b""
+
+    def calls(self, request: dict[str, Any]) -> tuple[Any, dict[int, int]]:
+        """Calls one by one: the outcomes are in the log; `notes` counts the inputs that a call changed."""
+        log, clock, call, identify, pid = self.log, self.clock, self.call, self.identify, self.pid
+        limit, vectorised = self.isolation.seconds_a_call, "size" in self.subject.interface
+        if request["streams"]:
+            self.streams = request["streams"]
+        names: list[tuple[int, int]] = request["names"]  # (stream, key of the input), by position
+        fixed = {key: data for _, key in names if is_fixed(data := self.data(key))}
+        watched: set[int] = set()
+        notes: dict[int, int] = {}
+        place, since, kinds, values, seconds = log.place, log.since, log.kinds, log.values, log.seconds
+        for k, position in enumerate(request["schedule"]):
+            since[0] = clock()
+            stream, key = names[position]
+            data = fixed[key] if key in fixed else self.data(key)
+            rng = self.streams[stream]
+            began = clock()
+            try:
+                output = call(data, 1, rng)
+                if vectorised:
+                    output = _single(output)
+            except BaseException as error:
+                output = brief(error)
+            elapsed = clock() - began
+            if identify() != pid:
+                self.check_process()
+            if elapsed > limit:
+                output = Ended(TIME_OUT, "")
+            if type(output) is float or type(output) is np.float64:
+                values[k] = output
+                kinds[k] = NUMBER
+            elif not self.record(k, output):
+                break
+            seconds[k] = elapsed
+            place[0] = k + 1
+            if key not in fixed and key not in watched:
+                watched.add(key)  # once a block: a comparison may cost as much as a call
+                for changed in self.mutated(key, data):
+                    notes[changed] = notes.get(changed, 0) + 1
+        return int(place[0]), notes
+
+    def record(self, k: int, output: Any) -> bool:
+        """Write an output that is no float; False if there is no room for it behind the others."""
+        try:
+            content = packed(Planer(self.isolation.output).plain(output))
+            if len(content) > self.isolation.output:
+                raise TooLarge
+        except TooLarge:
+            content = packed(Ended(OUTPUT_LIMIT, f"more than {self.isolation.output:,} bytes"))
+        except BaseException as error:
+            content = packed(Ended(UNREADABLE, brief(error).kind))
+        log, start = self.log, self.log.used[0]
+        if start + len(content) > log.room:
+            return False
+        log.objects[start : start + len(content)] = content
+        log.used[0] = start + len(content)
+        log.values[k] = float(len(content))
+        log.kinds[k] = OBJECT
+        return True
+
+    def mutated(self, key: int, data: Any) -> dict[int, int]:
+        """{key: 1} if a call changed its input, as far as a pickle shows it."""
+        if is_fixed(data):
+            return {}
+        try:
+            return {} if pickle.dumps(data, protocol=5) == _again(self.inputs[key]) else {key: 1}
+        except BaseException:
+            return {key: 1}
+
+    def density(self, request: dict[str, Any]) -> Any:
+        """The mechanism's own log density of outputs, as bytes of doubles; None where it has none or cannot say."""
+        function = getattr(self.subject.mechanism, "log_density", None)
+        if function is None:
+            return None
+        self.log.since[0] = self.clock()
+        try:
+            outputs = request["outputs"]
+            values = np.asarray(function(self.data(request["key"]), outputs), dtype=float)
+            return values.tobytes() if values.shape == (len(outputs),) else None
+        except BaseException:
+            return None
+
+
+def _again(content: bytes) -> bytes:  # pragma: no cover (in the worker)
+    """The pickle of an input that no call has seen: a first pickle may differ from that of its copy."""
+    return pickle.dumps(pickle.loads(content), protocol=5)
+
+
+def _single(outputs: Any) -> Any:  # pragma: no cover (in the worker)
+    """The one output of a call for a batch of one."""
+    if hasattr(outputs, "__len__") and not isinstance(outputs, str | bytes | Mapping) and len(outputs) == 1:
+        return outputs[0]
+    return Ended("a batch of the wrong length", f"{type(outputs).__qualname__} {shown(outputs)}")
+
+
+def limit_memory(memory: int) -> None:  # pragma: no cover (in the worker)
+    """Limit the address space to what the process has and `memory` bytes more; no core files."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        with open("/proc/self/statm") as statm:
+            present = int(statm.read().split()[0]) * mmap.PAGESIZE
+    except (OSError, ValueError):  # no such file system: the most that was resident, in kilobytes or bytes
+        present = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = present + memory
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def live_generators() -> list[Any]:
+    """The generators of the process outside of numpy's and Python's own modules: bit generators, `random.Random`."""
+    kinds = (np.random.BitGenerator, random.Random)
+    found = [thing for thing in gc.get_objects() if isinstance(thing, kinds) and type(thing) is not random.SystemRandom]
+    # That of the functions of numpy.random is hidden in their module.
+    hidden = [np.random.get_bit_generator()]  # type: ignore[attr-defined, unused-ignore]
+    return [*found, *(thing for thing in hidden if not any(thing is known for known in found))]
+
+
+def reseed(generators: list[Any], seed: tuple[int, ...]) -> None:  # pragma: no cover (in the worker)
+    """Seed them all anew.
+
+    Validity: a worker is a copy. A generator that lives in the subject, or numpy's global one, would give each worker
+    the noise that the one before it had: draws of an audit in which a worker was replaced would not be independent.
+    """
+    for generator, sequence in zip(generators, np.random.SeedSequence(seed).spawn(len(generators)), strict=True):
+        with contextlib.suppress(Exception):
+            if isinstance(generator, random.Random):
+                generator.seed(int.from_bytes(sequence.generate_state(8).tobytes(), "little"))
+            else:
+                generator.state = type(generator)(sequence).state
+
+
+class _State:  # pragma: no cover (in the worker)
+    """What a call may change in its process beside its output, before and after a request."""
+
+    def __init__(self) -> None:
+        self.folder, self.environment = os.getcwd(), dict(os.environ)
+        self.handlers = self._handlers()
+        self.threads = self._threads()
+        self.random = self._random()
+
+    def before(self, kind: str) -> None:
+        self.random = self._random()
+
+    def after(self) -> tuple[int, bool]:
+        """Flags by the order of `NOTES`, and whether the process must be replaced: something in it goes on."""
+        found = {
+            "global_generator": self._random() != self.random,
+            "working_directory": self._folder() != self.folder,
+            "environment": dict(os.environ) != self.environment,
+            "threads": self._threads() > self.threads,
+            "processes": bool(children()),
+            "signal_handlers": self._handlers() != self.handlers,
+        }
+        if found["working_directory"]:
+            os.chdir(self.folder)
+        if found["environment"]:
+            os.environ.clear()
+            os.environ.update(self.environment)
+        flags = sum(1 << NOTES.index(name) for name, is_seen in found.items() if is_seen)
+        return flags, found["threads"] or found["processes"] or found["signal_handlers"]
+
+    def _folder(self) -> str:
+        try:
+            return os.getcwd()
+        except OSError:
+            return ""
+
+    def _threads(self) -> int:
+        return len(sys._current_frames())  # of Python's threads: libraries of linear algebra start some of their own
+
+    def _handlers(self) -> list[Any]:
+        return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGHUP)]
+
+    def _random(self) -> tuple[Any, ...]:
+        _, keys, position, *rest = np.random.get_state()  # noqa: NPY002
+        return keys.tobytes(), position, *rest, random.getstate()  # type: ignore[attr-defined]

@@ -1,0 +1,228 @@
+"""Sessions of queries as subjects: an interactive mechanism, audited through the eyes of an analyst.
+
+One draw is one session from its start. The analyst chooses each query from the answers so far; the transcript is the
+output, and may end early. An analyst who does not know the data is post-processing between the answers, so a session
+must keep the claim that is made for all of it, whatever is asked: a violation with any analyst is a violation. That
+nothing was found with one says nothing of another; `AnyOf` lets chance choose among several, and shows which it was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.protocol import Analyst, InteractiveMechanism, SessionEnded
+
+Transcript = Sequence[tuple[Any, Any]]
+MOST_QUERIES = 1_000  # of one session, where the caller states no number
+
+
+@dataclasses.dataclass(frozen=True)
+class FixedQueries:
+    """An analyst who asks a list of queries, one after the other, whatever the answers."""
+
+    queries: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "queries", tuple(self.queries))
+
+    def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
+        return self.queries[len(transcript)] if len(transcript) < len(self.queries) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class StopAfter:
+    """An analyst who asks as another one does, and stops after the first answer of which `condition` is true."""
+
+    analyst: Any
+    condition: Callable[[Any], bool]
+
+    def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
+        if transcript and self.condition(transcript[-1][1]):
+            return None
+        return as_analyst(self.analyst).next_query(transcript, rng)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bisection:
+    """An adaptive analyst who asks numbers: goes up after a high answer, down after a low one, with half the step.
+
+    The first query is the middle of [low, high]. `is_high(query, answer)` judges; by default an answer is high that is
+    true, or a number above the query.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> Bisection(0.0, 8.0, 3).next_query([(4.0, 5.0), (6.0, 1.0)], rng)
+    5.0
+    """
+
+    low: float
+    high: float
+    queries: int
+    is_high: Callable[[Any, Any], bool] | None = None
+
+    def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
+        if len(transcript) >= self.queries:
+            return None
+        query, step = 0.5 * (self.low + self.high), 0.25 * (self.high - self.low)
+        for asked, answer in transcript:
+            if self.is_high is not None:
+                up = self.is_high(asked, answer)
+            else:
+                up = bool(answer) if isinstance(answer, bool | np.bool_) else bool(answer > asked)
+            query, step = query + (step if up else -step), 0.5 * step
+        return query
+
+
+@dataclasses.dataclass(frozen=True)
+class AnyOf:
+    """One of several analysts, chosen by chance at the start of a session; its transcript begins with which one.
+
+    The mixture of strategies costs power, and finds what one of them finds.
+    """
+
+    analysts: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        if not self.analysts:
+            raise UsageError("analysts must be at least one, got none.")
+        object.__setattr__(self, "analysts", tuple(self.analysts))
+
+    def choose(self, rng: np.random.Generator) -> tuple[int, Analyst]:
+        """The one that is taken for a session."""
+        place = int(rng.integers(len(self.analysts)))
+        return place, as_analyst(self.analysts[place])
+
+    def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
+        raise UsageError("analyst must be one that can be asked by itself, got AnyOf within another analyst.")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Function:
+    """An analyst from a function of the transcript, or of the transcript and a generator."""
+
+    function: Callable[..., Any]
+    takes_rng: bool
+
+    def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
+        return self.function(transcript, rng) if self.takes_rng else self.function(transcript)
+
+
+def as_analyst(analyst: Any) -> Analyst:
+    """An analyst from an object with `next_query`, a list of queries, or a function `f(transcript)` or
+    `f(transcript, rng)`.
+
+    Raises
+    ------
+    UsageError
+        If it is none of these.
+    """
+    if isinstance(analyst, Analyst):
+        return analyst
+    if isinstance(analyst, list | tuple):
+        return FixedQueries(tuple(analyst))
+    if callable(analyst) and not isinstance(analyst, type):
+        return _Function(analyst, "rng" in inspect.signature(analyst).parameters)
+    raise UsageError(f"analyst must have next_query(transcript, rng), or be a function or a list, got {analyst!r}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sessions:
+    """Whole sessions of an interactive mechanism with one analyst; called once a session. See `as_sessions`."""
+
+    mechanism: InteractiveMechanism
+    analyst: Analyst
+    queries: int = MOST_QUERIES
+    with_queries: bool = False
+
+    def __call__(self, data: Any, rng: np.random.Generator) -> tuple[Any, ...]:
+        # The analyst's randomness is apart from the mechanism's: a session may draw as much as it likes.
+        own = np.random.default_rng(rng.integers(2**32, size=8))
+        transcript: list[tuple[Any, Any]] = []
+        analyst = self.analyst
+        chosen: tuple[int, ...] = ()
+        if isinstance(analyst, AnyOf):
+            place, analyst = analyst.choose(own)
+            chosen = (place,)
+        session = self.mechanism.start(data, rng)
+        while len(transcript) < self.queries:
+            query = analyst.next_query(tuple(transcript), own)
+            if query is None:
+                break
+            try:
+                answer = session.answer(query)
+            except SessionEnded:
+                break
+            transcript.append((query, answer))
+        if self.with_queries:
+            return (*chosen, *transcript)
+        return (*chosen, *(answer for _, answer in transcript))
+
+    @property
+    def claim(self) -> Any:
+        """The mechanism's own."""
+        return getattr(self.mechanism, "claim", None)
+
+    def pairs(self) -> Any:
+        """The mechanism's own."""
+        pairs = getattr(self.mechanism, "pairs", None)
+        return pairs() if callable(pairs) else pairs
+
+
+def as_sessions(
+    mechanism: InteractiveMechanism,
+    analyst: Any,
+    *,
+    queries: int = MOST_QUERIES,
+    with_queries: bool = False,
+    name: str | None = None,
+) -> Subject:
+    """A subject of whole sessions: an output is the answers of one session, in order, as a tuple.
+
+    Parameters
+    ----------
+    mechanism : InteractiveMechanism
+        `start(data, rng)` gives a session with `answer(query)`. Its `claim` and `pairs()`, if it has them, are of whole
+        sessions.
+    analyst : Analyst, function or list
+        Who asks: an object with `next_query(transcript, rng)`, a function `f(transcript)` or `f(transcript, rng)`, or
+        the list of queries. It stops by None; the session may stop by `SessionEnded`.
+    queries : int
+        At most so many are asked in a session.
+    with_queries : bool
+        Whether outputs hold (query, answer) instead of answers: where the analyst draws queries at random, which the
+        answers do not tell.
+    name : str, optional
+        How the subject is named in results.
+
+    Raises
+    ------
+    UsageError
+        If the mechanism has no `start`, or the analyst cannot be asked.
+
+    Examples
+    --------
+    >>> class Counter:
+    ...     def start(self, data, rng):
+    ...         class Open:
+    ...             def answer(self, query):
+    ...                 return data[query] + rng.geometric(0.5) - rng.geometric(0.5)
+    ...         return Open()
+    >>> subject = as_sessions(Counter(), [0, 1, 0])
+    >>> len(subject.sample((5, 7), 1, np.random.default_rng(1))[0])
+    3
+    """
+    if not isinstance(mechanism, InteractiveMechanism):
+        raise UsageError(f"mechanism must have start(data, rng), got {type(mechanism).__name__}.")
+    if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
+        raise UsageError(f"queries must be a positive integer, got {queries!r}.")
+    sessions = Sessions(mechanism, as_analyst(analyst), queries, with_queries)
+    shown = name or f"sessions of {getattr(mechanism, 'name', '') or type(mechanism).__name__}"
+    return dataclasses.replace(as_subject(sessions), name=shown)

@@ -1,0 +1,36 @@
+"""Sparse vectors with a fault each, as they were published: none keeps its epsilon for a whole session.
+
+Lyu, Su and Li (2017), section 3, has them with their origins.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from mechanisms.sparse_vector import SparseVector, SparseVectorSession
+
+
+@dataclasses.dataclass(frozen=True)
+class SparseVectorWithoutQueryNoise(SparseVector):
+    """Comparisons without noise: two counts that change places make an answer impossible; loss inf."""
+
+    @property
+    def query_scale(self) -> float:
+        return 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class SparseVectorWithoutEnd(SparseVector):
+    """Does not stop after `most` queries above, nor draw the threshold anew: the loss grows with the queries."""
+
+    def start(self, data: Any, rng: np.random.Generator) -> SparseVectorSession:
+        return _Endless(self, np.asarray(data, dtype=float), rng)
+
+
+class _Endless(SparseVectorSession):
+    def answer(self, query: int) -> bool:
+        noise = float(self.rng.laplace(scale=self.mechanism.query_scale))
+        return bool(self.counts[query] + noise >= self.noisy_threshold)

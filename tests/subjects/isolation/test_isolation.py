@@ -1,0 +1,244 @@
+"""Isolation: limits, plain data, the same draws as without it, and the order of calls."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import os
+import signal
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hostile_subjects import PIDS
+
+import dpaudit
+from dpaudit.errors import UsageError
+from dpaudit.evidence.outcomes import canonical, from_objects
+from dpaudit.subjects.callables import Ended, Failed, as_subject
+from dpaudit.subjects.isolation import Isolation, as_isolation, isolated
+from dpaudit.subjects.isolation.plain import Planer, TooLarge, packed, unpacked
+
+HERE = Path(__file__).parent
+COUNT = [0]
+GENERATOR = np.random.default_rng(3)
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    tags: set[str]
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Plain:
+    def __init__(self) -> None:
+        self.value = [1, None]
+
+
+def release(data: Any, rng: np.random.Generator) -> float:
+    return float(data + rng.laplace())
+
+
+def releases(data: Any, size: int, rng: np.random.Generator) -> Any:
+    return data + rng.laplace(size=size)
+
+
+def with_its_own_generator(data: Any) -> float:
+    return float(data + GENERATOR.laplace())
+
+
+def by_the_slot(data: Any, rng: np.random.Generator) -> bool:
+    """The machine's load, as it were: depends on when the call is made, and not on the input."""
+    COUNT[0] += 1
+    return bool(COUNT[0] // 60 % 2)
+
+
+def test_limits_have_a_short_form() -> None:
+    stated = Isolation(seconds_a_call=0.5, memory="512M", output=4096, patience=5, timing=200)
+    assert Isolation.parse(str(stated)) == stated
+    assert as_isolation("on") == as_isolation(True) == Isolation()
+    assert as_isolation(None) is None and as_isolation(False) is None and as_isolation("off") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seconds=0", "seconds_a_call of isolation must be a positive number of seconds, got 0.0"),
+        ("memory=5", "memory of isolation must be 1,048,576 bytes or more, such as '512M', got '5'"),
+        ("output=x", "output of isolation must be 4,096 bytes or more"),
+        ("timing=3", "timing of isolation must be 0 or at least 100 calls, got 3"),
+        ("timing=a", "timing of isolation must be a number, got 'a'"),
+        ("secs=1", "isolation must be 'on' or limits seconds="),
+        ("seconds=1,seconds=2", "each once"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        as_isolation(text)
+    assert message in str(error.value)
+
+
+def test_what_is_no_isolation_is_refused() -> None:
+    with pytest.raises(UsageError, match="isolation must be an Isolation, True, or a text"):
+        dpaudit.audit(release, "eps=1", [(0.0, 1.0)], isolation=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 7, -(10**40), 1.5, float("nan"), -0.0, 1 + 2j, "text", b"bytes", (1, [2, {"a": {3}}]), frozenset("ab"),
+     np.arange(6.0).reshape(2, 3), np.float32(0.1), np.int64(3), np.bool_(True), np.datetime64("2020-01-01"),
+     Decimal("1.5"), Point(1.0, {"b", "a"}), Colour.RED, int, Plain(), Failed("ValueError", "no"),
+     Ended("time-out", ""), object(), range(3), {"k": Point(2.0, set())},
+     np.ma.masked_array([1.0, 2.0], [False, True])],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_plain_data_has_the_tokens_and_numbers_of_the_output_itself(value: Any) -> None:
+    crossed = unpacked(packed(Planer(1 << 20).plain(value)))
+    if not isinstance(value, np.ma.MaskedArray):
+        assert canonical(crossed) == canonical(value)
+        ours, theirs = from_objects([value]), from_objects([crossed])
+        np.testing.assert_array_equal(ours.numbers, theirs.numbers)
+    else:
+        assert crossed == [1.0, None]
+
+
+def test_plain_data_is_limited_and_knows_no_other_class() -> None:
+    with pytest.raises(TooLarge):
+        Planer(100).plain("x" * 100)
+    with pytest.raises(ValueError, match="plain data must be readable"):
+        unpacked(packed(Path("/")))
+
+
+@pytest.mark.parametrize("subject", [release, releases])
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_a_sound_subject_has_the_same_result_with_and_without_isolation(subject: Any, mode: Any) -> None:
+    stated = {"samples": 300, "seed": 4, "mode": mode, "floating_point": False}
+    plain = dpaudit.audit(subject, "eps=1", [(0.0, 1.0)], **stated)
+    contained = dpaudit.audit(subject, "eps=1", [(0.0, 1.0)], isolation="seconds=20", **stated)
+    # The order of outputs differs, of which only what is fitted may depend: the verdict does not, at this seed.
+    assert contained.verdict == plain.verdict
+    assert contained.samples == plain.samples
+    assert contained.options["isolation"].startswith("seconds=20,")
+    assert contained.subject["interface"].startswith("isolated, f(data")
+    assert contained.side_findings[0].status == "nothing_found"
+
+
+def test_a_generator_of_the_caller_moves_on_and_draws_are_those_of_the_subject() -> None:
+    with isolated(as_subject(release), Isolation()) as subject:
+        rng = np.random.default_rng(1)
+        first, second = subject.sample(0.0, 4, rng), subject.sample(0.0, 4, rng)
+    assert first == as_subject(release).sample(0.0, 4, np.random.default_rng(1))
+    assert not set(first) & set(second)
+
+
+def test_a_new_worker_does_not_repeat_the_noise_of_the_last_one() -> None:
+    with isolated(as_subject(with_its_own_generator), Isolation()) as subject:
+        first = subject.sample(0.0, 4, np.random.default_rng(1))
+        subject._ward().recycle()
+        second = subject.sample(0.0, 4, np.random.default_rng(2))
+    assert not set(first) & set(second)
+
+
+def test_calls_of_a_round_are_made_in_one_random_order() -> None:
+    parts = [(0.0, 300, np.random.default_rng(1)), (1.0, 300, np.random.default_rng(2))]
+    with isolated(as_subject(release), Isolation()) as subject:
+        order, outcomes, seconds = subject.in_random_order(parts)
+    assert len(outcomes) == len(seconds) == 600 and sorted(order.tolist()) == [0] * 300 + [1] * 300
+    # Of 599 neighbours half differ; fewer than 230 or more than 370 have probability below 1e-7 in a random order.
+    assert 230 < np.sum(order[1:] != order[:-1]) < 370
+
+
+def under_load(data: Any, rng: np.random.Generator) -> bool:
+    """Slots of high load: where an audit of 200 samples that draws input by input is at its second input."""
+    COUNT[0] += 1
+    return 30 < COUNT[0] <= 60 or COUNT[0] > 230
+
+
+def test_what_depends_on_the_slot_alone_does_not_look_like_a_leak() -> None:
+    stated = {"samples": 200, "seed": 4, "confidence": 0.99, "mode": "fixed", "floating_point": False}
+    COUNT[0] = 0
+    assert dpaudit.audit(under_load, "eps=0.5", [(0.0, 1.0)], **stated).verdict == "violated"
+    COUNT[0] = 0
+    contained = dpaudit.audit(under_load, "eps=0.5", [(0.0, 1.0)], isolation=True, **stated)
+    assert contained.verdict != "violated"  # alarm: 0.01 at most, at this seed
+
+
+@pytest.mark.long
+def test_what_depends_on_the_slot_alone_alarms_no_more_often_than_promised() -> None:
+    # 200 audits at confidence 0.8: at most 40 alarms are expected, more than 61 have probability below 2e-4.
+    alarms = 0
+    for seed in range(200):
+        COUNT[0] = seed
+        result = dpaudit.audit(by_the_slot, "eps=0.1", [(0.0, 1.0), (0.0, 2.0)], samples=120, seed=seed, confidence=0.8,
+                               floating_point=False, isolation=True)  # fmt: skip
+        alarms += result.verdict == "violated"
+    print(f"alarms on what depends on the slot: {alarms} of 200 at 0.2")
+    assert alarms <= 61
+
+
+def test_a_universe_of_an_isolated_subject_that_is_called_once_a_draw_is_refused() -> None:
+    pairs = dpaudit.all_pairs([float(k) for k in range(80)])
+    with pytest.raises(UsageError, match="pairs must be 2,000 at most for an isolated subject"):
+        dpaudit.audit(release, "eps=1", pairs, isolation=True)
+
+
+def test_a_witness_is_replayed_in_isolation() -> None:
+    def leaves(data: Any, rng: np.random.Generator) -> float:
+        if data == 1.0 and rng.random() < 0.7:
+            os._exit(1)
+        return float(rng.laplace())
+
+    result = dpaudit.audit(leaves, "eps=1", [(0.0, 1.0)], samples=100, seed=1, isolation=True, floating_point=False)
+    assert result.verdict == "violated"
+    assert dpaudit.replay(result, leaves, dpaudit.PureDP(1.0), samples=60, seed=2).confirmed
+
+
+SCRIPT = """
+import os, sys, time
+sys.path.insert(0, sys.argv[1])
+import hostile_subjects, dpaudit
+def waits(data, rng):
+    hostile_subjects.hides_a_process(0.0, rng)
+    with open(os.environ[hostile_subjects.PIDS], "a") as pids:
+        pids.write(f"{os.getpid()}\\n{os.getppid()}\\n")
+    print("not to be seen", flush=True)
+    time.sleep(1000)
+dpaudit.audit(waits, "eps=1", [(0.0, 1.0)], isolation="seconds=100")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["SIGKILL", "SIGINT"])
+def test_nothing_is_left_when_the_auditor_is_killed(number: signal.Signals, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    environment = {**os.environ, PIDS: str(pids)}
+    auditor = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(HERE)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 60
+    while not (pids.exists() and len(pids.read_text().split()) >= 3):
+        assert time.monotonic() < until and auditor.poll() is None
+        time.sleep(0.02)
+    auditor.send_signal(number)
+    printed, _ = auditor.communicate(timeout=60)
+    assert printed == b""
+    known = [int(text) for text in pids.read_text().split()]
+    while any(os.path.exists(f"/proc/{pid}") for pid in known):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.long
+def test_workers_of_joblib_have_workers_of_their_own() -> None:
+    stated = {"samples": 150_000, "seed": 4, "mode": "fixed", "floating_point": False, "isolation": True}
+    one = dpaudit.audit(releases, "eps=1", [(0.0, 1.0)], **stated)
+    two = dpaudit.audit(releases, "eps=1", [(0.0, 1.0)], jobs=2, **stated)
+    assert one.findings == two.findings
