@@ -23,6 +23,7 @@ from dpaudit.errors import UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import MODES, LabelGame, Mode, PairGame, Progress
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
+from dpaudit.evidence.pools import pool_pairs
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
@@ -53,6 +54,7 @@ def audit(
     event_mass: float = 0.1,
     inconclusive_factor: float = 2.0,
     floating_point: bool = True,
+    pool: bool | None = None,
     target: str | None = None,
     name: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -93,6 +95,12 @@ def audit(
         input, of at most 8 pairs, those with the smallest budgets) and at an error rate of its own:
         `AuditResult.floating_point`. The verdict and the bounds do not depend on it. Audits of fewer than 1,000
         samples are too small for it.
+    pool : bool, optional
+        Whether pairs of one shift and budget are asked in one game, where the mechanism says that it is a translation
+        family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): all of their draws serve
+        one test, and one share of the error rate. They are then found with fewer runs, and together: that the finding
+        holds for each of them rests on what the mechanism says, the error rate does not (`Finding.pool`). None, the
+        default, pools wherever that is possible; True is an error where it is not. Universes (Notes) are not pooled.
     target, name : str, optional
         How the subject is named in the result.
     on_progress : callable, optional
@@ -127,7 +135,7 @@ def audit(
     started = time.perf_counter()
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
-    _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
+    _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point, pool)
     chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
     if is_universe(promise, chosen):
@@ -176,6 +184,7 @@ def audit(
                 "samples": samples,
                 "event_mass": event_mass,
                 "inconclusive_factor": inconclusive_factor,
+                "pool": False,
                 **universe.options,
             },
             floating_point=about_doubles,
@@ -184,11 +193,12 @@ def audit(
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
     asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
     data, positions = distinct_inputs([chosen[k] for k in asked])
+    pooling = pool_pairs(subject, data, positions, [claims[k] for k in asked], pool)
 
     def new_game(subject: Subject, restart: int) -> LabelGame:
         return LabelGame(
-            [claims[k] for k in asked],
-            positions,
+            [max((claims[asked[k]] for k in group), key=lambda claim: claim.value) for group in pooling.groups],
+            pooling.games,
             samples=samples,
             confidence=confidence,
             mode=mode,
@@ -215,16 +225,14 @@ def audit(
             game.play(on_progress)
         except CallError as error:
             failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
-    findings = (
-        tuple(
-            _finding(
-                chosen[k], pair, game.pilot + pair.labelled, subject.name, failure, event_mass, inconclusive_factor
-            )
-            for k, pair in zip(asked, game.pairs, strict=True)
-        )
-        if game is not None
-        else ()
-    )
+    found_of: dict[int, Finding] = {}
+    for group, pair_game in zip(pooling.groups, game.pairs if game is not None else (), strict=game is not None):
+        assert game is not None
+        taken = pair_game.pool.labelled(game.pilot) + pair_game.labelled
+        members = [chosen[asked[k]] for k in group]
+        one = _finding(members[0], pair_game, taken, subject.name, failure, event_mass, inconclusive_factor)
+        found_of.update(zip(group, _of_pool(one, members, pair_game, subject.name), strict=True))
+    findings = tuple(found_of[k] for k in sorted(found_of))
     about_doubles = None
     if floating_point:
         candidates = [
@@ -246,7 +254,14 @@ def audit(
         seconds=time.perf_counter() - started,
         subject=subject.describe(),
         environment=environment(),
-        options={"samples": samples, "event_mass": event_mass, "inconclusive_factor": inconclusive_factor},
+        options={
+            "samples": samples,
+            "event_mass": event_mass,
+            "inconclusive_factor": inconclusive_factor,
+            "pool": pool,
+            **({"pools": pooling.pools} if pooling.pools else {}),
+            **({"pool_note": pooling.note} if pooling.note else {}),
+        },
         floating_point=about_doubles,
     )
 
@@ -296,6 +311,7 @@ def _check_options(
     event_mass: Any,
     inconclusive_factor: Any,
     floating_point: Any,
+    pool: Any,
 ) -> None:
     whole_number("samples", samples, "an integer of at least 10", 10)
     if mode not in MODES:
@@ -309,6 +325,8 @@ def _check_options(
     number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
     if not isinstance(floating_point, bool | np.bool_):
         raise UsageError(f"floating_point must be True or False, got {floating_point!r}.")
+    if pool is not None and not isinstance(pool, bool | np.bool_):
+        raise UsageError(f"pool must be True, False or None, got {pool!r}.")
 
 
 def distinct_inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
@@ -402,6 +420,30 @@ def _finding(
         looks=tuple(game.looks),
         message=failure,
     )
+
+
+def _of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, subject_name: str) -> list[Finding]:
+    """The findings of all pairs of a game from that of its first pair: the same but for names and inputs."""
+    if len(members) == 1:
+        return [finding]
+    findings = []
+    reading = (
+        f"(Outputs are read less the location of x, in one game for {len(members)} pairs of the same shift; that this "
+        "holds for each of them rests on what the mechanism says of itself.)"
+    )
+    for pair, failure in zip(members, game.failures, strict=True):
+        names = {"id": pair.id, "x_id": pair.x_id, "x_prime_id": pair.x_prime_id, "x": pair.x, "x_prime": pair.x_prime}
+        own = dataclasses.replace(finding, **names, pool=members[0].id)
+        if own.witness is not None:
+            description = f"{game.describe(pair.x_id, pair.x_prime_id)} {reading}"
+            own = dataclasses.replace(own, witness=dataclasses.replace(own.witness, description=description))
+        if failure and not game.is_broken:  # of this pair there is nothing to compare, whatever the others do
+            kept = ("budget", "parameter", "parameter_budget", "error_share", "samples", "pool")
+            message = f"{subject_name} must return outputs, got {failure}, on both inputs of the pair."
+            facts = {name: getattr(own, name) for name in kept}
+            own = Finding(**names, **facts, verdict="error", message=message)
+        findings.append(own)
+    return findings
 
 
 def _floating_point(

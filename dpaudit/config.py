@@ -29,6 +29,7 @@ AUDIT_OPTIONS = (
     "event_mass",
     "inconclusive_factor",
     "floating_point",
+    "pool",
 )
 
 
@@ -40,7 +41,7 @@ class Config:
     ----------
     path : Path or None
         The file; None if there is none.
-    samples, mode, confidence, seed, jobs, backend, event_mass, inconclusive_factor, floating_point
+    samples, mode, confidence, seed, jobs, backend, event_mass, inconclusive_factor, floating_point, pool
         Options of `dpaudit.audit`.
     report : tuple of str or None
         Formats of reports.
@@ -60,6 +61,7 @@ class Config:
     event_mass: float | None = None
     inconclusive_factor: float | None = None
     floating_point: bool | None = None
+    pool: bool | None = None
     report: tuple[str, ...] | None = None
     out: Path | None = None
     strict: bool | None = None
@@ -155,6 +157,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "event_mass": ("a number", _is_number),
     "inconclusive_factor": ("a number", _is_number),
     "floating_point": ("true or false", _is_flag),
+    "pool": ("true or false", _is_flag),
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
     "strict": ("true or false", _is_flag),

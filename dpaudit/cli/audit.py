@@ -53,6 +53,12 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     default=None,
     help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
 )
+@click.option(
+    "--pool/--no-pool",
+    default=None,
+    help="Ask pairs of one shift in one game, for mechanisms that say they only move their noise.  "
+    "[default: where that is possible]",
+)
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")

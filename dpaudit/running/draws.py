@@ -22,10 +22,10 @@ WORTH_SENDING = 200_000  # runs in one batch of tasks below which worker process
 
 
 def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) -> TaskResult:
-    """Draw the task's chunk on `data`, count each request on its first draws, keep the first `task.keep` outcomes."""
+    """Draw the task's chunk on `data`, count each request, keep the first `task.keep` outcomes."""
     rng = stream(seed, purpose, task.input, task.round, task.chunk)
     outcomes = read_outputs(subject.sample(data, task.size, rng), task.size)
-    counts = tuple(request.statistic.count(outcomes.rows(slice(0, request.quota))) for request in task.requests)
+    counts = tuple(request.count(outcomes) for request in task.requests)
     return TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None)
 
 
