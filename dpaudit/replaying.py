@@ -4,8 +4,8 @@ The rule was fixed before these draws, whoever wrote it, so the exact binomial t
 (or, for Renyi families, one bet) holds at the full level for the one pair: no search, no division of the error rate.
 
 A witness of a pool (`dpaudit.evidence.pools`) is asked of its one pair alone, on outputs read less the location of x as
-in the audit. So a replay does not rest on what the mechanism says of itself: where it is no translation family, it tells
-which pairs of a pool break the claim.
+in the audit. So a replay does not rest on what the mechanism says of itself: where it is no translation family, it
+tells which pairs of a pool break the claim.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Replay:
     """What a saved witness did on fresh draws.
 
     `confirmed` says that the claim is rejected on these draws alone at level 1 - confidence; `parameter_lower` is the
-    lower bound on the claim's parameter that they give, `seed` what they were drawn with. `pool` is that of the finding:
-    not None where the witness comes from a game of several pairs; it was asked of this one alone.
+    lower bound on the claim's parameter that they give, `seed` what they were drawn with. `pool` is that of the
+    finding: not None where the witness comes from a game of several pairs; it was asked of this one alone.
     """
 
     pair: str
@@ -111,8 +111,9 @@ def replay(
     rule = finding.witness.rule
     if result.universe is not None and rule.get("score", {}).get("kind") == "cells":  # saved once for all its rules
         rule = {**rule, "score": {**rule["score"], "partition": result.universe.partition}}
-    *seen, log_density = hinted_inputs(member, *data, subject.log_density if subject.has_log_density else None)
-    game = _game(pair_claim, rule, draws, log_density, seen)
+    density = subject.log_density if subject.has_log_density else None
+    seen, log_density = hinted_inputs(member, (inputs.x, inputs.x_prime), density)
+    game = _game(pair_claim, rule, draws, log_density, list(seen))
     game.start(1.0 - result.confidence)
     ones = int(stream(root, REPLAY_COINS).binomial(draws, 0.5))
     failure = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones), member.move)

@@ -550,8 +550,9 @@ def _shares_by_rank(merits: Sequence[Any]) -> NDArray[np.float64]:
 
 def _hints(pool: Pool, data: Sequence[Any], log_density: LogDensity | None) -> Hints:
     member = pool.members[0]
-    x, x_prime, density = hinted_inputs(member, *(data[i] for i in member.inputs), log_density)
-    return Hints(None if density is None else LogRatio(density, x, x_prime), (x, x_prime))
+    first, second = member.inputs
+    inputs, density = hinted_inputs(member, (data[first], data[second]), log_density)
+    return Hints(None if density is None else LogRatio(density, *inputs), inputs)
 
 
 def common_failure(sides: Sequence[Outcomes]) -> str:

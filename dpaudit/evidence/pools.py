@@ -1,8 +1,8 @@
 """Pools: pairs of one shift, audited in one game.
 
-For a translation family (`dpaudit.subjects.translations`) the two output laws of a pair (x, x'), both moved by minus the
-location of x, are the same for every pair with the same x' - x. A pool is a set of such pairs with one budget. It pays
-one share of the error rate, and the draws of all its inputs serve one test.
+For a translation family (`dpaudit.subjects.translations`) the two output laws of a pair (x, x'), both moved by minus
+the location of x, are the same for every pair with the same x' - x. A pool is a set of such pairs with one budget. It
+pays one share of the error rate, and the draws of all its inputs serve one test.
 
 The game of a pool with n members: for every labelled draw a member i is drawn uniformly, besides the fair coin of the
 label; the mechanism runs on x_i (label 1) or x_i' (label 0); the rule sees the output less the location of x_i. The
@@ -17,11 +17,11 @@ moved outputs of member i on x_i and x_i'. How far an output is moved depends on
 is post-processing of single outputs: P_i and Q_i keep what the laws of the outputs keep. Every claim is a family of
 inequalities each of whose left sides is linear in (P, Q), with a right side that does not depend on them (design,
 section 1): P(S) - e^eps Q(S) <= delta for events S, E_P[r g^(r-1)] - E_Q[(r-1) g^r] <= exp((r-1) eps_r) for bounded
-g >= 0, and both with P and Q exchanged. If every member keeps an inequality, so does the average over the members, which
-is the one of (P, Q). So if every pair of the pool keeps the claim, the mixtures keep it, and P(violated) is at most the
-pool's level, whatever the mechanism is; and a lower bound on the parameter of the mixtures exceeds the *largest*
-parameter of the members with at most that probability (parameters are nested). (A Renyi divergence itself is only
-quasi-convex; the inequalities that the game bets on are linear, and this is all that is needed.)
+g >= 0, and both with P and Q exchanged. If every member keeps an inequality, so does the average over the members,
+which is the one of (P, Q). So if every pair of the pool keeps the claim, the mixtures keep it, and P(violated) is at
+most the pool's level, whatever the mechanism is; and a lower bound on the parameter of the mixtures exceeds the
+*largest* parameter of the members with at most that probability (parameters are nested). (A Renyi divergence itself is
+only quasi-convex; the inequalities that the game bets on are linear, and this is all that is needed.)
 
 Only that the finding holds for *each* pair of the pool rests on the statement. Where it is false, the evidence of the
 pairs that break the claim is diluted by the others; `dpaudit.replay` asks a pair by itself, and tells which.
@@ -154,13 +154,13 @@ class MovedDensity:
 
 
 def hinted_inputs(
-    member: Member, x: Any, x_prime: Any, log_density: LogDensity | None
-) -> tuple[Any, Any, LogDensity | None]:
+    member: Member, inputs: tuple[Any, Any], log_density: LogDensity | None
+) -> tuple[tuple[Any, Any], LogDensity | None]:
     """The inputs and the log density that suggest witnesses for the outputs of a member as they are read."""
     if member.move is None or member.shift is None:
-        return x, x_prime, log_density
-    density = None if log_density is None else MovedDensity(log_density, x, x_prime, member.move)
-    return np.zeros_like(member.shift), member.shift, density
+        return inputs, log_density
+    density = None if log_density is None else MovedDensity(log_density, *inputs, member.move)
+    return (np.zeros_like(member.shift), member.shift), density
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,7 +227,8 @@ def pool_pairs(
         raise UsageError(
             f"pool must be False or None where an input is not finite numbers below 2^53, got {short_form(lost[0])}."
         )
-    note = f"{len(lost)} of {len(data)} inputs are not finite numbers below 2^53: their pairs are not pooled" if lost else ""
+    unlike = f"{len(lost)} of {len(data)} inputs are not finite numbers below 2^53: their pairs are not pooled"
+    note = unlike if lost else ""
     largest = max((float(np.abs(location).max()) for location in where if location is not None), default=0.0)
     step = SHIFT_PRECISION * largest if largest > 0.0 else 1.0
     groups: list[list[int]] = []

@@ -62,9 +62,9 @@ class HasUtilityBounds(Protocol):
 
 @runtime_checkable
 class HasTranslations(Protocol):
-    """`translation_family`: True where the output law on x is one law, the same for every x, moved by the location of x.
+    """`translation_family`: True where the output law on x is one law, the same for every x, moved by where x lies.
 
-    The location is the input itself, a number or an array of the shape of one output; or what the method
+    That place, the location of x, is x itself, a number or an array of the shape of one output; or what the method
     `location(data)` returns, where the mechanism has one (linear queries: the exact answers). Additive noise is such a
     family; noise whose scale depends on the data is none, nor is an output that is clamped or rounded to a grid. Pairs
     of the same shift are then audited in one game (`dpaudit.audit`, `pool`).
