@@ -23,10 +23,11 @@ from mechanisms.planar_laplace import PlanarLaplace
 from mechanisms.randomised_response import RandomisedResponse
 from mechanisms.statistical_queries import StatisticalLaplace
 
+LAPLACE = Laplace(1.0)
 DISTANCE = MetricDP(lambda x, y: float(np.abs(np.subtract(x, y)).sum()))
 
 
-def groups_of(points, claim=DISTANCE, mechanism=Laplace(1.0), wanted=None, pairs=None):
+def groups_of(points, claim=DISTANCE, mechanism=LAPLACE, wanted=None, pairs=None):
     pairs = all_pairs(points) if pairs is None else pairs
     data, positions = distinct_inputs(pairs)
     claims = [claim.for_pair(pair.x, pair.x_prime) for pair in pairs]
@@ -113,7 +114,7 @@ def test_only_a_mechanism_that_says_so_is_pooled_and_only_if_asked():
 
     assert groups_of([0.0, 1.0, 2.0], mechanism=Silent(1.0)).pools == 0
     assert groups_of([0.0, 1.0, 2.0], wanted=False).pools == 0
-    with pytest.raises(UsageError, match="pool must be False or None for .*, got True"):
+    with pytest.raises(UsageError, match=r"pool must be False or None for .*, got True"):
         groups_of([0.0, 1.0, 2.0], mechanism=Silent(1.0), wanted=True)
 
 
@@ -122,7 +123,7 @@ def test_an_input_without_a_location_is_an_error_or_a_note():
     pooling = groups_of(points, claim)
     assert pooling.pools == 1 and sorted(map(len, pooling.groups)) == [1, 1, 1, 1, 2]
     assert pooling.note == "1 of 4 inputs are not finite numbers below 2^53: their pairs are not pooled"
-    with pytest.raises(UsageError, match="pool must be .*, got 'a'"):
+    with pytest.raises(UsageError, match=r"pool must be .*, got 'a'"):
         groups_of(points, claim, wanted=True)
 
 
