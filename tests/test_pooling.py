@@ -156,11 +156,6 @@ def test_what_keeps_its_claim_is_not_accused_and_its_density_is_a_hint(mechanism
     assert again.confirmed
 
 
-def test_the_same_bits_for_any_number_of_workers():
-    one, two = (audited(Laplace(1.0), jobs=jobs, samples=200, mode="fixed") for jobs in (1, 2))
-    assert one.findings == two.findings
-
-
 def test_without_shared_shifts_nothing_changes():
     pairs = [(0.0, 1.0), (0.0, 3.0)]
     pooled, plain = (audited(Laplace(1.0), DISTANCE, pairs, pool=pool) for pool in (None, False))

@@ -474,8 +474,8 @@ class LabelGame:
             ),
             planned=self.planned,
             runs=self.runs,
-            pairs=len(self.pairs),
-            violated=sum(pair.is_violated for pair in self.pairs),
+            pairs=sum(len(pair.pool.members) for pair in self.pairs),
+            violated=sum(len(pair.pool.members) for pair in self.pairs if pair.is_violated),
             largest_ratio=max(ratios, default=0.0),
             largest_log_wealth=max(wealths, default=None),
         )
@@ -492,7 +492,7 @@ class LabelGame:
         if available >= REFIT_GROWTH * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
         else:
-            pair.fit_again(self.pilot)
+            pair.fit_again(pair.pool.labelled(self.pilot))
 
     def _training(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
         rows = slice(0, self._most_of(pair))

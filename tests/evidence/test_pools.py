@@ -1,7 +1,7 @@
 """Pools: which pairs share a game, what that game reads, and that outputs are moved one by one."""
 
-import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -9,8 +9,10 @@ from scipy import stats
 
 from dpaudit import ApproxDP, MetricDP, PureDP, UsageError, all_pairs
 from dpaudit.auditing import distinct_inputs
+from dpaudit.evidence.label_game import LabelGame, Request
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.pools import Member, MovedDensity, Pool, pool_pairs
+from dpaudit.running.draws import Drawer
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.translations import location_of, says_so
 from mechanisms.cities import CityLaplaceOpenDP
@@ -213,4 +215,25 @@ def test_the_moved_density_is_that_of_the_inputs_themselves():
     assert density(np.array(0.0), np.array([0, 2])).tolist() == [0.0, -2.0]
     assert density(np.array(2.0), np.array([0.0, 2.0])).tolist() == [-2.0, 0.0]
     assert seen == [(3, "i"), (5, "f")]
-    assert dataclasses.is_dataclass(density)
+
+
+def test_what_a_worker_is_sent_of_a_pool_counts_the_same_there():
+    game = LabelGame(
+        [PureDP(1.0)],
+        [Pool([Member((0, 1), np.array(0.0), np.array(1.0)), Member((1, 2), np.array(1.0), np.array(1.0))])],
+        samples=200,
+        confidence=0.95,
+        mode="fixed",
+        draw=Drawer(as_subject(LAPLACE), [0.0, 1.0, 2.0], 1, 0),
+        coin=lambda round_, pair: np.random.default_rng([round_, pair]),
+        log_density=as_subject(LAPLACE).log_density,
+        data=[0.0, 1.0, 2.0],
+    )
+    game.start()
+    request = Request(30, game.pairs[0].main.statistic, 10, np.array(1.0))
+    outcomes = read_outputs(LAPLACE.sample(1.0, 64, np.random.default_rng(3)), 64)
+    again = pickle.loads(pickle.dumps(request))
+    assert request.count(outcomes).tolist() == again.count(outcomes).tolist()
+    parts = [request.within(start, 16).count(outcomes.rows(slice(start, start + 16))) for start in range(0, 64, 16)]
+    assert np.sum(parts, axis=0).tolist() == request.count(outcomes).tolist()
+    assert request.count(outcomes).sum() == 30

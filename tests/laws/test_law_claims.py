@@ -210,9 +210,8 @@ def test_a_conditioned_profile_covers_the_extreme_pairs_and_no_less_would():
     doubled[:, 2] = 1.0 - doubled[:, :2].sum(axis=1)
     assert finite.losses(doubled).max() == pytest.approx(1.0, abs=1e-12)
     mass = float((doubled @ event).min())
-    kept, derived = (
-        conditioned_claim(ProfileClaim(PureDP(1.0).profile, name="pure"), mass),
-        (finite.conditioned(doubled, event)),
+    kept, derived = conditioned_claim(ProfileClaim(PureDP(1.0).profile, name="pure"), mass), (
+        finite.conditioned(doubled, event)
     )
     assert within_profile(*derived, kept)
     assert privacy_profile(*derived, 1.05) > 0.01 > 0.0 == PureDP(1.0).profile(1.05)  # not what held without it
