@@ -6,7 +6,7 @@ OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
 
-.PHONY: audit universe claims test long quick lint clean
+.PHONY: audit universe claims compliance test long quick lint clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
@@ -16,6 +16,9 @@ universe: $(VENV)/.audit
 
 claims: $(VENV)/.audit
 	$(BIN)/python -m dpaudit claims
+
+compliance: $(VENV)/.audit
+	$(BIN)/python -m reports.compliance_report --seed $(SEED)
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long"

@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from dpaudit.conformance.running import check
     from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
+        DpauditCheckpointWarning,
         DpauditError,
         DpauditFloatingPointWarning,
         DpauditInconclusiveWarning,
+        ProgramError,
         SubjectError,
         UsageError,
     )
     from dpaudit.exact.finite_mechanism import FiniteMechanism
+    from dpaudit.grey_box import GreyBoxResult, replay_same_randomness
     from dpaudit.laws import LAWS, Law
     from dpaudit.plan_result import Plan
     from dpaudit.planning import plan
@@ -49,12 +52,18 @@ if TYPE_CHECKING:
     )
     from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs
     from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.profiles import Profile, register_profile
     from dpaudit.replaying import replay
     from dpaudit.reports import write_report
-    from dpaudit.results import AuditResult, Finding, FloatingPointFinding, load
+    from dpaudit.reports.dossier import Dossier, read_dossier
+    from dpaudit.results import AuditResult, Finding, FloatingPointFinding, SideFinding, load
+    from dpaudit.searching import Search, SearchResult, search_pairs
+    from dpaudit.subjects import domains, libraries
     from dpaudit.subjects.callables import Subject, as_subject
+    from dpaudit.subjects.programs import exec_subject
     from dpaudit.subjects.protocol import Mechanism
     from dpaudit.subjects.utility_bounds import UtilityBound
+    from dpaudit.time_limits import TooSlowError, audit_within
     from dpaudit.utility import UtilityResult, audit_utility
 
 _HOMES = {
@@ -64,23 +73,32 @@ _HOMES = {
     "AuditResult": "dpaudit.results",
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
+    "Dossier": "dpaudit.reports.dossier",
     "DpauditError": "dpaudit.errors",
+    "DpauditCheckpointWarning": "dpaudit.errors",
     "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "Finding": "dpaudit.results",
     "FiniteMechanism": "dpaudit.exact.finite_mechanism",
     "FloatingPointFinding": "dpaudit.results",
     "GaussianDP": "dpaudit.privacy.claims",
+    "GreyBoxResult": "dpaudit.grey_box",
     "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
     "Pair": "dpaudit.privacy.pairs",
     "Plan": "dpaudit.plan_result",
+    "Profile": "dpaudit.profiles",
     "ProfileClaim": "dpaudit.privacy.claims",
+    "ProgramError": "dpaudit.errors",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
+    "Search": "dpaudit.searching",
+    "SearchResult": "dpaudit.searching",
+    "SideFinding": "dpaudit.results",
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
+    "TooSlowError": "dpaudit.time_limits",
     "UsageError": "dpaudit.errors",
     "UtilityBound": "dpaudit.subjects.utility_bounds",
     "UtilityResult": "dpaudit.utility",
@@ -89,17 +107,29 @@ _HOMES = {
     "as_subject": "dpaudit.subjects.callables",
     "audit": "dpaudit.auditing",
     "audit_utility": "dpaudit.utility",
+    "audit_within": "dpaudit.time_limits",
     "check": "dpaudit.conformance.running",
     "conformance_checks": "dpaudit.conformance.faces",
+    "exec_subject": "dpaudit.subjects.programs",
     "load": "dpaudit.results",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.planning",
+    "register_profile": "dpaudit.profiles",
+    "read_dossier": "dpaudit.reports.dossier",
     "replay": "dpaudit.replaying",
     "replay_floating_point": "dpaudit.doubles_replaying",
+    "replay_same_randomness": "dpaudit.grey_box",
+    "search_pairs": "dpaudit.searching",
     "write_report": "dpaudit.reports",
 }
-_MODULES = ("laws", "strategies")  # whole rooms of names, as `dpaudit.laws.mixture`
+# Whole rooms of names, as `dpaudit.laws.mixture`.
+_MODULES = {
+    "domains": "dpaudit.subjects.domains",
+    "laws": "dpaudit.laws",
+    "libraries": "dpaudit.subjects.libraries",
+    "strategies": "dpaudit.strategies",
+}
 
 __all__ = [
     "LAWS",
@@ -108,6 +138,8 @@ __all__ = [
     "AuditResult",
     "CheckResult",
     "Claim",
+    "Dossier",
+    "DpauditCheckpointWarning",
     "DpauditError",
     "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",
@@ -115,16 +147,23 @@ __all__ = [
     "FiniteMechanism",
     "FloatingPointFinding",
     "GaussianDP",
+    "GreyBoxResult",
     "Law",
     "Mechanism",
     "MetricDP",
     "Pair",
     "Plan",
+    "Profile",
     "ProfileClaim",
+    "ProgramError",
     "PureDP",
     "RenyiDP",
+    "Search",
+    "SearchResult",
+    "SideFinding",
     "Subject",
     "SubjectError",
+    "TooSlowError",
     "UsageError",
     "UtilityBound",
     "UtilityResult",
@@ -134,15 +173,23 @@ __all__ = [
     "as_subject",
     "audit",
     "audit_utility",
+    "audit_within",
     "check",
     "conformance_checks",
+    "domains",
+    "exec_subject",
     "laws",
+    "libraries",
     "load",
     "parametrize_with_checks",
     "parse_claim",
     "plan",
+    "read_dossier",
+    "register_profile",
     "replay",
     "replay_floating_point",
+    "replay_same_randomness",
+    "search_pairs",
     "strategies",
     "write_report",
 ]
@@ -150,7 +197,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"dpaudit.{name}")
+        return importlib.import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -10,25 +10,43 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy
 
-from dpaudit.errors import UsageError
+from dpaudit.claim_metadata import claim_metadata
+from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import MODES, LabelGame, Mode, PairGame, Progress
-from dpaudit.evidence.outcomes import Outcomes, read_outputs
-from dpaudit.evidence.pools import pool_pairs
+from dpaudit.evidence.pools import Pooling, pool_pairs
+from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
+from dpaudit.grey_box import GreyBox
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Power, Verdict, WitnessRecord
-from dpaudit.running.draws import Drawer
+from dpaudit.results import (
+    VERDICTS,
+    AuditResult,
+    Finding,
+    FloatingPointFinding,
+    Power,
+    SideFinding,
+    Verdict,
+    WitnessRecord,
+    to_json,
+)
+from dpaudit.running.checkpoint import CheckpointPlan, as_plan
+from dpaudit.running.digests import digest
+from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.nights import AccumulatingAudit
+from dpaudit.running.store import Store
 from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.universe_auditing import UniverseAudit, is_universe
@@ -40,10 +58,29 @@ ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget
 RESTART = 4  # added to the purposes of the streams of an audit that starts again, one call a draw
 
 
+class ChosenPairs(Protocol):
+    """Pairs that were searched for, and where they come from."""
+
+    @property
+    def pairs(self) -> Sequence[Pair]: ...
+
+    def side_findings(self, findings: Sequence[Finding]) -> tuple[SideFinding, ...]: ...
+
+
+@runtime_checkable
+class PairSource(Protocol):
+    """What chooses the pairs of an audit before its first draw (`dpaudit.Search`).
+
+    Validity: it may run the subject, but never on the audit's own streams.
+    """
+
+    def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> ChosenPairs: ...
+
+
 def audit(
     mechanism: Any,
     claim: Claim | str | None = None,
-    pairs: Iterable[Any] | None = None,
+    pairs: Iterable[Any] | PairSource | None = None,
     *,
     samples: int = 100_000,
     mode: Mode = "sequential",
@@ -51,12 +88,17 @@ def audit(
     seed: int | None = None,
     jobs: int = 1,
     backend: str = "loky",
+    cluster: str | None = None,
+    checkpoint: str | os.PathLike[str] | CheckpointPlan | None = None,
+    resume: bool = False,
     event_mass: float = 0.1,
     inconclusive_factor: float = 2.0,
     floating_point: bool = True,
     pool: bool | None = None,
+    grey_box: bool = False,
     target: str | None = None,
     name: str | None = None,
+    store: str | os.PathLike[str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> AuditResult:
     """Test a mechanism against the promise it makes for each pair of inputs.
@@ -71,7 +113,7 @@ def audit(
     pairs : iterable of (x, x_prime) or Pair, optional
         The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. More than
         2,000 (pure, approximate and metric claims) are audited as one universe, see Notes; `AllPairs` is the compact
-        form of all pairs of many inputs.
+        form of all pairs of many inputs. A `Search` looks for the worst pairs first, on draws of its own.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
     mode : {"sequential", "adaptive", "fixed"}
@@ -85,7 +127,17 @@ def audit(
     jobs : int
         Worker processes; the result does not depend on it. -1 takes all processors.
     backend : str
-        joblib's backend.
+        What the processes are of: "loky" (this machine), "dask" or "ray" (a cluster, whatever `jobs` is), or another
+        backend of joblib. The result does not depend on it. Workers return counts and training draws, never samples.
+    cluster : str, optional
+        The address of the scheduler, with "dask" or "ray"; by default that of `DASK_SCHEDULER_ADDRESS` or
+        `RAY_ADDRESS`, else a cluster of this process, else a new one of `jobs` processes (of all processors for 1).
+    checkpoint : path, optional
+        A file in which every finished chunk of draws is noted, and which is removed when the audit has ended. Whatever
+        ends it before, a full disk or `kill -9` included, the same call with `resume` goes on from there and comes to
+        the same result.
+    resume : bool
+        Go on from the checkpoint if it is there: it must be of the same audit, and gives the seed where none is stated.
     event_mass : float
         In (0, 1]: the mass of the event of the alternative for which the power is stated.
     inconclusive_factor : float
@@ -100,9 +152,19 @@ def audit(
         family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): all of their draws serve
         one test, and one share of the error rate. They are then found with fewer runs, and together: that the finding
         holds for each of them rests on what the mechanism says, the error rate does not (`Finding.pool`). None, the
-        default, pools wherever that is possible; True is an error where it is not. Universes (Notes) are not pooled.
+        default, pools wherever that is possible; True is an error where it is not. Universes (Notes) and audits with a
+        store are not pooled.
+    grey_box : bool
+        Whether to run x and x_prime of the pairs (the first 200) on the same random streams too, where the mechanism
+        takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). A
+        `Search` does so with the pairs that it chooses, unless it is told not to.
     target, name : str, optional
         How the subject is named in the result.
+    store : path, optional
+        A file in which evidence accumulates (it is made where there is none): the bets on each pair go on from where
+        earlier audits of the same mechanism and claim left them, on streams of their own. Verdicts and bounds are then
+        those of all these nights together, and `confidence` is for all of them, for ever. Sequential mode only, and no
+        universes; the floating-point check is asked on the first night only.
     on_progress : callable, optional
         Called with a `Progress` after every round.
 
@@ -115,10 +177,13 @@ def audit(
     UsageError
         If an argument makes no sense: the message names it, what was expected and what was given.
     SubjectError
-        If the subject returns what cannot be read.
+        If the subject returns what cannot be read, or ends the processes that run it.
 
     Notes
     -----
+    A subject with randomness of its own can be resumed too: what was counted stays counted, and the rest is drawn
+    (`options["resumed"]` of the result says so). See `dpaudit.running.checkpoint` for why that is valid.
+
     A universe of more than 2,000 pairs: each input is drawn samples / 2 times, and at most 20 million times over all
     inputs, for one exact test of every pair (`AuditResult.universe`). The 48 most suspicious pairs are then examined in
     depth with the rest of `samples`. What was taken is in `options`: `table_draws` runs on each input, `table_labelled`
@@ -136,134 +201,287 @@ def audit(
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point, pool)
+    if store is not None and not isinstance(store, str | os.PathLike):
+        raise UsageError(f"store must be a path, got {store!r}.")
+    plan = as_plan(checkpoint, resume)
+    if store is not None and plan is not None:
+        raise UsageError(f"checkpoint must not be given with a store, which saves every round, got {checkpoint!r}.")
+    stated = plan.seed() if seed is None and plan is not None else seed
+    root = fresh_seed() if stated is None else int(stated)
+    searched: ChosenPairs | None = None
+    if isinstance(pairs, PairSource):
+        # Validity: what the search draws comes from streams of its own, so that the audit below is one of fixed pairs.
+        searched = pairs.choose_pairs(subject, promise, root)
+        pairs = searched.pairs
     chosen = stated_pairs(subject, pairs)
-    root = fresh_seed() if seed is None else int(seed)
-    if is_universe(promise, chosen):
+    if store is not None and (mode != "sequential" or len(chosen) > MANY_PAIRS):
+        many = f"{len(chosen):,} pairs" if mode == "sequential" else f"mode={mode!r}"
+        raise UsageError(f"store must be for a sequential audit of at most {MANY_PAIRS:,} pairs, got {many}.")
+    if store is not None and pool:
+        raise UsageError("pool must be False or None with a store, whose pairs go on one by one, got True.")
+    crew = Crew(jobs, backend, cluster)
+    call = _Call(
+        subject,
+        promise,
+        chosen,
+        samples,
+        mode,
+        confidence,
+        root,
+        event_mass,
+        inconclusive_factor,
+        floating_point,
+        pool,
+        store,
+        crew,
+        crew.telling(on_progress),
+    )
+    finished = False
+    try:
+        if plan is not None:
+            crew.checkpoint = plan.open(call.header(), replayable=subject.replayable)
+        result = call.run()
+        finished = True
+    except SubjectError as error:
+        finished = error is crew.noted_error  # it would end there again
+        raise
+    finally:
+        crew.close()
+        if plan is not None:
+            plan.close(finished=finished)
+    if crew.found and not subject.replayable:
+        result = dataclasses.replace(result, options={**result.options, "resumed": True})
+    beside = searched.side_findings(result.findings) if searched is not None else ()
+    if grey_box and all(finding.kind != "same_randomness" for finding in beside):
+        beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_REPLAYED))).side_finding(),)
+    seconds = time.perf_counter() - started
+    return dataclasses.replace(result, seconds=seconds, side_findings=(*result.side_findings, *beside))
+
+
+@dataclasses.dataclass
+class _Call:
+    """One audit, with its options checked: see `audit`."""
+
+    subject: Subject
+    promise: Claim
+    chosen: Sequence[Pair]
+    samples: int
+    mode: Mode
+    confidence: float
+    root: int
+    event_mass: float
+    inconclusive_factor: float
+    floating_point: bool
+    pool: bool | None
+    store: str | os.PathLike[str] | None
+    crew: Crew
+    tell: Callable[[Progress], None] | None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the result says of them."""
+        names = ("samples", "event_mass", "inconclusive_factor", "pool")
+        return {name: getattr(self, name) for name in names}
+
+    def header(self) -> dict[str, Any]:
+        """Which audit a checkpoint is of: whatever its draws and its result depend on."""
+        subject, chosen = self.subject, self.chosen
+        inputs: Any = (chosen.ids, chosen.inputs) if isinstance(chosen, AllPairs) else list(chosen)
+        replayable = "replayable" if subject.replayable else "not replayable"
+        return {
+            "claim": str(self.promise),
+            "promise": digest(self.promise),
+            "pairs": f"{len(chosen)} ({digest(inputs)})",
+            "seed": self.root,
+            "subject": subject.name,
+            "fingerprint": f"{subject.fingerprint} {subject.interface}, {replayable}",
+            **to_json(self.options),
+            "mode": self.mode,
+            "confidence": float(self.confidence),
+            "floating_point": bool(self.floating_point),
+            **{name: environment()[name] for name in ("dpaudit", "numpy", "scipy", "platform")},
+        }
+
+    def run(self) -> AuditResult:
+        """Play it."""
+        return self._universe() if is_universe(self.promise, self.chosen) else self._pairs()
+
+    def _universe(self) -> AuditResult:
+        subject = self.subject
         universe = UniverseAudit(
             subject,
-            promise,
-            chosen,
-            samples,
-            mode,
-            confidence,
-            root,
-            jobs,
-            backend,
-            event_mass,
-            inconclusive_factor,
+            self.promise,
+            self.chosen,
+            self.samples,
+            self.mode,
+            self.confidence,
+            self.root,
+            self.crew,
+            self.event_mass,
+            self.inconclusive_factor,
             ZERO_BUDGET_LOSS,
             FOUND_WITH,
             identity_of,
-            lambda subject, pair, game, samples, failure: _finding(
-                pair, game, samples, subject.name, failure, event_mass, inconclusive_factor
-            ),
-            on_progress,
+            lambda subject, pair, game, samples, failure: self._finding(pair, game, samples, failure),
+            self.tell,
         )
         try:
             found, table = universe.run(0)
         except CallError:  # as for the label game below: no draw was counted yet
-            universe.subject = subject = dataclasses.replace(subject, one_by_one=True)
+            universe.subject = self.subject = dataclasses.replace(subject, one_by_one=True)
             found, table = universe.run(RESTART)
         about_doubles = None
-        if floating_point:
-            about_doubles = _floating_point(subject, *_least_budgets(promise, chosen, table), samples, root)
-        return AuditResult(
-            claim=str(promise),
-            confidence=confidence,
-            mode=mode,
-            seed=root,
-            replayable=subject.replayable,
+        if self.floating_point:
+            about_doubles = self._doubles(*_least_budgets(self.promise, self.chosen, table))
+        return self._result(
             findings=found,
             not_asked=(),
             report_delta=table.delta,
             samples=universe.runs,
-            seconds=time.perf_counter() - started,
-            subject=subject.describe(),
-            environment=environment(),
-            options={
-                "samples": samples,
-                "event_mass": event_mass,
-                "inconclusive_factor": inconclusive_factor,
-                "pool": False,
-                **universe.options,
-            },
+            options={**self.options, **universe.options},
             floating_point=about_doubles,
             universe=table,
         )
-    claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
-    asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
-    data, positions = distinct_inputs([chosen[k] for k in asked])
-    pooling = pool_pairs(subject, data, positions, [claims[k] for k in asked], pool)
 
-    def new_game(subject: Subject, restart: int) -> LabelGame:
-        return LabelGame(
-            [max((claims[asked[k]] for k in group), key=lambda claim: claim.value) for group in pooling.groups],
-            pooling.games,
-            samples=samples,
-            confidence=confidence,
-            mode=mode,
-            draw=Drawer(subject, data, root, DRAWS + restart, jobs, backend),
-            coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
-            log_density=subject.log_density if subject.has_log_density else None,
-            data=data,
+    def _pairs(self) -> AuditResult:
+        chosen = self.chosen
+        claims = [self.promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
+        asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
+        data, positions = distinct_inputs([chosen[k] for k in asked])
+        self.crew.expected = self.samples * len(data)
+        asked_claims = [claims[k] for k in asked]
+        wanted = False if self.store is not None else self.pool
+        pooling = pool_pairs(self.subject, data, positions, asked_claims, wanted)
+        played = _Played([], 0, "", {})
+        if asked and self.store is not None:
+            played = self._accumulated(asked_claims, [chosen[k] for k in asked], positions, data)
+        elif asked:
+            played = self._played(asked_claims, pooling, data)
+        found_of: dict[int, Finding] = {}
+        for group, (pair, labelled) in zip(pooling.groups, played.pairs, strict=True):
+            members = [chosen[asked[k]] for k in group]
+            one = self._finding(members[0], pair, labelled, played.failure)
+            found_of.update(zip(group, _of_pool(one, members, pair, self.subject.name), strict=True))
+        findings = tuple(found_of[k] for k in sorted(found_of))
+        about_doubles = None
+        if self.floating_point and not played.options.get("went_on"):  # its error rate is spent once
+            candidates = [
+                doubles.Candidate(chosen[asked[k]], positions[k], finding.budget, k)
+                for k, finding in enumerate(findings)
+                if finding.verdict != "error"
+            ]
+            about_doubles = self._doubles(candidates, 0)
+        return self._result(
+            findings=findings,
+            not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
+            report_delta=max((claims[k].report_delta for k in asked), default=self.promise.report_delta),
+            samples=played.runs,
+            options={**self.options, **played.options},
+            floating_point=about_doubles,
         )
 
-    failure = ""
-    game: LabelGame | None = None
-    if asked:
-        game = new_game(subject, 0)
+    def _played(self, claims: Sequence[Claim], pooling: Pooling, data: Sequence[Any]) -> _Played:
+        """The label game on the pairs that are asked; a pool is tested at the largest of its budgets."""
+        of_games = [max((claims[k] for k in group), key=lambda claim: claim.value) for group in pooling.groups]
+
+        def new_game(restart: int) -> LabelGame:
+            subject, root = self.subject, self.root
+            return LabelGame(
+                of_games,
+                pooling.games,
+                samples=self.samples,
+                confidence=self.confidence,
+                mode=self.mode,
+                draw=Drawer(subject, data, root, DRAWS + restart, self.crew),
+                coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
+                log_density=subject.log_density if subject.has_log_density else None,
+                data=data,
+                calls=not subject.is_vectorised,
+            )
+
+        game = new_game(0)
         try:
             game.start()
         except CallError:
             # Validity: a vectorised call that raises is one observation of a call, not of `size` draws. No draw was
             # counted yet, so the audit may start again, on fresh streams and with one call a draw, where raising is an
             # outcome like any other.
-            subject = dataclasses.replace(subject, one_by_one=True)
-            game = new_game(subject, RESTART)
+            self.subject = dataclasses.replace(self.subject, one_by_one=True)
+            game = new_game(RESTART)
             game.start()
+        if self.tell is not None:  # the only round of a fixed audit may be long
+            self.tell(game.progress())
+        failure = ""
         try:
-            game.play(on_progress)
+            game.play(self.tell)
         except CallError as error:
             failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
-    found_of: dict[int, Finding] = {}
-    for group, pair_game in zip(pooling.groups, game.pairs if game is not None else (), strict=game is not None):
-        assert game is not None
-        taken = pair_game.pool.labelled(game.pilot) + pair_game.labelled
-        members = [chosen[asked[k]] for k in group]
-        one = _finding(members[0], pair_game, taken, subject.name, failure, event_mass, inconclusive_factor)
-        found_of.update(zip(group, _of_pool(one, members, pair_game, subject.name), strict=True))
-    findings = tuple(found_of[k] for k in sorted(found_of))
-    about_doubles = None
-    if floating_point:
-        candidates = [
-            doubles.Candidate(chosen[asked[k]], positions[k], finding.budget, k)
-            for k, finding in enumerate(findings)
-            if finding.verdict != "error"
-        ]
-        about_doubles = _floating_point(subject, candidates, 0, samples, root)
-    return AuditResult(
-        claim=str(promise),
-        confidence=confidence,
-        mode=mode,
-        seed=root,
-        replayable=subject.replayable,
-        findings=findings,
-        not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
-        report_delta=max((claims[k].report_delta for k in asked), default=promise.report_delta),
-        samples=game.runs if game is not None else 0,
-        seconds=time.perf_counter() - started,
-        subject=subject.describe(),
-        environment=environment(),
-        options={
-            "samples": samples,
-            "event_mass": event_mass,
-            "inconclusive_factor": inconclusive_factor,
-            "pool": pool,
-            **({"pools": pooling.pools} if pooling.pools else {}),
-            **({"pool_note": pooling.note} if pooling.note else {}),
-        },
-        floating_point=about_doubles,
-    )
+        taken = [(pair, pair.pool.labelled(game.pilot) + pair.labelled) for pair in game.pairs]
+        return _Played(taken, game.runs, failure, pooling.options)
+
+    def _accumulated(
+        self, claims: Sequence[Claim], pairs: Sequence[Pair], positions: Sequence[tuple[int, int]], data: Sequence[Any]
+    ) -> _Played:
+        """One night of the store's evidence on the pairs that are asked."""
+        assert self.store is not None
+        with Store.at(self.store) as opened:
+            night = AccumulatingAudit(
+                opened,
+                self.subject,
+                self.promise,
+                claims,
+                pairs,
+                positions,
+                data,
+                samples=self.samples,
+                confidence=self.confidence,
+                seed=self.root,
+                crew=self.crew,
+            ).play(self.tell)
+        self.subject = night.subject
+        options = {"store": os.fspath(self.store), **night.options}
+        return _Played(list(zip(night.games, night.samples, strict=True)), night.runs, night.failure, options)
+
+    def _doubles(self, candidates: Sequence[doubles.Candidate], omitted: int) -> FloatingPointFinding:
+        """The floating-point check of the pairs that the audit asked, on streams of its own.
+
+        `omitted` pairs were left out of the candidates, since their budgets are larger than those of enough others.
+        """
+        draws = doubles.draws_of(self.samples, self.subject.is_vectorised)
+        if draws == 0:
+            few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {self.samples:,}."
+            return doubles.not_applicable(few, omitted=len(candidates) + omitted)
+        data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
+        draw = Drawer(self.subject, data, self.root, FLOAT_DRAWS, self.crew)
+        found = doubles.examine(candidates, draws, draw, lambda place: stream(self.root, FLOAT_COINS, place))
+        return dataclasses.replace(found, omitted=found.omitted + omitted)
+
+    def _finding(self, pair: Pair, game: PairGame, labelled: int, failure: str) -> Finding:
+        return _finding(pair, game, labelled, self.subject.name, failure, self.event_mass, self.inconclusive_factor)
+
+    def _result(self, **found: Any) -> AuditResult:
+        return AuditResult(
+            claim=str(self.promise),
+            confidence=self.confidence,
+            mode=self.mode,
+            seed=self.root,
+            replayable=self.subject.replayable,
+            seconds=0.0,
+            subject=self.subject.describe(),
+            environment=environment(),
+            side_findings=claim_metadata(self.subject, self.promise, self.chosen),
+            **found,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Played:
+    """What a label game leaves: games with the labelled draws behind them, runs, what broke, options to report."""
+
+    pairs: list[tuple[PairGame, int]]
+    runs: int
+    failure: str
+    options: dict[str, Any]
 
 
 def environment() -> dict[str, str]:
@@ -444,26 +662,6 @@ def _of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, subject_
             own = Finding(**names, **facts, verdict="error", message=message)
         findings.append(own)
     return findings
-
-
-def _floating_point(
-    subject: Subject, candidates: Sequence[doubles.Candidate], omitted: int, samples: int, root: int
-) -> FloatingPointFinding:
-    """The floating-point check of the pairs that the audit asked, on streams of its own.
-
-    `omitted` pairs were left out of the candidates, since their budgets are larger than those of enough others.
-    """
-    draws = doubles.draws_of(samples, subject.is_vectorised)
-    if draws == 0:
-        few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {samples:,}."
-        return doubles.not_applicable(few, omitted=len(candidates) + omitted)
-    data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
-
-    def draw(phase: int, i: int, chunk: int, size: int) -> Outcomes:
-        return read_outputs(subject.sample(data[i], size, stream(root, FLOAT_DRAWS, i, phase, chunk)), size)
-
-    found = doubles.examine(candidates, draws, draw, lambda place: stream(root, FLOAT_COINS, place))
-    return dataclasses.replace(found, omitted=found.omitted + omitted)
 
 
 def _least_budgets(promise: Claim, chosen: Sequence[Pair], table: UniverseTable) -> tuple[list[doubles.Candidate], int]:

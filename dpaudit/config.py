@@ -26,6 +26,7 @@ AUDIT_OPTIONS = (
     "seed",
     "jobs",
     "backend",
+    "cluster",
     "event_mass",
     "inconclusive_factor",
     "floating_point",
@@ -41,7 +42,7 @@ class Config:
     ----------
     path : Path or None
         The file; None if there is none.
-    samples, mode, confidence, seed, jobs, backend, event_mass, inconclusive_factor, floating_point, pool
+    samples, mode, confidence, seed, jobs, backend, cluster, event_mass, inconclusive_factor, floating_point, pool
         Options of `dpaudit.audit`.
     report : tuple of str or None
         Formats of reports.
@@ -49,6 +50,10 @@ class Config:
         Folder of reports; a relative one starts at the folder of the file.
     strict : bool or None
         Whether an inconclusive audit, or one whose low bits leak, fails its test (pytest).
+    known_violations : tuple of dict
+        Violations that are known (pytest): tables with `test`, `reason`, `expires` and perhaps `pairs`.
+    deployment : dict or None
+        What the user declares for a compliance report, as written; `dpaudit.reports.deployment` reads it.
     """
 
     path: Path | None = None
@@ -58,6 +63,7 @@ class Config:
     seed: int | None = None
     jobs: int | None = None
     backend: str | None = None
+    cluster: str | None = None
     event_mass: float | None = None
     inconclusive_factor: float | None = None
     floating_point: bool | None = None
@@ -65,6 +71,8 @@ class Config:
     report: tuple[str, ...] | None = None
     out: Path | None = None
     strict: bool | None = None
+    known_violations: tuple[Mapping[str, Any], ...] = ()
+    deployment: Mapping[str, Any] | None = None
 
     def audit_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Options for `dpaudit.audit`: those of `given` that are not None, then those of the file."""
@@ -103,7 +111,11 @@ def read_config(start: Path | None = None) -> Config:
         condition, has_type = _KEYS[key]
         if not has_type(value):
             raise UsageError(f"{key} must be {condition}, got {value!r} at [tool.dpaudit] of {str(path)!r}.")
-        values[key] = path.parent / value if key == "out" else formats(value) if key == "report" else value
+        if key == "out":
+            value = path.parent / value
+        elif key in _READ:
+            value = _READ[key](value)
+        values[key] = value
     return Config(**values)
 
 
@@ -137,8 +149,19 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
 def _is_formats(value: Any) -> bool:
     return _is_text(value) or (isinstance(value, list) and all(_is_text(item) for item in value))
+
+
+def _is_known_violations(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(entry, dict) and _is_text(entry.get("test")) and _is_text(entry.get("reason")) and "expires" in entry
+        for entry in value
+    )
 
 
 def formats(value: str | Collection[str]) -> tuple[str, ...]:
@@ -154,11 +177,15 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "seed": ("an integer", _is_integer),
     "jobs": ("an integer", _is_integer),
     "backend": ("a text", _is_text),
+    "cluster": ("a text", _is_text),
     "event_mass": ("a number", _is_number),
     "inconclusive_factor": ("a number", _is_number),
     "floating_point": ("true or false", _is_flag),
     "pool": ("true or false", _is_flag),
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
+    "known_violations": ("a list of tables with test, reason and expires", _is_known_violations),
     "strict": ("true or false", _is_flag),
+    "deployment": ("a table", _is_table),
 }
+_READ: Mapping[str, Callable[[Any], Any]] = {"report": formats, "known_violations": tuple}

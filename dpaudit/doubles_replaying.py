@@ -12,11 +12,11 @@ from typing import Any
 from dpaudit.errors import UsageError
 from dpaudit.evidence.floating_point import Candidate, count_again
 from dpaudit.evidence.low_bit_records import rule_from_dict
-from dpaudit.evidence.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Budget, whole_number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.replaying import saved_inputs
 from dpaudit.results import AuditResult, FloatingPointPair
+from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import FLOAT_REPLAY_COINS, FLOAT_REPLAY_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import as_subject
 
@@ -102,9 +102,7 @@ def replay_floating_point(
     tested = found.correct + found.wrong + found.abstained
     data = (both.x, both.x_prime)
 
-    def draw(phase: int, i: int, chunk: int, size: int) -> Outcomes:
-        return read_outputs(subject.sample(data[i], size, stream(root, FLOAT_REPLAY_DRAWS, i, phase, chunk)), size)
-
+    draw = Drawer(subject, data, root, FLOAT_REPLAY_DRAWS)
     candidate = Candidate(Pair(*data, found.id, found.x_id, found.x_prime_id), (0, 1), found.budget, 0)
     level = result.floating_point.error_rate
     labelled = 2 * samples if samples is not None else tested

@@ -24,6 +24,14 @@ class SubjectError(DpauditError, RuntimeError):
     exit_status = 3
 
 
+class DpauditCheckpointWarning(UserWarning):
+    """Nothing more can be noted in the checkpoint of an audit, which goes on without it."""
+
+
+class ProgramError(SubjectError):
+    """A program behind `exec:` broke the protocol or took too long: never an outcome of a draw (status 3)."""
+
+
 class DpauditFloatingPointWarning(UserWarning):
     """The low bits of a mechanism's outputs give more away than its claim allows; its verdict does not depend on it."""
 

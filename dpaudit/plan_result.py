@@ -126,6 +126,10 @@ class Plan:
         Of the pilot.
     subject, environment : dict
         As in an audit's result.
+    time_limit : float or None
+        Seconds that the audit was to take at most, floating-point check included; None if none was given.
+    samples_wanted : int or None
+        What was asked for, where it takes longer than that: `samples` is then what can be had in the time.
     """
 
     claim: str
@@ -147,6 +151,8 @@ class Plan:
     seed: int
     subject: dict[str, Any]
     environment: dict[str, str]
+    time_limit: float | None = None
+    samples_wanted: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as strict JSON values."""

@@ -27,6 +27,7 @@ import numpy as np
 
 from dpaudit.auditing import ZERO_BUDGET_LOSS, distinct_inputs, environment, identity_of, stated_claim, stated_pairs
 from dpaudit.errors import SubjectError, UsageError
+from dpaudit.evidence import floating_point
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode, PairGame, common_failure
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.universe import UniverseGame
@@ -55,6 +56,7 @@ LEARNING, LEARNING_OF_RENYI = 2.0, 3.0
 EVENTS_SEEN, EVENTS_SEEN_AT_COST = 150, 500
 MOST_BUDGETS = 8  # that are planned for; of more, these are spread evenly from the least to the largest
 LARGEST_SAMPLES = 10**9  # beyond which no number of samples is looked for
+LEAST_SAMPLES = 10  # of an audit
 TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
 
 
@@ -70,6 +72,7 @@ def plan(
     power: float = 0.9,
     event_masses: Sequence[float] = EVENT_MASSES,
     pilot: int = 0,
+    seconds: float | None = None,
     seed: int | None = None,
     target: str | None = None,
     name: str | None = None,
@@ -89,6 +92,9 @@ def plan(
     pilot : int
         Runs on each input of a planned pair for an estimate of the event mass that suits the mechanism; 0 for none, at
         least 100 otherwise.
+    seconds : float, optional
+        Above 0: plan for as many of the samples as can be had in this time, in one process and with the floating-point
+        check; `Plan.samples_wanted` says that these are fewer.
     seed : int, optional
         Of the pilot; one is drawn and recorded by default.
 
@@ -121,6 +127,10 @@ def plan(
     cost = _timed(subject, [chosen[k] for k in asked[:1]], root)
     subject = cost.subject
     engine = _Engine(len(asked), inputs, confidence, power, universe)
+    wanted = samples
+    if seconds is not None:
+        number("seconds", seconds, "above 0", lambda v: 0.0 < v < math.inf)
+        samples = _affordable(engine, subject, cost.per_run, seconds, wanted)
     budgets = []
     for place, (position, count) in enumerate(_represented(asked, values)):
         pair = chosen[position]
@@ -156,6 +166,8 @@ def plan(
         seed=root,
         subject=subject.describe(),
         environment=environment(),
+        time_limit=None if seconds is None else float(seconds),
+        samples_wanted=wanted if samples < wanted else None,
     )
 
 
@@ -408,6 +420,22 @@ def _estimate(
         runs=2 * pilot,
         description=use.describe(pair.x_id, pair.x_prime_id),
     )
+
+
+def _affordable(engine: _Engine, subject: Subject, per_run: float, seconds: float, wanted: int) -> int:
+    """The most samples, up to those wanted, that an audit with its floating-point check takes `seconds` for; or 10."""
+
+    def cost(samples: int) -> float:
+        doubles = min(engine.inputs, 2 * floating_point.MOST_PAIRS)
+        return per_run * (engine.runs(samples) + doubles * floating_point.draws_of(samples, subject.is_vectorised))
+
+    if cost(wanted) <= seconds:
+        return wanted
+    low, high = LEAST_SAMPLES, wanted
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if cost(middle) <= seconds else (low, middle)
+    return low
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------

@@ -8,12 +8,10 @@ the strings "inf" and "-inf", and what does not apply is null. A file is written
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import os
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,21 +19,49 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.privacy.pairs import short_form
+from dpaudit.saving import as_float, as_floats, from_json, saved_input, to_json, utf8, write_whole
+from dpaudit.side_findings import (
+    FLOATING_POINT_VERDICTS,
+    SIDE_STATUSES,
+    FloatingPointFinding,
+    FloatingPointPair,
+    FloatingPointVerdict,
+    SideFinding,
+    SideStatus,
+)
 
 if TYPE_CHECKING:
     from dpaudit.universe_table import UniverseTable
+
+__all__ = [
+    "EXIT_STATUS",
+    "FLOATING_POINT_VERDICTS",
+    "SCHEMA",
+    "SIDE_STATUSES",
+    "VERDICTS",
+    "AuditResult",
+    "Finding",
+    "FloatingPointFinding",
+    "FloatingPointPair",
+    "FloatingPointVerdict",
+    "Look",
+    "Power",
+    "SideFinding",
+    "SideStatus",
+    "Verdict",
+    "WitnessRecord",
+    "from_json",
+    "load",
+    "saved_input",
+    "to_json",
+    "write_whole",
+]
 
 SCHEMA = "dpaudit.audit/1"
 Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
 # Of a whole result the first of these that any finding has; never "private", "safe" or "passed".
 VERDICTS: tuple[Verdict, ...] = ("violated", "error", "inconclusive", "not_refuted")
-FloatingPointVerdict = Literal["leaks", "nothing_found", "not_applicable"]
-FLOATING_POINT_VERDICTS: tuple[FloatingPointVerdict, ...] = ("leaks", "nothing_found", "not_applicable")
-SideStatus = Literal["found", "nothing_found", "not_applicable"]
-SIDE_STATUSES: tuple[SideStatus, ...] = ("found", "nothing_found", "not_applicable")
 EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
-MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,152 +195,16 @@ class Finding:
         for name in ("ratio_lower", "log_wealth", "p_value"):
             values[name] = from_json(values.get(name))
         for name in ("parameter_budget", "epsilon_lower", "parameter_lower"):
-            values[name] = _float(values[name])
-        values["budget"] = Budget(**_floats(values["budget"]))
-        values["power"] = Power(**_floats(values["power"])) if values.get("power") else None
+            values[name] = as_float(values[name])
+        values["budget"] = Budget(**as_floats(values["budget"]))
+        values["power"] = Power(**as_floats(values["power"])) if values.get("power") else None
         if values.get("witness"):
-            line = _floats(values["witness"]["line"])
+            line = as_floats(values["witness"]["line"])
             values["witness"] = WitnessRecord(**{**values["witness"], "line": line})
         values["looks"] = tuple(
-            Look(draws, _float(log_wealth), _float(lower)) for draws, log_wealth, lower in values.get("looks", ())
+            Look(draws, as_float(log_wealth), as_float(lower)) for draws, log_wealth, lower in values.get("looks", ())
         )
         return cls(**values)
-
-
-@dataclasses.dataclass(frozen=True)
-class FloatingPointPair:
-    """What the low bits of the outputs gave away about one pair.
-
-    Attributes
-    ----------
-    id, x_id, x_prime_id : str
-        Names of the pair and of its two inputs.
-    budget : Budget
-        The claim for this pair as a point of its privacy profile: the line that was tested on the law of the doubles.
-    verdict : {"leaks", "nothing_found"}
-        "leaks" is `epsilon_lower` above the budget's epsilon.
-    epsilon_lower : float
-        Lower bound on epsilon at the budget's delta, of the law of the doubles, in nats. Simultaneous with the bounds
-        of the other pairs of the check at its own error rate.
-    p_value : float
-        Of the exact test against the budget, before the error rate is divided.
-    error_share : float
-        The share of the check's error rate that this pair has.
-    correct, wrong, abstained : int
-        Labelled draws that the rule was tested on: never those it was fitted on.
-    detectable_share : float
-        In [0, 1], or inf: the smallest share of one input's outputs such that, if the other input could not give them
-        and the rule knew them, the test would have found that with 90% probability. inf: none would have been found.
-    description : str
-        What the rule looks at, with counts; empty if no rule was found.
-    rule : dict or None
-        The rule as data, of a pair that leaks, for a replay; None in files of older versions.
-    """
-
-    id: str
-    x_id: str
-    x_prime_id: str
-    budget: Budget
-    verdict: FloatingPointVerdict
-    epsilon_lower: float
-    p_value: float
-    error_share: float
-    correct: int
-    wrong: int
-    abstained: int
-    detectable_share: float
-    description: str
-    rule: dict[str, Any] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class FloatingPointFinding:
-    """What the floating-point check found: a finding of its own, never a part of the verdict, the bounds or the ratio.
-
-    Attributes
-    ----------
-    verdict : {"leaks", "nothing_found", "not_applicable"}
-        "leaks" if any pair does; "not_applicable" if nothing was tested.
-    message : str
-        Why it is not applicable, else empty.
-    error_rate : float
-        If the claim holds for the doubles too, P(verdict "leaks") is at most this; in any case so is P(some bound of
-        the check exceeds its truth). Apart from `1 - confidence` of the audit.
-    samples : int
-        Runs of the mechanism that the check took, beside those of the audit.
-    pairs : tuple of FloatingPointPair
-        The examined pairs, the worst first.
-    omitted : int
-        Pairs of the audit that were not examined.
-    """
-
-    verdict: FloatingPointVerdict
-    message: str
-    error_rate: float
-    samples: int = 0
-    pairs: tuple[FloatingPointPair, ...] = ()
-    omitted: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as strict JSON values: `floating_point` of audit.json."""
-        record: dict[str, Any] = to_json(dataclasses.asdict(self))
-        return record
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> FloatingPointFinding:
-        """The finding of `floating_point` of audit.json; the verdict must be the one that its pairs have."""
-        pairs = tuple(_floating_point_pair(entry) for entry in record["pairs"])
-        finding = cls(**{**record, "error_rate": _float(record["error_rate"]), "pairs": pairs})
-        leaks = any(pair.verdict == "leaks" for pair in pairs)
-        expected = "leaks" if leaks else "nothing_found" if pairs else "not_applicable"
-        if finding.verdict != expected:
-            raise UsageError(f"verdict of floating_point must be {expected!r}, got {finding.verdict!r}.")
-        return finding
-
-
-def _floating_point_pair(entry: Mapping[str, Any]) -> FloatingPointPair:
-    numbers = {name: _float(entry[name]) for name in ("epsilon_lower", "p_value", "error_share", "detectable_share")}
-    if entry["verdict"] not in FLOATING_POINT_VERDICTS[:2]:
-        raise UsageError(f"verdict must be one of leaks, nothing_found, got {entry['verdict']!r}.")
-    return FloatingPointPair(**{**entry, **numbers, "budget": Budget(**_floats(entry["budget"]))})
-
-
-@dataclasses.dataclass(frozen=True)
-class SideFinding:
-    """Something that was looked at beside the claim: never a part of the verdict, the bounds or the ratio.
-
-    Attributes
-    ----------
-    kind : str
-        What was looked at, for example "timing" or "containment"; one word of lower case with underscores.
-    status : {"found", "nothing_found", "not_applicable"}
-    summary : str
-        One sentence: what was found, or why it does not apply.
-    error_rate : float or None
-        The probability, at most, of "found" where there is nothing to find, apart from `1 - confidence` of the audit;
-        None where no statistics are involved.
-    details : dict
-        What a reader needs to check or repeat it: strict JSON values, kind by kind.
-    """
-
-    kind: str
-    status: SideStatus
-    summary: str
-    error_rate: float | None = None
-    details: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as strict JSON values: an entry of `side_findings` in audit.json."""
-        record: dict[str, Any] = to_json(dataclasses.asdict(self))
-        return record
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> SideFinding:
-        """The finding of an entry of `side_findings` in audit.json."""
-        if record["status"] not in SIDE_STATUSES:
-            raise UsageError(f"status must be one of {', '.join(SIDE_STATUSES)}, got {record['status']!r}.")
-        rate = record.get("error_rate")
-        return cls(**{**record, "error_rate": None if rate is None else _float(rate)})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -473,7 +363,7 @@ class AuditResult:
         values = {name: record[name] for name in names}
         values["options"] = from_json(values["options"])
         for name in ("confidence", "report_delta", "seconds"):
-            values[name] = _float(values[name])
+            values[name] = as_float(values[name])
         doubles = record.get("floating_point")
         floating_point = FloatingPointFinding.from_dict(doubles) if doubles is not None else None
         universe = UniverseTable.from_dict(record["universe"]) if record.get("universe") is not None else None
@@ -503,7 +393,7 @@ class AuditResult:
         if universe is not None:  # millions of numbers: a list on one line
             table = json.dumps(universe, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
             text = text.removesuffix("\n}") + f',\n "universe": {table}\n' + "}"
-        return _utf8(text + "\n")
+        return utf8(text + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:
@@ -528,85 +418,3 @@ def load(path: str | os.PathLike[str]) -> AuditResult:
         raise UsageError(f"{error} (at {os.fspath(path)!r})") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"result must follow {SCHEMA}, got {error!r} at {os.fspath(path)!r}.") from error
-
-
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file complete or not at all: into a temporary file beside it, flushed to disk, then renamed."""
-    target = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise UsageError(f"output must be a writable place, got {os.fspath(path)!r} ({error.strerror}).") from error
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise UsageError(f"output must be a writable place, got {os.fspath(path)!r} ({error.strerror}).") from error
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-
-
-def to_json(value: Any) -> Any:
-    """`value` as strict JSON: numpy to Python, infinities to "inf" and "-inf", NaN to null, other objects to names."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
-    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
-        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-        return [to_json(item) for item in items]
-    return short_form(value, width=200)
-
-
-def from_json(value: Any) -> Any:
-    """The inverse of `to_json` on numbers, lists and objects: "inf" and "-inf" become floats again."""
-    if isinstance(value, str):
-        return {"inf": math.inf, "-inf": -math.inf}.get(value, value)
-    if isinstance(value, list):
-        return [from_json(item) for item in value]
-    if isinstance(value, dict):
-        return {key: from_json(item) for key, item in value.items()}
-    return value
-
-
-def saved_input(value: Any) -> Any:
-    """An input as audit.json keeps it: its JSON form, or a digest where that is longer than 20,000 characters."""
-    saved = to_json(value)
-    text = json.dumps(saved, ensure_ascii=False, allow_nan=False)
-    if len(text) <= MAXIMUM_INPUT_CHARACTERS:
-        return saved
-    return {"sha256": hashlib.sha256(_utf8(text)).hexdigest(), "characters": len(text), "short": short_form(value)}
-
-
-def _utf8(text: str) -> bytes:
-    """JSON text as UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes its JSON escape."""
-    return text.encode("utf-8", "backslashreplace")
-
-
-def _float(value: Any) -> float:
-    """A number of audit.json as a float: "inf" and "-inf" are infinities, null is NaN."""
-    number = from_json(value)
-    if number is None:
-        return math.nan
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise TypeError(f"a number was expected, got {value!r}")
-    return float(number)
-
-
-def _floats(record: Mapping[str, Any]) -> dict[str, float]:
-    return {key: _float(value) for key, value in record.items()}

@@ -27,7 +27,7 @@ from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results import VERDICTS, Finding, Power, WitnessRecord
-from dpaudit.running.draws import Drawer
+from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import COINS, DRAWS, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
@@ -138,8 +138,7 @@ class UniverseAudit:
     mode: Mode
     confidence: float
     root: int
-    jobs: int
-    backend: str
+    crew: Crew
     event_mass: float
     inconclusive_factor: float
     zero_budget_loss: float
@@ -168,6 +167,7 @@ class UniverseAudit:
         first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
         draws = table_draws(self.samples, used)
+        self.crew.expected = draws * used
         error_rate = 1.0 - self.confidence
         game = UniverseGame(
             first,
@@ -177,7 +177,7 @@ class UniverseAudit:
             inputs=len(inputs.data),
             samples=draws,
             error_rate=TABLE_SHARE * error_rate,
-            draw=Drawer(self.subject, inputs.data, self.root, UNIVERSE_DRAWS + restart, self.jobs, self.backend),
+            draw=Drawer(self.subject, inputs.data, self.root, UNIVERSE_DRAWS + restart, self.crew),
             coin=lambda: stream(self.root, UNIVERSE_COINS + restart),
         )
         game.start()
@@ -272,10 +272,11 @@ class UniverseAudit:
             samples=samples,
             confidence=1.0 - (1.0 - TABLE_SHARE) * (1.0 - self.confidence),
             mode=self.mode,
-            draw=Drawer(self.subject, data, self.root, DRAWS + restart, self.jobs, self.backend),
+            draw=Drawer(self.subject, data, self.root, DRAWS + restart, self.crew),
             coin=lambda round_, pair: stream(self.root, COINS + restart, round_, pair),
             log_density=self.subject.log_density if self.subject.has_log_density else None,
             data=data,
+            calls=not self.subject.is_vectorised,
         )
         failure = ""
         try:
@@ -345,6 +346,7 @@ class UniverseAudit:
                 violated=int(game.violated.sum()),
                 largest_ratio=float(ratios.max()),
                 largest_log_wealth=None,
+                open_pairs=0 if draws else len(game.first),
             )
         )
 

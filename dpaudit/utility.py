@@ -28,9 +28,7 @@ when only an excess beyond `inconclusive_factor` would have been found.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import os
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -44,175 +42,20 @@ from dpaudit.evidence import means
 from dpaudit.evidence.binomial import binomial_lower
 from dpaudit.privacy.claims import FloatArray, number, whole_number
 from dpaudit.privacy.pairs import as_pairs, short_form
-from dpaudit.results import EXIT_STATUS, VERDICTS, Verdict, saved_input, to_json, write_whole
+from dpaudit.results import Verdict
 from dpaudit.running.streams import UTILITY_DRAWS, UTILITY_SEARCH, fresh_seed, stream
 from dpaudit.subjects.callables import Failed, Subject, as_subject
 from dpaudit.subjects.targets import what_raised
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit.utility_result import UtilityFinding, UtilityResult
 
 __all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "stated_bounds"]
 
-SCHEMA = "dpaudit.utility/1"
 LOWER_SHARE = 0.8  # of a test's level, for the limit that is the verdict
 FOUND_WITH = 0.9  # the probability that defines the power
 CHUNK = 1 << 14  # outputs drawn at a time
 LEAST_PROBABILITY = 0.01  # where no failure is allowed: the probability above which a test is inconclusive
 MOST_INPUTS = 16  # of the mechanism's own pairs, where a bound names none
-
-
-@dataclasses.dataclass(frozen=True)
-class UtilityFinding:
-    """One bound on one input.
-
-    Attributes
-    ----------
-    bound, kind : str
-        Name of the bound; "tail" or "expectation".
-    input_id : str
-        Short form of the input.
-    data : object
-        The input.
-    found_by_search : bool
-    limit : float
-        The bound on this input: of the loss where the kind is "tail", else of its mean.
-    allowed : float
-        What the measured quantity may be: the failure probability, or the limit itself.
-    verdict : {"violated", "not_refuted", "inconclusive", "error"}
-    measured, lower, upper : float
-        The share of losses above the limit, or their mean, with confidence limits; NaN where nothing was measured.
-    p_value : float
-        Of "the bound holds"; for expected losses the inverse of the wealth.
-    detectable : float
-        The least quantity that the test would have found with 90% probability.
-    error_share : float
-        The part of 1 - confidence that is this finding's.
-    samples : int
-    message : str
-        What went wrong, if the verdict is "error".
-    """
-
-    bound: str
-    kind: str
-    input_id: str
-    data: Any
-    found_by_search: bool
-    limit: float
-    allowed: float
-    verdict: Verdict
-    measured: float = math.nan
-    lower: float = 0.0
-    upper: float = math.inf
-    p_value: float = 1.0
-    detectable: float = math.inf
-    error_share: float = 0.0
-    samples: int = 0
-    message: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        """Measured over allowed; far below 1 for a loose bound. None where nothing is allowed."""
-        return self._over(self.measured)
-
-    @property
-    def ratio_lower(self) -> float | None:
-        """Lower limit of the ratio; above 1 exactly when the verdict is "violated"."""
-        return self._over(self.lower)
-
-    @property
-    def ratio_upper(self) -> float | None:
-        """Upper limit of the ratio."""
-        return self._over(self.upper)
-
-    @property
-    def detectable_ratio(self) -> float | None:
-        """`detectable` over what is allowed."""
-        return self._over(self.detectable)
-
-    def _over(self, value: float) -> float | None:
-        return value / self.allowed if self.allowed > 0.0 else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as strict JSON values."""
-        names = ("ratio", "ratio_lower", "ratio_upper", "detectable_ratio")
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        own = to_json({**fields, **{name: getattr(self, name) for name in names}, "data": None})
-        return {**own, "data": saved_input(self.data)}
-
-
-@dataclasses.dataclass(frozen=True)
-class UtilityResult:
-    """All findings of one call, with what is needed to repeat it.
-
-    Attributes
-    ----------
-    confidence : float
-        For the whole call: all verdicts and intervals.
-    seed : int
-    samples : int
-        Runs of the mechanism, those of the search included.
-    seconds : float
-    findings : tuple of UtilityFinding
-    bounds : tuple of str
-        The bounds in words.
-    subject, environment, options : dict
-    """
-
-    confidence: float
-    seed: int
-    samples: int
-    seconds: float
-    findings: tuple[UtilityFinding, ...]
-    bounds: tuple[str, ...]
-    subject: dict[str, Any]
-    environment: dict[str, str]
-    options: dict[str, Any]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The first of violated, error, inconclusive and not_refuted that any finding has."""
-        found = {finding.verdict for finding in self.findings}
-        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
-
-    @property
-    def exit_status(self) -> int:
-        """As of an audit: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
-        return EXIT_STATUS[self.verdict]
-
-    @property
-    def worst(self) -> UtilityFinding | None:
-        """The finding of the worst verdict with the largest ratio of measured to allowed."""
-
-        def key(finding: UtilityFinding) -> tuple[int, float]:
-            ratio = finding.ratio
-            return VERDICTS.index(finding.verdict), -(math.inf if ratio is None or math.isnan(ratio) else ratio)
-
-        return min(self.findings, key=key, default=None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as strict JSON values."""
-        record: dict[str, Any] = to_json(
-            {
-                "schema": SCHEMA,
-                "verdict": self.verdict,
-                "confidence": self.confidence,
-                "seed": self.seed,
-                "samples": self.samples,
-                "seconds": round(self.seconds, 3),
-                "subject": self.subject,
-                "environment": self.environment,
-                "options": self.options,
-                "bounds": self.bounds,
-            }
-        )
-        return {**record, "findings": [finding.to_dict() for finding in self.findings]}
-
-    def to_text(self) -> str:
-        """The result as strict JSON, with a line end."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result as JSON: complete, or not at all."""
-        write_whole(path, self.to_text().encode("utf-8", "backslashreplace"))
 
 
 def audit_utility(
@@ -475,5 +318,3 @@ def _search(
         raise UsageError(f"search must yield inputs, got none from the bound {bound.name!r}.") from error
     ranked = sorted(tried.values(), key=lambda entry: (-entry[0], -entry[1]))
     return [data for _, _, data in ranked[:worst]], looks * samples
-
-

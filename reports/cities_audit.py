@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 
 import dpaudit
-from dpaudit.reports.terminal import finding_table, live_progress, summary_table, violation_text
+from dpaudit.reports.progress import live_progress
+from dpaudit.reports.terminal import finding_table, summary_table, violation_text
 from mechanisms import cities
 
 # (name in mechanisms.cities, folder, about this many runs on each city, whether its claim is broken)

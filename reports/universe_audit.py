@@ -16,7 +16,8 @@ from pathlib import Path
 from rich.console import Console
 
 import dpaudit
-from dpaudit.reports.terminal import finding_table, live_progress, summary_table, universe_text, violation_text
+from dpaudit.reports.progress import live_progress
+from dpaudit.reports.terminal import finding_table, summary_table, universe_text, violation_text
 from dpaudit.results import write_whole
 from mechanisms import planar_laplace
 from mechanisms.faulty import planar_laplace as faulty

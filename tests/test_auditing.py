@@ -444,7 +444,7 @@ def test_a_later_output_of_another_form_does_not_stop_the_audit():
         ({"samples": 9}, "samples must be an integer of at least 10, got 9"),
         ({"samples": 10.0}, "samples must be an integer of at least 10, got 10.0"),
         ({"samples": True}, "samples must be an integer of at least 10, got True"),
-        ({"mode": "both"}, "mode must be 'sequential' or 'fixed', got 'both'"),
+        ({"mode": "both"}, "mode must be 'sequential', 'adaptive' or 'fixed', got 'both'"),
         ({"confidence": 0.0}, r"confidence must be in \(0, 1\), got 0.0"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
         ({"confidence": math.nan}, r"confidence must be in \(0, 1\), got nan"),

@@ -341,8 +341,8 @@ BAD_INPUTS = {
     "half a pair": (["--pairs", "0"], "got '0' at its end. A ',' is due there."),
     "no JSON": (["--pairs", "a,b"], "got 'a,b' at character 1."),
     "pairs from nowhere": (["--pairs", "m.py:nothing"], "pairs must name an attribute of m, got 'nothing'"),
-    "unknown format": (["--report", "json,docx"], "report must name formats among html, json, md, got 'docx'."),
-    "no format": (["--report", " , "], "report must name formats among html, json, md"),
+    "unknown format": (["--report", "json,docx"], "report must name formats among html, json, md, junit, sarif, pdf,"),
+    "no format": (["--report", " , "], "report must name formats among html, json, md, junit, sarif, pdf, in-toto"),
     "a file in the way": (["--out", "m.py"], "got 'm.py' (a file is in the way at 'm.py')."),
     "a file on the way": (["--out", "m.py/x/y"], "got 'm.py/x/y' (a file is in the way at 'm.py')."),
     "too few samples": (["--samples", "3"], "samples must be an integer of at least 10, got 3."),
@@ -353,7 +353,7 @@ BAD_INPUTS = {
     "event without mass": (["--event-mass", "0"], "event_mass must be in (0, 1], got 0.0."),
     "factor below 1": (["--inconclusive-factor", "0.5"], "inconclusive_factor must be at least 1, got 0.5."),
     "no number": (["--samples", "many"], "'many' is not a valid integer."),
-    "no such mode": (["--mode", "quick"], "'quick' is not one of 'sequential', 'fixed'."),
+    "no such mode": (["--mode", "quick"], "'quick' is not one of 'sequential', 'adaptive', 'fixed'."),
     "no such option": (["--sample", "3"], "No such option"),
 }
 
@@ -397,8 +397,8 @@ def test_each_bad_target_exits_with_2(run, arguments, words):
         ("sampels = 3\n", "must be one of samples, mode"),
         ("event_mass = 'x'\n", "event_mass must be a number, got 'x' at [tool.dpaudit] of"),
         ("event_mass = 2\n", "event_mass must be in (0, 1], got 2. This was read from [tool.dpaudit] of"),
-        ("mode = 'quick'\n", "mode must be 'sequential' or 'fixed', got 'quick'. This was read from"),
-        ("report = ['docx']\n", "report must name formats among html, json, md, got 'docx'."),
+        ("mode = 'quick'\n", "mode must be 'sequential', 'adaptive' or 'fixed', got 'quick'. This was read from"),
+        ("report = ['docx']\n", "among html, json, md, junit, sarif, pdf, in-toto, got 'docx'."),
     ],
 )
 def test_each_mistake_in_the_project_file_exits_with_2(run, project, text, words):
@@ -419,7 +419,8 @@ def test_a_folder_without_permission_exits_with_2(run, project):
 def test_help_names_the_commands_that_exist_and_no_others(run):
     result = run("--help")
     commands = re.findall(r"^  (\w+)  ", result.stdout.partition("Commands:")[2], re.MULTILINE)
-    assert commands == ["audit", "bench", "check", "claims", "plan", "replay", "report", "reproduce"]
+    expected = "audit bench check claims evidence greybox plan replay report reproduce"
+    assert commands == expected.split()
 
 
 # In a process of its own.
@@ -486,8 +487,13 @@ def test_an_interrupt_from_the_keyboard_leaves_nothing_behind(run, project):
 def test_the_library_and_the_command_line_agree(run):
     run("audit", "m.py:sound", "--seed", "5", "--out", "o", "--report", "json")
     own = dpaudit.audit(
-        lambda data, size, rng: data + rng.laplace(scale=np.float64(1.0), size=size), claim="eps=1",
-        pairs=[(0.0, 1.0), (2.0, 1.0)], samples=2000, confidence=0.999999999, inconclusive_factor=100, seed=5,
+        lambda data, size, rng: data + rng.laplace(scale=np.float64(1.0), size=size),
+        claim="eps=1",
+        pairs=[(0.0, 1.0), (2.0, 1.0)],
+        samples=2000,
+        confidence=0.999999999,
+        inconclusive_factor=100,
+        seed=5,
     )
     assert [finding.epsilon_lower for finding in dpaudit.load("o/audit.json").findings] == [
         finding.epsilon_lower for finding in own.findings

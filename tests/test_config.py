@@ -85,7 +85,7 @@ def test_no_table_states_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[tool.dpaudit]\nsample = 3\n", ["one of samples, mode, confidence", "strict, got 'sample' at"]),
+        ("[tool.dpaudit]\nsample = 3\n", ["one of samples, mode, confidence", "strict, deployment, got 'sample' at"]),
         ("[tool.dpaudit]\nsamples = 'many'\n", ["samples must be an integer, got 'many' at [tool.dpaudit] of"]),
         ("[tool.dpaudit]\nsamples = true\n", ["samples must be an integer, got True"]),
         ("[tool.dpaudit]\nseed = 1.5\n", ["seed must be an integer, got 1.5"]),

@@ -1,4 +1,4 @@
-"""Measurements that are not of one problem: overhead, low bits and peak memory. More are added by name.
+"""Measurements that are not of one problem: overhead, low bits, peak memory and processes. More are added by name.
 
 Those of other packages are found through the entry-point group `dpaudit.measurements` (each entry point: an `Extra`);
 that is where a measurement goes that needs more than this package, as one over a universe of inputs does.
@@ -19,6 +19,7 @@ import dpaudit
 from dpaudit.bench.design import Design
 from dpaudit.bench.doubles import floating_point
 from dpaudit.bench.extra import Extra
+from dpaudit.bench.scaling import jobs
 from dpaudit.errors import DpauditError, UsageError
 
 GROUP = "dpaudit.measurements"
@@ -86,6 +87,7 @@ EXTRAS: tuple[Extra, ...] = (
     Extra("overhead", "time of an audit over the time of drawing its outputs", overhead),
     Extra("floating_point", "what the low bits of naive and of sound noise give away", floating_point),
     Extra("memory", "peak memory with many draws over that with few", memory, by_default=False),
+    Extra("jobs", "what a second process is worth", jobs, by_default=False),
 )
 
 

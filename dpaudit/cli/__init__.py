@@ -1,4 +1,4 @@
-"""The command line: `dpaudit audit`, `plan`, `check`, `replay`, `report`, `claims`, `bench` and `reproduce`.
+"""The command line: `dpaudit COMMAND`, with a file for each command.
 
 Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
 shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit
@@ -7,7 +7,7 @@ file imports at the top what every command shares, and the rest in its function.
 `dpaudit claims` runs no mechanism: it shows what papers claim, and which tests check it.
 """
 
-from dpaudit.cli import audit, bench, check, claims, plan, replay, report, reproduce
+from dpaudit.cli import audit, bench, check, claims, evidence, greybox, plan, replay, report, reproduce
 from dpaudit.cli.group import main
 
-__all__ = ["audit", "bench", "check", "claims", "main", "plan", "replay", "report", "reproduce"]
+__all__ = ["audit", "bench", "check", "claims", "evidence", "greybox", "main", "plan", "replay", "report", "reproduce"]

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import main, plain, report_error, with_debug
+from dpaudit.cli.group import INTERRUPTED, main, plain, report_error, with_debug
+from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import AUDIT_FORMATS, DEFAULT_OUT, chosen_outputs, output_console, places, write_reports
+from dpaudit.cli.searching import chosen_search, with_search
 from dpaudit.cli.subjects import check_complete
 from dpaudit.config import Config, read_config
 from dpaudit.errors import UsageError
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
     from dpaudit.results import AuditResult, Finding, Verdict
+    from dpaudit.searching import Search
     from dpaudit.subjects.callables import Subject
+    from dpaudit.subjects.domains import Relation
 
 PAIRS_SHOWN = 10
 BROKEN_SHOWN = 3  # messages of pairs that broke
@@ -31,6 +35,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option("--claim", help="The promise: eps=1; eps=1,delta=1e-6; rho=0.5; mu=1; order=2,rdp=0.3; metric=FILE.")
 @click.option("--pairs", help="Pairs of inputs: x,x' as JSON, several with ';'; a JSON file; or module:function.")
+@with_search
 @click.option("--samples", type=int, help="About this many runs on each input of a pair, at most.  [default: 100000]")
 @click.option(
     "--mode",
@@ -41,7 +46,14 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--confidence", type=float, help="Of all verdicts and bounds of one audit.  [default: 0.95]")
 @click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
 @click.option("--jobs", type=int, help="Worker processes; -1 takes all processors.  [default: 1]")
-@click.option("--backend", help="joblib's backend for them: loky, dask or ray.  [default: loky]")
+@click.option("--backend", help="Where they are: loky (this machine), dask or ray (a cluster).  [default: loky]")
+@click.option("--cluster", help="Address of the cluster's scheduler; else a cluster of this machine.")
+@click.option("--checkpoint", help="File that notes finished draws, to go on from after an interruption or a crash.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
+@click.option("--progress", help="File of JSON lines that say where the audit stands.")
+@click.option(
+    "--seconds", type=float, help="Where an audit would take longer, print what can be had in this time instead."
+)
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
     "--inconclusive-factor",
@@ -59,6 +71,12 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     help="Ask pairs of one shift in one game, for mechanisms that say they only move their noise.  "
     "[default: where that is possible]",
 )
+@click.option("--store", help="File in which evidence accumulates: go on from earlier nights, and save this one.")
+@click.option(
+    "--grey-box/--no-grey-box",
+    default=None,
+    help="Run both inputs on the same randomness too: a finding apart.  [default: where pairs are searched for]",
+)
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
@@ -72,13 +90,24 @@ def audit_command(
     pairs: str | None,
     out: str | None,
     report: str | None,
+    checkpoint: str | None,
+    resume: bool,
+    progress: str | None,
     quiet: bool,
+    search: str | None,
+    examples: str | None,
+    adjacency: Relation,
+    search_budget: int | None,
+    search_pairs: int | None,
+    grey_box: bool | None,
+    seconds: float | None,
     **options: Any,
 ) -> None:
     """Audit mechanisms against the promise they make for each pair of inputs.
 
-    TARGET is package.module:attribute or path/file.py:attribute. The claim and the pairs are the mechanism's own,
-    unless they are given here. Defaults of options can be set in [tool.dpaudit] of pyproject.toml.
+    TARGET is package.module:attribute, path/file.py:attribute, or exec:COMMAND for a program in any language
+    (docs/exec-protocol.md). The claim and the pairs are the mechanism's own, unless they are given here. Defaults of
+    options can be set in [tool.dpaudit] of pyproject.toml.
     """
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.results import EXIT_STATUS, VERDICTS
@@ -87,19 +116,32 @@ def audit_command(
     config = read_config()
     chosen, folder = chosen_outputs(config, report, out, None)
     promise = parse_claim(claim) if claim is not None else None
+    sought = chosen_search(pairs, search, examples, adjacency, search_budget, search_pairs, grey_box)
     listed = resolve_pairs(pairs) if pairs is not None else None
     subjects = [resolve_target(target) for target in targets]
     for subject in subjects:
-        check_complete(subject, promise, listed)
+        check_complete(subject, promise, listed if sought is None else [])
+    if len(subjects) > 1 and (checkpoint is not None or progress is not None):
+        name, given = ("checkpoint", checkpoint) if checkpoint is not None else ("progress", progress)
+        raise UsageError(f"{name} must be of one target, got {given!r} for {len(subjects)}.")
+    if seconds is not None:
+        if sought is not None:
+            raise UsageError(f"seconds must be given with pairs, not with a search for them, got {seconds:g}.")
+        _check_time(seconds, subjects, promise, listed, config, options)
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
     console = output_console()
     replay_options = f" --pairs {shlex.quote(pairs)}" if pairs is not None and is_python_pairs(pairs) else ""
-    for subject, place in zip(subjects, places(folder, [subject.name for subject in subjects]), strict=True):
+    all_places = places(folder, [subject.name for subject in subjects])
+    for number, (subject, place) in enumerate(zip(subjects, all_places, strict=True)):
+        run = RunInTerminal(quiet, checkpoint, resume, progress)
         try:
-            result = _run(subject, promise, listed, config, options, quiet)
+            result = _run(subject, promise, listed if sought is None else sought, grey_box, config, options, run)
         except UsageError:
             raise
+        except KeyboardInterrupt:
+            run.say_interrupted(ctx, targets[number], targets[number + 1 :], place)
+            ctx.exit(INTERRUPTED)
         except (Exception, SystemExit) as error:  # this subject broke; the others are audited all the same
             report_error(ctx, error, subject.target or subject.name)
             verdicts.append("error")
@@ -119,27 +161,53 @@ def audit_command(
     ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
 
 
-def _run(
-    subject: Subject,
+def _check_time(
+    seconds: float,
+    subjects: Sequence[Subject],
     claim: Claim | None,
     pairs: Sequence[Pair] | None,
     config: Config,
     options: dict[str, Any],
-    quiet: bool,
+) -> None:
+    """Print the plan of the first subject that is too slow for its share of the time, and end with its error."""
+    from dpaudit.reports.plan import plan_table
+    from dpaudit.time_limits import TooSlowError, check_time
+
+    for subject in subjects:
+        try:
+            check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
+        except TooSlowError as error:
+            output_console().print(plan_table(error.plan))
+            raise
+
+
+def _run(
+    subject: Subject,
+    claim: Claim | None,
+    pairs: Sequence[Pair] | Search | None,
+    grey_box: bool | None,
+    config: Config,
+    options: dict[str, Any],
+    run: RunInTerminal,
 ) -> AuditResult:
     """Audit one subject, with the progress on stderr."""
     from dpaudit.auditing import audit
-    from dpaudit.reports import terminal
     from dpaudit.running.streams import fresh_seed
 
     stated = config.audit_options(options)
-    stated.setdefault("seed", fresh_seed())  # known before the run, so that an interrupted one can be repeated
+    plan = run.plan()
+    if "seed" not in stated:  # known before the run, so that an interrupted one can be repeated
+        resumed = plan.seed()
+        stated["seed"] = fresh_seed() if resumed is None else resumed
     given = [name for name, value in options.items() if value is not None]
-    if not quiet:
+    if not run.quiet:
         click.echo(f"Auditing {subject.target}, seed {stated['seed']}", err=True)
     try:
-        with terminal.live_progress(quiet=quiet) as on_progress:
-            return audit(subject, claim, pairs, on_progress=on_progress, **stated)
+        with run.progress() as on_progress:
+            more: dict[str, Any] = {"on_progress": on_progress}
+            if run.checkpoint is not None or options.get("store") is None:  # a store saves every round itself
+                more["checkpoint"] = plan
+            return audit(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
     except UsageError as error:
         raise config.located(error, given) from error
 
@@ -162,7 +230,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     confidence, seconds = wording.percent_text(result.confidence), wording.number_text(float(result.seconds), 3)
     runs = wording.plural(result.samples, "run")
     console.print(Text(f"{confidence} confidence, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
-    saved = next((path for path in written if path.suffix == ".json"), None)
+    saved = next((path for path in written if path.name == "audit.json"), None)
     if result.violated:
         console.print(terminal.saved_violation_text(result, saved, replay_options), soft_wrap=True)
     else:
@@ -174,6 +242,9 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     doubles = terminal.floating_point_text(result)
     if doubles is not None:
         console.print(doubles)
+    sides = terminal.side_findings_text(result)
+    if sides is not None:
+        console.print(sides)
     again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
     if again is not None:
         console.print(again.append(replay_options, "bold"), soft_wrap=True)

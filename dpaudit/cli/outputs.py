@@ -15,7 +15,7 @@ from dpaudit.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dpaudit.results import AuditResult
+    from dpaudit.reports import Reported
 
 DEFAULT_OUT = "dpaudit-out"
 AUDIT_FORMATS = ("json", "html", "md")  # where --out is given without --report
@@ -25,7 +25,7 @@ def chosen_outputs(
     config: Config, report: str | None, out: str | None, default: Sequence[str] | None
 ) -> tuple[tuple[str, ...], Path]:
     """The formats to write and their folder, both checked; no format where neither was asked for."""
-    from dpaudit.reports import FORMATS
+    from dpaudit.reports import FORMATS, check_format
 
     stated = formats(report) if report is not None else config.report
     folder = Path(out) if out is not None else Path(os.path.relpath(config.out)) if config.out is not None else None
@@ -38,6 +38,7 @@ def chosen_outputs(
     for name in chosen:
         if name not in FORMATS:
             raise UsageError(f"report must name formats among {known}, got {name!r}.")
+        check_format(name)
     folder = folder if folder is not None else Path(DEFAULT_OUT)
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
@@ -60,10 +61,13 @@ def places(folder: Path, names: Sequence[str]) -> list[Path]:
     return list(taken.values())
 
 
-def write_reports(result: AuditResult, folder: Path, chosen: Sequence[str]) -> list[Path]:
-    from dpaudit.reports import write_report
+def write_reports(
+    result: Reported, folder: Path, chosen: Sequence[str], stem: str = "audit", profile: str = "plain"
+) -> list[Path]:
+    """Write a report in each of the formats; their paths."""
+    from dpaudit.reports import file_name, write_report
 
-    return [write_report(result, folder / f"audit.{suffix}") for suffix in chosen]
+    return [write_report(result, folder / file_name(stem, name), profile) for name in chosen]
 
 
 def output_console() -> Console:

@@ -31,6 +31,7 @@ from dpaudit.errors import UsageError
 @click.option(
     "--pilot", type=int, default=0, help="Runs on each input to estimate an event mass from.  [default: none]"
 )
+@click.option("--seconds", type=float, help="Plan for as many of the samples as can be had in this time.")
 @click.option("--seed", type=int, help="Of the pilot; one is drawn and printed by default.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @with_debug
@@ -45,6 +46,7 @@ def plan_command(
     power: str,
     event_mass: str,
     pilot: int,
+    seconds: float | None,
     form: str,
     **options: Any,
 ) -> None:
@@ -63,7 +65,7 @@ def plan_command(
     listed = resolve_pairs(pairs) if pairs is not None else None
     subject = resolve_target(target)
     check_complete(subject, promise, listed)
-    sought: dict[str, Any] = {"over": share("over", over), "power": share("power", power)}
+    sought: dict[str, Any] = {"over": share("over", over), "power": share("power", power), "seconds": seconds}
     known = config.audit_options(options)
     stated = {name: known[name] for name in ("samples", "mode", "confidence", "seed") if name in known}
     try:

@@ -2,27 +2,116 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from dpaudit.cli.group import main, with_debug
 from dpaudit.cli.outputs import DEFAULT_OUT, chosen_outputs, places, write_reports
-from dpaudit.config import read_config
+from dpaudit.config import Config, read_config
+from dpaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from dpaudit.reports.deployment import Deployment
+    from dpaudit.reports.dossier import Dossier
 
 REPORT_FORMATS = ("html", "md")
+DIFFERENCE_FORMATS = ("html", "md", "pdf")
 
 
 @main.command("report")
 @click.argument("results", nargs=-1, required=True, metavar="RESULT...")
+@click.option(
+    "--profile",
+    type=click.Choice(["plain", "compliance"]),
+    default="plain",
+    show_default=True,
+    help="compliance: one report of all RESULTs, with a page for non-experts and the items of an evaluation.",
+)
+@click.option("--deployment", help="TOML file with what you declare.  [default: tool.dpaudit.deployment]")
+@click.option("--redact", is_flag=True, help="Keep records out: inputs get names under a key that is not kept.")
+@click.option("--diff", "compare", is_flag=True, help="Say what changed from the first RESULT to the second.")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}]")
 @with_debug
-def report_command(results: tuple[str, ...], report: str | None, out: str | None) -> None:
-    """Render saved RESULTs (audit.json) as reports."""
-    from dpaudit.results import load
+def report_command(
+    results: tuple[str, ...],
+    profile: str,
+    deployment: str | None,
+    redact: bool,
+    compare: bool,
+    report: str | None,
+    out: str | None,
+) -> None:
+    """Render saved RESULTs (audit.json, check.json, utility.json) as reports.
 
-    chosen, folder = chosen_outputs(read_config(), report, out, REPORT_FORMATS)
-    loaded = [load(path) for path in results]
-    names = [str(result.subject.get("name", "")) for result in loaded]
-    for result, place in zip(loaded, places(folder, names), strict=True):
-        for path in write_reports(result, place, chosen):
+    Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json).
+    """
+    from dpaudit.reports.dossier import Dossier, kind_of, read_dossier, subject_of
+    from dpaudit.reports.redaction import redacted
+
+    config = read_config()
+    if deployment is not None and profile != "compliance":
+        raise UsageError(f"deployment must be given with --profile compliance, got --profile {profile}.")
+    declared = _deployment(config, deployment) if profile == "compliance" else None
+    dossier = read_dossier(results, declared)
+    if redact:
+        dossier = redacted(dossier)
+    if compare:
+        _difference(config, dossier, report, out)
+        return
+    chosen, folder = chosen_outputs(config, report, out, REPORT_FORMATS)
+    if profile == "compliance":
+        for path in write_reports(dossier, folder, chosen, "compliance", profile):
             click.echo(path)
+        return
+    names = []
+    for source in dossier.sources:
+        described = getattr(source.result, "subject", None) or source.result.to_dict()["mechanisms"][0]
+        names.append(subject_of(described))
+    for source, place in zip(dossier.sources, places(folder, names), strict=True):
+        alone = Dossier((source,), is_redacted=dossier.is_redacted)
+        kind = kind_of(source.result)
+        # An audit has a page of its own, which says how to replay; what is redacted cannot be replayed.
+        shown = source.result if kind == "audit" and not redact else alone
+        for path in write_reports(shown, place, chosen, kind):
+            click.echo(path)
+
+
+def _deployment(config: Config, path: str | None) -> Deployment | None:
+    from dpaudit.reports.deployment import deployment_of, read_deployment
+
+    if path is not None:
+        return read_deployment(path)
+    if config.path is None or config.deployment is None:
+        return None
+    return deployment_of(config.deployment, config.path, "[tool.dpaudit.deployment]")
+
+
+def _difference(config: Config, dossier: Dossier, report: str | None, out: str | None) -> None:
+    """Print what changed; write it where a format or a folder is named."""
+    from dpaudit.reports import document_html, document_markdown, file_name
+    from dpaudit.reports.difference import difference
+    from dpaudit.results import write_whole
+
+    if len(dossier.sources) != 2:
+        raise UsageError(f"diff must have two results, got {len(dossier.sources)}.")
+    chosen: tuple[str, ...] = ()
+    folder = Path()
+    if report is not None or out is not None:
+        chosen, folder = chosen_outputs(config, report, out, REPORT_FORMATS)
+    unknown = next((name for name in chosen if name not in DIFFERENCE_FORMATS), None)
+    if unknown is not None:
+        raise UsageError(f"report must name formats among {', '.join(DIFFERENCE_FORMATS)} for a diff, got {unknown!r}.")
+    document = difference(*dossier.sources)
+    click.echo(document_markdown.render(document), nl=False)
+    for name in chosen:
+        path = folder / file_name("difference", name)
+        if name == "pdf":
+            from dpaudit.reports import pdf
+
+            write_whole(path, pdf.render(document))
+        else:
+            write_whole(path, (document_html if name == "html" else document_markdown).render(document))
+        click.echo(f"Written: {path}", err=True)

@@ -27,7 +27,14 @@ class Subjects:
 
     def __init__(self, mechanism: Any, claim: Any, pairs: Any, options: dict[str, Any]) -> None:
         self.mechanism, self.claim, self.pairs, self.options = mechanism, claim, pairs, options
+        self.stated_rate: float = options["error_rate"]
         self._case: Case | None = None
+
+    def limit(self, error_rate: float) -> None:
+        """Give the list an error rate below the stated one, before its first check: what a session has for it."""
+        if error_rate != self.options["error_rate"]:
+            self.options = {**self.options, "error_rate": max(error_rate, LEAST_RATE)}
+            self._case = None
 
     @property
     def case(self) -> Case:

@@ -157,7 +157,7 @@ def floating_point(case: Case) -> str | None:
         return read_outputs(case.draw(data[i], size, "floating_point", i, phase, chunk), size)
 
     found = doubles.examine(
-        candidates, draws, draw, lambda place: case.rng("floating_point_coins", place), case.level
+        candidates, draws, doubles.in_turn(draw), lambda place: case.rng("floating_point_coins", place), case.level
     )
     if found.verdict == "not_applicable":
         raise CheckSkipped(found.message.removesuffix("."))

@@ -11,9 +11,12 @@ import dataclasses
 import json
 import os
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
+from dpaudit.errors import UsageError
 from dpaudit.results import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
+from dpaudit.saving import utf8
 
 SCHEMA = "dpaudit.check/1"
 STATUSES = (*VERDICTS, "xfail", "skipped")
@@ -119,4 +122,21 @@ class CheckResult:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write check.json: complete, or not at all."""
-        write_whole(path, self.to_text().encode("utf-8", "backslashreplace"))
+        write_whole(path, utf8(self.to_text()))
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> CheckResult:
+        """The result of the content of check.json; the verdict it states must be the one that its checks have."""
+        if record.get("schema") != SCHEMA:
+            raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
+        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name != "records"}
+        values["mechanisms"] = tuple(dict(mechanism) for mechanism in record["mechanisms"])
+        names = [field.name for field in dataclasses.fields(CheckRecord)]
+        records = tuple(CheckRecord(**{name: entry[name] for name in names}) for entry in record["checks"])
+        unknown = next((one.status for one in records if one.status not in STATUSES), None)
+        if unknown is not None:
+            raise UsageError(f"status must be one of {', '.join(STATUSES)}, got {unknown!r}.")
+        result = cls(records=records, **values)
+        if record["verdict"] != result.verdict:
+            raise UsageError(f"verdict must be that of the checks, {result.verdict!r}, got {record['verdict']!r}.")
+        return result

@@ -1,12 +1,14 @@
 """The fixed-size game against a family of hockey-stick lines: one rule, one exact test, one bound at the end.
 
 One `FixedGame` is one use of the error rate on one pair. The rule and the line are fixed on earlier draws, the number
-of draws beforehand; P(lower > truth) <= level for the one record at the end (see `dpaudit.evidence.binomial`).
+of draws beforehand; P(lower > truth) <= level for the one record at the end (see `dpaudit.evidence.binomial`, and
+`dpaudit.evidence.joint_test` where the line has a delta and the pilot shows a rule that is hardly ever wrong).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,16 @@ from numpy.typing import NDArray
 from dpaudit.evidence import binomial
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
+from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.rules import FittedRule, Objective, Rule, best_rule, fit_rules
+from dpaudit.evidence.rules import FittedRule, Objective, Rule, best_rule, fit_rules, inset
 from dpaudit.privacy.claims import Claim, FloatArray
 
 MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
 SURE_GUESSES = 30  # right ones among the training draws, without a wrong one
+INSET_WRONG = 0.3  # wrong guesses that a rule is expected to make whose thresholds have moved away from the other label
+SURE_LOSS = 0.03  # share of them that is lost where thresholds move away from the other label's scores
+MOST_WRONG = 40.0  # wrong guesses that a rule is expected to make, up to which a line with a delta has the joint test
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
 
 
@@ -33,6 +39,7 @@ class FixedGame(HockeyStickGame):
     def __init__(self, claim: Claim, draws: int) -> None:
         super().__init__(claim, draws)
         self._rule: Rule | None = None
+        self._weight: float | None = None  # of a wrong guess in the joint test, where that is the test
         self._anchor = 0.0
         self.merit: tuple[int, float] = (0, -math.inf)
         self.is_sure = False  # whether the rule was often right, and never wrong, on its training draws
@@ -59,8 +66,34 @@ class FixedGame(HockeyStickGame):
                     best = bound, fitted, objective, anchor
         assert best is not None
         _, fitted, objective, self._anchor = best
-        self._rule, self.merit = fitted.rule, best_rule([fitted], objective)[1]
-        self.is_sure = fitted.wrong == 0.0 and fitted.correct * fitted.trained_on >= SURE_GUESSES
+        self._rule, self._weight, self.merit = fitted.rule, None, best_rule([fitted], objective)[1]
+        rare = self._rarely_wrong(fitted, first, second)
+        if rare is not None:
+            self._rule, correct, wrong = rare
+            if self._has_delta:
+                # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
+                self._weight = weight_of_wrong(correct, wrong, self._cost(self._rule) * self.draws)
+
+    def _rarely_wrong(self, fitted: FittedRule, first: Outcomes, second: Outcomes) -> tuple[Rule, float, float] | None:
+        """The rule and its expected numbers of correct and wrong guesses, where there may be few wrong ones; else None.
+
+        Its thresholds are where they were fitted, or further from the other label, whichever promises more. Where they
+        were fitted to just exclude the other label's draws, one of them more than were seen has to be expected a side.
+        """
+        self.is_sure = False
+        times = self.draws / fitted.trained_on
+        if fitted.wrong * self.draws > MOST_WRONG:
+            return None
+        rule, lost = inset(fitted.rule, first, second)
+        correct, seen = fitted.correct * self.draws, fitted.wrong * fitted.trained_on
+        self.is_sure = seen == 0 and lost <= SURE_LOSS and fitted.correct * fitted.trained_on >= SURE_GUESSES
+        ways = [(fitted.rule, correct, (seen + fitted.rule.sides) * times), (rule, correct * (1.0 - lost), INSET_WRONG)]
+        cost = self._cost(rule) * self.draws
+        return max(ways, key=lambda way: weight_of_wrong(way[1], way[2], cost))
+
+    def _cost(self, rule: Rule) -> float:
+        """What the line at the budget pays for of a rule's correct guesses, a labelled draw."""
+        return self._line_at_budget(self._anchor)["delta"] * max(rule.sides, 1) / 2.0
 
     def _expected_bound(self, fitted: FittedRule, anchor: float, objective: Objective) -> float:
         """The bound on the parameter that a rule is expected to give; negative, and higher for better, where none."""
@@ -79,7 +112,7 @@ class FixedGame(HockeyStickGame):
 
     def set_rule(self, rule: Rule, anchor: float) -> None:
         """Test this rule at this line, which were fixed elsewhere before any draw of this game."""
-        self._rule, self._anchor = rule, anchor
+        self._rule, self._anchor, self._weight = rule, anchor, None
 
     @property
     def rule(self) -> Rule:
@@ -100,6 +133,11 @@ class FixedGame(HockeyStickGame):
 
     def update(self) -> None:
         """Look at the record, once, at the end: the lower bound."""
+        rejected = self._rejected_by_counts if self._weight is None else self._rejected_jointly
+        self._lower = max(self._lower, largest_rejected(rejected(), self._lower, self.claim.value))
+
+    def _rejected_by_counts(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
+        """Which parameter values the binomial test of the correct guesses rejects."""
         correct, wrong, _ = self.counts
         guesses, draws, sides = correct + wrong, sum(self.counts), max(self.rule.sides, 1)
         spent = self.level * MASS_SHARE if self._has_delta else 0.0
@@ -111,7 +149,23 @@ class FixedGame(HockeyStickGame):
             limit = binomial.largest_accuracy(line.epsilon, line.delta * sides / 2.0, mass)
             return np.asarray(limit < accuracy)
 
-        self._lower = max(self._lower, largest_rejected(rejected, self._lower, self.claim.value))
+        return rejected
+
+    def _rejected_jointly(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
+        """Which parameter values the joint test of correct and wrong guesses rejects."""
+
+        def rejected(values: FloatArray) -> NDArray[np.bool_]:
+            line = self._line(values, self._anchor)
+            costs = line.delta * max(self.rule.sides, 1) / 2.0
+            p_values = [self._joint_p_value(*pair) for pair in zip(line.epsilon.tolist(), costs.tolist(), strict=True)]
+            return np.array(p_values) <= self.level
+
+        return rejected
+
+    def _joint_p_value(self, epsilon: float, cost: float) -> float:
+        correct, wrong, _ = self.counts
+        assert self._weight is not None
+        return joint_p_value(correct, wrong, sum(self.counts), epsilon, cost, self._weight, self.level)
 
     @property
     def lower(self) -> float:
@@ -137,8 +191,10 @@ class FixedGame(HockeyStickGame):
         """Of the exact test against the budget."""
         correct, wrong, _ = self.counts
         line = self.line
-        cost = line["delta"] * max(self.rule.sides, 1) / 2.0
+        cost = self._cost(self.rule)
         draws = sum(self.counts)
+        if self._weight is not None:
+            return self._joint_p_value(line["epsilon"], cost)
         return binomial.p_value(correct, correct + wrong, draws, line["epsilon"], cost, self.level, MASS_SHARE)
 
     @property

@@ -32,10 +32,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.binomial import p_value
+from dpaudit.evidence.label_game import Draw, Request, Task, TaskResult
 from dpaudit.evidence.low_bit_records import rule_to_dict
 from dpaudit.evidence.low_bits import Columns, LowBitRule, choose_columns, fit, union
 from dpaudit.evidence.outcomes import Outcomes
@@ -87,7 +89,7 @@ def not_applicable(reason: str, samples: int = 0, omitted: int = 0) -> FloatingP
 def examine(
     candidates: Sequence[Candidate],
     draws: int,
-    draw: DrawChunk,
+    draw: Draw,
     coin: Callable[[int], np.random.Generator],
     error_rate: float = ERROR_RATE,
 ) -> FloatingPointFinding:
@@ -100,7 +102,7 @@ def examine(
     draws : int
         Of each input, about and at most.
     draw : callable
-        Gives fresh outputs; see `DrawChunk`.
+        Carries out tasks, whose rounds are the phases of the check: workers count, and return what is fitted on.
     coin : callable
         The place of a pair to the generator of its labels.
     error_rate : float
@@ -132,7 +134,7 @@ def count_again(
     pair: Candidate,
     rule: LowBitRule,
     labelled: int,
-    draw: DrawChunk,
+    draw: Draw,
     coin: Callable[[int], np.random.Generator],
     error_rate: float,
 ) -> tuple[FloatingPointPair, int]:
@@ -146,15 +148,11 @@ def count_again(
         If the subject breaks.
     """
     reader = _Reader(draw)
-    paths = [path for path, _ in rule.tables]
     # Validity: coins are of a stream that nothing else reads; the rule was fixed before these draws.
     ones = int(coin(pair.place).binomial(labelled, 0.5))
     quota = (ones, labelled - ones)
-    width = reader.draw(PROBING, pair.inputs[0], 0, 1).numbers.shape[1]
-    counts = [
-        rule.count(reader.columns(COUNTING, i, size, paths, width), size)
-        for i, size in zip(pair.inputs, quota, strict=True)
-    ]
+    width = reader.probes({pair.inputs[0]: 1})[pair.inputs[0]].numbers.shape[1]
+    counts = reader.counts([(i, size, rule) for i, size in zip(pair.inputs, quota, strict=True)], width)
     return _pair(pair, rule, counts, quota, error_rate), reader.runs
 
 
@@ -166,7 +164,7 @@ def _examine(
     error_rate: float,
 ) -> list[FloatingPointPair]:
     inputs = sorted({i for pair in chosen for i in pair.inputs})
-    probes = {i: reader.draw(PROBING, i, 0, min(PROBE, draws // 4)) for i in inputs}
+    probes = reader.probes({i: min(PROBE, draws // 4) for i in inputs})
     paths = {pair.place: choose_columns(*_probed(probes[pair.inputs[0]], probes[pair.inputs[1]])) for pair in chosen}
     chosen = [pair for pair in chosen if paths[pair.place]]
     if not chosen:
@@ -179,7 +177,7 @@ def _examine(
     labelled = 2 * (draws - training - min(PROBE, draws // 4))
     inputs = sorted({i for pair in chosen for i in pair.inputs})
     needed = {i: union([paths[pair.place] for pair in chosen if i in pair.inputs]) for i in inputs}
-    trained = {i: reader.columns(TRAINING, i, training, needed[i], width) for i in inputs}
+    trained = reader.columns({i: training for i in inputs}, needed, width)
     rules: dict[int, LowBitRule] = {}
     for pair in chosen:
         sides = [{path: trained[i][path] for path in paths[pair.place]} for i in pair.inputs]
@@ -194,19 +192,18 @@ def _examine(
         # Validity: coins are of a stream that nothing else reads, so labels do not depend on outputs.
         ones = int(coin(pair.place).binomial(labelled, 0.5))
         quotas[pair.place] = (ones, labelled - ones)
-    fresh = {}
-    for i in inputs:
-        size = max(
-            (quotas[p.place][k] for p in chosen for k in (0, 1) if p.inputs[k] == i and p.place in rules), default=0
-        )
-        fresh[i] = reader.columns(COUNTING, i, size, needed[i], width)
+    asked = [
+        (pair.inputs[k], quotas[pair.place][k], rules[pair.place])
+        for pair in chosen
+        for k in (0, 1)
+        if pair.place in rules
+    ]
+    counted = iter(reader.counts(asked, width))
     found = []
     for pair in chosen:
         rule, quota = rules.get(pair.place), quotas[pair.place]
         # Rows: draws of x, of x_prime; columns: guesses of x, of x_prime.
-        counts = (
-            [(0, 0), (0, 0)] if rule is None else [rule.count(fresh[i], quota[k]) for k, i in enumerate(pair.inputs)]
-        )
+        counts = [(0, 0), (0, 0)] if rule is None else [next(counted), next(counted)]
         found.append(_pair(pair, rule, counts, quota, level))
     return found
 
@@ -289,26 +286,106 @@ def _describe(pair: Candidate, rule: LowBitRule, counts: Sequence[tuple[int, int
     return " ".join(said)
 
 
+@dataclasses.dataclass(frozen=True)
+class Guesses:
+    """How often a rule guesses x and x_prime: what is counted on a batch of outcomes."""
+
+    rule: LowBitRule
+
+    def zeros(self) -> NDArray[np.int64]:
+        return np.zeros(2, dtype=np.int64)
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        if not len(outcomes):
+            return self.zeros()
+        columns = {path: read_path(outcomes, path) for path, _ in self.rule.tables}
+        return np.array(self.rule.count(columns, len(outcomes)), dtype=np.int64)
+
+
+def in_turn(draw: DrawChunk) -> Draw:
+    """Carries out tasks one after the other, from a function that gives fresh outputs."""
+
+    def carry_out(tasks: Sequence[Task]) -> list[TaskResult]:
+        results = []
+        for task in tasks:
+            outcomes = draw(task.round, task.input, task.chunk, task.size)
+            counts = tuple(request.statistic.count(outcomes.rows(slice(0, request.quota))) for request in task.requests)
+            results.append(TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None))
+        return results
+
+    return carry_out
+
+
 class _Reader:
     """Draws in chunks, keeps the columns that are asked for, counts runs."""
 
-    def __init__(self, draw: DrawChunk) -> None:
+    def __init__(self, draw: Draw) -> None:
         self._draw, self.runs = draw, 0
 
-    def draw(self, phase: int, i: int, chunk: int, size: int) -> Outcomes:
-        """One chunk of outputs of input `i`."""
-        self.runs += size
-        return self._draw(phase, i, chunk, size)
+    def probes(self, sizes: dict[int, int]) -> dict[int, Outcomes]:
+        """So many first outputs of each input."""
+        tasks = [Task(i, PROBING, 0, 0, size, (), size) for i, size in sizes.items()]
+        kept = [result.kept for result in self._carried_out(tasks)]
+        return {i: outcomes for i, outcomes in zip(sizes, kept, strict=True) if outcomes is not None}
 
-    def columns(self, phase: int, i: int, size: int, paths: Sequence[Path], width: int) -> Columns:
-        """`size` outputs of input `i`, each path as one array; `width` numbers an output bound the size of a chunk."""
+    def columns(self, sizes: dict[int, int], paths: dict[int, list[Path]], width: int) -> dict[int, Columns]:
+        """So many training outputs of each input, each of its paths as one array, (draws,).
+
+        `width` numbers an output bound the size of a chunk, and how many inputs are held at a time.
+        """
+        parts: dict[int, dict[Path, list[FloatArray]]] = {i: {path: [] for path in paths[i]} for i in sizes}
+        for inputs in self._batches(sizes, width):
+            tasks = [task for i in inputs for task in self._tasks(TRAINING, i, sizes[i], (), width, keeps=True)]
+            for task, result in zip(tasks, self._carried_out(tasks), strict=True):
+                if result.kept is not None:
+                    for path in paths[task.input]:
+                        parts[task.input][path].append(read_path(result.kept, path))
+        return {
+            i: {path: np.concatenate(arrays) if arrays else np.empty(0) for path, arrays in found.items()}
+            for i, found in parts.items()
+        }
+
+    def counts(self, asked: Sequence[tuple[int, int, LowBitRule]], width: int) -> list[tuple[int, int]]:
+        """For each (input, quota, rule), on the first `quota` fresh outputs of the input: guesses of x, of x_prime."""
+        inputs = sorted({i for i, _, _ in asked})
+        of_input = {i: [k for k, (other, _, _) in enumerate(asked) if other == i] for i in inputs}
+        tasks = []
+        for i in inputs:
+            requests = tuple(Request(asked[k][1], Guesses(asked[k][2])) for k in of_input[i])
+            tasks += self._tasks(COUNTING, i, max(request.quota for request in requests), requests, width)
+        totals = np.zeros((len(asked), 2), dtype=np.int64)
+        for task, result in zip(tasks, self._carried_out(tasks), strict=True):
+            for k, counts in zip(of_input[task.input], result.counts, strict=True):
+                totals[k] += counts
+        return [(int(x), int(x_prime)) for x, x_prime in totals]
+
+    def _tasks(
+        self, phase: int, i: int, size: int, requests: tuple[Request, ...], width: int, keeps: bool = False
+    ) -> list[Task]:
         chunk_size = max(64, CHUNK_NUMBERS // max(width, 1))
-        parts: dict[Path, list[FloatArray]] = {path: [] for path in paths}
+        tasks = []
         for chunk, start in enumerate(range(0, size, chunk_size)):
-            outcomes = self.draw(phase, i, chunk, min(chunk_size, size - start))
-            for path in paths:
-                parts[path].append(read_path(outcomes, path))
-        return {path: np.concatenate(arrays) if arrays else np.empty(0) for path, arrays in parts.items()}
+            length = min(chunk_size, size - start)
+            wanted = tuple(Request(min(max(r.quota - start, 0), length), r.statistic) for r in requests)
+            tasks.append(Task(i, phase, chunk, start, length, wanted, length if keeps else 0))
+        return tasks
+
+    def _batches(self, sizes: dict[int, int], width: int) -> list[list[int]]:
+        """The inputs, as many together as keep no more numbers than one input may."""
+        batches: list[list[int]] = [[]]
+        held = 0
+        for i, size in sizes.items():
+            if batches[-1] and held + size * width > MOST_NUMBERS:
+                batches.append([])
+                held = 0
+            batches[-1].append(i)
+            held += size * width
+        return batches
+
+    def _carried_out(self, tasks: Sequence[Task]) -> list[TaskResult]:
+        results = self._draw(tasks)
+        self.runs += sum(task.size for task in tasks)
+        return results
 
 
 def _probed(first: Outcomes, second: Outcomes) -> tuple[Columns, Columns]:

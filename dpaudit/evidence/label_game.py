@@ -49,7 +49,7 @@ SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 # Of all labelled draws: before many pairs' bets, before a fixed test.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
-SURE_PILOT_SHARE = 0.02  # before a fixed test, where so many draws show rules that are never wrong
+SURE_PILOT_SHARES = (0.02, 0.05)  # before a fixed test, where so many draws show rules that are never wrong
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
 ROUND_GROWTH = {1: 0.04, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
@@ -62,6 +62,8 @@ TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 REFIT_GROWTH = 1.3  # fit again when a pair has this many times the training draws of its last fit
 COUNTS_GROWTH = 1.5  # the same where no more draws are kept, and bets are fitted on counts: of the labelled draws
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
+CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, unless that made more chunks than the next line
+MOST_CHUNKS_OF_CALLS = 16  # of one input in one round: as many processes can share its draws
 
 
 class Statistic(Protocol):
@@ -124,6 +126,7 @@ class Progress:
     """Where an audit stands: labelled draws a pair of the planned ones, runs so far, pairs decided, best ratio.
 
     In adaptive mode, where pairs have different numbers of draws, the share of the runs stands for that of the draws.
+    `open_pairs` may still take draws: they are neither decided nor out of draws.
     """
 
     draws: int
@@ -133,6 +136,7 @@ class Progress:
     violated: int
     largest_ratio: float
     largest_log_wealth: float | None
+    open_pairs: int = 0
 
 
 Game = FixedGame | SequentialGame | RenyiGame
@@ -167,11 +171,12 @@ class PairGame:
             second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
             self.uses = [(SHARE_OF_PARAMETER, self.main), (1.0 - SHARE_OF_PARAMETER, second)]
         self.labelled = 0  # draws counted
+        self.labelled_before = 0  # of them, those of earlier runs that this one goes on from
         self.level = math.nan
         self.failure = ""  # the outcome of every call of the pilot, if all raised, on all inputs
         self.failures: list[str] = []  # the same on both inputs, of each member of the pool
         self.looks: list[Look] = []
-        self.trained_on = self._labelled_at_fit = 0
+        self.trained_on = self.labelled_at_fit = 0
 
     def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
         """Fit every use on earlier draws of x and x_prime."""
@@ -185,16 +190,16 @@ class PairGame:
             else:
                 game.fit(first, second, level * share, self.hints)
         self.trained_on = min(len(first), len(second))
-        self._labelled_at_fit = self.labelled
+        self.labelled_at_fit = self.labelled
 
     def fit_again(self, draws_before: int) -> None:
         """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
-        if self.labelled + draws_before < COUNTS_GROWTH * (self._labelled_at_fit + draws_before):
+        if self.labelled + draws_before < COUNTS_GROWTH * (self.labelled_at_fit + draws_before):
             return
         for _, game in self.uses:
             if isinstance(game, SequentialGame):
                 game.fit_again()
-        self._labelled_at_fit = self.labelled
+        self.labelled_at_fit = self.labelled
 
     def start(self, level: float) -> None:
         """Fix the levels of all uses, before the first counted draw."""
@@ -281,6 +286,11 @@ class LabelGame:
         (round, pair) to the generator of that pair's labels in that round.
     log_density : callable, optional
         The mechanism's own, with `data[i]` the i-th input.
+    horizon : int, optional
+        Labelled draws of a pair that bets are meant for, where others will follow in later runs; those of this run by
+        default.
+    calls : bool
+        Whether a draw is a call of its own: chunks are smaller then, so that more processes can share a round.
     """
 
     def __init__(
@@ -295,8 +305,11 @@ class LabelGame:
         coin: Callable[[int, int], np.random.Generator],
         log_density: LogDensity | None = None,
         data: Sequence[Any] = (),
+        horizon: int | None = None,
+        calls: bool = False,
     ) -> None:
         self.error_rate = 1.0 - confidence
+        self._calls = calls
         self.mode, self.planned = mode, 2 * samples
         self._draw, self._coin = draw, coin
         self.pilot = self._pilot_size(len(claims))
@@ -310,7 +323,7 @@ class LabelGame:
                 claim,
                 pool,
                 mode != "fixed",
-                max(pool.labelled(self._limit - self.pilot), 1),
+                max(pool.labelled((horizon or self._limit) - self.pilot), 1),
                 _hints(pool, data, log_density) if len(data) else NO_HINTS,
             )
             for claim, pool in zip(claims, pools, strict=True)
@@ -350,10 +363,10 @@ class LabelGame:
         self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
         self._columns = max(part.numbers.shape[1] for parts in self._kept.values() for part in parts)
         drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
-        sure = side
+        targets = {side}
         if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
-            sure = max(min(int(SURE_PILOT_SHARE * self.planned) // 2, side), drawn)
-        for target in sorted({sure, side}):
+            targets |= {max(min(int(share * self.planned) // 2, side), drawn) for share in SURE_PILOT_SHARES}
+        for target in sorted(targets):
             if target > drawn:
                 self._round += 1
                 self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
@@ -369,6 +382,24 @@ class LabelGame:
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, _shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
+
+    def go_on(self, kept: dict[int, Outcomes]) -> None:
+        """Go on from earlier runs, instead of `start`: `pairs` are those of then, `kept` outputs that fits may see.
+
+        Validity: all that is counted from here on is drawn after these.
+        """
+        self.pilot = 0
+        inputs = {i for pair in self.pairs for i in pair.inputs}
+        self._kept = {i: [kept[i]] if i in kept else [] for i in sorted(inputs)}
+        self._columns = max((part.numbers.shape[1] for part in kept.values()), default=1)
+        for pair in self.pairs:
+            pair.labelled_before = pair.labelled
+            if not pair.is_violated or pair.trained_on == 0:
+                self._fit_again(pair)
+
+    def kept(self, i: int) -> Outcomes | None:
+        """The outputs of one input that fits may see."""
+        return self._joined(i) if self._kept.get(i) else None
 
     def _shorten_pilot(self, drawn: int) -> None:
         """Leave to the test what the pilot did not draw."""
@@ -478,13 +509,14 @@ class LabelGame:
             violated=sum(len(pair.pool.members) for pair in self.pairs if pair.is_violated),
             largest_ratio=max(ratios, default=0.0),
             largest_log_wealth=max(wealths, default=None),
+            open_pairs=sum(self._left(pair) > 0 for pair in self.pairs),
         )
 
     def _left(self, pair: PairGame) -> int:
         """Labelled draws that the pair may still take: none once a sequential pair is decided."""
         if pair.is_broken or (self.mode != "fixed" and pair.is_violated):
             return 0
-        return pair.pool.labelled(self._limit - self.pilot) - pair.labelled
+        return pair.pool.labelled(self._limit - self.pilot) - (pair.labelled - pair.labelled_before)
 
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(len(part) for part in self._kept[i]), self._most_of(pair)) for i in pair.inputs}
@@ -520,9 +552,12 @@ class LabelGame:
         """Draw what each input needs in this round, in chunks; keep training draws; return the summed counts."""
         inputs = max(len(self._kept), len(needed))
         cap = max(FIRST_DRAWS, min(TRAINING_DRAWS, TRAINING_NUMBERS // (self._columns * inputs)))
-        chunk_size = max(64, CHUNK_NUMBERS // self._columns)
+        largest = max(64, CHUNK_NUMBERS // self._columns)
         tasks = []
         for i, count in needed.items():
+            chunk_size = largest
+            if self._calls:
+                chunk_size = min(largest, max(CHUNK_CALLS, -(-count // MOST_CHUNKS_OF_CALLS)))
             room = cap - sum(len(part) for part in self._kept.get(i, ()))
             for chunk, start in enumerate(range(0, count, chunk_size)):
                 size = min(chunk_size, count - start)

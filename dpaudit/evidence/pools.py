@@ -185,6 +185,11 @@ class Pooling:
         """How many games ask several pairs."""
         return sum(len(group) > 1 for group in self.groups)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the options of a result say of it: nothing where there are no pools."""
+        return {**({"pools": self.pools} if self.pools else {}), **({"pool_note": self.note} if self.note else {})}
+
 
 def pool_pairs(
     subject: Subject,

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ class Epoch:
     g: FloatArray  # (2, cells)
     orders: tuple[float, float]
     counts: NDArray[np.int64]  # (2, cells): row 0 label 0 (x_prime), row 1 label 1 (x)
+    saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
 
     def log_factors(self, direction: int, bound: float, fraction: FloatArray) -> FloatArray:
         """Log of the wealth that this epoch's draws give each fraction, shape (fractions, ...)."""
@@ -105,6 +107,15 @@ class RenyiGame:
         self.merit = (1, max(forward[0], backward[0]) * self.draws)
         counts = np.zeros((2, cells.size), dtype=np.int64)
         self.epochs.append(Epoch(cells, np.stack([forward[2], backward[2]]), (forward[1], backward[1]), counts))
+
+    @property
+    def fraction(self) -> FloatArray:
+        """Shares of the largest legal stake over which wealth is averaged."""
+        return self._fraction
+
+    def go_on(self, fraction: FloatArray, lower: float, epochs: Sequence[Epoch]) -> None:
+        """Go on from what was saved: the fractions, the bound, and the epochs with their counts."""
+        self._fraction, self._lower, self.epochs = fraction, lower, list(epochs)
 
     @property
     def statistic(self) -> Cells:

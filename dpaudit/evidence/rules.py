@@ -29,6 +29,7 @@ LEVELS = 24  # thresholds tried in each tail, at geometrically spaced masses
 # Standard deviations by which the log-odds of a record are lowered where the best of many records is taken: for the
 # growth of wealth (a hopeful and a cautious rule enter the contest), and for the bound.
 HOPEFUL, CAUTIOUS, BOUND_DEVIATIONS = 0.5, 2.0, 4.0
+INSET = 6  # spacings by which thresholds of rules that are hardly ever wrong may move
 
 
 @dataclasses.dataclass(frozen=True)
@@ -259,6 +260,38 @@ def best_rule(rules: Sequence[FittedRule], objective: Objective) -> tuple[int, t
     merits = objective.merits(correct, wrong, np.array([fitted.rule.sides for fitted in rules]), trained_on)
     position = max(range(len(rules)), key=lambda k: merits[k])
     return position, merits[position]
+
+
+def inset(rule: Rule, first: Outcomes, second: Outcomes) -> tuple[Rule, float]:
+    """A rule that is hardly ever wrong on these draws, with its thresholds moved away from the other label.
+
+    A threshold next to the last score of the other label is wrong once in as many draws as it was fitted on; a few
+    wrong guesses among very many draws to come can cost far more than a few correct ones. The end of the other label's
+    scores lies beyond the last of them by about a spacing of theirs, and by more than `INSET` of them in one case of
+    2^INSET.
+
+    Returns
+    -------
+    Rule
+        Its thresholds are not nearer to the other label than the given ones.
+    float
+        In [0, 1]: the largest share of a threshold's guesses that moving it loses.
+    """
+    scores = [rule.score(rule.reading(side)) for side in (first, second)]
+    above, below = scores if rule.sign > 0 else scores[::-1]  # of the label that is guessed above `high`, below `low`
+    high, lost_above = _moved(rule.high, above, below)
+    low, lost_below = _moved(-rule.low, -below, -above)
+    return dataclasses.replace(rule, low=-low, high=high), max(lost_above, lost_below)
+
+
+def _moved(threshold: float, own: FloatArray, other: FloatArray) -> tuple[float, float]:
+    """A threshold above which scores of one label are guessed, moved up from the last scores of the other one."""
+    other = np.sort(other[np.isfinite(other)])
+    if not math.isfinite(threshold) or len(other) <= INSET:
+        return threshold, 0.0
+    moved = max(threshold, float(2.0 * other[-1] - other[-1 - INSET]))
+    before, after = (int(np.count_nonzero(own > place)) for place in (threshold, moved))
+    return moved, 1.0 - after / max(before, 1)
 
 
 def _fit_thresholds(

@@ -51,6 +51,7 @@ KEPT = 48  # components of a free family, which has one set for each of `BET_ANC
 IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
 LONG_TRAINING = 2_000  # draws
 KEPT_LATER = 12  # components, of a line without a delta, once training is long
+SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 POINTS, PRECISION = 2, 2e-3  # of the search for the bound: parts of an interval, and relative precision
 
 
@@ -62,6 +63,7 @@ class Epoch:
     book: Book
     bets: Bets
     kept: NDArray[np.intp]  # positions of the bets' components among all
+    saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
 
     @functools.cached_property
     def cells(self) -> tuple[Cells, ...]:
@@ -138,6 +140,7 @@ class SequentialGame(HockeyStickGame):
         self._epochs: list[Epoch] = []
         self._fraction = np.empty(0)
         self._watched = just_above(claim.value)
+        self._carried: float | None = None  # log wealth of epochs that another engine counted, see `go_on`
         self._closed = 0.0  # log wealth against `_watched`, of bets meant for the budget, of all epochs but the last
         self._now = 0.0
         self._lower = 0.0
@@ -182,6 +185,70 @@ class SequentialGame(HockeyStickGame):
             partitions = [partitions[int(k)] for k in worth]
             book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
         self._epochs.append(Epoch(tuple(partitions), book, bets, kept))
+        self._best = None
+
+    # --- what is saved ---
+
+    @property
+    def epochs(self) -> Sequence[Epoch]:
+        """All fits so far, with their counts."""
+        return self._epochs
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What goes on from epoch to epoch, by the names that `go_on` takes."""
+        return {
+            "fraction": self._fraction,
+            "components": self._components_count,
+            "history": self._history,
+            "past": self._past,
+            "lower": self._lower,
+            "carried": self._carried,
+            "closed": self._closed,
+            "watched": self._watched,
+            "share": self._share,
+            "targets": self._targets,
+        }
+
+    @property
+    def now(self) -> float:
+        """Log wealth against the budget of the bets that are meant for it, before their share."""
+        return self._now
+
+    def go_on(
+        self,
+        *,
+        fraction: FloatArray,
+        components: int,
+        history: dict[str, FloatArray],
+        past: float,
+        lower: float,
+        carried: float | None,
+        closed: float | None,
+        watched: float,
+        share: float,
+        targets: Sequence[float],
+        epochs: Sequence[Epoch],
+    ) -> None:
+        """Go on from what was saved: `state`, and the epochs with their counts.
+
+        `carried` is the log wealth of epochs that are not there any more, against the budget: what was bet before, by
+        another engine. Validity: it goes on as a factor against the budget, and against smaller parameters, whose
+        wealth was as large; it says nothing of larger ones, and the bets meant for lower targets have lost all.
+        `closed` is the log wealth of all epochs but the last; None to compute it.
+        """
+        self._fraction, self._components_count = fraction, components
+        self._history, self._past, self._lower, self._carried = dict(history), past, lower, carried
+        # Validity: how wealth is shared was fixed before the first draw; another version may share it otherwise.
+        self._watched, self._share, self._targets = watched, share, tuple(targets)
+        self._epochs = list(epochs)
+        logs = [self._of_epoch(epoch) for epoch in self._epochs] or [0.0]
+        computed = (carried or 0.0) + sum(logs[:-1])
+        # As it was, to the last bit, unless it is another number.
+        is_known = closed is not None and math.isclose(closed, computed, rel_tol=SAME_WEALTH, abs_tol=SAME_WEALTH)
+        self._closed = closed if closed is not None and is_known else computed
+        self._now = self._closed + logs[-1]
+        self._bound_is_current = False
         self._best = None
 
     def fit_again(self) -> None:
@@ -296,6 +363,9 @@ class SequentialGame(HockeyStickGame):
 
         def log_wealth(value: float) -> float:
             total = np.log(self._shares)
+            if self._carried is not None:
+                total[0] = total[0] + self._carried if value <= self._watched else -math.inf
+                total[1:] = -math.inf
             for stack in stacks:
                 for k, bets in enumerate(stack.bets):
                     logs = bets.log_wealth(stack.book.live, *self._lines(value, bets.components)) + bets.log_weights

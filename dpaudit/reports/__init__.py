@@ -1,65 +1,186 @@
-"""What we say: one result rendered for the people and the programs that read it.
+"""What we say: results rendered for the people and the programs that read them.
 
-Everything is rendered from `AuditResult` alone, the same bytes for the same result. A format is a function from a
-result to the content of its file; its module is imported when it is used.
+Everything is rendered from the saved model (`AuditResult`, `CheckResult`, `UtilityResult`, or several of them as a
+`Dossier`) alone, the same bytes for the same result; SARIF looks into the current folder for the line that it anchors
+a result to. A format's module is imported when it is used.
+
+Formats and the names of their files: `html` and `md` (audit.html, audit.md), `json` (audit.json), `junit`
+(audit.junit.xml), `sarif` (audit.sarif), `pdf` (audit.pdf; extra `pdf`), `in-toto` (audit.intoto.json).
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
 from dpaudit.results import AuditResult, write_whole
 
-__all__ = ["FORMATS", "render", "write_report"]
+if TYPE_CHECKING:
+    from dpaudit.conformance.result import CheckResult
+    from dpaudit.reports.document import Document
+    from dpaudit.reports.dossier import Dossier
+    from dpaudit.utility_result import UtilityResult
+
+    Reported = AuditResult | CheckResult | UtilityResult | Dossier
+
+__all__ = ["FORMATS", "PROFILES", "SUFFIXES", "check_format", "file_name", "format_of", "render", "write_report"]
+
+PROFILES = ("plain", "compliance")
+SUFFIXES: Mapping[str, str] = {
+    "html": ".html",
+    "json": ".json",
+    "md": ".md",
+    "junit": ".junit.xml",
+    "sarif": ".sarif",
+    "pdf": ".pdf",
+    "in-toto": ".intoto.json",
+}
+OTHER_SUFFIXES: Mapping[str, str] = {".xml": "junit", ".sarif.json": "sarif"}  # read, never written
 
 
-def _html(result: AuditResult) -> str:
-    from dpaudit.reports.html import render as render_html
+def _html(result: Reported, profile: str) -> str:
+    if isinstance(result, AuditResult) and profile == "plain":
+        from dpaudit.reports.html import render as render_page
 
-    return render_html(result)
+        return render_page(result)
+    from dpaudit.reports.document_html import render as render_document
 
-
-def _markdown(result: AuditResult) -> str:
-    from dpaudit.reports.markdown import render as render_markdown
-
-    return render_markdown(result)
+    return render_document(_document(result, profile))
 
 
-def _json(result: AuditResult) -> bytes:
-    return result.to_bytes()
+def _markdown(result: Reported, profile: str) -> str:
+    if isinstance(result, AuditResult) and profile == "plain":
+        from dpaudit.reports.markdown import render as render_summary
+
+        return render_summary(result)
+    from dpaudit.reports.document_markdown import render as render_document
+
+    return render_document(_document(result, profile))
 
 
-FORMATS: Mapping[str, Callable[[AuditResult], str | bytes]] = {"html": _html, "json": _json, "md": _markdown}
+def _pdf(result: Reported, profile: str) -> bytes:
+    from dpaudit.reports.pdf import render as render_pdf
+
+    return render_pdf(_document(result, profile))
 
 
-def render(result: AuditResult, format: str) -> str | bytes:
+def _json(result: Reported, profile: str) -> bytes:
+    from dpaudit.reports.dossier import Dossier, content_of
+    from dpaudit.reports.record import content
+
+    if isinstance(result, Dossier):
+        alone = len(result.sources) == 1 and profile == "plain"
+        return content_of(result.sources[0].result) if alone else content(result)
+    return content_of(result) if profile == "plain" else content(_dossier(result))
+
+
+def _junit(result: Reported, _: str) -> bytes:
+    from dpaudit.reports.junit import render as render_junit
+
+    return render_junit(_dossier(result))
+
+
+def _sarif(result: Reported, _: str) -> str:
+    from dpaudit.reports.sarif import render as render_sarif
+
+    return render_sarif(_dossier(result))
+
+
+def _in_toto(result: Reported, _: str) -> str:
+    from dpaudit.reports.intoto import render as render_statement
+
+    return render_statement(_dossier(result))
+
+
+FORMATS: Mapping[str, Callable[[Any, str], str | bytes]] = {
+    "html": _html,
+    "json": _json,
+    "md": _markdown,
+    "junit": _junit,
+    "sarif": _sarif,
+    "pdf": _pdf,
+    "in-toto": _in_toto,
+}
+
+
+def render(result: Reported, format: str, profile: str = "plain") -> str | bytes:
     """The content of a report in one of `FORMATS`.
+
+    Parameters
+    ----------
+    result : AuditResult, CheckResult, UtilityResult or Dossier
+    format : str
+        One of `FORMATS`.
+    profile : {"plain", "compliance"}
+        "compliance" puts a page for non-experts and the items of an evaluation first; of html, json, md and pdf only.
 
     Raises
     ------
     UsageError
-        If there is no such format.
+        If there is no such format or profile, or what the format needs is not installed.
     """
+    check_format(format)
+    if profile not in PROFILES:
+        raise UsageError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}.")
+    return FORMATS[format](result, profile)
+
+
+def check_format(format: str) -> None:
+    """`UsageError` if there is no such format, or it needs what is not installed."""
     if format not in FORMATS:
         raise UsageError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
-    return FORMATS[format](result)
+    if format == "pdf" and importlib.util.find_spec("reportlab") is None:
+        raise UsageError("format pdf must have reportlab installed, got none. Use pip install 'dpaudit[pdf]'.")
 
 
-def write_report(result: AuditResult, path: str | os.PathLike[str]) -> Path:
+def file_name(stem: str, format: str) -> str:
+    """The name of a report's file: the stem with the suffix of the format."""
+    return stem + SUFFIXES[format]
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format that the suffix of a path names, the longest suffix first; `UsageError` if it names none."""
+    name = Path(path).name.lower()
+    known = {suffix: format for format, suffix in SUFFIXES.items()} | dict(OTHER_SUFFIXES)
+    for suffix in sorted(known, key=len, reverse=True):
+        if name.endswith(suffix) and name != suffix:
+            return known[suffix]
+    raise UsageError(f"path must end in one of {', '.join(SUFFIXES.values())}, got {os.fspath(path)!r}.")
+
+
+def write_report(result: Reported, path: str | os.PathLike[str], profile: str = "plain") -> Path:
     """Write a report in the format that the suffix of `path` names, complete or not at all; return its path.
 
     Raises
     ------
     UsageError
-        If the suffix names no format, or the place is not writable.
+        If the suffix names no format, what it needs is not installed, or the place is not writable.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP, audit
+    >>> result = audit(lambda data, size, rng: data + rng.laplace(size=size), PureDP(1.0), [(0.0, 1.0)], samples=1000)
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(result, pathlib.Path(folder) / "audit.sarif").name
+    'audit.sarif'
     """
     target = Path(path)
-    format = target.suffix.lower().removeprefix(".")
-    if format not in FORMATS:
-        known = ", ".join(f".{name}" for name in FORMATS)
-        raise UsageError(f"path must end in one of {known}, got {os.fspath(path)!r}.")
-    write_whole(target, render(result, format))
+    write_whole(target, render(result, format_of(target), profile))
     return target
+
+
+def _dossier(result: Reported) -> Dossier:
+    from dpaudit.reports.dossier import Dossier
+
+    return result if isinstance(result, Dossier) else Dossier.of(result)
+
+
+def _document(result: Reported, profile: str) -> Document:
+    from dpaudit.reports.compliance import build
+
+    return build(_dossier(result), with_items=profile == "compliance")

@@ -76,7 +76,7 @@ def ratio_step(ratio: float, top: float) -> int:
     return STEPS + min(STEPS - 1, int(STEPS * math.log(min(ratio, top)) / math.log(top)))
 
 
-def _top_ratio(result: AuditResult) -> float:
+def top_ratio(result: AuditResult) -> float:
     finite = [f.ratio_lower for f in result.findings if f.ratio_lower is not None and math.isfinite(f.ratio_lower)]
     most = max(finite, default=1.0)
     return next((top for top in (2.0, 4.0, 8.0, 16.0, 64.0) if top >= most), 256.0)
@@ -143,7 +143,7 @@ def heatmap(result: AuditResult) -> Figure | None:
     matrix = _matrix(result)
     if matrix is None:
         return None
-    count, top = len(matrix.inputs), _top_ratio(result)
+    count, top = len(matrix.inputs), top_ratio(result)
     violated = sum(cell.verdict == "violated" for cell in matrix.cells.values())
     description = (
         f"Matrix of {count} by {count} inputs; each cell is the ratio of lower bound to budget of one pair. "
@@ -162,7 +162,7 @@ def heatmap(result: AuditResult) -> Figure | None:
         note=note,
         wide=_draw_matrix(matrix, top, WIDE, description),
         narrow=narrow,
-        scale=_draw_scale(top),
+        scale=draw_scale(top),
         legend=_matrix_legend(matrix, empty),
         scrolls='class="fit"' not in narrow,
         data=_pair_data(result),
@@ -239,7 +239,7 @@ def _cell_title(finding: Finding) -> str:
     return f"{clean(finding.id, 80)}: ≥ {lower} of {budget} (ratio {ratio_text(finding)}), {word}"
 
 
-def _draw_scale(top: float) -> Markup:
+def draw_scale(top: float) -> Markup:
     """The colour scale: blocks of the steps, with the ratios at which they begin."""
     block, body = 20.0, []
     width = block * 2 * STEPS
@@ -314,7 +314,7 @@ def scatter(result: AuditResult) -> Figure | None:
     pages = [_draw_scatter(result, one_budget, name, units, page, description) for page in (WIDE, NARROW)]
     words = {verdict: sum(f.verdict == verdict for f in result.findings) for verdict in VERDICTS}
     legend = [
-        (swatch(_marker(verdict, 11.0, 7.0, 4.0)), f"{VERDICT_WORDS[verdict]} ({number:,})")
+        (swatch(marker(verdict, 11.0, 7.0, 4.0)), f"{VERDICT_WORDS[verdict]} ({number:,})")
         for verdict, number in words.items()
         if number
     ]
@@ -342,7 +342,7 @@ def _scatter_note(result: AuditResult) -> str:
     return note + (f" {plural(missing, 'pair')} without a bound not drawn." if missing else "")
 
 
-def _marker(verdict: str, x: float, y: float, r: float, title: Markup | None = None) -> Markup:
+def marker(verdict: str, x: float, y: float, r: float, title: Markup | None = None) -> Markup:
     d = 1.3 * r
     shapes = {
         "violated": points([(x, y - d), (x + d, y), (x, y + d), (x - d, y)]) + "z",
@@ -389,7 +389,7 @@ def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: f
     places = [(x(value), y(lower)) for value, lower in zip(across, lowers, strict=True)]
     drawn = sorted(zip(ranked, places, strict=True), key=lambda item: -VERDICTS.index(item[0].verdict))
     for finding, (px, py) in drawn:  # the violated last, on top
-        body.append(_marker(finding.verdict, px, py, radius, tag("title", _cell_title(finding)) if is_wide else None))
+        body.append(marker(finding.verdict, px, py, radius, tag("title", _cell_title(finding)) if is_wide else None))
     worst = result.worst
     if worst is not None and worst.verdict == "violated" and worst in ranked and len(ranked) > 1:
         px, py = places[ranked.index(worst)]

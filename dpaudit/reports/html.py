@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from dpaudit.reports import doubles, figures, scope, universe, wording
+from dpaudit.reports import beside, doubles, figures, scope, universe, wording
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
@@ -25,50 +25,55 @@ MAXIMUM_MESSAGES = 50
 def render(result: AuditResult) -> str:
     """The page, ready to be written as UTF-8."""
     drawings = (figures.heatmap, figures.scatter) if result.universe is None else (figures.scatter,)
-    return _template().render(
-        subject=wording.subject_name(result),
-        verdict=result.verdict,
-        headline=wording.headline(result),
-        found=wording.power_sentence(result) if result.verdict in ("not_refuted", "inconclusive") else "",
-        summary=wording.plain_summary(result),
-        keys=key_figures(result),
-        universe=universe.view(result),
-        figures=[figure for figure in (draw(result) for draw in drawings) if figure],
-        wealth=figures.wealth(result),
-        mode=result.mode,
-        worst=_worst(result),
-        errors=_errors(result),
-        columns=_columns(result),
-        ranked=_ranked(result),
-        all_pairs=_all_pairs(result),
-        not_asked=[clean(name, 80) for name in result.not_asked[:MAXIMUM_ROWS]],
-        not_asked_count=len(result.not_asked),
-        doubles=_floating_point(result),
-        scope=scope.rows(result),
-        scope_source=scope.SOURCE,
-        method=method(result),
-        environment=_facts({**result.subject, **result.environment}),
-        options=_facts(result.options),
-        version=clean(str(result.environment.get("dpaudit", "")), 30),
-        palette=Markup(figures.palette_css(dark=False)),
-        dark_palette=Markup(figures.palette_css(dark=True)),
+    return (
+        environment()
+        .get_template("audit.html.j2")
+        .render(
+            subject=wording.subject_name(result),
+            verdict=result.verdict,
+            headline=wording.headline(result),
+            found=wording.power_sentence(result) if result.verdict in ("not_refuted", "inconclusive") else "",
+            summary=wording.plain_summary(result),
+            keys=key_figures(result),
+            universe=universe.view(result),
+            figures=[figure for figure in (draw(result) for draw in drawings) if figure],
+            wealth=figures.wealth(result),
+            mode=result.mode,
+            worst=_worst(result),
+            errors=_errors(result),
+            columns=_columns(result),
+            ranked=_ranked(result),
+            all_pairs=_all_pairs(result),
+            not_asked=[clean(name, 80) for name in result.not_asked[:MAXIMUM_ROWS]],
+            not_asked_count=len(result.not_asked),
+            doubles=_floating_point(result),
+            sides=[beside.row(finding) for finding in result.side_findings[:MAXIMUM_MESSAGES]],
+            sides_columns=beside.COLUMNS,
+            sides_apart=beside.APART,
+            scope=scope.rows(result),
+            scope_source=scope.SOURCE,
+            method=method(result),
+            environment=_facts({**result.subject, **result.environment}),
+            options=_facts(result.options),
+            version=clean(str(result.environment.get("dpaudit", "")), 30),
+            palette=Markup(figures.palette_css(dark=False)),
+            dark_palette=Markup(figures.palette_css(dark=True)),
+        )
     )
 
 
 @cache
-def _template() -> Template:
-    folder = Path(__file__).parent / "templates"
-    loader = FileSystemLoader(folder)
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["breakable"] = breakable
-    return environment.get_template("audit.html.j2")
+def environment() -> Environment:
+    """The templates of the pages; whatever is put into one is escaped."""
+    loader = FileSystemLoader(Path(__file__).parent / "templates")
+    found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found.filters["breakable"] = breakable
+    return found
 
 
 def breakable(text: str) -> Markup:
-    """A pair's id, escaped, that may break behind the bar between its inputs."""
-    return Markup(str(escape(text)).replace("|", "|<wbr>"))
+    """A name, escaped, that may break behind a bar (between the inputs of a pair) and behind an underscore."""
+    return Markup(str(escape(text)).replace("|", "|<wbr>").replace("_", "_<wbr>"))
 
 
 def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.reports import doubles, scope, universe, wording
+from dpaudit.reports import beside, doubles, scope, universe, wording
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
@@ -28,7 +28,7 @@ def render(result: AuditResult) -> str:
     ]
     if result.verdict in ("not_refuted", "inconclusive") and result.findings:
         parts.append(escaped(wording.power_sentence(result)))
-    parts.append(_table(["figure", "value"], _keys(result)))
+    parts.append(table(["figure", "value"], _keys(result)))
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
         lines = [f"- {text(f.id)}: {text(f.message or 'no message', 300)}" for f in broken[:MESSAGES]]
@@ -41,9 +41,12 @@ def render(result: AuditResult) -> str:
     if result.findings:
         parts.append(_pairs(result))
     parts.append(_floating_point(result))
+    if result.side_findings:
+        rows = [[text(cell, 400) for cell in beside.row(finding)[:4]] for finding in result.side_findings[:ROWS]]
+        parts.append(f"### Beside the claim\n\n{beside.APART}\n\n{table(list(beside.COLUMNS[:4]), rows)}")
     parts.append(_scope(result))
     content = "\n\n".join(parts) + "\n"
-    assert len(content.encode()) < LIMIT  # by the cuts above: some 100 strings of at most 1,300 characters
+    assert len(content.encode()) < LIMIT  # by the cuts above: some 200 strings of at most 1,300 characters
     return content
 
 
@@ -59,13 +62,14 @@ def escaped(line: str) -> str:
     return re.sub(r"(?i)(https?|ftp|mailto|xmpp)(:)|(www)(\.)", lambda m: f"{m[1] or m[3]}\\{m[2] or m[4]}", line)
 
 
-def _code(line: str) -> str:
+def code(line: str) -> str:
     """One line as code, fenced by more backticks than it holds."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", line)), default=0))
     return f"{fence}\n{line}\n{fence}"
 
 
-def _table(columns: list[str], rows: Sequence[Sequence[str]]) -> str:
+def table(columns: list[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are escaped already."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -89,9 +93,9 @@ def _keys(result: AuditResult) -> list[tuple[str, ...]]:
 
 def _universe(result: AuditResult) -> str:
     assert result.universe is not None
-    counted = _table(["verdict", "pairs", "share"], [row[1:] for row in universe.counts(result.universe)])
+    counted = table(["verdict", "pairs", "share"], [row[1:] for row in universe.counts(result.universe)])
     rows = [[escaped(cell) for cell in universe.cells(row)] for row in result.universe.worst(ROWS)]
-    ranked = _table(list(universe.COLUMNS), rows)
+    ranked = table(list(universe.COLUMNS), rows)
     return f"### The universe\n\n{escaped(universe.sentence(result))}\n\n{counted}\n\n{ranked}"
 
 
@@ -108,7 +112,7 @@ def _worst(result: AuditResult, finding: Finding) -> str:
         "",
         "To run the same rule against this pair on fresh draws:",
         "",
-        _code(clean(wording.replay_line(finding), 2000)),
+        code(clean(wording.replay_line(finding), 2000)),
     ]
     return "\n".join(lines)
 
@@ -120,12 +124,12 @@ def _pairs(result: AuditResult) -> str:
         ratio, word = wording.ratio_text(finding), wording.VERDICT_WORDS[finding.verdict]
         rows.append((text(finding.id, 60), lower, budget, ratio, wording.evidence_text(finding), word))
     name = wording.symbol(wording.parameter_of(result))
-    table = _table(
+    found = table(
         ["pair", f"lower bound on {name}", "budget", "ratio", wording.evidence_name(result), "verdict"], rows
     )
     rest = len(result.findings) - len(rows)
     more = f"\n\nand {wording.plural(rest, 'more pair')}, in audit.json." if rest else ""
-    return f"### Pairs, the worst first\n\n{table}{more}"
+    return f"### Pairs, the worst first\n\n{found}{more}"
 
 
 def _floating_point(result: AuditResult) -> str:
@@ -133,15 +137,15 @@ def _floating_point(result: AuditResult) -> str:
     parts = [f"### {escaped(doubles.headline(result))}", *(escaped(line) for line in doubles.paragraphs(result))]
     command = doubles.replay_command(result)
     if command:
-        parts.append(_code(clean(command, 2000)))
+        parts.append(code(clean(command, 2000)))
     rows = doubles.rows(result)
     if rows:
-        parts.append(_table(list(doubles.COLUMNS), [[text(cell, 60) for cell in row] for row in rows[:ROWS]]))
+        parts.append(table(list(doubles.COLUMNS), [[text(cell, 60) for cell in row] for row in rows[:ROWS]]))
     return "\n\n".join(parts)
 
 
 def _scope(result: AuditResult) -> str:
     rows = [(row.item, row.status, escaped(row.facts)) for row in scope.rows(result) if row.status != "not assessed"]
     missing = "; ".join(row.item for row in scope.rows(result) if row.status == "not assessed")
-    table = _table(["item", "status", "facts"], rows)
-    return f"### Tested, declared, not assessed\n\n{table}\n\nNot assessed: {missing}.\n\n{scope.SOURCE}"
+    found = table(["item", "status", "facts"], rows)
+    return f"### Tested, declared, not assessed\n\n{found}\n\nNot assessed: {missing}.\n\n{scope.SOURCE}"

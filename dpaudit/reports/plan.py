@@ -30,6 +30,8 @@ def plan_table(plan: Plan) -> Group:
     opening = f"{name}, claim {clean(plan.claim, 60)}: {pairs}, {confidence} confidence"
     if plan.not_asked:
         opening += f"; {plural(plan.not_asked, 'pair')} not asked"
+    if plan.samples_wanted is not None and plan.time_limit is not None:
+        opening += f"\n{too_slow_text(plan)}"
     if not plan.budgets:
         return Group(Text(opening), Text("The claim asks nothing of these pairs: an audit would run nothing."))
     probability = percent_text(plan.power)
@@ -38,6 +40,16 @@ def plan_table(plan: Plan) -> Group:
     needed = f"Samples that find {percent_text(plan.over)} over the claim with probability {probability}:"
     lines = [Text(line) for line in _sentences(plan)]
     return Group(Text(opening), Text(f"\n{found}"), _found(plan), Text(needed), _needed(plan), *lines)
+
+
+def too_slow_text(plan: Plan) -> str:
+    """What a time limit leaves of the samples that were wanted."""
+    assert plan.samples_wanted is not None and plan.time_limit is not None
+    per_run = plan.seconds / plan.runs if plan.runs else 0.0
+    return (
+        f"A run takes {number_text(per_run, DIGITS)} s: {number_text(plan.time_limit, DIGITS)} s are enough for "
+        f"{plan.samples:,} samples, not for {plan.samples_wanted:,}."
+    )
 
 
 def share(name: str, text: str) -> float:

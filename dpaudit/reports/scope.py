@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
+from dpaudit.reports import beside
 from dpaudit.reports.wording import (
     asked_count,
     clean,
@@ -24,8 +25,9 @@ from dpaudit.results import AuditResult
 Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
 SOURCE = (
     "Sections are those of NIST SP 800-226, initial public draft (December 2023); the final edition was not compared. "
-    "The table says what this one run looked at. It is no statement of conformity."
+    "The table says what was run for this report. It is no statement of conformity."
 )
+SIDE_CHANNELS = ("timing", "containment", "same_randomness")
 EXAMPLES = 3  # pairs shown as the unit that was tested
 
 
@@ -41,11 +43,23 @@ class Row:
 
 def rows(result: AuditResult) -> tuple[Row, ...]:
     """Every item of the evaluation with its status in this result."""
-    before = (_loss(result), _unit(result), _subject(result), *NOT_LOOKED_AT[:3], _floating_point(result))
-    return (*before, *NOT_LOOKED_AT[3:5], _adversary(result), *NOT_LOOKED_AT[5:])
+    before = (loss(result), unit(result), _subject(result), *NOT_LOOKED_AT[:3], _floating_point(result))
+    found = (*before, *NOT_LOOKED_AT[3:5], _adversary(result), *NOT_LOOKED_AT[5:])
+    return tuple(_with_sides(row, result) for row in found)
 
 
-def _loss(result: AuditResult) -> Row:
+def _with_sides(row: Row, result: AuditResult) -> Row:
+    """The row with what side findings say about it."""
+    kinds = {"Timing, errors and backend": SIDE_CHANNELS, "Contribution bounds and sensitivity": ("pair_search",)}
+    looked = [f for f in result.side_findings if f.kind in kinds.get(row.item, ()) and f.status != "not_applicable"]
+    if not looked:
+        return row
+    facts = " ".join(f"{beside.title(f)}: {beside.WORDS[f.status]}. {clean(f.summary, 300)}" for f in looked)
+    return dataclasses.replace(row, status="tested in part", facts=facts)
+
+
+def loss(result: AuditResult) -> Row:
+    """How the claim compares with what was measured."""
     item, sections = "Epsilon, delta and variant of the claim", "2.2, 2.3, 2.5"
     answered = [finding for finding in result.findings if finding.verdict != "error"]
     if not answered:
@@ -63,7 +77,8 @@ def _loss(result: AuditResult) -> Row:
     return Row(item, sections, "tested in part", f"{facts} {plural(broken, 'pair')} broke and gave no answer.")
 
 
-def _unit(result: AuditResult) -> Row:
+def unit(result: AuditResult) -> Row:
+    """What two inputs of a tested pair differ in."""
     item, sections = "Unit of privacy: what two neighbouring inputs differ in", "2.4"
     if not result.findings:
         return Row(item, sections, "not assessed", "No pair was run.")

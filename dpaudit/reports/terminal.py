@@ -5,24 +5,21 @@ Everything is a rich renderable built from plain text: names from the subject ar
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich import box
-from rich.console import Console, Group
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from dpaudit.errors import UsageError
-from dpaudit.evidence.label_game import Progress
-from dpaudit.reports import doubles, wording
+from dpaudit.reports import beside, doubles, wording
 from dpaudit.reports.wording import clean, number_text
 from dpaudit.results import VERDICTS, AuditResult, Finding, Verdict
 from dpaudit.universe_table import UniverseTable
 
+SIDES_SHOWN = 10
 STYLES: dict[Verdict, str] = {
     "violated": "bold red",
     "error": "bold magenta",
@@ -53,6 +50,19 @@ def summary_table(results: Sequence[AuditResult]) -> Table:
             number_text(float(result.seconds), 3),
         )
     return table
+
+
+def side_findings_text(result: AuditResult) -> Text | None:
+    """One line for each thing that was looked at beside the claim; None if there is none."""
+    if not result.side_findings:
+        return None
+    lines = Text()
+    for place, side in enumerate(result.side_findings[:SIDES_SHOWN]):
+        style = "yellow" if side.status == "found" else "dim"
+        head = f"{beside.title(side)}: {beside.WORDS[side.status]}"
+        lines.append("\n" * (place > 0)).append(head, style).append(f". {clean(side.summary, 300)}")
+    more = len(result.side_findings) - SIDES_SHOWN
+    return lines.append(f"\nand {more:,} more beside the claim") if more > 0 else lines
 
 
 def finding_table(result: AuditResult, limit: int = 10) -> Group:
@@ -225,28 +235,6 @@ def _hanging(value: str, width: int = 68) -> str:
                 line = f"{line} {word}" if line else word
         lines.append(line)
     return ("\n" + " " * 11).join(lines)
-
-
-@contextlib.contextmanager
-def live_progress(label: str = "", *, quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
-    """A line on stderr that shows where an audit stands, as its `on_progress`; None if stderr is not a terminal."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield None
-        return
-    columns = (BarColumn(bar_width=8), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    prefix = f"{label}: " if label else ""
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(prefix + "first draws", total=None)
-
-        def show(state: Progress) -> None:
-            draws = f"{short_count(state.draws)}/{short_count(state.planned)} draws"
-            found = f"{state.violated} violated, ratio {wording.number_text(float(state.largest_ratio), 3)}"
-            pairs = wording.plural(state.pairs, "pair")
-            text = f"{prefix}{draws}, {short_count(state.runs)} runs, {pairs}, {found}"
-            bar.update(task, completed=state.draws, total=state.planned, description=text)
-
-        yield show
 
 
 def short_count(count: int) -> str:

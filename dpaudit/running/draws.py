@@ -1,24 +1,31 @@
 """How tasks are carried out: draw a chunk of outputs from its stream, count on it, return counts.
 
-Workers return counts, and the few training draws that a task asks for; never samples beyond these.
+Workers return counts, and the few training draws that a task asks for; never samples beyond these. Who draws a chunk is
+decided by time alone, and changes nothing: its stream is keyed by what is drawn.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import pickle
-from collections.abc import Sequence
+import functools
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import joblib
-
-from dpaudit.errors import UsageError
-from dpaudit.evidence.label_game import Task, TaskResult
+from dpaudit.errors import SubjectError, UsageError
+from dpaudit.evidence.label_game import Progress, Task, TaskResult
 from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.running.checkpoint import Checkpoint
+from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import stream
+from dpaudit.running.workers import Packed, Raised, Workers, open_workers, outcome
 from dpaudit.subjects.callables import Subject
 
-WORTH_SENDING = 200_000  # runs in one batch of tasks below which worker processes cost more than they save
+WORTH_SENDING = 0.0  # seconds that workers must save, beside their overhead, before a batch is sent to them
+WARM_UP_SECONDS = 2.0  # of drawing still to come from which workers are started beside it
+STARTING_SECONDS = 1.0  # that starting workers takes, about, where a batch would wait for it
+TELL_SECONDS = 0.25  # between two words on the progress of one batch
+GROUPS_A_SLOT = 4  # messages to a worker in one batch, at most
 
 
 def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) -> TaskResult:
@@ -29,53 +36,217 @@ def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) 
     return TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None)
 
 
+@dataclasses.dataclass(frozen=True)
+class DrawJob:
+    """Carries out tasks of one purpose: what is sent to workers."""
+
+    subject: Subject
+    data: Sequence[Any] | Mapping[int, Any]
+    seed: int
+    purpose: int
+
+    def __call__(self, task: Task) -> TaskResult:
+        return carry_out(self.subject, self.data[task.input], self.seed, self.purpose, task)
+
+    @functools.cached_property
+    def packed(self) -> Packed:
+        """Itself as bytes."""
+        return Packed(self, self.subject.name)
+
+
+class Crew:
+    """Who draws for one audit, and where it is noted: this process, its workers, its checkpoint.
+
+    Parameters
+    ----------
+    jobs : int
+        Worker processes; 1 draws here. With a cluster's backend: of a cluster of this machine, where none is named.
+    backend : str
+        "loky", "dask", "ray", or the name of another backend of joblib.
+    cluster : str, optional
+        The address of a scheduler.
+    checkpoint : Checkpoint, optional
+        Where finished chunks are noted, and found again.
+    expected : int
+        Runs that the audit will take, about: whether it is worth to start workers.
+
+    Attributes
+    ----------
+    found : int
+        Chunks that were found in the checkpoint.
+    noted_error : SubjectError or None
+        The last one that a task raised, which is its result.
+    """
+
+    def __init__(
+        self,
+        jobs: int = 1,
+        backend: str = "loky",
+        cluster: str | None = None,
+        checkpoint: Checkpoint | None = None,
+        expected: int = 0,
+    ) -> None:
+        self.workers: Workers | None = open_workers(jobs, backend, cluster)
+        self.checkpoint, self.expected, self.found = checkpoint, expected, 0
+        self.noted_error: SubjectError | None = None
+        self._seconds, self._runs = 0.0, 0  # of one process
+        self._tell: Callable[[Progress], None] | None = None
+        self._state: Progress | None = None
+        self._told = 0.0
+
+    def telling(self, on_progress: Callable[[Progress], None] | None) -> Callable[[Progress], None] | None:
+        """The same function, for games to tell where they stand; long rounds are told of chunk by chunk as well."""
+        if on_progress is None:
+            return None
+        self._tell = on_progress
+
+        def tell(state: Progress) -> None:
+            self._state, self._told = state, time.monotonic()
+            on_progress(state)
+
+        return tell
+
+    def carry_out(self, job: DrawJob, tasks: Sequence[Task]) -> list[TaskResult]:
+        """The results in the order of the tasks.
+
+        Raises
+        ------
+        SubjectError
+            Of the first task, in their order, that raised one.
+        """
+        found: dict[int, TaskResult | Raised] = {}
+        if self.checkpoint is not None:
+            found = {
+                k: known
+                for k, task in enumerate(tasks)
+                if (known := self.checkpoint.find(job.purpose, task)) is not None
+            }
+        done = sum(tasks[k].size for k in found)
+        self._check_first(job, tasks, found)
+        self.found += len(found)
+        end = min((k for k, known in found.items() if isinstance(known, Raised)), default=len(tasks))
+        missing = [k for k in range(end) if k not in found]
+        for k, result in self._carried_out(job, tasks, missing):
+            if self.checkpoint is not None:
+                # Validity: noted before anybody looks at it, so that no chunk that was looked at is ever drawn again.
+                self.checkpoint.note(job.purpose, tasks[k], result)
+            found[k] = result
+            done += tasks[k].size
+            self._tell_runs(done)
+        results: list[TaskResult] = []
+        for k in range(len(tasks)):
+            result = found[k]
+            if isinstance(result, Raised):
+                self.noted_error = result.error if isinstance(result.error, SubjectError) else None
+                raise result.error
+            results.append(result)
+        return results
+
+    def close(self) -> None:
+        """Give back workers; those of this machine are kept for the next audit."""
+        if self.workers is not None:
+            self.workers.close()
+
+    def _carried_out(
+        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
+    ) -> Iterator[tuple[int, TaskResult | Raised]]:
+        """Each missing task's result; up to the first that raises, where they are carried out here."""
+        if missing and self._is_worth_sending(job, [tasks[k] for k in missing]):
+            yield from self._sent(job, tasks, missing)
+            return
+        for k in missing:
+            start = time.perf_counter()
+            result = outcome(job, tasks[k])
+            self._pace(time.perf_counter() - start, tasks[k].size)
+            yield k, result
+            if isinstance(result, Raised):
+                return
+
+    def _sent(
+        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
+    ) -> Iterator[tuple[int, TaskResult | Raised]]:
+        assert self.workers is not None
+        groups = _groups([tasks[k].size for k in missing], GROUPS_A_SLOT * self.workers.slots)
+        sent = [[missing[place] for place in group] for group in groups]
+        for position, results, seconds in self.workers.run(job.packed, [[tasks[k] for k in group] for group in sent]):
+            self._pace(seconds, sum(tasks[k].size for k in sent[position]))
+            yield from zip(sent[position], results, strict=True)
+
+    def _is_worth_sending(self, job: DrawJob, tasks: Sequence[Task]) -> bool:
+        """Whether workers would be done before this process is, by the time that draws have taken so far.
+
+        A subject with randomness of its own is always drawn here: copies of its state in several processes could
+        repeat each other.
+        """
+        if self.workers is None or not job.subject.replayable:
+            return False
+        pace = self._seconds / self._runs if self._runs else 0.0
+        if pace * (self.expected - self._runs) > WARM_UP_SECONDS:
+            self.workers.warm_up()
+        saved = pace * sum(task.size for task in tasks) * (1.0 - 1.0 / min(len(tasks), self.workers.slots))
+        waiting = 0.0 if self.workers.is_ready else STARTING_SECONDS
+        return saved - self.workers.overhead - waiting > WORTH_SENDING
+
+    def _check_first(self, job: DrawJob, tasks: Sequence[Task], found: Mapping[int, TaskResult | Raised]) -> None:
+        """Draw the first chunk that was found again: a fingerprint does not see all that a subject depends on."""
+        if self.found or not found or not job.subject.replayable:
+            return
+        k = min(found)
+        try:
+            is_same = to_bytes(outcome(job, tasks[k])) == to_bytes(found[k])
+        except NotPlainError:  # what was noted is plain
+            is_same = False
+        if not is_same:
+            raise UsageError(
+                f"checkpoint must be of this mechanism, got other draws of {job.subject.name} from the same stream. "
+                "Something that it depends on has changed; begin again without the checkpoint."
+            )
+
+    def _tell_runs(self, done: int) -> None:
+        """Tell of the runs of a batch that is not complete, at most so often."""
+        if self._tell is not None and self._state is not None and time.monotonic() - self._told > TELL_SECONDS:
+            self._told = time.monotonic()
+            self._tell(dataclasses.replace(self._state, runs=self._state.runs + done))
+
+    def _pace(self, seconds: float, runs: int) -> None:
+        self._seconds, self._runs = self._seconds + seconds, self._runs + runs
+
+
 @dataclasses.dataclass
 class Drawer:
-    """Carries out batches of tasks for one audit, in this process or in workers.
+    """Carries out the tasks of one purpose of an audit: the `draw` of a label game.
 
     Attributes
     ----------
     subject : Subject
-    data : sequence
+    data : sequence or mapping
         The inputs of the audit, by position.
     seed, purpose : int
         Of the streams.
-    jobs : int
-        Worker processes; 1 draws here. A subject with randomness of its own is always drawn here: copies of its state
-        in several processes could repeat each other.
-    backend : str
-        joblib's backend for more than one job.
+    crew : Crew
+        Who carries them out; by default this process alone.
     """
 
     subject: Subject
-    data: Sequence[Any]
+    data: Sequence[Any] | Mapping[int, Any]
     seed: int
     purpose: int
-    jobs: int = 1
-    backend: str = "loky"
+    crew: Crew = dataclasses.field(default_factory=Crew)
 
     def __post_init__(self) -> None:
-        if self.jobs != 1 and self.backend != "loky":  # said now, not when the first large batch comes
-            try:
-                joblib.Parallel(n_jobs=self.jobs, backend=self.backend)
-            except (ValueError, ImportError) as error:
-                raise UsageError(f"backend must be one that joblib knows, got {self.backend!r} ({error}).") from error
+        self._job = DrawJob(self.subject, self.data, self.seed, self.purpose)
 
     def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
-        if self.jobs == 1 or not self.subject.replayable or sum(task.size for task in tasks) < WORTH_SENDING:
-            return [self._carry_out(task) for task in tasks]
-        parallel = joblib.Parallel(n_jobs=self.jobs, backend=self.backend)
-        calls = (
-            joblib.delayed(carry_out)(self.subject, self.data[task.input], self.seed, self.purpose, task)
-            for task in tasks
-        )
-        try:
-            return list(parallel(calls))
-        except pickle.PicklingError as error:
-            raise UsageError(
-                f"mechanism must be one that can be sent to worker processes, got {self.subject.name} ({error}). "
-                "Use jobs=1."
-            ) from error
+        return self.crew.carry_out(self._job, tasks)
 
-    def _carry_out(self, task: Task) -> TaskResult:
-        return carry_out(self.subject, self.data[task.input], self.seed, self.purpose, task)
+
+def _groups(sizes: Sequence[int], most: int) -> list[list[int]]:
+    """Positions in at most so many groups of about the same total, the largest first."""
+    order = sorted(range(len(sizes)), key=lambda k: -sizes[k])
+    groups: list[list[int]] = [[] for _ in range(min(most, len(sizes)))]
+    totals = [0] * len(groups)
+    for k in order:
+        least = totals.index(min(totals))
+        groups[least].append(k)
+        totals[least] += sizes[k]
+    return groups

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import SubjectError, UsageError
+from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
@@ -82,6 +82,8 @@ class Subject:
         if self.is_vectorised:
             try:
                 return self._call(data, size, rng)
+            except ProgramError:
+                raise
             except (Exception, SystemExit) as error:
                 raised = f"{type(error).__qualname__}: {error}".removesuffix(": ").removesuffix(".")
                 raise CallError(self.name, size, raised) from error
@@ -89,6 +91,8 @@ class Subject:
         for _ in range(size):
             try:
                 output = self._call(data, 1, rng)
+            except ProgramError:  # what broke is the conversation, not a call
+                raise
             except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
                 outputs.append(Failed(type(error).__qualname__, str(error)))
                 continue

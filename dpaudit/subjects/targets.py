@@ -2,6 +2,7 @@
 
     package.module:attribute     a module that can be imported; the current folder comes first
     path/file.py:attribute       a file; its folder comes first, then the current folder
+    exec:COMMAND                 a program in any language (docs/exec-protocol.md)
 
 (Of several targets in one process, the folders of the first come first.)
 
@@ -30,8 +31,9 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_pairs
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.programs import PREFIX, exec_subject
 
-FORMS = "package.module:attribute or path/file.py:attribute"
+FORMS = "package.module:attribute or path/file.py:attribute"  # of Python code; a target may be exec:COMMAND too
 OWN_FOLDER = str(Path(__file__).resolve().parents[1]) + os.sep
 NAMES_SHOWN = 8  # of a module, where none is close to the one that was asked for
 _ADDED: set[str] = set()  # folders that targets put on the import path
@@ -44,19 +46,23 @@ def resolve_target(text: str) -> Subject:
     Parameters
     ----------
     text : str
-        `package.module:attribute` or `path/file.py:attribute`.
+        `package.module:attribute`, `path/file.py:attribute` or `exec:COMMAND`.
 
     Raises
     ------
     UsageError
-        If the text has neither form, there is no such module, file or attribute, its import raises, or the attribute
-        is no mechanism.
+        If the text has none of these forms, there is no such module, file or attribute, its import raises, the
+        attribute is no mechanism, or the program cannot be started.
+    ProgramError
+        If the program does not speak the protocol.
 
     Examples
     --------
     >>> resolve_target("statistics:fmean").interface
     'f(data)'
     """
+    if text.startswith(PREFIX):
+        return dataclasses.replace(exec_subject(text.removeprefix(PREFIX)), target=text)
     value = load_target(text)
     if isinstance(value, type):
         name = value.__name__
@@ -78,8 +84,8 @@ def load_target(text: str) -> Any:
     UsageError
         If the text has neither form, there is no such module, file or attribute, or its import raises.
     """
-    if text.startswith("exec:"):
-        raise UsageError(f"target must be {FORMS}, got {text!r}. Command lines are not supported in this version.")
+    if text.startswith(PREFIX):
+        raise UsageError(f"target must be {FORMS}, got {text!r}: the checks of a mechanism need Python code.")
     return _load("target", text)
 
 

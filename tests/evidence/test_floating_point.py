@@ -27,7 +27,11 @@ def run(mechanism, pair, budget, draws=10_000, seed=0, error_rate=check.ERROR_RA
         return read_outputs(mechanism(pair[i], size, rng), size)
 
     candidates = [Candidate(Pair(*pair), (0, 1), budget, 0)]
-    return examine(candidates, draws, draw, lambda place: np.random.default_rng([seed, 7, place]), error_rate)
+
+    def coin(place):
+        return np.random.default_rng([seed, 7, place])
+
+    return examine(candidates, draws, check.in_turn(draw), coin, error_rate)
 
 
 def laplace(scale):
@@ -310,7 +314,7 @@ def test_a_few_pairs_with_the_smallest_budgets_share_the_error_rate():
 
     budgets = [3.0, 1.0, 2.0, 1.0, 5.0, 5.0, 5.0, 5.0, 4.0, 0.5]
     candidates = [Candidate(Pair(k, k + 1), (k, k + 1), PureDP(b).budget, k) for k, b in enumerate(budgets)]
-    drawn = examine(candidates, 1_000, draw, lambda place: np.random.default_rng([9, place]))
+    drawn = examine(candidates, 1_000, check.in_turn(draw), lambda place: np.random.default_rng([9, place]))
     assert sorted(pair.budget.epsilon for pair in drawn.pairs) == sorted(budgets)[: check.MOST_PAIRS]
     assert drawn.omitted == 2
     assert math.fsum(pair.error_share for pair in drawn.pairs) == pytest.approx(check.ERROR_RATE)

@@ -192,7 +192,7 @@ def seldom_telling(i, size, rng):
 
 @pytest.mark.parametrize(
     ("outputs", "share"),
-    [(often_telling, label_game.SURE_PILOT_SHARE), (seldom_telling, 0.15), (noise, 0.15)],
+    [(often_telling, label_game.SURE_PILOT_SHARES[0]), (seldom_telling, 0.15), (noise, 0.15)],
     ids=["often right", "seldom right", "no leak"],
 )
 def test_the_pilot_of_a_fixed_game_is_short_where_rules_are_never_wrong(outputs, share):

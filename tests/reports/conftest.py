@@ -10,8 +10,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.privacy.claims import Budget
-from dpaudit.results import AuditResult, Finding, FloatingPointFinding, FloatingPointPair, Look, Power, WitnessRecord
+from dpaudit.results import (
+    AuditResult,
+    Finding,
+    FloatingPointFinding,
+    FloatingPointPair,
+    Look,
+    Power,
+    SideFinding,
+    WitnessRecord,
+)
+from dpaudit.utility_result import UtilityFinding, UtilityResult
 
 # fmt: off
 CITIES = [
@@ -182,6 +193,7 @@ def make_hostile():
         options={HOSTILE: [HOSTILE]},
         not_asked=(HOSTILE,),
         floating_point=make_doubles(name=HOSTILE).floating_point,
+        side_findings=(SideFinding("timing", "found", HOSTILE, 0.01, {HOSTILE: HOSTILE}),),
     )
 
 
@@ -209,6 +221,43 @@ def make_doubles(leaks=True, name="a"):
     return dataclasses.replace(result, floating_point=FloatingPointFinding(verdict, "", 1e-3, 60_000, pairs, 0))
 
 
+def make_sides():
+    """Side findings of known kinds and of one that is not known."""
+    sides = (
+        SideFinding("timing", "found", "Inputs of a take longer than those of b.", 0.001, {"seconds": [0.1, 0.2]}),
+        SideFinding("pair_search", "nothing_found", "No pair that was tried is worse.", None, {}),
+        SideFinding("later_kind", "not_applicable", "There is nothing of the kind.", None, {}),
+    )
+    return make_result([make_finding("a", "b", 0.9)], claim="eps=1", side_findings=sides)
+
+
+def make_check(name="city release", message="seen twice"):
+    """A run of the conformance suite with a check of every status."""
+    statuses = ("not_refuted", "violated", "error", "inconclusive", "xfail", "skipped")
+    names = ("law_mixture", "batch_contract", "pickling", "law_sequential_composition", "deep_copy", "refuses_nan")
+    reasons = ("", "", "", "", "known since long", "")
+    records = tuple(
+        CheckRecord(name, check, f"keeps {check}", status, message, reason, 1e-4, 0.25)
+        for check, status, reason in zip(names, statuses, reasons, strict=True)
+    )
+    mechanism = {"name": name, "target": "release.py:mechanism", "fingerprint": "0123abcd", "interface": "sample"}
+    mechanism |= {"claim": "eps=1", "pairs": 2}
+    return CheckResult(records, (mechanism,), 0.001, 10_000, 7, 1.5, {"python": "3.11.7", "dpaudit": "0.1.0"})
+
+
+def make_utility(name="city release", input_id="Aachen"):
+    """Three bounds: one kept, one broken, one that could not be measured."""
+    kept = UtilityFinding("mean", "expectation", input_id, {"city": input_id}, False, 2.0, 2.0, "not_refuted", 1.0, 0.9)
+    broken = UtilityFinding(
+        "tail", "tail", input_id, 1.0, True, 9.0, 0.05, "violated", 0.2, 0.18, 0.22, 1e-9, 0.06, 0.01, 1000
+    )
+    error = UtilityFinding("other", "tail", input_id, 1.0, False, math.nan, 0.05, "error", message="ValueError: no.")
+    subject = {"name": name, "target": "release.py:mechanism", "fingerprint": "0123abcd", "interface": "sample"}
+    bounds = ("mean: E loss <= 2", "tail: P(loss > 9) <= 0.05", "other: P(loss > 1) <= 0.05")
+    findings = (kept, broken, error)
+    return UtilityResult(0.95, 3, 3000, 0.5, findings, bounds, subject, {"dpaudit": "0.1.0"}, {"samples": 1000})
+
+
 MAKERS = {
     "violated": make_cities,
     "not_refuted": lambda: make_cities(violated=False),
@@ -223,6 +272,7 @@ MAKERS = {
     "renyi": make_renyi,
     "doubles": make_doubles,
     "doubles nothing": lambda: make_doubles(leaks=False),
+    "sides": make_sides,
 }
 
 
@@ -236,6 +286,8 @@ def synthetic():
         make=lambda name: MAKERS[name](),
         names=tuple(MAKERS),
         hostile=HOSTILE,
+        check=make_check,
+        utility=make_utility,
     )
 
 

@@ -11,6 +11,8 @@ from rich.console import Console
 
 from dpaudit import reports
 from dpaudit.reports import terminal, universe, wording
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.redaction import redacted
 from dpaudit.results import AuditResult
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
 
@@ -86,3 +88,20 @@ def test_the_worst_pairs_are_ranked_by_verdict_then_ratio(result):
     inconclusive = [row.ratio_lower or 0.0 for row in worst if row.verdict == "inconclusive"]
     assert inconclusive == sorted(inconclusive, reverse=True)
     assert all(row.verdict is not None for row in worst)
+
+
+@pytest.mark.parametrize("format", ["html", "md", "junit", "sarif", "in-toto", "json"])
+def test_a_universe_is_reported_in_every_format(result, format):
+    content = reports.render(result, format, "compliance")
+    text = content.decode() if isinstance(content, bytes) else content
+    told = {"sarif": "dpaudit/violated", "json": '"violated"', "in-toto": "claim on all pairs"}.get(format, "434")
+    assert told in text
+    assert "<b>city1" not in text or format in ("sarif", "in-toto", "json")
+
+
+def test_a_redacted_universe_has_no_names(result):
+    hidden = redacted(Dossier.of(result))
+    universe_table = hidden.audits[0].universe
+    assert universe_table.partition is None and all(name.startswith("input-") for name in universe_table.ids)
+    assert not re.search(r"city \d|city1", reports.render(hidden, "html", "compliance"))
+    assert hidden.audits[0].verdict == "violated"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from dpaudit.evidence.outcomes import Reading
 from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.scores import Coordinate
 from dpaudit.running import draws, streams
-from dpaudit.running.draws import Drawer, carry_out
+from dpaudit.running.draws import Crew, Drawer, DrawJob, carry_out
 from dpaudit.subjects.callables import CallError, as_subject
 
 POSITIVE = Rule(Coordinate(0, 1), 0.0, 0.0, 1, Reading(1))  # guesses x above 0, x_prime below
@@ -35,7 +36,7 @@ def raising(data, size, rng):
 
 
 def drawer(mechanism=laplace, **kwargs):
-    return Drawer(as_subject(mechanism), [0.0, 1.0], 7, streams.DRAWS, **kwargs)
+    return Drawer(as_subject(mechanism), [0.0, 1.0], 7, streams.DRAWS, Crew(**kwargs))
 
 
 def task(input_=0, round_=0, chunk=0, start=0, size=100, quotas=(100,), keep=100):
@@ -113,7 +114,7 @@ def test_a_request_counts_the_first_draws_of_the_chunk_and_the_first_are_kept(qu
 
 @pytest.mark.parametrize("mechanism", [laplace, laplace_one])
 def test_two_workers_give_the_bits_of_none(monkeypatch, mechanism):
-    monkeypatch.setattr(draws, "WORTH_SENDING", 0)
+    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
     tasks = [task(i, 0, c, size=50, quotas=(20, 50), keep=10) for c in range(3) for i in (0, 1)]
     for first, second in zip(drawer(mechanism)(tasks), drawer(mechanism, jobs=2)(tasks), strict=True):
         assert [c.tolist() for c in first.counts] == [c.tolist() for c in second.counts]
@@ -122,27 +123,39 @@ def test_two_workers_give_the_bits_of_none(monkeypatch, mechanism):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_call_that_raises_names_itself_from_any_worker(monkeypatch, jobs):
-    monkeypatch.setattr(draws, "WORTH_SENDING", 0)
+    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
     with pytest.raises(CallError, match=r"raising: a call for 100 outputs .* ValueError: no outputs today"):
         drawer(raising, jobs=jobs)([task()])
 
 
 class NoWorkers:
-    def __init__(self, *args, **kwargs):
+    """Workers that must not be asked."""
+
+    slots, overhead, is_ready = 2, 0.0, True
+
+    def warm_up(self):
         raise AssertionError("a worker was started")
+
+    def run(self, packed, groups):
+        raise AssertionError("a worker was asked")
 
 
 def test_a_subject_with_randomness_of_its_own_is_drawn_in_this_process(monkeypatch):
-    monkeypatch.setattr(draws, "WORTH_SENDING", 0)
-    monkeypatch.setattr(draws.joblib, "Parallel", NoWorkers)
-    assert len(drawer(unseeded, jobs=2)([task()])) == 1
-    with pytest.raises(AssertionError, match="a worker was started"):  # the control: another subject is sent
-        drawer(laplace, jobs=2)([task()])
+    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    monkeypatch.setattr(draws, "open_workers", lambda *args: NoWorkers())
+    assert len(drawer(unseeded)([task()])) == 1
+    with pytest.raises(AssertionError, match="a worker was asked"):  # the control: another subject is sent
+        drawer(laplace)([task()])
 
 
 def test_few_draws_are_not_worth_a_worker(monkeypatch):
-    monkeypatch.setattr(draws.joblib, "Parallel", NoWorkers)
-    assert len(drawer(jobs=2)([task()])) == 1
+    monkeypatch.setattr(draws, "open_workers", lambda *args: NoWorkers())
+    two = drawer()
+    assert len(two([task(), task(1)])) == 2
+    two.crew._seconds, two.crew._runs = 10.0, 100  # a tenth of a second a draw
+    with pytest.raises(AssertionError, match="a worker was asked"):  # the control
+        two([task(), task(1)])
+    assert len(two([task()])) == 1  # one chunk is one process's work
 
 
 # --- whole audits ---
@@ -161,7 +174,7 @@ def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
     monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 1_000)  # many chunks a round
     pairs, options = [(0.0, 1.0), (1.0, 2.0)], {"samples": 3_000, "seed": 11, "mode": mode}
     alone = dpaudit.audit(laplace, "eps=1", pairs, **options)
-    monkeypatch.setattr(draws, "WORTH_SENDING", 0)
+    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
     assert evidence(dpaudit.audit(laplace, "eps=1", pairs, jobs=2, **options)) == evidence(alone)
 
 
@@ -170,8 +183,8 @@ def test_chunks_do_not_overlap_and_cover_what_a_round_needs(monkeypatch):
 
     monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 100)
     seen = []
-    carry = Drawer._carry_out
-    monkeypatch.setattr(Drawer, "_carry_out", lambda self, t: (seen.append(t), carry(self, t))[1])
+    carry = DrawJob.__call__
+    monkeypatch.setattr(DrawJob, "__call__", lambda self, t: (self.purpose or seen.append(t), carry(self, t))[1])
     result = dpaudit.audit(laplace, "eps=3", [(0.0, 1.0)], samples=2_000, seed=3)
     assert result.samples == sum(t.size for t in seen)
     keys = [(t.input, t.round, t.chunk) for t in seen]

@@ -113,7 +113,7 @@ def test_a_file_named_like_another_one_works_in_worker_processes(project):
         ("mymodule.py:release.zzz", "attribute of release, got 'zzz'"),
         ("mymodule.py:Mechanism", "the class Mechanism at 'mymodule.py:Mechanism'. Instantiate it"),
         ("mymodule.py:number", "got int. (at 'mymodule.py:number')"),
-        ("exec:./release.sh", "Command lines are not supported in this version"),
+        ("exec:./no-such-release.sh", "command must be a program that can be started"),
     ],
 )
 def test_each_bad_target_is_told_what_is_wrong(project, target, words):

@@ -1,0 +1,118 @@
+"""What a subject's own metadata promise for each pair, compared with the claim of the audit: a side finding.
+
+Never an error, and never a part of the verdict: to audit another claim than the library states may be what was meant.
+But a violation of a claim that the library never made is not the library's fault, and `not_refuted` of a weaker claim
+than it made says less than it seems to. Nothing here is random.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.pairs import Pair
+from dpaudit.results import SideFinding
+from dpaudit.subjects.callables import Subject
+
+KIND = "claim_metadata"
+MOST_PAIRS = 1_000  # that are compared
+MOST_SHOWN = 20  # differences that are listed
+SAME = 1e-9  # relative: libraries round their figures up by a few units in the last place
+ANCHORS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons at which two privacy profiles are compared
+
+
+def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tuple[SideFinding, ...]:
+    """The side finding "claim_metadata" of an audit; empty if the subject has no metadata of a claim.
+
+    Parameters
+    ----------
+    subject : Subject
+        Metadata are `promised(x, x_prime)` of its mechanism, which returns a `Claim`, or None for a pair that nothing
+        is promised for.
+    claim : Claim
+        That is audited.
+    pairs : iterable of Pair
+        The first 1,000 are compared.
+
+    Returns
+    -------
+    tuple of SideFinding
+        Status "found" if the claim differs from what is promised for some pair. A claim is *stronger* than the
+        metadata (it asks for more than was promised), *weaker*, or of *another kind*, which cannot be compared.
+    """
+    promised = getattr(subject.mechanism, "promised", None)
+    if not callable(promised):
+        return ()
+    differences: list[dict[str, Any]] = []
+    compared = 0
+    known: Claim | None = None
+    for pair in itertools.islice(pairs, MOST_PAIRS):
+        try:
+            library = promised(pair.x, pair.x_prime)
+        except Exception as error:  # metadata only inform; an input that they cannot be read for is no broken audit
+            return (SideFinding(KIND, "not_applicable", f"The metadata of {subject.name} cannot be read: {error}."),)
+        compared += 1
+        stated = claim.for_pair(pair.x, pair.x_prime)
+        relation = "not promised" if library is None else compared_claims(stated, library)
+        known = known or library
+        if relation != "the same":
+            text = None if library is None else str(library)
+            differences.append({"pair": pair.id, "claim": str(stated), "metadata": text, "claim_is": relation})
+    if known is None and not differences:
+        return ()
+    details = {"compared": compared, "differences": differences[:MOST_SHOWN], "count": len(differences)}
+    if not differences:
+        summary = f"The claim is what the metadata of {subject.name} promise for {_pairs(compared)}: {known}."
+        return (SideFinding(KIND, "nothing_found", summary, None, details),)
+    first = differences[0]
+    words = {
+        "stronger": f"asks for more than its metadata promise, {first['metadata']}: a violation may be none of theirs",
+        "weaker": f"asks for less than its metadata promise, {first['metadata']}",
+        "another kind": f"is of another kind than what its metadata promise, {first['metadata']}",
+        "not promised": "is about inputs for which its metadata promise nothing: a violation is none of theirs",
+    }[first["claim_is"]]
+    summary = (
+        f"The claim {first['claim']} for {subject.name} {words} (pair {first['pair']}; {len(differences)} of "
+        f"{_pairs(compared)} differ)."
+    )
+    return (SideFinding(KIND, "found", summary, None, details),)
+
+
+def compared_claims(stated: Claim, library: Claim) -> str:
+    """How a claim stands to another one: "the same", "stronger", "weaker" or "another kind" (not comparable here).
+
+    Claims of one family are compared by their parameters, hockey-stick families by their privacy profiles on a grid,
+    Renyi families by their curves at the orders of both.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.claims import PureDP, ApproxDP
+    >>> compared_claims(PureDP(0.5), PureDP(1.0)), compared_claims(ApproxDP(1.0, 1e-6), PureDP(1.0))
+    ('stronger', 'weaker')
+    """
+    if stated.family != library.family:
+        return "another kind"
+    if stated.family == "renyi":
+        figures = _renyi(stated, library)
+    elif not stated.anchored and not library.anchored:
+        figures = [(stated.value, library.value), (stated.delta, library.delta)]
+    else:
+        figures = [(stated.profile(anchor), library.profile(anchor)) for anchor in ANCHORS]
+    above = any(ours > theirs * (1.0 + SAME) + 1e-300 for ours, theirs in figures)
+    below = any(ours < theirs * (1.0 - SAME) - 1e-300 for ours, theirs in figures)
+    if not figures or (above and below):
+        return "another kind"
+    return "weaker" if above else "stronger" if below else "the same"
+
+
+def _renyi(stated: Claim, library: Claim) -> list[tuple[float, float]]:
+    """What two claims of Renyi families promise at the finite orders that both speak of."""
+    orders = [order for order in stated.orders if order in library.orders and math.isfinite(order)]
+    return [(stated.inequality(order).epsilon, library.inequality(order).epsilon) for order in orders]
+
+
+def _pairs(count: int) -> str:
+    return f"{count:,} pair{'' if count == 1 else 's'}"

@@ -1,0 +1,162 @@
+"""`dpaudit evidence`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.outputs import output_console
+from dpaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from dpaudit.running.store import Store
+
+LEAST_DIGITS = 4  # of an id or a fingerprint that names a subject
+
+
+@main.group("evidence")
+def evidence_group() -> None:
+    """What has accumulated in a store: list it, explain it, export, merge or forget it.
+
+    `dpaudit audit --store FILE` adds to it.
+    """
+
+
+def _with_store(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--store", "path", required=True, metavar="FILE", help="The store of evidence.")(command)
+
+
+@evidence_group.command("list")
+@_with_store
+@with_debug
+def list_command(path: str) -> None:
+    """List the mechanisms and claims that have evidence, one row each."""
+    from dpaudit.reports.evidence import list_table
+
+    output_console().print(list_table(_document(path)))
+
+
+@evidence_group.command("explain")
+@click.argument("subject", required=False)
+@_with_store
+@with_debug
+def explain_command(subject: str | None, path: str) -> None:
+    """Explain what the evidence says, and with which certainty, pair by pair and night by night.
+
+    SUBJECT is an id as `list` shows it, a fingerprint, a target or a name; all by default.
+    """
+    from dpaudit.reports.evidence import explanation
+
+    console = output_console()
+    for k, one in enumerate(_chosen(_document(path), [subject] if subject is not None else [])):
+        if k:
+            console.print()
+        console.print(explanation(one))
+
+
+@evidence_group.command("export")
+@click.argument("subject", required=False)
+@click.option("--out", metavar="FILE", help="Where to write; the terminal by default.")
+@_with_store
+@with_debug
+def export_command(subject: str | None, out: str | None, path: str) -> None:
+    """Export what `explain` says as JSON, of schema dpaudit.evidence/1."""
+    import json
+
+    document = _document(path)
+    document["subjects"] = _chosen(document, [subject] if subject is not None else [])
+    text = json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(out).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"out must be a file that can be written, got {out!r} ({error.strerror}).") from error
+    click.echo(f"Written: {out}")
+
+
+@evidence_group.command("merge")
+@click.argument("others", nargs=-1, required=True, metavar="OTHER...")
+@_with_store
+@with_debug
+def merge_command(others: tuple[str, ...], path: str) -> None:
+    """Take the evidence of OTHER stores into the store, which is made if it is not there.
+
+    Where both have bet on a pair, their wealth multiplies. A store that has a stream in common is refused as a whole:
+    its draws would count twice.
+    """
+    from dpaudit.running.store import Store
+    from dpaudit.running.store_merging import merge
+
+    with Store.at(path) as store:
+        for place in others:
+            with Store.at(place, create=False) as other:
+                nights, pairs = merge(store, other)
+            click.echo(f"{place}: {nights} nights, {pairs} pairs")
+
+
+@evidence_group.command("forget")
+@click.argument("subjects", nargs=-1, metavar="SUBJECT...")
+@click.option("--changed", multiple=True, metavar="TARGET", help="Forget what was found of earlier forms of TARGET.")
+@_with_store
+@with_debug
+def forget_command(subjects: tuple[str, ...], changed: tuple[str, ...], path: str) -> None:
+    """Forget the evidence of a SUBJECT, or of the earlier forms of a TARGET whose fingerprint has changed.
+
+    Its nights stay on record, and their streams are never drawn again. What comes next has an error rate of its own.
+    """
+    from dpaudit.subjects.targets import resolve_target
+
+    if not subjects and not changed:
+        raise UsageError("subject must be named, or a target by --changed, got neither.")
+    current = {target: resolve_target(target).fingerprint for target in changed}
+    with _opened(path) as store:
+        from dpaudit.reports.evidence import evidence_document
+
+        document = evidence_document(store.subjects())
+        found = _chosen(document, subjects) if subjects else []
+        found += [
+            one
+            for one in document["subjects"]
+            if one["target"] in current and one["fingerprint"] != current[one["target"]] and one not in found
+        ]
+        store.forget([one["id"] for one in found])
+    for one in found:
+        click.echo(f"Forgotten: {one['id'][:12]} {one['name']}, {one['claim']}, {len(one['pairs'])} pairs")
+    if not found:
+        click.echo("Nothing to forget.")
+
+
+def _opened(path: str) -> Store:
+    from dpaudit.running.store import Store
+
+    return Store.at(path, create=False)
+
+
+def _document(path: str) -> dict[str, Any]:
+    from dpaudit.reports.evidence import evidence_document
+
+    with _opened(path) as store:
+        return evidence_document(store.subjects())
+
+
+def _chosen(document: dict[str, Any], names: list[str] | tuple[str, ...]) -> list[dict[str, Any]]:
+    """The subjects that the names mean; all of them where there is no name."""
+    subjects: list[dict[str, Any]] = document["subjects"]
+    if not names:
+        return subjects
+    found: list[dict[str, Any]] = []
+    for name in names:
+        meant = [one for one in subjects if name in (one["target"], one["name"])]
+        if not meant and len(name) >= LEAST_DIGITS:
+            meant = [one for one in subjects if one["id"].startswith(name) or one["fingerprint"].startswith(name)]
+        if not meant:
+            known = ", ".join(one["id"][:12] for one in subjects[:5]) or "none"
+            raise UsageError(f"subject must be one that the store has ({known}), got {name!r}.")
+        found += [one for one in meant if one not in found]
+    return found

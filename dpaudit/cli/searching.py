@@ -1,0 +1,112 @@
+"""The options by which `dpaudit audit` searches for pairs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpaudit.cli.group import Command
+from dpaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from dpaudit.searching import Search
+    from dpaudit.subjects.domains import Relation
+
+OPTIONS = (
+    click.option(
+        "--search",
+        metavar="SPEC",
+        help="Search for the worst pairs: a domain as JSON, a JSON file, or module:attribute (a domain, or a "
+        "hypothesis strategy of pairs).",
+    ),
+    click.option("--examples", metavar="FILE", help="Search near example data: a JSON list of datasets or inputs."),
+    click.option(
+        "--adjacency",
+        type=click.Choice(["add_remove", "replace_one"]),
+        default="add_remove",
+        show_default=True,
+        help="Of datasets that are made from --examples.",
+    ),
+    click.option("--search-budget", type=int, help="About this many runs for the search.  [default: 200000]"),
+    click.option("--search-pairs", type=int, help="Pairs that the search chooses for the audit.  [default: 3]"),
+)
+
+
+def with_search(command: Command) -> Command:
+    """The command with the options of a search."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def chosen_search(
+    pairs: str | None,
+    search: str | None,
+    examples: str | None,
+    adjacency: Relation,
+    budget: int | None,
+    count: int | None,
+    grey_box: bool | None,
+) -> Search | None:
+    """The search that the options ask for; None if they ask for none.
+
+    Raises
+    ------
+    UsageError
+        If there are pairs as well as a search, two places to search in, or one that cannot be read.
+    """
+    if search is None and examples is None:
+        if budget is not None or count is not None:
+            raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")
+        return None
+    given = [name for name, value in (("pairs", pairs), ("search", search), ("examples", examples)) if value]
+    if len(given) != 1:
+        raise UsageError(f"pairs must be given in one way, got --{' and --'.join(given)}.")
+    from dpaudit.searching import Search
+
+    place: dict[str, Any] = {"domain": _domain(search)} if search is not None else {"examples": _list(examples or "")}
+    stated = {"budget": budget, "pairs": count}
+    numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
+    return Search(**place, adjacency=adjacency, grey_box=grey_box is not False, **numbers)
+
+
+def _domain(text: str) -> Any:
+    """What a SPEC names: the object of module:attribute (called, if it is a function), or the domain of its JSON."""
+    from dpaudit.subjects.domains import Domain, domain_from_dict
+    from dpaudit.subjects.targets import is_python_pairs, load_target, what_raised
+
+    if not is_python_pairs(text):
+        return domain_from_dict(_json("search", text if text.lstrip().startswith("{") else _read("search", text)))
+    value = load_target(text)
+    is_strategy = hasattr(value, "example") and hasattr(value, "map")  # of hypothesis, which need not be installed
+    if isinstance(value, Domain | dict) or is_strategy or not callable(value):
+        return value
+    try:
+        return value()
+    except (Exception, SystemExit) as error:
+        raised = what_raised(error)
+        raise UsageError(f"search must be a function without arguments, got {raised} ({text!r}).") from error
+
+
+def _list(path: str) -> list[Any]:
+    examples = _json("examples", _read("examples", path))
+    if not isinstance(examples, list):
+        raise UsageError(f"examples must be a JSON list, got {type(examples).__name__} at {path!r}.")
+    return examples
+
+
+def _read(name: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{name} must be a readable file, got {path!r} ({error}).") from error
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{name} must be JSON, got {text[:60]!r}: {error}.") from error

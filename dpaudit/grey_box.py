@@ -1,0 +1,564 @@
+"""The grey box: x and x_prime on the same random streams, compared run by run. No statistics, tens of runs.
+
+Where a mechanism takes a generator, a run is a function of its input and of a stream. `replay_same_randomness` runs
+both inputs of a pair on the same streams, on generators that note every call (`dpaudit.running.recording`), and once
+with every noise replaced by a fixed value, which shows the noise-free part of an output. What differs has a grade:
+
+* **definite**: the loss is infinite, by logic alone. An input takes nothing from its generator, so that its output is
+  one value; on the other input a run gave another output. That output has probability 0 under the one and more under
+  the other, so no epsilon holds (with a delta only where neither takes anything, which makes the masses 0 and 1).
+* **implied**: on all streams an output was its noise-free part plus independent noise of known laws and scales, number
+  by number, and the noise-free parts differ by more than the claim allows for such noise (the l1 distance in units of
+  Laplace scales, the l2 distance in units of standard deviations), or the scales of the noise differ under a pure
+  claim. It is a violation if the output is this sum for *every* value of the noise, as it was on all streams.
+* **hint**: consumption, the sequence of calls, the scale of the noise, or a number that did not vary differ. That is no
+  violation in itself: a rejection sampler and a sparse vector draw more or less often by what they draw. It tells the
+  label game, and the search for pairs, where to look.
+
+All of it rests on the protocol: the mechanism's randomness is from its generator alone. One whose runs do not repeat on
+the same stream is not examined. Nothing here enters a verdict or a bound of an audit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import SubjectError, UsageError
+from dpaudit.evidence.leaves import learn_layout
+from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
+from dpaudit.privacy.claims import Claim, gaussian_profile, number_text, whole_number
+from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.results import SideFinding, to_json
+from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
+from dpaudit.running.streams import GREY_BOX, fresh_seed
+from dpaudit.subjects.callables import Failed, Subject, as_subject
+
+KIND = "same_randomness"
+RUNS = 16
+LEAST_RUNS = 4
+ROUNDING = 1e-9  # relative, of sums of doubles: what is compared agrees up to this, or not at all
+MOST_PAIRS = 200  # of an audit
+LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
+LISTED = 20  # pairs that a side finding lists
+Grade = Literal["definite", "implied", "hint", "same"]
+GRADES: tuple[Grade, ...] = ("definite", "implied", "hint", "same")
+HINTS = ("constant", "outcome", "scale", "branches", "consumption")  # the most telling first
+INFINITE_SHIFT = ("exponential", "uniform")  # noise whose support moves with its centre: any shift has infinite loss
+
+
+@dataclasses.dataclass(frozen=True)
+class Hint:
+    """Something that differs between x and x_prime on the same streams.
+
+    Attributes
+    ----------
+    kind : {"constant", "outcome", "scale", "branches", "consumption"}
+        A number of the output that did not vary; a run that raised on one side; the scale of a noise; the sequence of
+        calls; the words taken from the stream.
+    runs : tuple of int
+        The runs in which it differs.
+    text : str
+        In words, for the first of them.
+    """
+
+    kind: str
+    runs: tuple[int, ...]
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class GreyBoxPair:
+    """What the replay of one pair showed.
+
+    Attributes
+    ----------
+    id, x_id, x_prime_id : str
+    grade : {"definite", "implied", "hint", "same"}
+        See the module.
+    statement : str
+        What is definite or implied, with its condition; else empty.
+    implied_loss : float or None
+        Loss in nats of the noise that was recognised, if the output is the sum it was on all streams; inf where it has
+        no bound; for normal noise the distance in standard deviations. None where no noise was recognised.
+    hints : tuple of Hint
+    """
+
+    id: str
+    x_id: str
+    x_prime_id: str
+    grade: Grade
+    statement: str = ""
+    implied_loss: float | None = None
+    hints: tuple[Hint, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class GreyBoxResult:
+    """What the replay of all pairs showed; `side_finding()` is the form that an audit keeps.
+
+    Attributes
+    ----------
+    subject : str
+    claim : str or None
+    seed : int
+        Run k takes the stream `numpy.random.SeedSequence(seed, spawn_key=(52, k))` on every input.
+    runs : int
+        Runs of an input.
+    samples : int
+        Runs of the mechanism, all of them.
+    pairs : tuple of GreyBoxPair
+        The worst first.
+    message : str
+        Why nothing was compared, else empty.
+    """
+
+    subject: str
+    claim: str | None
+    seed: int
+    runs: int
+    samples: int
+    pairs: tuple[GreyBoxPair, ...]
+    message: str = ""
+
+    @property
+    def grade(self) -> Grade:
+        """The first of `GRADES` that any pair has."""
+        return next((grade for grade in GRADES if any(pair.grade == grade for pair in self.pairs)), "same")
+
+    def side_finding(self) -> SideFinding:
+        """The finding of an audit: "found" for what is definite or implied; hints alone are "nothing_found"."""
+        if self.message:
+            return SideFinding(KIND, "not_applicable", self.message)
+        counts = {grade: sum(pair.grade == grade for pair in self.pairs) for grade in GRADES}
+        worst = self.pairs[0]
+        if worst.grade in ("definite", "implied"):
+            summary = f"{worst.grade.capitalize()}, pair {worst.id}: {worst.statement}"
+        elif worst.grade == "hint":
+            summary = (
+                f"Nothing definite on {self.runs} equal streams; {counts['hint']} of {len(self.pairs)} pairs differ "
+                f"in a way that is no violation in itself, as pair {worst.id}: {worst.hints[0].text}"
+            )
+        else:
+            summary = f"No difference on {self.runs} equal streams but in the outputs ({len(self.pairs)} pairs)."
+        found = worst.grade in ("definite", "implied")
+        details = {
+            "seed": self.seed,
+            "spawn_keys": [[GREY_BOX, run] for run in range(self.runs)],
+            "streams": "run k of every input: numpy.random.default_rng(numpy.random.SeedSequence(seed, spawn_key))",
+            "samples": self.samples,
+            "grades": counts,
+            "pairs": [dataclasses.asdict(pair) for pair in self.pairs[:LISTED]],
+        }
+        return SideFinding(KIND, "found" if found else "nothing_found", summary, None, to_json(details))
+
+
+def replay_same_randomness(
+    mechanism: Any,
+    pairs: Iterable[Any] | None = None,
+    claim: Claim | str | None = None,
+    *,
+    runs: int = RUNS,
+    seed: int | None = None,
+) -> GreyBoxResult:
+    """Run x and x_prime of each pair on the same random streams, and say what differs.
+
+    Parameters
+    ----------
+    mechanism : object or callable
+        As for `dpaudit.audit`; it must take a generator.
+    pairs : iterable of (x, x_prime) or Pair, optional
+        The mechanism's own by default; at most 200.
+    claim : Claim or str, optional
+        What noise-free parts are compared with; the mechanism's own by default. Without one nothing is implied.
+    runs : int
+        Streams on which an input is run, at least 4.
+    seed : int, optional
+        Non-negative; one is drawn and recorded by default.
+
+    Returns
+    -------
+    GreyBoxResult
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense. A mechanism that takes no generator is no error: the result's `message` says so.
+
+    Examples
+    --------
+    >>> def count(data, rng):  # noise for a sensitivity of 1, but every record counts twice
+    ...     return 2.0 * len(data) + rng.laplace(scale=1.0)
+    >>> result = replay_same_randomness(count, [([], [5])], "eps=1", seed=1)
+    >>> result.grade, result.pairs[0].implied_loss
+    ('implied', 2.0)
+    """
+    subject = as_subject(mechanism)
+    promise = parse_claim(claim) if isinstance(claim, str) else claim if claim is not None else subject.claim
+    if promise is not None and not isinstance(promise, Claim):
+        raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {claim!r}.")
+    given = pairs if pairs is not None else subject.pairs()
+    if given is None:
+        raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)].")
+    whole_number("runs", runs, f"an integer of at least {LEAST_RUNS}", LEAST_RUNS)
+    if seed is not None:
+        whole_number("seed", seed, "a non-negative integer", 0)
+    chosen = [entry for entry, _ in zip(given, range(MOST_PAIRS), strict=False)]
+    return GreyBox(subject, promise, fresh_seed() if seed is None else int(seed), runs).examine(as_pairs(chosen))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Run:
+    """One run of one input: its outcome, the log of its calls, and the words that the stream moved on."""
+
+    outcome: Outcomes
+    log: Log
+    words: int
+
+    @property
+    def took_nothing(self) -> bool:
+        """Whether the generator was left as it was, and nobody had the stream itself."""
+        return self.words == 0 and self.log.count == 0 and not self.log.is_open
+
+    @property
+    def token(self) -> str:
+        tokens = self.outcome.as_objects().tokens
+        return "" if tokens is None else str(tokens[0])
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.outcome.raw) and isinstance(self.outcome.raw[0], Failed)
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """All runs of one input; `quiet` is the run on constant noise, None where there is none."""
+
+    runs: tuple[_Run, ...]
+    quiet: _Run | None
+
+
+class GreyBox:
+    """Replays inputs of one subject on the same streams; an input is run once, whatever the number of its pairs.
+
+    Parameters
+    ----------
+    subject : Subject
+    claim : Claim or None
+    seed : int
+    runs : int
+    """
+
+    def __init__(self, subject: Subject, claim: Claim | None, seed: int, runs: int = RUNS) -> None:
+        self.subject = dataclasses.replace(subject, one_by_one=True) if subject.is_vectorised else subject
+        self.claim, self.seed, self.runs = claim, seed, runs
+        self.samples = 0
+        roles = {role for _, role in subject.keywords}
+        takes = subject.interface == "sample(data, size, rng)" or "generator" in roles
+        self.message = ""
+        if not takes:
+            self.message = f"{subject.name} takes no generator, so that it cannot be run on a given stream."
+        elif not subject.replayable:
+            self.message = f"{subject.name} says that it has randomness of its own."
+
+    def examine(self, pairs: Sequence[Pair]) -> GreyBoxResult:
+        """The replay of all pairs, the worst first; stops where a run does not repeat."""
+        found: list[GreyBoxPair] = []
+        sides: dict[int, Side] = {}
+        for pair in pairs:
+            if self.message:
+                break
+            for x in (pair.x, pair.x_prime):
+                if id(x) not in sides:
+                    sides[id(x)] = self.side(x)
+            found.append(self.compare(pair, sides[id(pair.x)], sides[id(pair.x_prime)]))
+        found.sort(key=lambda pair: (GRADES.index(pair.grade), -(pair.implied_loss or 0.0)))
+        if self.message:
+            found = []
+        claim = str(self.claim) if self.claim is not None else None
+        return GreyBoxResult(self.subject.name, claim, self.seed, self.runs, self.samples, tuple(found), self.message)
+
+    def side(self, x: Any) -> Side:
+        """The runs of one input; sets `message` where they say that nothing can be compared."""
+        if self.message:
+            return Side((), None)
+        try:
+            runs = [self._run(x, run, constant=False) for run in range(self.runs)]
+            again = self._run(x, 0, constant=False)
+            quiet = self._quiet(x)
+        except SubjectError as error:  # what it returns cannot be read: an audit will say so
+            self.message = str(error)
+            return Side((), None)
+        if again.token != runs[0].token or again.words != runs[0].words:
+            self.message = (
+                f"{self.subject.name} does not repeat its output on the same stream: it has other randomness, or keeps "
+                "something between calls."
+            )
+        return Side(tuple(runs), quiet)
+
+    def compare(self, pair: Pair, first: Side, second: Side) -> GreyBoxPair:
+        """What differs between the two inputs of a pair."""
+        names = (pair.id, pair.x_id, pair.x_prime_id)
+        if self.message:
+            return GreyBoxPair(*names, grade="same")
+        claim = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
+        parts = _parts(first), _parts(second)
+        hints = tuple(_hints(first.runs, second.runs, _uneven(*parts)))
+        if claim is not None and claim.is_vacuous:
+            return GreyBoxPair(*names, grade="hint" if hints else "same", hints=hints)
+        statement = _definite(pair, first.runs, second.runs, claim)
+        if statement:
+            return GreyBoxPair(*names, grade="definite", statement=statement, implied_loss=math.inf, hints=hints)
+        loss, statement = _implied(*parts, claim, len(first.runs))
+        if statement:
+            return GreyBoxPair(*names, grade="implied", statement=statement, implied_loss=loss, hints=hints)
+        return GreyBoxPair(*names, grade="hint" if hints else "same", implied_loss=loss, hints=hints)
+
+    def _run(self, x: Any, run: int, constant: bool) -> _Run:
+        stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(GREY_BOX, run)))
+        rng = RecordingGenerator(stream, constant)
+        before = stream.state
+        self.samples += 1
+        outputs = self.subject.sample(x, 1, rng)
+        return _Run(read_outputs(outputs, 1), rng.log, words_between(before, stream.state))
+
+    def _quiet(self, x: Any) -> _Run | None:
+        """The run on constant noise; None where some noise has no fixed value, or a loop waits for another one."""
+        try:
+            quiet = self._run(x, 0, constant=True)
+        except EndlessLoop:
+            return None
+        return quiet if quiet.log.is_constant and not quiet.failed else None
+
+
+def _definite(pair: Pair, first: Sequence[_Run], second: Sequence[_Run], claim: Claim | None) -> str:
+    """Why the loss of the pair is infinite whatever the noise; empty where that does not follow."""
+    sides = ((pair.x_id, first), (pair.x_prime_id, second))
+    still = [all(run.took_nothing for run in runs) and len({run.token for run in runs}) == 1 for _, runs in sides]
+    # A delta may pay for an output that the other input cannot give, unless it is given always.
+    needs_both = claim is not None and claim.family == "hockey-stick" and claim.profile(LARGEST_EPSILON) > 0.0
+    if not any(still) or (needs_both and not all(still)):
+        return ""
+    for place, is_still in enumerate(still):
+        name, runs = sides[place]
+        other, others = sides[1 - place]
+        run = next((k for k, run in enumerate(others) if run.token != runs[0].token), None)
+        if is_still and run is not None:
+            return (
+                f"on {name} nothing is taken from the generator, the only randomness that a mechanism may have, so "
+                f"that the output is always {runs[0].token:.60}; on {other} run {run} gave "
+                f"{others[run].token:.60}. The loss is infinite."
+            )
+    return ""
+
+
+def _hints(first: Sequence[_Run], second: Sequence[_Run], uneven: str) -> list[Hint]:
+    """What differs on the same streams, kind by kind; `uneven` says how the noise of the outputs differs."""
+    found: dict[str, tuple[list[int], str]] = {}
+
+    def note(kind: str, run: int, text: str) -> None:
+        found.setdefault(kind, ([], text))[0].append(run)
+
+    for run, (a, b) in enumerate(zip(first, second, strict=True)):
+        if a.failed != b.failed:
+            failed = a if a.failed else b
+            note("outcome", run, f"{failed.token} on {'x' if a.failed else 'x_prime'} only.")
+        if a.words != b.words:
+            note("consumption", run, f"x takes {a.words} words from the stream, x_prime {b.words}.")
+        ways = [[(call.method, call.shape) for call in side.log.calls] for side in (a, b)]
+        if ways[0] != ways[1]:
+            place = next((k for k, (u, v) in enumerate(zip(*ways, strict=False)) if u != v), min(map(len, ways)))
+            calls = [_called(side.log.calls, place) for side in (a, b)]
+            note("branches", run, f"call {place} is {calls[0]} on x, {calls[1]} on x_prime.")
+        for u, v in zip(a.log.calls, b.log.calls, strict=False):
+            if u.method == v.method and u.noise != v.noise:
+                note("scale", run, f"{u} on x, {v} on x_prime.")
+                break
+    if uneven and "scale" not in found:
+        found["scale"] = (list(range(len(first))), uneven)
+    constant = _constants(first, second)
+    if constant:
+        found["constant"] = (list(range(len(first))), constant)
+    return [Hint(kind, tuple(found[kind][0]), found[kind][1]) for kind in HINTS if kind in found]
+
+
+def _called(calls: Sequence[Call], place: int) -> str:
+    return str(calls[place]) if place < len(calls) else "none"
+
+
+def _constants(first: Sequence[_Run], second: Sequence[_Run]) -> str:
+    """A number of the output that is the same on all streams, another one for x than for x_prime; empty if none is."""
+    numbers = _numbers(first, second)
+    if numbers is None:
+        tokens = [{run.token for run in side} for side in (first, second)]
+        if len(tokens[0]) == len(tokens[1]) == 1 and tokens[0] != tokens[1]:
+            return f"the output is always {min(tokens[0]):.60} on x and {min(tokens[1]):.60} on x_prime."
+        return ""
+    a, b = numbers
+    still = _is_constant(a) & _is_constant(b) & ~((a[0] == b[0]) | (np.isnan(a[0]) & np.isnan(b[0])))
+    if not still.any():
+        return ""
+    column = int(np.argmax(still))
+    return f"number {column} of the output is always {a[0, column]:.9g} on x and {b[0, column]:.9g} on x_prime."
+
+
+def _is_constant(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.asarray(((numbers == numbers[0]) | (np.isnan(numbers) & np.isnan(numbers[0]))).all(axis=0))
+
+
+def _numbers(
+    first: Sequence[_Run], second: Sequence[_Run]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """The outputs as numbers, (runs, numbers) each; of objects those that their common layout has."""
+    sides = [join([run.outcome for run in runs]) for runs in (first, second)]
+    if all(side.tokens is None for side in sides) and sides[0].numbers.shape[1] == sides[1].numbers.shape[1]:
+        return sides[0].numbers, sides[1].numbers
+    laid = learn_layout(sides[0].as_objects(), sides[1].as_objects())
+    return None if laid is None else (laid[1].numbers, laid[2].numbers)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Parts:
+    """Noise-free parts of the numbers of an output, and the noise that covers each; family "" where unknown."""
+
+    centre: NDArray[np.float64]  # (numbers,)
+    scale: NDArray[np.float64]
+    family: tuple[str, ...]
+
+
+def _parts(side: Side) -> _Parts | None:
+    """The output as noise-free part plus recognised noise; None where it is no array of numbers."""
+    quiet = side.quiet
+    if quiet is None or any(run.outcome.tokens is not None or not run.log.is_complete for run in side.runs):
+        return None
+    families, width = side.runs[0].log.families, quiet.outcome.numbers.shape[1]
+    if quiet.outcome.tokens is not None or any(run.outcome.numbers.shape[1] != width for run in side.runs):
+        return None
+    numbers = np.concatenate([run.outcome.numbers for run in side.runs])  # (runs, numbers)
+    centre = quiet.outcome.numbers[0]
+    if any(run.log.families != families for run in side.runs) or not np.isfinite([*numbers, centre]).all():
+        return None
+    empty = np.zeros(0)
+    noise = np.array([np.concatenate([*run.log.values, empty]) for run in side.runs])  # (runs, noises)
+    scales = np.array([np.concatenate([*run.log.scales, empty]) for run in side.runs])
+    scale, family, taken = np.zeros(width), [""] * width, set()
+    moved = numbers - centre
+    nearest = _nearest(moved, noise)
+    for column in range(width):
+        size = np.abs(numbers[:, column]).max() + abs(centre[column])
+        if _is_constant(numbers[:, column : column + 1])[0]:
+            family[column] = "none" if np.abs(moved[:, column]).max() <= ROUNDING * size else ""
+            continue
+        for j in nearest[column]:
+            z = noise[:, j]
+            if j in taken or not np.any(z) or scales[:, j].min() != scales[:, j].max():
+                continue
+            factor = float(moved[:, column] @ z / (z @ z))
+            rest = np.abs(moved[:, column] - factor * z).max()
+            if factor != 0.0 and rest <= ROUNDING * size and rest <= 1e-6 * np.abs(factor * z).max():
+                scale[column], family[column] = abs(factor) * scales[0, j], families[j]
+                taken.add(j)
+                break
+    # Validity: the other numbers may be anything, even functions of this noise; leaving them out is post-processing.
+    return _Parts(centre, scale, tuple(family))
+
+
+def _nearest(moved: NDArray[np.float64], noise: NDArray[np.float64]) -> list[list[int]]:
+    """For each number of an output the noises that it may be a multiple of: the ratio of two of its runs is theirs."""
+    count = noise.shape[1]
+    if count == 0:
+        return [[] for _ in range(moved.shape[1])]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        keys, wanted = np.nan_to_num(noise[1] / noise[0]), np.nan_to_num(moved[1] / moved[0])
+    order = np.argsort(keys, kind="stable")
+    places = np.searchsorted(keys[order], wanted)
+    found = []
+    for column, place in enumerate(places.tolist()):
+        near = order[max(place - 2, 0) : place + 2].tolist()
+        found.append([column, *near] if column < count else near)  # most often noise is drawn in the output's order
+    return found
+
+
+def _known(a: _Parts, b: _Parts) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which numbers of the output have noise of one known law on both sides; which have one scale."""
+    pairs = zip(a.family, b.family, strict=True)
+    known = np.array([u == v and u not in ("", "none") for u, v in pairs], dtype=bool)
+    return known, np.abs(a.scale - b.scale) <= ROUNDING * (a.scale + b.scale)
+
+
+def _uneven(a: _Parts | None, b: _Parts | None) -> str:
+    """Where the noise of an output has another scale on x than on x_prime; empty if nowhere."""
+    if a is None or b is None or len(a.centre) != len(b.centre):
+        return ""
+    known, same = _known(a, b)
+    if not (known & ~same).any():
+        return ""
+    k = int(np.argmax(known & ~same))
+    return f"the scale of the {a.family[k]} noise is {a.scale[k]:.9g} on x and {b.scale[k]:.9g} on x_prime"
+
+
+def _implied(a: _Parts | None, b: _Parts | None, claim: Claim | None, runs: int) -> tuple[float | None, str]:
+    """The loss of the recognised noise, and what follows from it where it is more than the claim allows."""
+    if a is None or b is None or len(a.centre) != len(b.centre):
+        return None, ""
+    shift = np.abs(a.centre - b.centre)
+    shift[shift <= ROUNDING * (np.abs(a.centre) + np.abs(b.centre))] = 0.0
+    known, same = _known(a, b)
+    if not known.any():
+        return None, ""
+    family = np.array(a.family)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.where(known & same, shift / a.scale, 0.0)
+    condition = f"if the output is its noise-free part plus this noise for every draw, as it was on all {runs} streams."
+    laplace = known & same & np.isin(family, ("laplace", "logistic"))
+    normal = known & same & (family == "normal")
+    loss = float(distance[laplace].sum())
+    mu = math.sqrt(float((distance[normal] ** 2).sum()))
+    moved = known & same & np.isin(family, INFINITE_SHIFT) & (shift > 0.0)
+    total = math.inf if moved.any() else loss if mu == 0.0 else mu if loss == 0.0 else math.inf
+    if claim is None:
+        return total, ""
+    is_pure = claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0
+    uneven = known & ~same & np.isin(family, ("laplace", "normal", "exponential"))
+    if is_pure and uneven.any():
+        return math.inf, f"{_uneven(a, b)}: an infinite loss, {condition}"
+    if is_pure and (moved.any() or mu > 0.0):
+        k = int(np.argmax(moved | (normal & (distance > 0.0))))
+        return math.inf, f"the centre of {family[k]} noise moves by {shift[k]:.9g}: an infinite loss, {condition}"
+    slack = 1.0 + 1e3 * ROUNDING
+    if is_pure:
+        if loss <= claim.value * slack + ROUNDING:
+            return loss, ""
+        what = f"the noise-free parts are {loss:.9g} scales of their noise apart"
+        return loss, f"{what}: a loss of {loss:.6g} nats, claimed {number_text(claim.value)}, {condition}"
+    excess = _excess(claim, loss, float(distance[laplace].max(initial=0.0)), mu, slack)
+    return total, f"{excess}, {condition}" if excess else ""
+
+
+def _excess(claim: Claim, loss: float, largest: float, mu: float, slack: float) -> str:
+    """What normal noise mu standard deviations apart, or Laplace noise, breaks of a claim that is not pure."""
+    apart = f"the noise-free parts are {mu:.6g} standard deviations of their noise apart"
+    if claim.family == "renyi":
+        for order in claim.orders:
+            allowed = float(claim.renyi_epsilons(np.array([claim.value]), order)[0])
+            if 0.5 * order * mu * mu > allowed * slack + ROUNDING:
+                return f"{apart}: a divergence of {0.5 * order * mu * mu:.6g} at order {order:g}, claimed {allowed:.6g}"
+        return ""
+    for epsilon in sorted({min(claim.budget.epsilon, 700.0), 0.0, 0.1, 0.5, 1.0, 2.0, 4.0}):
+        allowed = claim.profile(epsilon)
+        delta = float(gaussian_profile(np.array([mu]), epsilon)[0])
+        if delta > allowed * slack + ROUNDING:
+            return f"{apart}: delta {delta:.6g} at epsilon {epsilon:.6g}, claimed {allowed:.6g}"
+        delta = -math.expm1(0.5 * (epsilon - largest)) if largest > epsilon else 0.0
+        if delta > allowed * slack + ROUNDING:
+            return (
+                f"a noise-free part is {largest:.6g} scales of its Laplace noise apart: delta {delta:.6g} at epsilon "
+                f"{epsilon:.6g}, claimed {allowed:.6g}"
+            )
+    return ""

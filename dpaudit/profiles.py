@@ -1,0 +1,133 @@
+"""Profiles: named sets of options for a pytest session, chosen by `--dp-profile`. Importing this imports nothing heavy.
+
+    # conftest.py of the root folder
+    dpaudit.register_profile("release", samples=1_000_000, seeds="fresh", strict=True)
+
+    $ pytest --dp-profile release
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from typing import Any, Literal
+
+from dpaudit.errors import UsageError
+
+Seeds = Literal["fixed", "fresh"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """What a session does where neither a test nor the command line says otherwise; None leaves an option alone.
+
+    Attributes
+    ----------
+    name : str
+    samples, mode, floating_point, event_mass, inconclusive_factor
+        Options of `dpaudit.audit`.
+    confidence : float or None
+        Of the whole session, in (0, 1).
+    seeds : {"fixed", "fresh"}
+        "fixed": a test draws the same in every session. "fresh": the session draws a seed of its own, and prints it.
+    strict : bool or None
+        Whether an inconclusive audit, or one whose low bits leak, fails its test.
+    """
+
+    name: str
+    samples: int | None = None
+    mode: str | None = None
+    confidence: float | None = None
+    seeds: Seeds = "fixed"
+    strict: bool | None = None
+    floating_point: bool | None = None
+    event_mass: float | None = None
+    inconclusive_factor: float | None = None
+
+
+_PROFILES: dict[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile("default"),
+        Profile("quick", samples=5_000),
+        Profile("ci", samples=50_000),
+        Profile("nightly", samples=500_000, seeds="fresh"),
+    )
+}
+
+
+def register_profile(
+    name: str,
+    *,
+    samples: int | None = None,
+    mode: str | None = None,
+    confidence: float | None = None,
+    seeds: Seeds = "fixed",
+    strict: bool | None = None,
+    floating_point: bool | None = None,
+    event_mass: float | None = None,
+    inconclusive_factor: float | None = None,
+) -> Profile:
+    """Register a profile for `--dp-profile NAME`, in the conftest.py of the root folder; a known name is replaced.
+
+    Parameters
+    ----------
+    name : str
+        A word.
+    samples, mode, floating_point, event_mass, inconclusive_factor : optional
+        As for `dpaudit.audit`, for every `dp_audit` that does not state its own.
+    confidence : float, optional
+        Of the whole session, in (0, 1).
+    seeds : {"fixed", "fresh"}
+        The same draws in every session (pull requests), or others in each (nightly runs); the seed is printed.
+    strict : bool, optional
+        Whether an inconclusive audit, or one whose low bits leak, fails its test.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense.
+
+    Examples
+    --------
+    >>> register_profile("release", samples=1_000_000, seeds="fresh").seeds
+    'fresh'
+    """
+    if not isinstance(name, str) or not name.strip() or name != name.strip():
+        raise UsageError(f"name must be a word, got {name!r}.")
+    _check_number("samples", samples, "an integer of at least 10", numbers.Integral, 10, None)
+    _check_number("confidence", confidence, "in (0, 1)", numbers.Real, 0.0, 1.0)
+    _check_number("event_mass", event_mass, "positive", numbers.Real, 0.0, None)
+    _check_number("inconclusive_factor", inconclusive_factor, "at least 1", numbers.Real, 1, None)
+    if mode not in (None, "sequential", "adaptive", "fixed"):
+        raise UsageError(f"mode must be 'sequential', 'adaptive' or 'fixed', got {mode!r}.")
+    if seeds not in ("fixed", "fresh"):
+        raise UsageError(f"seeds must be 'fixed' or 'fresh', got {seeds!r}.")
+    for option, value in (("strict", strict), ("floating_point", floating_point)):
+        if value is not None and not isinstance(value, bool):
+            raise UsageError(f"{option} must be True or False, got {value!r}.")
+    profile = Profile(
+        name, samples, mode, confidence, seeds, strict, floating_point, event_mass, inconclusive_factor
+    )
+    _PROFILES[name] = profile
+    return profile
+
+
+def profile_named(name: str) -> Profile:
+    """The profile of that name; `UsageError` names the known ones."""
+    if name not in _PROFILES:
+        raise UsageError(f"dp_profile must be one of {', '.join(_PROFILES)}, got {name!r}.")
+    return _PROFILES[name]
+
+
+def _check_number(name: str, value: Any, condition: str, kind: type, low: float, high: float | None) -> None:
+    if value is None:
+        return
+    fits = isinstance(value, kind) and not isinstance(value, bool)
+    # Integers include their smallest value, and so does 1 as a factor; open intervals of reals do not.
+    if not fits or value < low or (isinstance(low, float) and value <= low) or (high is not None and value >= high):
+        raise UsageError(f"{name} must be {condition}, got {value!r}.")

@@ -1,0 +1,203 @@
+"""The pytest plugin: the fixture `dp_audit`, which audits a mechanism inside a test, and the session around it.
+
+    def test_release(dp_audit):
+        dp_audit(my_release, claim=PureDP(1.0), pairs=[(0.0, 1.0)])
+
+* A violation fails the test, and so does an audit that broke; an inconclusive one warns, and fails with `--dp-strict`.
+* Low bits that leak (`AuditResult.floating_point`, a finding apart from the verdict) warn, and fail with `--dp-strict`.
+  `floating_point=False` turns that check off, for one call or in `[tool.dpaudit]`.
+* **Confidence is that of the session** (`--dp-confidence`): all audits, replays and lists of conformance checks in it
+  raise a false alarm with probability 1 - confidence at most. `dpaudit.pytest_plugin.budget` says how it is split.
+* Options come from the call, the mark `dp_audit`, the command line, the profile, the ini file, or `[tool.dpaudit]`:
+  `dpaudit.pytest_plugin.options`.
+* The seed of a call is derived from the test's node id, from the number of the call within the test and, with fresh
+  seeds (a profile decides: `dpaudit.register_profile`), from a seed of the session, which is printed.
+* A violation saves its witness (`.dpaudit/`), which the next run replays first: `dpaudit.pytest_plugin.witnesses`.
+* A known violation has a reason and a date: `dpaudit.pytest_plugin.marks`.
+* Verdicts are entries `dpaudit` of a test's `user_properties`, so that they reach JUnit files; the summary and the
+  report (`--dp-report`) are written once, also with the workers of pytest-xdist (`dpaudit.pytest_plugin.summary`).
+
+Nothing but pytest and this folder is imported until an audit runs. The manual is docs/pytest.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit.pytest_plugin.marks import LINES
+from dpaudit.pytest_plugin.options import SEED_INPUT, Settings, add_options
+from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
+from dpaudit.pytest_plugin.summary import Summary
+
+if TYPE_CHECKING:
+    from dpaudit.results import AuditResult
+
+    DpAudit = Callable[..., AuditResult]
+
+PLAN: pytest.StashKey[Plan] = pytest.StashKey()
+SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
+PLAN_OUTPUT = "dpaudit_plan"  # what a worker of xdist tells the controller
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options `--dp-*`, and ini keys of the same names."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Marks, options and seeds; mistakes that can be seen now stop the session now."""
+    for line in LINES:
+        config.addinivalue_line("markers", line)
+    settings = Settings(config)
+    if settings.store is not None:
+        _require_store()
+    config.stash[PLAN] = Plan(settings)
+    if not settings.is_worker:
+        summary = config.stash[SUMMARY] = Summary(settings)
+        config.pluginmanager.register(Reporting(summary), "dpaudit_reporting")
+        if config.getoption("cacheclear", False) and settings.cache is not None:
+            from dpaudit.pytest_plugin import witnesses
+
+            witnesses.clear(settings.cache)
+
+
+def _require_store() -> None:
+    """Refuse `--dp-store` where `dpaudit.audit` keeps no evidence."""
+    import inspect
+
+    from dpaudit.auditing import audit
+
+    if "store" not in inspect.signature(audit).parameters:
+        raise pytest.UsageError("dp_store must be left out: this version of dpaudit keeps no evidence.")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """The profile, and the seed of a session that draws afresh: printed before anything can end it."""
+    settings = config.stash[PLAN].settings
+    if settings.session_seed is None:
+        return None
+    return f"dpaudit: profile {settings.profile.name}, repeated by --dp-session-seed {settings.session_seed}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what neither audits nor checks, if that is asked for."""
+    if config.getoption("dp_only"):
+        others = [item for item in items if not can_audit(item) and bound_check(item) is None]
+        if others:
+            items[:] = [item for item in items if can_audit(item) or bound_check(item) is not None]
+            config.hook.pytest_deselected(items=others)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fix the share of every test, from the tests that will run."""
+    session.config.stash[PLAN].collect(session.items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give a list of checks its part of the session's error rate before its first check runs."""
+    if bound_check(item) is not None:
+        try:
+            item.config.stash[PLAN].prepare(item)
+        except UsageError as error:
+            pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture
+def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
+    """Audit a mechanism: `dp_audit(mechanism, claim=..., pairs=..., **options)`, with the options of `dpaudit.audit`.
+
+    Returns the `AuditResult`, if it is not refuted, or inconclusive without `--dp-strict`; fails the test otherwise,
+    and with `--dp-strict` also where the low bits of the outputs leak. Where the session's confidence comes from, and
+    how much of it the call has: see `dpaudit.pytest_plugin.budget`. A `confidence` of the call is its audit's own,
+    taken from what the test has, and refused where that is not enough.
+    """
+    plan = request.config.stash[PLAN]
+    item = request.node
+    calls = 0
+    if STATE in item.stash:
+        item.stash[STATE].runs += 1
+        item.stash[STATE].records.clear()
+
+    def run(mechanism: Any, claim: Any = None, pairs: Any = None, **options: Any) -> AuditResult:
+        __tracebackhide__ = True
+        from dpaudit.pytest_plugin.calls import audit_in_test
+
+        nonlocal calls
+        calls += 1
+        return audit_in_test(item, plan, calls, mechanism, claim, pairs, options)
+
+    return run
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What the audits of a test found goes with its report; a known violation that was not found fails."""
+    report = yield
+    state = item.stash.get(STATE, None)
+    if state is None:
+        return report
+    if report.when == "call" and report.outcome == "passed" and state.known is not None:
+        verdicts = {record["verdict"] for record in state.records}
+        if verdicts == {"not_refuted"}:
+            report.outcome = "failed"
+            report.longrepr = state.known.vanished_text()
+    # An attribute of its own, which xdist sends along with the report, and which no JUnit file shows.
+    vars(report)["dpaudit"] = [dict(record, place=list(item.location[:2])) for record in state.records]
+    return report
+
+
+class Reporting:
+    """The hooks of the process that says the summary: this one, or the controller of xdist."""
+
+    def __init__(self, summary: Summary) -> None:
+        self.summary = summary
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect what the audits of a test found, whichever process ran it."""
+        self.summary.add(report.nodeid, getattr(report, "dpaudit", ()))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells how the error rate was split; the main process writes the report."""
+    config = session.config
+    plan = config.stash[PLAN]
+    described = plan.described() if plan.is_used else None
+    if plan.settings.is_worker:
+        if described is not None:
+            vars(config)["workeroutput"][PLAN_OUTPUT] = described
+        return
+    summary = config.stash[SUMMARY]
+    if described is not None:
+        summary.plan = described
+    summary.finish()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist the seed of the session."""
+    seed = node.config.stash[PLAN].settings.session_seed
+    if seed is not None:
+        node.workerinput[SEED_INPUT] = seed
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: Any) -> None:
+    """Hear from a worker of xdist how the error rate was split."""
+    described = getattr(node, "workeroutput", {}).get(PLAN_OUTPUT)
+    if described is not None:
+        node.config.stash[SUMMARY].plan = described
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """What was audited and found, and what the session promises."""
+    for line in config.stash[SUMMARY].lines():
+        terminalreporter.write_line(line)

@@ -1,0 +1,280 @@
+"""One call of `dp_audit`: its options and share, the replay of what is saved, the audit, and how the test ends."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dpaudit.errors import DpauditFloatingPointWarning, DpauditInconclusiveWarning, SubjectError, UsageError
+from dpaudit.pytest_plugin import witnesses
+from dpaudit.pytest_plugin.budget import AUDIT, LOW_BITS, REPLAY, confidence_of
+from dpaudit.pytest_plugin.planning import FLOATING_POINT_PROPERTY, PROPERTY, Plan, TestState
+from dpaudit.pytest_plugin.texts import (
+    confirmed_text,
+    failure_text,
+    floating_point_text,
+    replay_line,
+    weakness_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpaudit.privacy.claims import Claim
+    from dpaudit.privacy.pairs import Pair
+    from dpaudit.replaying import Replay
+    from dpaudit.results import AuditResult
+    from dpaudit.subjects.callables import Subject
+
+FRAME = 4  # of the test that called dp_audit, as warnings count
+MOST_COMPARED = 2_000  # pairs of a call that a rerun is compared by; one with more pays again
+DEFAULT_SAMPLES = 100_000  # that a replay takes at most where no number is stated
+
+
+def audit_in_test(
+    item: pytest.Item, plan: Plan, position: int, mechanism: Any, claim: Any, pairs: Any, options: dict[str, Any]
+) -> AuditResult:
+    """Audit a mechanism inside a test, as the `position`-th call of this run of it."""
+    __tracebackhide__ = True
+    try:
+        call = _Call(item, plan, position, mechanism, claim, pairs, options)
+    except UsageError as error:  # without the traceback, which leads through dpaudit only
+        given = {name for name, value in options.items() if value is not None}
+        raise plan.settings.project.located(error, given).with_traceback(None) from cause(error)
+    call.fail_if_expired()
+    call.replay()
+    return call.audit()
+
+
+class _Call:
+    """What is settled before anything is drawn: subject, claim, pairs, options, number, share and seed."""
+
+    def __init__(
+        self,
+        item: pytest.Item,
+        plan: Plan,
+        position: int,
+        mechanism: Any,
+        claim: Any,
+        pairs: Any,
+        options: dict[str, Any],
+    ) -> None:
+        from dpaudit.auditing import stated_claim, stated_pairs
+        from dpaudit.reports.wording import clean
+        from dpaudit.subjects.callables import as_subject
+
+        self.item, self.plan, self.settings = item, plan, plan.settings
+        self.state: TestState = plan.state(item)
+        call = {name: value for name, value in options.items() if value is not None}
+        names = {name: call.pop(name, None) for name in ("target", "name")}
+        confidence = call.pop("confidence", None)
+        self.subject: Subject = as_subject(mechanism, **names)
+        self.claim: Claim = stated_claim(self.subject, claim)
+        self.pairs: Sequence[Pair] = stated_pairs(self.subject, pairs)
+        self.given = self.settings.audit_options(call, self.state.mark.options)
+        self.repeats = self.settings.from_command_line("seed") is not None
+        on_progress = self.given.pop("on_progress", None)
+        self.options = self.settings.project.audit_options(self.given) | {"on_progress": on_progress}
+        if self.settings.is_worker and "jobs" not in self.given:
+            self.options["jobs"] = 1
+        if self.settings.profile.seeds == "fresh" and "seed" not in self.given:
+            self.options.pop("seed", None)
+        if confidence is not None and not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
+            raise UsageError(f"confidence must be in (0, 1), got {confidence!r}.")
+        self.accumulates = self._accumulates(confidence)
+        self.number, self.spent = self.state.charge(self._key(confidence), position, confidence, self._may_repeat)
+        self.options["confidence"] = self.spent.confidence or confidence_of(self.spent.share * AUDIT)
+        if self.accumulates and self.settings.store is not None:
+            with contextlib.suppress(OSError):  # told by the audit, which cannot open the file
+                self.settings.store.parent.mkdir(parents=True, exist_ok=True)
+            self.options["store"] = self.settings.store
+        self.options.setdefault("seed", self.settings.seed_of(item.nodeid, self.number))
+        self.confirmed: Replay | None = None  # a saved witness that broke the promise again
+        self.record: dict[str, Any] = {
+            "call": self.number,
+            "subject": clean(self.subject.name, 200),
+            "claim": clean(str(self.claim), 200),
+            "share": float(self.spent.share),
+            "seed": self.options["seed"],
+        }
+
+    def _accumulates(self, confidence: float | None) -> bool:
+        """Whether the audit goes on from the evidence of earlier sessions (`--dp-store`).
+
+        Only where the test says its confidence, so that it is the same every night: the store's is for all nights
+        together. Then no night, and so no session, raises a false alarm with more than the call's share.
+        """
+        stated = confidence is not None or self.state.mark.confidence is not None
+        can = self._may_repeat and self.options.get("mode", "sequential") == "sequential"
+        return self.settings.store is not None and stated and can
+
+    @property
+    def _reports(self) -> bool:
+        """Whether results are kept for the end of the session."""
+        return bool(self.settings.formats)
+
+    @property
+    def _may_repeat(self) -> bool:
+        """Whether the same seed gives the same bits."""
+        return self.subject.replayable and len(self.pairs) <= MOST_COMPARED
+
+    def _key(self, confidence: float | None) -> Any:
+        """What two calls share that draw the same bits from the same seed, as far as can be seen."""
+        from dpaudit.auditing import identity_of
+
+        if not self._may_repeat:
+            return None
+        pairs = [(pair.id, identity_of(pair.x), identity_of(pair.x_prime)) for pair in self.pairs]
+        options = sorted((name, repr(value)) for name, value in self.options.items())
+        return (self.subject.name, self.subject.fingerprint, str(self.claim), pairs, options, confidence)
+
+    def fail_if_expired(self) -> None:
+        """Fail a test whose known violation has expired, before anything is drawn."""
+        __tracebackhide__ = True
+        if self.state.known is not None and self.state.known.is_expired:
+            pytest.fail(self.state.known.expired_text(), pytrace=False)
+
+    def replay(self) -> None:
+        """Fail at once if the witness that an earlier run saved breaks the promise on fresh draws.
+
+        Not where a seed of the command line repeats a run, nor where the violation is known, nor in a rerun: the share
+        of the replay is spent once. Where a report is asked for, which is of audits, the audit runs all the same.
+        """
+        __tracebackhide__ = True
+        cache = self.settings.cache
+        if cache is None or self.repeats or self.state.known is not None or self.state.runs > 1:
+            return
+        saved = witnesses.saved(cache, self.item.nodeid, self.number)
+        if saved is None or saved.claim != str(self.claim):
+            return
+        # Validity: the rule is of an earlier run. Its draws are of streams that no audit reads (REPLAY_DRAWS).
+        confidence = confidence_of(self.spent.share * REPLAY)
+        samples = self.options.get("samples", DEFAULT_SAMPLES)
+        found = witnesses.replay_saved(
+            saved, self.subject, self.claim, self.pairs, confidence, self.options["seed"], samples
+        )
+        self.record["replay"] = "not run" if found is None else "confirmed" if found.confirmed else "not confirmed"
+        if found is not None and found.confirmed:
+            self.confirmed = found
+            if not self._reports:
+                self.record |= {"confidence": found.confidence, "epsilon_lower": None, "ratio_lower": None}
+                self._report("violated")
+                self._fail_again()
+
+    def audit(self) -> AuditResult:
+        """Audit, record what was found, and let the test fail, warn or go on."""
+        __tracebackhide__ = True
+        from dpaudit.auditing import audit
+
+        try:
+            result = audit(self.subject, self.claim, self.pairs, **self.options)
+        except UsageError as error:
+            raise self.settings.project.located(error, self.given).with_traceback(None) from cause(error)
+        except SubjectError as error:
+            self._report("error")
+            raise error.with_traceback(None) from cause(error)
+        self._check_repeated(result)
+        low_bits = result.floating_point
+        leaks = low_bits is not None and low_bits.verdict == "leaks"
+        self.record |= {
+            "leaks": leaks,
+            "low_bits_rate": float(low_bits.error_rate) if low_bits is not None and low_bits.pairs else 0.0,
+            "side": [[one.kind, one.status, float(one.error_rate or 0.0)] for one in result.side_findings],
+            "seed": int(result.seed),
+            "confidence": float(result.confidence),
+            "epsilon_lower": float(result.epsilon_lower),
+            "ratio_lower": float(result.ratio_lower),
+        }
+        if self._reports:
+            self.record["result"] = _located(result, self.item).to_bytes().decode("utf-8")
+        if result.verdict == "violated":
+            self._fail_if_unknown(result)
+        self._report("violated" if self.confirmed is not None else result.verdict)
+        if self.confirmed is not None:
+            self._fail_again()
+        cache = self.settings.cache
+        if cache is not None and result.verdict == "not_refuted":
+            witnesses.forget(cache, self.item.nodeid, self.number)
+        if result.verdict == "inconclusive" and not self.settings.strict:
+            warnings.warn(weakness_text(result), DpauditInconclusiveWarning, stacklevel=FRAME)
+        elif result.verdict != "not_refuted":
+            pytest.fail(failure_text(result, self._line(result.seed)), pytrace=False)
+        if leaks:
+            text = floating_point_text(result)
+            if self.settings.strict and _leak_at(result, self.spent.share * LOW_BITS):
+                pytest.fail(f"{text}\n  replay   {self._line(result.seed)}", pytrace=False)
+            warnings.warn(text, DpauditFloatingPointWarning, stacklevel=FRAME)
+        return result
+
+    def _fail_if_unknown(self, result: AuditResult) -> None:
+        """A violation: where it is known an expected failure, else a failure, with its witness saved."""
+        __tracebackhide__ = True
+        known, cache = self.state.known, self.settings.cache
+        if known is not None and known.covers([finding.id for finding in result.violated]):
+            self._report("violated", known.reason.encode("utf-8", "backslashreplace").decode("utf-8"))
+            pytest.xfail(f"{known.reason} (known until {known.expires.isoformat()})")  # returns under --runxfail
+        else:
+            self._report("violated")
+        if cache is not None and known is None:
+            witnesses.save(cache, self.item.nodeid, self.number, result)
+        pytest.fail(failure_text(result, self._line(result.seed)), pytrace=False)
+
+    def _fail_again(self) -> None:
+        __tracebackhide__ = True
+        assert self.confirmed is not None
+        pytest.fail(confirmed_text(self.confirmed, self.subject.name, self._line(None)), pytrace=False)
+
+    def _check_repeated(self, result: AuditResult) -> None:
+        """Refuse a second look: a rerun that had the same share must have found the same."""
+        if self.accumulates:
+            return  # another night of the same evidence, which has one error rate for all of them
+        record = {name: value for name, value in result.to_dict().items() if name != "seconds"}
+        outcome = hashlib.sha256(json.dumps(record, sort_keys=True).encode("utf-8", "replace")).hexdigest()
+        if self.spent.outcome and self.spent.outcome != outcome:
+            raise UsageError(
+                f"mechanism must draw the same in a rerun of the test, got other results from {self.subject.name} and "
+                f"seed {result.seed}. It would be a second look at one share of the session's error rate."
+            )
+        self.spent.outcome = outcome
+
+    def _report(self, verdict: str, known: str = "") -> None:
+        self.record |= {"verdict": verdict, "known": known}
+        self.state.records.append(self.record)
+        self.item.user_properties.append((PROPERTY, verdict))
+        if self.record.get("leaks"):
+            self.item.user_properties.append((FLOATING_POINT_PROPERTY, "leaks"))
+
+    def _line(self, seed: int | None) -> str:
+        return replay_line(self.settings, self.plan.budget, self.item.nodeid, seed)
+
+
+def _located(result: AuditResult, item: pytest.Item) -> AuditResult:
+    """The result with the place of its test, which is what a code scanner shows."""
+    file, line, _ = item.location
+    return dataclasses.replace(result, subject={**result.subject, "location": f"{file}:{(line or 0) + 1}"})
+
+
+def _leak_at(result: AuditResult, share: float) -> bool:
+    """Whether low bits leak at an error rate of `share` over the pairs, and not only at that of the check.
+
+    Validity: each pair's p-value is that of an exact test; the check divides its rate over the pairs beforehand, and
+    `share` is divided alike.
+    """
+    found = result.floating_point
+    assert found is not None
+    return any(
+        pair.verdict == "leaks" and pair.p_value <= share * pair.error_share / found.error_rate for pair in found.pairs
+    )
+
+
+def cause(error: BaseException) -> BaseException | None:
+    """The exception of the user's code that led to `error`, if there is one."""
+    return None if isinstance(error.__cause__, UsageError) else error.__cause__
+
+

@@ -1,0 +1,159 @@
+"""The marks `dp_audit` and `dp_known_violation`, and the known violations that `[tool.dpaudit]` lists.
+
+    @pytest.mark.dp_audit(samples=200_000, mode="fixed", calls=2)
+    @pytest.mark.dp_known_violation(reason="issue 12: the scale is off by two", expires="2027-01-31")
+
+    [[tool.dpaudit.known_violations]]
+    test = "tests/test_release.py::test_release"
+    reason = "issue 12: the scale is off by two"
+    expires = 2027-01-31
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from dpaudit.errors import UsageError
+
+MARK_OPTIONS = ("samples", "mode", "seed", "event_mass", "inconclusive_factor", "floating_point", "jobs", "backend")
+LINES = (
+    "dp_audit(samples=, mode=, confidence=, calls=, ...): options of every dp_audit in the test; confidence is that of "
+    "the whole test, taken from the session's; calls is how often it audits at most",
+    "dp_known_violation(reason, expires, pairs=None): the mechanism is known to break its claim until that date; the "
+    "test fails when it no longer does, and from that date on",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class AuditMark:
+    """What `@pytest.mark.dp_audit` says of one test, the closest mark first.
+
+    Attributes
+    ----------
+    options : dict
+        Of `dpaudit.audit`.
+    confidence : float or None
+        Of the whole test: it takes 1 - confidence of the session's error rate.
+    calls : int or None
+        Calls of `dp_audit` in the test, at most.
+    """
+
+    options: dict[str, Any]
+    confidence: float | None = None
+    calls: int | None = None
+
+
+def audit_mark(item: pytest.Item) -> AuditMark:
+    """The marks `dp_audit` of a test, of its class and of its module, as one.
+
+    Raises
+    ------
+    UsageError
+        If a mark says what makes no sense.
+    """
+    stated: dict[str, Any] = {}
+    for mark in item.iter_markers("dp_audit"):
+        if mark.args:
+            raise UsageError(f"dp_audit must have named arguments only, got {mark.args[0]!r} in a mark.")
+        stated = {**mark.kwargs, **stated}
+    for name in stated:
+        if name not in (*MARK_OPTIONS, "confidence", "calls"):
+            known = ", ".join((*MARK_OPTIONS, "confidence", "calls"))
+            raise UsageError(f"option of the mark dp_audit must be one of {known}, got {name!r}.")
+    confidence, calls = stated.pop("confidence", None), stated.pop("calls", None)
+    if confidence is not None and not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
+        raise UsageError(f"confidence must be in (0, 1), got {confidence!r} in a mark dp_audit.")
+    if calls is not None and (isinstance(calls, bool) or not isinstance(calls, int) or calls < 1):
+        raise UsageError(f"calls must be a positive integer, got {calls!r} in a mark dp_audit.")
+    return AuditMark(stated, confidence, calls)
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownViolation:
+    """A violation that is known, with the reason.
+
+    Attributes
+    ----------
+    reason : str
+    expires : datetime.date
+        The first day on which it is known no more.
+    pairs : tuple of str or None
+        Ids of the pairs that may be violated; all by default.
+    place : str
+        Where it is listed.
+    """
+
+    reason: str
+    expires: datetime.date
+    pairs: tuple[str, ...] | None
+    place: str
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the date has come."""
+        return datetime.date.today() >= self.expires
+
+    def covers(self, violated: list[str]) -> bool:
+        """Whether all these pairs are known."""
+        return self.pairs is None or set(violated) <= set(self.pairs)
+
+    def expired_text(self) -> str:
+        """Why a test with it fails from that date on."""
+        return (
+            f"The known violation ({self.reason}) expired on {self.expires.isoformat()}. "
+            f"Repair the mechanism, or state a later date in {self.place}."
+        )
+
+    def vanished_text(self) -> str:
+        """Why a test fails whose known violation was not found."""
+        return (
+            f"The known violation ({self.reason}) was not found: the mechanism was audited and not refuted. "
+            f"Remove it from {self.place}."
+        )
+
+
+def known_violation(item: pytest.Item, listed: tuple[Mapping[str, Any], ...]) -> KnownViolation | None:
+    """The known violation of a test: its mark, else the first entry of `[tool.dpaudit]` for it.
+
+    An entry names a node id, with its parameters or without.
+
+    Raises
+    ------
+    UsageError
+        If it has no reason or date.
+    """
+    mark = item.get_closest_marker("dp_known_violation")
+    if mark is not None:
+        names = dict(zip(("reason", "expires", "pairs"), mark.args, strict=False)) | dict(mark.kwargs)
+        return _read(names, "the mark dp_known_violation")
+    for entry in listed:
+        if entry.get("test") in (item.nodeid, item.nodeid.partition("[")[0]):
+            place = "[[tool.dpaudit.known_violations]]"
+            return _read({name: value for name, value in entry.items() if name != "test"}, place)
+    return None
+
+
+def _read(entry: Mapping[str, Any], place: str) -> KnownViolation:
+    for name in entry:
+        if name not in ("reason", "expires", "pairs"):
+            raise UsageError(f"{place} must have a reason, a date in expires and perhaps pairs, got {name!r}.")
+    reason, expires, pairs = entry.get("reason"), entry.get("expires"), entry.get("pairs")
+    if not isinstance(reason, str) or not reason.strip():
+        raise UsageError(f"reason must be a text, got {reason!r} in {place}.")
+    if isinstance(expires, str):
+        try:
+            expires = datetime.date.fromisoformat(expires)
+        except ValueError as error:
+            raise UsageError(f"expires must be a date such as '2027-01-31', got {expires!r} in {place}.") from error
+    if isinstance(expires, datetime.datetime):
+        expires = expires.date()
+    if not isinstance(expires, datetime.date):
+        raise UsageError(f"expires must be a date such as '2027-01-31', got {expires!r} in {place}.")
+    if pairs is not None and (isinstance(pairs, str) or not all(isinstance(one, str) for one in pairs)):
+        raise UsageError(f"pairs must be a list of ids of pairs, got {pairs!r} in {place}.")
+    return KnownViolation(reason, expires, None if pairs is None else tuple(pairs), place)

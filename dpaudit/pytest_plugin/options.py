@@ -1,0 +1,205 @@
+"""What a session is told: options of the command line and of ini files, the profile, `[tool.dpaudit]`, seeds.
+
+An option of an audit comes from the call, else from the test's mark `dp_audit`, else from the command line, else from
+the profile, else from pytest's ini file, else from `[tool.dpaudit]` of pyproject.toml, else it is the default of
+`dpaudit.audit`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit.profiles import Profile, profile_named
+
+if TYPE_CHECKING:
+    from dpaudit.config import Config
+
+CONFIDENCE = 0.95  # of a session where nobody states one
+CACHE = ".dpaudit"
+OUT = "dpaudit-out"
+SEED_INPUT = "dpaudit_session_seed"  # what the controller of xdist tells its workers
+PROFILE_OPTIONS = ("samples", "mode", "floating_point", "event_mass", "inconclusive_factor")
+AUDIT_OPTIONS: dict[str, tuple[type, str]] = {
+    "samples": (int, "runs on each input of a pair, about and at most, for each dp_audit"),
+    "seed": (int, "seed of each dp_audit, instead of one derived from the test's node id; nothing saved is replayed"),
+    "mode": (str, "sequential (stop as soon as the evidence is there), adaptive (draw more where it grows) or fixed"),
+}
+SESSION_OPTIONS: dict[str, tuple[type, str]] = {
+    "confidence": (float, "confidence of the whole session, in (0, 1): its audits and checks share 1 - confidence"),
+    "test-error": (float, "error rate of each test that audits, if below its even share (lines that replay say it)"),
+    "profile": (str, "default, quick, ci, nightly, or one that dpaudit.register_profile made"),
+    "session-seed": (int, "what seeds are derived from, with the test's node id: repeats a session of fresh seeds"),
+    "report": (str, "formats of one report of the session, with commas: json,html,md,..."),
+    "out": (str, f"folder of the report (default: that of [tool.dpaudit], else {OUT})"),
+    "cache": (str, f"folder of saved witnesses, replayed first in the next run (default: {CACHE}; none: keep none)"),
+    "store": (str, "file of evidence that accumulates from session to session, of tests that say their confidence"),
+}
+ONLY = "run only tests that audit, and checks of dpaudit.parametrize_with_checks"
+STRICT = "fail a test whose audit is inconclusive, or whose low bits leak, instead of warning"
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Options `--dp-*`, and ini keys of the same names."""
+    group = parser.getgroup("dpaudit", "differential privacy audits (dpaudit)")
+    for name, (kind, text) in (AUDIT_OPTIONS | SESSION_OPTIONS).items():
+        key = f"dp_{name.replace('-', '_')}"
+        group.addoption(f"--dp-{name}", dest=key, type=kind, default=None, help=text)
+        parser.addini(key, text)
+    group.addoption("--dp-strict", dest="dp_strict", action="store_true", default=None, help=STRICT)
+    parser.addini("dp_strict", STRICT)
+    group.addoption("--dp-only", dest="dp_only", action="store_true", default=False, help=ONLY)
+
+
+class Settings:
+    """The options of one session, each read where it is first asked for."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self._project: Config | None = None
+        try:
+            self.profile: Profile = profile_named(self._stated("profile", str) or "default")
+            self.session_seed: int | None = self._session_seed()
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from error
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this is a worker of pytest-xdist."""
+        return hasattr(self.config, "workerinput")
+
+    @property
+    def project(self) -> Config:
+        """`[tool.dpaudit]` of the nearest pyproject.toml above pytest's root."""
+        if self._project is None:
+            from dpaudit.config import read_config
+
+            self._project = read_config(self.config.rootpath)
+        return self._project
+
+    @property
+    def confidence(self) -> float:
+        """Of the session."""
+        stated = self.from_command_line("confidence")
+        if stated is None:
+            stated = self.profile.confidence
+        if stated is None:
+            stated = self.from_ini("confidence", float)
+        if stated is None:
+            stated = self.project.confidence
+        value = CONFIDENCE if stated is None else stated
+        if not 0.0 < value < 1.0 or math.isnan(value):
+            raise UsageError(f"dp_confidence must be in (0, 1), got {value!r}.")
+        return float(value)
+
+    @property
+    def test_error(self) -> float | None:
+        """What each test that audits has at most; None: its even share."""
+        value: float | None = self._stated("test-error", float)
+        if value is not None and not 0.0 < value < 1.0:
+            raise UsageError(f"dp_test_error must be in (0, 1), got {value!r}.")
+        return value
+
+    @property
+    def strict(self) -> bool:
+        """Whether what would warn fails."""
+        if self.config.getoption("dp_strict"):
+            return True
+        if self.profile.strict is not None:
+            return self.profile.strict
+        text = str(self.config.getini("dp_strict") or "").strip().lower()
+        if text not in ("", "0", "1", "false", "no", "true", "yes"):
+            raise UsageError(f"dp_strict must be true or false, got {text!r} in the ini file.")
+        return text in ("1", "true", "yes") if text else bool(self.project.strict)
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Of the session's report; none: no report."""
+        text = self._stated("report", str)
+        if not text:
+            return ()
+        from dpaudit.config import formats
+
+        return formats(text)
+
+    @property
+    def out(self) -> Path:
+        """Folder of the report."""
+        stated = self._folder("out")
+        if stated is not None:
+            return stated
+        return self.project.out if self.project.out is not None else self.config.rootpath / OUT
+
+    @property
+    def cache(self) -> Path | None:
+        """Folder of saved witnesses; None where none are kept."""
+        stated = self._folder("cache")
+        if stated is not None:
+            return None if stated.name.lower() == "none" else stated
+        return self.config.rootpath / CACHE
+
+    @property
+    def store(self) -> Path | None:
+        """File of the evidence store; None where none is kept."""
+        return self._folder("store")
+
+    def audit_options(self, call: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
+        """The options of one call as far as they are stated in the session; the rest is the project's."""
+        stated: dict[str, Any] = {}
+        for name, (kind, _) in AUDIT_OPTIONS.items():
+            stated[name] = self.from_ini(name, kind)
+        if self.profile.seeds == "fresh":
+            stated["seed"] = None
+        profile = {name: getattr(self.profile, name) for name in PROFILE_OPTIONS}
+        command_line = {name: self.from_command_line(name) for name in AUDIT_OPTIONS}
+        for source in (profile, command_line, mark, call):
+            stated |= {name: value for name, value in source.items() if value is not None}
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def seed_of(self, node_id: str, number: int) -> int:
+        """A seed in [0, 2**32) for one call in one test: the same on every machine, and others for other tests."""
+        root = "" if self.session_seed is None else f"\n{self.session_seed}"
+        text = f"{node_id}\n{number}{root}"
+        return int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:4], "big")
+
+    def from_command_line(self, name: str) -> Any:
+        """What `--dp-NAME` says; None where it is not given."""
+        return self.config.getoption(f"dp_{name.replace('-', '_')}")
+
+    def from_ini(self, name: str, kind: type) -> Any:
+        """What the ini key `dp_NAME` says; None where it is not given."""
+        key = f"dp_{name.replace('-', '_')}"
+        text = str(self.config.getini(key) or "").strip()
+        if not text:
+            return None
+        try:
+            return kind(text)
+        except ValueError as error:
+            raise UsageError(f"{key} must be of type {kind.__name__}, got {text!r} in the ini file.") from error
+
+    def _stated(self, name: str, kind: type) -> Any:
+        value = self.from_command_line(name)
+        return self.from_ini(name, kind) if value is None else value
+
+    def _folder(self, name: str) -> Path | None:
+        """A path: of the command line, from where pytest was called; of the ini file, from pytest's root."""
+        stated = self.from_command_line(name)
+        if stated:
+            return self.config.invocation_params.dir / str(stated)
+        found = self.from_ini(name, str)
+        return self.config.rootpath / str(found) if found else None
+
+    def _session_seed(self) -> int | None:
+        stated: int | None = self._stated("session-seed", int)
+        if stated is not None and stated < 0:
+            raise UsageError(f"dp_session_seed must be a non-negative integer, got {stated!r}.")
+        if stated is None and self.profile.seeds == "fresh":
+            told = getattr(self.config, "workerinput", {}).get(SEED_INPUT)
+            return int(told) if told is not None else int.from_bytes(os.urandom(4), "big")
+        return stated

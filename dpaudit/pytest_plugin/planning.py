@@ -1,0 +1,180 @@
+"""The session as it was collected: tests that can audit, lists of checks, and what each has to spend."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit.pytest_plugin.budget import SessionBudget, TestBudget, split
+from dpaudit.pytest_plugin.marks import AuditMark, KnownViolation, audit_mark, known_violation
+from dpaudit.pytest_plugin.options import Settings
+
+if TYPE_CHECKING:
+    from dpaudit.conformance.faces import BoundCheck, Subjects
+
+FIXTURE = "dp_audit"
+PROPERTY = "dpaudit"  # the name of the verdicts among a test's user_properties
+FLOATING_POINT_PROPERTY = "dpaudit_floating_point"  # there, of each audit whose low bits leak
+FACES = "dpaudit.conformance.faces"
+STATE: pytest.StashKey[TestState] = pytest.StashKey()
+
+
+@dataclasses.dataclass
+class Spent:
+    """One call of a test: what it was, what it has, and a digest of what came out."""
+
+    key: Any
+    share: float
+    confidence: float
+    outcome: str = ""
+
+
+@dataclasses.dataclass
+class TestState:
+    """One test that audits, over all of its runs.
+
+    Attributes
+    ----------
+    budget : TestBudget
+    mark : AuditMark
+    known : KnownViolation or None
+    spent : dict
+        Its calls so far, by number.
+    records : list of dict
+        What its calls found in this run, as it is reported.
+    runs : int
+        How often it has run: a second time under a plugin that reruns failures.
+    """
+
+    __test__ = False  # not a class of tests
+
+    budget: TestBudget
+    mark: AuditMark
+    known: KnownViolation | None
+    spent: dict[int, Spent] = dataclasses.field(default_factory=dict)
+    records: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    runs: int = 1
+
+    def charge(self, key: Any, position: int, confidence: float | None, may_repeat: bool) -> tuple[int, Spent]:
+        """The number of a call and what it has to spend.
+
+        The call at the same position of an earlier run is repeated, free, where its key is the same: same seed, same
+        bits. Every other call is a further one of the test, and pays.
+        """
+        before = self.spent.get(position)
+        if self.runs > 1 and may_repeat and before is not None and before.key == key:
+            return position, before
+        share = self.budget.next() if confidence is None else self.budget.take(confidence)
+        number = len(self.spent) + 1
+        self.spent[number] = Spent(key, share, confidence if confidence is not None else 0.0)
+        return number, self.spent[number]
+
+
+class Plan:
+    """What was collected, and how the session's error rate is split over it.
+
+    It is the same in every worker of pytest-xdist: it depends on the collected tests alone, never on results.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.lists: dict[int, Subjects] = {}
+        self.reserved: dict[str, float] = {}  # by node id
+        self.reservations: list[float] = []  # one a test: of two tests of one node id each has its own
+        self.audited: set[str] = set()
+        self.tests = 0
+        self._budget: SessionBudget | None = None
+
+    def collect(self, items: list[pytest.Item]) -> None:
+        """Count what can raise an alarm among the tests that will run."""
+        for item in items:
+            check = bound_check(item)
+            if check is not None and check.spec.is_statistical:
+                self.lists[id(check.subjects)] = check.subjects
+            if can_audit(item):
+                self.audited.add(item.nodeid)
+                self.tests += 1
+                try:
+                    confidence = audit_mark(item).confidence
+                except UsageError:  # told by the test itself, which then draws nothing
+                    confidence = None
+                if confidence is not None:
+                    self.reserved[item.nodeid] = 1.0 - confidence
+                    self.reservations.append(1.0 - confidence)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a test of this process has spent of it."""
+        return self._budget is not None
+
+    @property
+    def budget(self) -> SessionBudget:
+        """The split; `UsageError` if the session's options make no sense."""
+        if self._budget is None:
+            self._budget = split(
+                float(f"{1.0 - self.settings.confidence:.12g}"),  # 0.05 of 0.95, and not what doubles make of it
+                [subjects.stated_rate for subjects in self.lists.values()],
+                self.reservations,
+                self.tests - len(self.reservations),
+                self.settings.test_error,
+            )
+        return self._budget
+
+    def prepare(self, item: pytest.Item) -> None:
+        """Give the list that a check is of its part of the session's error rate."""
+        check = bound_check(item)
+        if check is not None and id(check.subjects) in self.lists:
+            check.subjects.limit(check.subjects.stated_rate * self.budget.list_factor)
+
+    def state(self, item: pytest.Item) -> TestState:
+        """What a test has to spend and has spent."""
+        state = item.stash.get(STATE, None)
+        if state is None:
+            if item.nodeid not in self.audited:
+                raise UsageError(
+                    "dp_audit must be known when tests are collected, got a test that asks for it while it runs. "
+                    "Name it among the arguments of the test, or mark the test with @pytest.mark.dp_audit."
+                )
+            mark = audit_mark(item)
+            budget = self.budget
+            error = self.reserved.get(item.nodeid, budget.test_error)
+            known = known_violation(item, self.settings.project.known_violations)
+            state = item.stash[STATE] = TestState(TestBudget(error, mark.calls), mark, known)
+        return state
+
+    def described(self) -> dict[str, Any]:
+        """What the summary says of it, as data that the workers of xdist can send."""
+        budget = self.budget
+        return {
+            **dataclasses.asdict(budget),
+            "confidence": self.settings.confidence,
+            "total": budget.total,
+            "profile": self.settings.profile.name,
+            "seeds": self.settings.profile.seeds,
+            "session_seed": self.settings.session_seed,
+            "strict": self._is_strict(),
+        }
+
+    def _is_strict(self) -> bool:
+        try:
+            return self.settings.strict
+        except UsageError:  # told by every audit
+            return False
+
+
+def can_audit(item: pytest.Item) -> bool:
+    """Whether a test has the fixture, itself or through another one, or says by a mark that it asks for it."""
+    return FIXTURE in getattr(item, "fixturenames", ()) or item.get_closest_marker(FIXTURE) is not None
+
+
+def bound_check(item: pytest.Item) -> BoundCheck | None:
+    """The conformance check that a test runs; None for other tests."""
+    faces = sys.modules.get(FACES)  # where nobody has loaded it there is no check
+    parameters = getattr(getattr(item, "callspec", None), "params", None)
+    if faces is None or not parameters:
+        return None
+    return next((value for value in parameters.values() if isinstance(value, faces.BoundCheck)), None)

@@ -1,0 +1,230 @@
+"""What a session says at its end: the lines of the summary, and one report of all its audits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dpaudit.errors import DpauditError, UsageError
+from dpaudit.pytest_plugin.options import Settings
+
+if TYPE_CHECKING:
+    from dpaudit.results import AuditResult
+
+SCHEMA = "dpaudit.session/1"
+ORDER = ("violated", "error", "inconclusive", "not_refuted")
+MOST_MARKDOWN = 900_000  # bytes: a CI service drops a longer job summary whole
+PUBLIC = (
+    "call", "verdict", "subject", "claim", "share", "confidence", "seed", "epsilon_lower", "ratio_lower", "known",
+    "replay", "leaks", "side",
+)  # fmt: skip
+
+
+class Summary:
+    """Everything that the tests of a session reported, in the process that says it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.plan: Mapping[str, Any] | None = None
+        self.found: dict[str, dict[int, dict[str, Any]]] = {}  # by node id and number of the call
+        self.problem = ""
+        self.written: list[Path] = []
+        if settings.formats:  # a format that does not exist is told before anything runs
+            from dpaudit.reports import FORMATS
+
+            for name in settings.formats:
+                if name not in FORMATS:
+                    known = ", ".join(FORMATS)
+                    raise pytest.UsageError(f"dp_report must name formats among {known}, got {name!r}.")
+
+    def add(self, node_id: str, records: Iterable[dict[str, Any]]) -> None:
+        """What a phase of a test reports; each phase repeats what those before it did."""
+        for record in records:
+            self.found.setdefault(node_id, {})[record["call"]] = record
+
+    @property
+    def records(self) -> list[tuple[str, dict[str, Any]]]:
+        """Every audit with the node id of its test, in order of node ids."""
+        return [(node_id, calls[number]) for node_id, calls in sorted(self.found.items()) for number in sorted(calls)]
+
+    def lines(self) -> list[str]:
+        """What was found, what the session promises, and what was written; nothing where nothing was audited."""
+        lines = []
+        counts = Counter(record["verdict"] for _, record in self.records)
+        if counts:
+            known = sum(bool(record["known"]) for _, record in self.records)
+            leaks = sum(bool(record.get("leaks")) for _, record in self.records)
+            parts = [f"{counts[verdict]} {verdict.replace('_', ' ')}" for verdict in ORDER if counts[verdict]]
+            text = f"; {known} of them known" if known else ""
+            text += f"; floating point: {leaks} with a leak" if leaks else ""
+            lines.append(f"dpaudit: {_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
+        if self.plan is not None:
+            lines.append(f"dpaudit: {promise_text(self.plan)}")
+            beside = self.beside_text()
+            if beside:
+                lines.append(f"dpaudit: {beside}")
+        for path in self.written:
+            lines.append(f"dpaudit: written {path}")
+        if self.problem:
+            lines.append(f"dpaudit: {self.problem}")
+        return lines
+
+    def beside_text(self) -> str:
+        """The error rates that do not come out of the session's confidence: what only warns."""
+        strict = self.plan is not None and self.plan["strict"]
+        low_bits = [record.get("low_bits_rate", 0.0) for _, record in self.records]
+        side = [rate for _, record in self.records for _, _, rate in record.get("side", ())]
+        parts = []
+        if any(low_bits):
+            looked = _plural(sum(rate > 0 for rate in low_bits), "audit")
+            text = f"low bits were looked at in {looked}: a false warning in at most {_rate(sum(low_bits))} of sessions"
+            parts.append(text + (" (failures are within the confidence above)" if strict else ""))
+        if side:
+            text = f"{_plural(len(side), 'side finding')}, which fail no test: a false one in at most "
+            parts.append(text + f"{_rate(sum(side))} of sessions")
+        return "Beside it " + "; ".join(parts) if parts else ""
+
+    def finish(self) -> None:
+        """Write the report where one is asked for; a failure is told in the summary."""
+        if not self.settings.formats or not self.records:
+            return
+        try:
+            results = [(node_id, record, _result(record)) for node_id, record in self.records]
+            whole = [(node_id, record, result) for node_id, record, result in results if result is not None]
+            self.written = self._write(whole)
+        except (DpauditError, OSError) as error:
+            self.problem = f"the report was not written: {error}"
+
+    def described(self) -> dict[str, Any]:
+        """The session as strict JSON values: the content of session.json."""
+        audits = [
+            {"test": node_id, "file": record["place"][0], "line": (record["place"][1] or 0) + 1}
+            | {name: record[name] for name in PUBLIC if name in record}
+            for node_id, record in self.records
+        ]
+        return {"schema": SCHEMA, "session": dict(self.plan or {}), "audits": audits}
+
+    def _write(self, results: list[tuple[str, dict[str, Any], AuditResult]]) -> list[Path]:
+        """A folder an audit, and what is of the whole session; the paths of the latter."""
+        from dpaudit.reports import write_report
+        from dpaudit.results import to_json, write_whole
+
+        out = self.settings.out
+        folders = {}
+        logs = []
+        for node_id, record, result in results:
+            folder = out / _slug(node_id, record["call"])
+            folders[(node_id, record["call"])] = folder.name
+            paths = [write_report(result, folder / f"audit.{format}") for format in self.settings.formats]
+            logs += [path.read_text(encoding="utf-8") for path in paths if path.suffix == ".sarif"]
+        session = to_json(self.described())
+        for audit in session["audits"]:
+            audit["folder"] = folders.get((audit["test"], audit["call"]))
+        files = {
+            out / "session.json": json.dumps(session, indent=1, allow_nan=False) + "\n",
+            out / "session.md": self.markdown(folders),
+        }
+        if logs:
+            files[out / "session.sarif"] = one_log(logs)
+        for path, content in files.items():
+            write_whole(path, content.encode("utf-8", "backslashreplace"))
+        return list(files)
+
+    def markdown(self, folders: Mapping[tuple[str, int], str]) -> str:
+        """The session as Markdown, for a job summary: below 900 kB, whatever the number of audits."""
+        from dpaudit.reports.markdown import text
+        from dpaudit.reports.wording import lower_text
+
+        head = ["# dpaudit", ""]
+        head += [f"* {text(line.removeprefix('dpaudit: '), 400)}" for line in self.lines()]
+        head += ["", "| test | claim | verdict | loss at least | seed | report |", "|" + " --- |" * 6]
+        rows = []
+        for verdict in ORDER:
+            for node_id, record in self.records:
+                if record["verdict"] != verdict:
+                    continue
+                lower = record.get("epsilon_lower")
+                cells = [
+                    text(f"{node_id}" + (f" (call {record['call']})" if record["call"] > 1 else ""), 200),
+                    text(record["claim"], 120),
+                    text(verdict.replace("_", " ") + (f" (known: {record['known']})" if record["known"] else ""), 200),
+                    "" if lower is None else lower_text(lower),
+                    str(record["seed"]),
+                    text(folders.get((node_id, record["call"]), ""), 120),
+                ]
+                rows.append(f"| {' | '.join(cells)} |")
+        size = sum(len(line.encode("utf-8", "backslashreplace")) + 1 for line in head)
+        shown = []
+        for row in rows:
+            size += len(row.encode("utf-8", "backslashreplace")) + 1
+            if size > MOST_MARKDOWN - 200:
+                break
+            shown.append(row)
+        if len(shown) < len(rows):
+            shown += ["", f"And {_plural(len(rows) - len(shown), 'more audit')}: see session.json."]
+        return "\n".join([*head, *shown]) + "\n"
+
+
+def promise_text(plan: Mapping[str, Any]) -> str:
+    """What the session promises and how the error rate is split, in one line."""
+    parts = []
+    if plan["tests"]:
+        parts.append(f"{_plural(plan['tests'], 'test')} with {_rate(plan['test_error'])} each")
+    if plan["reserving"]:
+        own = _plural(plan["reserving"], "test")
+        parts.append(f"{own} with a confidence of their own, {_rate(plan['reserved'])} in all")
+    if plan["lists"]:
+        kept = plan["stated_list_error"] * plan["list_factor"]
+        scaled = f" (scaled down from {_rate(plan['stated_list_error'])})" if plan["list_factor"] < 1.0 else ""
+        parts.append(f"{_plural(plan['lists'], 'list')} of checks with {_rate(kept)} in all{scaled}")
+    seeds = "fixed seeds" if plan["session_seed"] is None else f"repeated by --dp-session-seed {plan['session_seed']}"
+    return (
+        f"{plan['confidence']:.12g} confidence for the session: a false alarm, in whichever audit, replay or check, in "
+        f"at most {_rate(plan['error_rate'])} of sessions ({', '.join(parts)}); profile {plan['profile']}, {seeds}"
+    )
+
+
+def one_log(logs: list[str]) -> str:
+    """SARIF logs of several audits as one with one run: code scanning takes one run of a tool.
+
+    Logs of one version of dpaudit have the same driver, so that indices into its rules keep their meaning.
+    """
+    first, *others = [json.loads(log) for log in logs]
+    run = first["runs"][0]
+    run.pop("properties", None)
+    for log in others:
+        for other in log["runs"]:
+            if other["tool"] != run["tool"]:
+                raise UsageError("report must be SARIF logs of one version of dpaudit, got several.")
+            run["results"] += other["results"]
+    return json.dumps(first, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _result(record: dict[str, Any]) -> AuditResult | None:
+    """The result that a record carries; None where the audit broke, or its saved witness was enough."""
+    from dpaudit.results import AuditResult
+
+    text = record.get("result")
+    return AuditResult.from_dict(json.loads(text)) if text is not None else None
+
+
+def _slug(node_id: str, call: int) -> str:
+    """A folder's name: readable, different for different calls, the same in every session."""
+    digest = hashlib.sha256(f"{node_id}\n{call}".encode("utf-8", "replace")).hexdigest()[:8]
+    readable = re.sub(r"[^\w.-]+", "-", node_id.rpartition("/")[2], flags=re.ASCII).strip("-.")[:80]
+    return f"{readable or 'test'}-{digest}"
+
+
+def _rate(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

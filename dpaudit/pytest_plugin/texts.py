@@ -1,0 +1,93 @@
+"""What a test is told: why it fails or warns, and the line that repeats it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
+
+if TYPE_CHECKING:
+    from dpaudit.pytest_plugin.budget import SessionBudget
+    from dpaudit.replaying import Replay
+    from dpaudit.results import AuditResult
+
+BROKEN_SHOWN = 5  # messages of pairs that broke
+REPEATED = ("confidence", "profile", "session-seed")  # options of the session that an audit depends on
+
+
+def failure_text(result: AuditResult, replay_line: str) -> str:
+    """Why an audit fails its test, with the line that repeats it."""
+    from dpaudit.reports import terminal, wording
+
+    if result.violated:
+        return terminal.violation_text(result, replay=replay_line).plain
+    if result.verdict == "inconclusive":
+        return f"{weakness_text(result)}\n  replay   {replay_line}"
+    subject, claim = wording.subject_name(result), wording.clean(result.claim, 200)
+    lines = [f"{wording.headline(result)}: {subject}, claim {claim}, seed {result.seed}."]
+    broken = [finding for finding in result.findings if finding.verdict == "error"]
+    for finding in broken[:BROKEN_SHOWN]:
+        lines.append(f"  {wording.clean(finding.id)}: {wording.clean(finding.message, 400)}")
+    if len(broken) > BROKEN_SHOWN:
+        lines.append(f"  and {wording.plural(len(broken) - BROKEN_SHOWN, 'more pair')}")
+    return "\n".join([*lines, f"  replay   {replay_line}"])
+
+
+def weakness_text(result: AuditResult) -> str:
+    """What an inconclusive audit could have found, and what to do about it."""
+    from dpaudit.reports import wording
+
+    subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
+    if not result.findings:
+        return f"{wording.headline(result)}: {subject}."
+    return f"{wording.headline(result)}: {subject}. {wording.power_sentence(result)} Take more samples."
+
+
+def floating_point_text(result: AuditResult) -> str:
+    """What the low bits of the outputs give away, and what to do about it."""
+    from dpaudit.reports import terminal, wording
+
+    subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
+    text = terminal.floating_point_text(result)
+    return f"{subject}: {text.plain}" if text is not None else subject
+
+
+def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
+    """Why a test fails whose saved witness breaks the promise again, in the order of every failure."""
+    from dpaudit.reports import wording
+
+    bound = wording.lower_text(found.parameter_lower)
+    lines = [
+        "Violated: the witness that an earlier run saved breaks the promise again, on fresh draws",
+        f"  subject  {wording.clean(name, 200)}",
+        f"  claim    {wording.clean(found.claim, 200)}",
+        f"  pair     {wording.clean(found.pair)}",
+        f"  rule     {wording.clean(found.description, 400)}",
+        f"  counts   The rule was right in {found.correct:,}, wrong in {found.wrong:,} draws, and abstained in "
+        f"{found.abstained:,}.",
+        f"  bound    {found.parameter} ≥ {bound} with {wording.percent_text(found.confidence)} confidence, where "
+        f"{wording.number_text(found.parameter_budget, 4)} is allowed",
+        f"  seed     {found.seed}",
+        f"  replay   {replay_line}",
+    ]
+    return "\n".join(lines)
+
+
+def replay_line(settings: Settings, budget: SessionBudget, node_id: str, seed: int | None) -> str:
+    """The command that repeats the test with the same draws, and the same share of the error rate.
+
+    With a seed everything repeats itself and nothing saved is replayed; without one (None) what is saved comes first.
+    """
+    options: dict[str, Any] = {name: settings.from_command_line(name) for name in (*AUDIT_OPTIONS, *REPEATED)}
+    options["test-error"] = settings.from_command_line("test-error")
+    if options["test-error"] is None and budget.tests + budget.reserving + budget.lists > 1 and budget.tests:
+        options["test-error"] = budget.test_error
+    if seed is not None:
+        options["seed"], options["session-seed"] = seed, None
+    elif settings.session_seed is not None:
+        options["session-seed"] = settings.session_seed
+    stated = [f"--dp-{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None]
+    if settings.config.getoption("dp_strict"):
+        stated.append("--dp-strict")
+    return " ".join(["pytest", shlex.quote(node_id), *stated])

@@ -1,0 +1,116 @@
+"""Witnesses of earlier failures: saved as data, and replayed before the next audit of the same call.
+
+A file a call (`.dpaudit/witnesses/`), written by a test that fails: the finding with its rule and without its inputs,
+which the next run has anyway. In the next run the rule meets fresh draws first: it was fixed before these, so one exact
+test at 10% of the call's share of the error rate (`dpaudit.pytest_plugin.budget`), whatever it looks like and whoever
+wrote it. Where that confirms the violation, the audit is spared; else it runs as always, and a witness that it does not
+confirm either is forgotten. Nothing in a file is run: a rule is data, and what cannot be read is passed over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpaudit.errors import DpauditError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpaudit.privacy.claims import Claim
+    from dpaudit.privacy.pairs import Pair
+    from dpaudit.replaying import Replay
+    from dpaudit.results import AuditResult
+
+SCHEMA = "dpaudit.witness/1"
+FOLDER = "witnesses"
+
+
+def save(cache: Path, node_id: str, number: int, result: AuditResult) -> None:
+    """Keep the worst violation of a result that has a witness; a folder that cannot be written keeps nothing."""
+    from dpaudit.results import write_whole
+
+    worst = next((finding for finding in result.violated if finding.witness is not None), None)
+    if worst is None:
+        return
+    kept = dataclasses.replace(
+        result,
+        findings=(dataclasses.replace(worst, x=None, x_prime=None, looks=()),),
+        not_asked=(),
+        floating_point=None,
+        side_findings=(),
+    )
+    record = {"schema": SCHEMA, "test": node_id, "call": number, "result": kept.to_dict()}
+    try:
+        content = json.dumps(record, allow_nan=False).encode("utf-8", "backslashreplace")
+        write_whole(_file(cache, node_id, number), content)
+        ignore = cache / ".gitignore"
+        if not ignore.exists():
+            write_whole(ignore, "*\n")
+    except DpauditError:
+        return
+
+
+def forget(cache: Path, node_id: str, number: int) -> None:
+    """Remove what was saved of a call."""
+    try:
+        _file(cache, node_id, number).unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def clear(cache: Path) -> None:
+    """Remove everything that was saved."""
+    for file in sorted((cache / FOLDER).glob("*.json")):
+        file.unlink(missing_ok=True)
+
+
+def saved(cache: Path, node_id: str, number: int) -> AuditResult | None:
+    """What was saved of a call; None where there is nothing that this version can read."""
+    from dpaudit.results import AuditResult
+
+    try:
+        record = json.loads(_file(cache, node_id, number).read_text(encoding="utf-8"))
+        if record["schema"] != SCHEMA or record["test"] != node_id or record["call"] != number:
+            return None
+        return AuditResult.from_dict(record["result"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        return None
+
+
+def replay_saved(
+    found: AuditResult,
+    subject: Any,
+    claim: Claim,
+    pairs: Sequence[Pair],
+    confidence: float,
+    seed: int,
+    samples: int,
+) -> Replay | None:
+    """The saved witness on fresh draws; None where it does not fit this call, or cannot be run.
+
+    It takes as many draws as it was found in, and at most `samples` of an input.
+    P(confirmed) <= 1 - confidence if the claim holds for the pair.
+    """
+    from dpaudit.replaying import replay
+
+    finding = found.findings[0] if found.findings else None
+    pair = next((one for one in pairs if finding is not None and one.id == finding.id), None)
+    if finding is None or pair is None:
+        return None
+    try:
+        size = max(10, min(int(samples), max(finding.samples // 2, 1_000)))
+        known = dataclasses.replace(found, confidence=confidence)
+        return replay(known, subject, claim, inputs=pair, samples=size, seed=seed)
+    except DpauditError:
+        return None
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError):  # a rule that was spoiled
+        return None
+
+
+def _file(cache: Path, node_id: str, number: int) -> Path:
+    digest = hashlib.sha256(f"{node_id}\n{number}".encode("utf-8", "replace")).hexdigest()[:24]
+    return cache / FOLDER / f"{digest}.json"

@@ -1,0 +1,177 @@
+"""The first page: what was promised, tested and found, how sure that is, and what nobody looked at, in plain words."""
+
+from __future__ import annotations
+
+import shlex
+
+from dpaudit.reports import doubles, wording
+from dpaudit.reports.dossier import Dossier, Source, subject_of
+from dpaudit.reports.items import Item, check_sentence
+from dpaudit.reports.wording import clean, percent_text, plural
+from dpaudit.results import AuditResult
+from dpaudit.utility_result import UtilityResult
+
+SUBJECTS = 3  # named on the first page
+LINES = 20  # replay commands
+
+
+def subjects_text(dossier: Dossier) -> str:
+    """The subjects by name; of many, the first ones and a count."""
+    names = [clean(name, 60) for name in dossier.subjects]
+    more = len(names) - SUBJECTS
+    return ", ".join(names[:SUBJECTS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def headline(dossier: Dossier) -> str:
+    """The verdict over all results, in one line."""
+    having = sum(source.result.verdict == dossier.verdict for source in dossier.sources)
+    count = plural(len(dossier.sources), "result")
+    return {
+        "violated": f"Violated: a promise is broken in {having:,} of {count}",
+        "error": f"Error: {having:,} of {count} broke before an answer",
+        "inconclusive": f"Inconclusive: too little evidence in {having:,} of {count}",
+        "not_refuted": f"Not refuted: no broken promise found in {count}",
+    }[dossier.verdict]
+
+
+def summary(dossier: Dossier, found: tuple[Item, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Questions, each with the paragraphs of its answer."""
+    return (
+        ("What was promised?", _promised(dossier)),
+        ("What was tested?", _tested(dossier)),
+        ("What was found?", _found(dossier)),
+        ("How sure is that?", _sure(dossier)),
+        ("What was not looked at?", _missing(found)),
+    )
+
+
+def _promised(dossier: Dossier) -> tuple[str, ...]:
+    claims: dict[str, list[str]] = {}
+    for result in dossier.audits:
+        claims.setdefault(clean(result.claim, 120), []).append(clean(subject_of(result.subject), 60))
+    parts = []
+    if claims:
+        stated = "; ".join(f"{claim} ({', '.join(dict.fromkeys(names))})" for claim, names in claims.items())
+        parts.append(
+            "That whoever sees an output cannot tell well from which of two inputs it came. How well is limited by the "
+            f"claim: {stated}."
+        )
+    bounds = sum(len(result.bounds) for result in dossier.utilities)
+    if bounds:
+        parts.append(f"That errors stay within {plural(bounds, 'stated bound')}.")
+    if dossier.checks:
+        parts.append("That the code keeps what follows from the claim, and what any such mechanism must do.")
+    return tuple(parts)
+
+
+def _tested(dossier: Dossier) -> tuple[str, ...]:
+    parts = []
+    if dossier.audits:
+        pairs = sum(wording.asked_count(result) for result in dossier.audits)
+        runs = sum(result.samples for result in dossier.audits)
+        parts.append(
+            f"{plural(pairs, 'pair')} of inputs, in {plural(runs, 'run')} of "
+            f"{plural(len({subject_of(r.subject) for r in dossier.audits}), 'mechanism')}: a program tried to tell "
+            "from outputs which input was used."
+        )
+    parts += [check_sentence(one.records) for one in dossier.checks]
+    for result in dossier.utilities:
+        parts.append(
+            f"{plural(len(result.findings), 'measurement')} of errors of {clean(subject_of(result.subject), 60)}."
+        )
+    return tuple(parts)
+
+
+def _found(dossier: Dossier) -> tuple[str, ...]:
+    parts = [_audit_found(result) for result in dossier.audits]
+    for one in dossier.checks:
+        failed = one.of_status("violated")
+        names = ", ".join(clean(record.name, 60) for record in failed[:SUBJECTS])
+        if failed:
+            parts.append(f"{plural(len(failed), 'check')} failed: {names}{', …' if len(failed) > SUBJECTS else ''}.")
+        elif one.verdict == "not_refuted":
+            parts.append("No check of the conformance suite failed.")
+        else:
+            parts.append(f"The conformance suite gave no full answer: {one.verdict.replace('_', ' ')}.")
+    parts += [_utility_found(result) for result in dossier.utilities]
+    return tuple(parts)
+
+
+def _audit_found(result: AuditResult) -> str:
+    name = wording.subject_name(result, 60)
+    text = f"{name}: {wording.headline(result)[0].lower()}{wording.headline(result)[1:]}."
+    if result.verdict == "violated" and result.violated:
+        worst = result.violated[0]
+        lower, budget = wording.compared(worst.parameter_lower, worst.parameter_budget)
+        symbol, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
+        text += f" The worst is {clean(worst.id, 80)}: {symbol} is at least {lower}{unit}; promised: at most {budget}."
+    if result.floating_point is not None and result.floating_point.verdict == "leaks":
+        text += f" {doubles.headline(result)}."
+    seen = sum(side.status == "found" for side in result.side_findings)
+    if seen:
+        text += f" {plural(seen, 'finding')} beside the claim."
+    return text
+
+
+def _utility_found(result: UtilityResult) -> str:
+    name = clean(subject_of(result.subject), 60)
+    broken = list(dict.fromkeys(finding.bound for finding in result.findings if finding.verdict == "violated"))
+    if broken:
+        names = ", ".join(clean(bound, 60) for bound in broken[:SUBJECTS])
+        return f"{name}: errors above {plural(len(broken), 'stated bound')}: {names}."
+    if result.verdict == "not_refuted":
+        return f"{name}: no error above a stated bound."
+    return f"{name}: the errors gave no full answer: {result.verdict.replace('_', ' ')}."
+
+
+def _sure(dossier: Dossier) -> tuple[str, ...]:
+    parts = []
+    if dossier.audits:
+        rates = sorted({1.0 - result.confidence for result in dossier.audits})
+        shown = percent_text(rates[0]) if len(rates) == 1 else f"{percent_text(rates[0])} to {percent_text(rates[-1])}"
+        parts.append(
+            f"If a mechanism keeps its promise, its audit speaks of a violation with probability at most {shown}. "
+            "Finding nothing is no proof that the promise is kept: it says how large a leak would have had to be "
+            "to show."
+        )
+        quiet = [result for result in dossier.audits if result.verdict in ("not_refuted", "inconclusive")]
+        parts += [f"{wording.subject_name(r, 60)}: {wording.power_sentence(r)}" for r in quiet[:SUBJECTS] if r.findings]
+    if not parts:
+        parts.append("Each result has an error rate of its own, which is under “Method”.")
+    return tuple(parts)
+
+
+def _missing(found: tuple[Item, ...]) -> tuple[str, ...]:
+    missing = [item.name for item in found if item.status == "not assessed"]
+    said = [item.name for item in found if item.status == "declared"]
+    parts = [f"Not assessed: {'; '.join(missing)}."] if missing else []
+    if said:
+        parts.append(f"Declared only, and not checked: {'; '.join(said)}.")
+    return (*parts, "Other inputs than the pairs that were run, and other code than what ran, were not looked at.")
+
+
+def replay_lines(dossier: Dossier) -> list[str]:
+    """Commands that run findings again: the worst violated pairs, low bits, failed checks."""
+    lines = []
+    for source in dossier.sources:
+        lines += _replays(source)
+    return lines[:LINES]
+
+
+def _replays(source: Source) -> list[str]:
+    result, path = source.result, clean(source.name, 300)
+    if isinstance(result, AuditResult):
+        lines = [clean(wording.replay_line(finding, path), 1500) for finding in result.violated[:3] if finding.witness]
+        doubled = doubles.replay_command(result, path)
+        return [*lines, clean(doubled, 1500)] if doubled else lines
+    if isinstance(result, UtilityResult):
+        return []
+    lines = []
+    for mechanism in result.mechanisms:
+        target = mechanism.get("target")
+        failed = [r.name for r in result.of_status("violated") if r.mechanism == mechanism["name"]]
+        if target and failed:
+            only = ",".join(failed[:10])
+            command = f"dpaudit check {shlex.quote(str(target))} --only {shlex.quote(only)} --seed {result.seed}"
+            lines.append(clean(command, 1500))
+    return lines

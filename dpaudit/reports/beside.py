@@ -1,0 +1,50 @@
+"""What reports say of side findings: what was looked at beside the claim, each with an error rate of its own.
+
+A kind that is not known here is shown under its own name, so that a new one needs no change of any format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from dpaudit.reports.wording import clean, percent_text
+from dpaudit.side_findings import SideFinding, SideStatus
+
+TITLES: Mapping[str, str] = {
+    "timing": "Running time",
+    "containment": "Outputs that only one input can give",
+    "claim_metadata": "What the claim says of itself",
+    "pair_search": "Search for worse pairs of inputs",
+    "same_randomness": "The same randomness on both inputs",
+}
+WORDS: Mapping[SideStatus, str] = {
+    "found": "found",
+    "nothing_found": "nothing found",
+    "not_applicable": "not applicable",
+}
+COLUMNS = ("looked at", "status", "what was seen", "error rate", "details")
+APART = "None of this is a part of the verdict or of its bounds; each line has an error rate of its own."
+DETAILS = 600  # characters of the details of one finding
+
+
+def title(finding: SideFinding) -> str:
+    """The name of what was looked at."""
+    known = TITLES.get(finding.kind)
+    return known if known is not None else clean(finding.kind.replace("_", " "), 40)
+
+
+def rate_text(finding: SideFinding) -> str:
+    """The error rate, or that chance has no part in it."""
+    return "no statistics" if finding.error_rate is None else percent_text(finding.error_rate)
+
+
+def details_text(finding: SideFinding) -> str:
+    """The details as one line of JSON, cut where it is long."""
+    return clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
+
+
+def row(finding: SideFinding) -> list[str]:
+    """A row of `COLUMNS`."""
+    summary = clean(finding.summary, 600)
+    return [title(finding), WORDS[finding.status], summary, rate_text(finding), details_text(finding)]

@@ -1,0 +1,141 @@
+"""A dossier as a flat list of cases, one for each thing that was tested: what JUnit, SARIF and in-toto are made of.
+
+Statuses: the four verdicts, `skipped` and `xfail` of the conformance suite, and `warning`: something was found apart
+from the verdict (low bits, a side finding). Texts are cleaned (`wording.clean`) and of bounded length.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dpaudit.conformance.result import CheckResult
+from dpaudit.reports import beside, doubles, wording
+from dpaudit.reports.dossier import Dossier, subject_of
+from dpaudit.reports.wording import clean, number_text
+from dpaudit.results import AuditResult, Finding
+from dpaudit.utility_result import UtilityFinding, UtilityResult
+
+STATUSES = ("violated", "error", "warning", "inconclusive", "not_refuted", "xfail", "skipped")
+PAIRS = 1000  # cases of single pairs of one audit, the worst first; a last case counts the others
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One thing that was tested.
+
+    Attributes
+    ----------
+    subject : dict
+        As results keep it: `name`, `target`, `fingerprint` and so on.
+    claim : str
+        Empty where none is known.
+    check : str
+        What was tested, the same in every run: "claim", "floating_point", the kind of a side finding, the name of a
+        check, or "utility: " and the name of a bound.
+    name : str
+        The check with the pair or input.
+    status : str
+        One of `STATUSES`.
+    message : str
+        What was seen; empty where there is nothing to say.
+    seconds : float
+        0 where it was not measured for this case alone.
+    is_part : bool
+        Whether the case is one pair of a check over several.
+    """
+
+    subject: Mapping[str, Any]
+    claim: str
+    check: str
+    name: str
+    status: str
+    message: str
+    seconds: float = 0.0
+    is_part: bool = False
+
+    @property
+    def subject_name(self) -> str:
+        """The name of the subject, cleaned."""
+        return clean(subject_of(self.subject), 120)
+
+
+def cases(dossier: Dossier) -> tuple[Case, ...]:
+    """All cases, in the order of the results."""
+    return tuple(case for source in dossier.sources for case in _cases(source.result))
+
+
+def counts(dossier: Dossier) -> dict[str, int]:
+    """How many cases have each status, in the order of `STATUSES`."""
+    found = Counter(case.status for case in cases(dossier))
+    return {status: found[status] for status in STATUSES if found[status]}
+
+
+def _cases(result: AuditResult | CheckResult | UtilityResult) -> Iterator[Case]:
+    if isinstance(result, AuditResult):
+        yield from _audit_cases(result)
+    elif isinstance(result, CheckResult):
+        known = {str(mechanism["name"]): mechanism for mechanism in result.mechanisms}
+        for record in result.records:
+            subject = known.get(record.mechanism, {"name": record.mechanism})
+            claim = clean(str(subject.get("claim") or ""), 200)
+            text = f"A mechanism {record.demands}. {record.message}"
+            known_failure = f" Known: {record.reason}" if record.reason else ""
+            message = clean(text + known_failure, 1000)
+            check = clean(record.name, 120)
+            yield Case(subject, claim, check, check, record.status, message, record.seconds)
+    else:
+        for finding in result.findings:
+            check = f"utility: {clean(finding.bound, 120)}"
+            name = f"{check} on {clean(finding.input_id, 80)}"
+            yield Case(result.subject, "", check, name, finding.verdict, utility_sentence(finding), is_part=True)
+
+
+def _audit_cases(result: AuditResult) -> Iterator[Case]:
+    claim = clean(result.claim, 200)
+    ranked = result.ranked()
+    for finding in ranked[:PAIRS]:
+        name = f"claim on {clean(finding.id, 120)}"
+        message = pair_sentence(result, finding)
+        yield Case(result.subject, claim, "claim", name, finding.verdict, message, is_part=True)
+    rest = ranked[PAIRS:]
+    if rest or result.universe is not None:
+        listed = min(len(ranked), PAIRS)
+        others = wording.asked_count(result) - listed
+        status = result.verdict if result.universe is not None else rest[0].verdict
+        text = f"{wording.headline(result)}. {wording.plural(others, 'pair')} not listed one by one: see audit.json."
+        yield Case(result.subject, claim, "claim", "claim on all pairs", status, text, is_part=True)
+    if not ranked and result.universe is None:
+        yield Case(result.subject, claim, "claim", "claim", result.verdict, f"{wording.headline(result)}.")
+    found = result.floating_point
+    if found is not None:
+        seen = {"leaks": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[found.verdict]
+        message = clean(" ".join([f"{doubles.headline(result)}.", *doubles.paragraphs(result)]), 2000)
+        yield Case(result.subject, claim, "floating_point", "floating point", seen, message)
+    for side in result.side_findings:
+        seen = {"found": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[side.status]
+        message = f"{clean(side.summary, 1000)} (error rate: {beside.rate_text(side)}; apart from the verdict)"
+        yield Case(result.subject, claim, clean(side.kind, 60), beside.title(side), seen, message)
+
+
+def pair_sentence(result: AuditResult, finding: Finding) -> str:
+    """What was found of one pair."""
+    if finding.verdict == "error":
+        return clean(finding.message or "no message", 1000)
+    parts = [wording.bound_sentence(result, finding) + "."]
+    if finding.verdict == "violated" and finding.witness is not None:
+        parts.append(clean(finding.witness.description, 400))
+    if finding.verdict == "inconclusive":
+        parts.append("Only a leak far above the budget would have been found.")
+    return clean(" ".join(parts), 1500)
+
+
+def utility_sentence(finding: UtilityFinding) -> str:
+    """What was measured of one bound on one input."""
+    if finding.verdict == "error":
+        return clean(finding.message or "no message", 1000)
+    what = "share of losses above the limit" if finding.kind == "tail" else "mean loss"
+    measured = f"{what}: {number_text(finding.measured)}, between {wording.lower_text(finding.lower)} and "
+    return f"{measured}{number_text(finding.upper)} with confidence; stated: at most {number_text(finding.allowed)}."

@@ -1,0 +1,146 @@
+"""The compliance report: a page for somebody who is no expert, the items of an evaluation, then the evidence.
+
+What it says is built here once, as a `Document`; the formats show it. The items are in `items`, the summary's words in
+`answers`, and the chapters of the subjects in `chapters`.
+"""
+
+from __future__ import annotations
+
+from dpaudit.reports import answers, chapters
+from dpaudit.reports.document import Code, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of
+from dpaudit.reports.html import method
+from dpaudit.reports.items import Item, items
+from dpaudit.reports.scope import SOURCE
+from dpaudit.reports.wording import clean, number_text, percent_text, plural
+from dpaudit.results import AuditResult
+from dpaudit.utility_result import UtilityResult
+from dpaudit.version import __version__
+
+STATUSES = (
+    ("tested", "by this tool, in the runs of this report, with figures"),
+    ("tested in part", "the same, for a part of the item only; the evidence says which"),
+    ("declared", "said by the people responsible, recorded here and not checked"),
+    ("not assessed", "nobody looked, or nobody said"),
+    ("not applicable", "declared to be beside the point, for the reason given"),
+)
+
+
+def build(dossier: Dossier, with_items: bool = True) -> Document:
+    """The whole report; without items the plain one, of the same chapters."""
+    found = items(dossier)
+    name = dossier.deployment.name if dossier.deployment is not None else ""
+    title = clean(name, 100) if name else answers.subjects_text(dossier)
+    summary = answers.summary(dossier, found)
+    first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
+    return Document(
+        kicker=f"{'Compliance report' if with_items else 'Report'}: {title}",
+        headline=answers.headline(dossier),
+        verdict=dossier.verdict,
+        summary=summary if with_items else summary[:-1],
+        sections=(*first, *chapters.chapters(dossier), _method(dossier), _provenance(dossier)),
+        footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
+    )
+
+
+def _evaluation(found: tuple[Item, ...]) -> Section:
+    rows = tuple((item.name, item.status, f"{item.sections}: {item.part}", item.evidence) for item in found)
+    columns = ("item", "status", "section: subject", "evidence")
+    table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
+    meanings = Table("What a status means", ("status", "meaning"), STATUSES, is_closed=True)
+    return Section("items", "What was tested, declared, and not assessed", (table, Paragraph(SOURCE, "note"), meanings))
+
+
+def _declared(dossier: Dossier, found: tuple[Item, ...]) -> Section:
+    deployment = dossier.deployment
+    if deployment is None:
+        text = "Nothing. What a file given with --deployment, or [tool.dpaudit.deployment], declares is quoted here."
+        return Section("declared", "What was declared", (Paragraph(text),))
+    facts = [(name, clean(getattr(deployment, name), 400)) for name in ("name", "version", "contact")]
+    rows = [*((name, text) for name, text in facts if text), *((i.name, i.declared) for i in found if i.declared)]
+    text = f"Quoted from {clean(deployment.source, 200)}. None of it was checked."
+    table = Table("Declarations", ("item", "declared, not checked"), tuple(rows))
+    return Section("declared", "What was declared", (Paragraph(text), table) if rows else (Paragraph(text),))
+
+
+def _method(dossier: Dossier) -> Section:
+    """How the evidence was made; what holds for one audit alone names it."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for result in dossier.audits:
+        for name, text in method(result):
+            rows.setdefault((name, text), []).append(subject_of(result.subject))
+    facts = []
+    for (name, text), subjects in rows.items():
+        alone = len(subjects) < len(dossier.audits)
+        names = ", ".join(clean(one, 60) for one in dict.fromkeys(subjects))
+        facts.append((f"{name} ({names})" if alone else name, text))
+    for one in dossier.checks:
+        text = (
+            f"A sound mechanism fails some check of the list with probability at most {number_text(one.error_rate)}. "
+            f"Audits among the checks take {plural(one.samples, 'sample')}."
+        )
+        facts.append(("Conformance suite", text))
+    for measured in dossier.utilities:
+        text = (
+            f"All verdicts and intervals of {clean(subject_of(measured.subject), 80)} hold together with "
+            f"{percent_text(measured.confidence)} confidence. Tail bounds are tested by the exact binomial test, means "
+            "by a bet that is exact for any loss that is never negative. The interval of a mean has no upper end "
+            "unless the bound states an assumption."
+        )
+        facts.append(("Error bounds", text))
+    if len(dossier.sources) > 1:
+        text = (
+            f"This report puts {plural(len(dossier.sources), 'result')} side by side. Each keeps its own error rate; "
+            "together, some statement of the report is wrong with probability at most their sum."
+        )
+        facts.append(("Several results", text))
+    return Section("method", "Method, error rates and power", (Facts(tuple(dict.fromkeys(facts))),))
+
+
+def _provenance(dossier: Dossier) -> Section:
+    """Seeds, versions, digests and how to replay."""
+    columns = ("file", "kind", "subject", "seed", "runs", "seconds", "verdict")
+    rows, marks, digests = [], [], []
+    for source in dossier.sources:
+        result = source.result
+        runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
+        subject = clean(_subject(source), 80)
+        seconds, verdict = number_text(float(result.seconds)), result.verdict.replace("_", " ")
+        name, seed = clean(source.name, 120), clean(str(result.seed), 40)
+        rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
+        marks.append(result.verdict)
+        digests.append((name, source.digest))
+    kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"
+    blocks = [
+        Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks)),
+        Table("Digests of these files", ("file", kind), tuple(digests)),
+        Table("Versions and platforms", ("name", "value"), _environments(dossier)),
+    ]
+    if dossier.is_redacted:
+        text = (
+            "Records are redacted: inputs have names made with a secret key that was not kept, and rules and messages "
+            "are left out. What is redacted cannot be replayed from this report; the original files can."
+        )
+        return Section("provenance", "Provenance", (*blocks, Paragraph(text)))
+    lines = answers.replay_lines(dossier)
+    if lines:
+        text = (
+            "With the project and these files at hand, each line runs a finding again. A replay takes the recorded "
+            "rule and fresh draws, so that it is evidence of its own."
+        )
+        return Section(
+            "provenance", "Provenance, and how to replay", (*blocks, Paragraph(text), Code("\n".join(lines)))
+        )
+    return Section("provenance", "Provenance", tuple(blocks))
+
+
+def _subject(source: Source) -> str:
+    result = source.result
+    if isinstance(result, AuditResult | UtilityResult):
+        return subject_of(result.subject)
+    return ", ".join(str(mechanism["name"]) for mechanism in result.mechanisms)
+
+
+def _environments(dossier: Dossier) -> tuple[tuple[str, str], ...]:
+    found = [(clean(str(k), 40), clean(str(v), 80)) for s in dossier.sources for k, v in s.result.environment.items()]
+    return tuple(dict.fromkeys(found))[:60]

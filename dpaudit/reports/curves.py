@@ -1,0 +1,282 @@
+"""What was promised and what was measured of the worst pair, as curves: its privacy profile and its trade-off.
+
+A rule that guesses x where an output is in S1, and x' where it is in S0, has on labelled draws P(correct) =
+(P(S1) + Q(S0)) / 2 and P(wrong) = (Q(S1) + P(S0)) / 2. With delta(e) the larger of the two directions of the profile,
+
+    delta(e) >= P(correct) - exp(e) P(wrong)          for every e >= 0,
+
+and the point (P(wrong), 1 - P(correct)) lies on or above the trade-off curve that a symmetric promise allows.
+
+Validity: in fixed mode the rule was fitted before the draws it was counted on, and Clopper-Pearson limits, each at half
+of the pair's share of the error rate, hold for all e at once. They have an error rate of their own, beside that of the
+bounds. In sequential mode the rule is the best of several and the number of draws depends on the draws: what is drawn
+there is an estimate without confidence, and is called so; only the bound of the verdict is marked on it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+from markupsafe import Markup
+
+from dpaudit.evidence.binomial import binomial_lower
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
+from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
+from dpaudit.reports.figures import WIDE, Data, Figure
+from dpaudit.reports.wording import clean, lower_text, number_text, percent_text
+from dpaudit.results import AuditResult, Finding
+
+STEPS = 60  # points of a curve, less one
+TABLE_STEPS = 12  # rows of its table, less one
+LARGEST_EPSILON = 30.0  # on the axis
+SMALLEST_DELTA = 1e-12
+
+Curve = Callable[[float], float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What a rule's guesses say: the shares of draws it got right and wrong, and limits of them where they hold."""
+
+    correct: float
+    wrong: float
+    correct_lower: float | None
+    wrong_upper: float | None
+    draws: int = 0
+
+    @property
+    def deviation(self) -> float:
+        """Standard error of the estimate at epsilon 0; NaN without draws. How the rule was chosen is not in it."""
+        spread = self.correct + self.wrong - (self.correct - self.wrong) ** 2
+        return math.sqrt(spread / self.draws) if self.draws else math.nan
+
+    def estimate(self, epsilon: float) -> float:
+        """The estimated lower curve of the profile."""
+        return max(0.0, self.correct - math.exp(epsilon) * self.wrong)
+
+    def lower(self, epsilon: float) -> float:
+        """The lower curve with confidence; NaN where there is none."""
+        if self.correct_lower is None or self.wrong_upper is None:
+            return math.nan
+        return max(0.0, self.correct_lower - math.exp(epsilon) * self.wrong_upper)
+
+
+def measured(result: AuditResult, finding: Finding) -> Measured | None:
+    """What the witness of a pair measured; None where it is no guessing rule or guessed nothing."""
+    witness = finding.witness
+    if witness is None or "epsilon" not in witness.line or "order" in witness.line:
+        return None
+    draws = witness.correct + witness.wrong + witness.abstained
+    if witness.correct + witness.wrong == 0:
+        return None
+    correct, wrong = witness.correct / draws, witness.wrong / draws
+    if result.mode != "fixed" or result.universe is not None or not finding.error_share > 0.0:
+        return Measured(correct, wrong, None, None, draws)
+    level = finding.error_share / 2.0
+    upper = 1.0 - binomial_lower(draws - witness.wrong, draws, level)
+    return Measured(correct, wrong, binomial_lower(witness.correct, draws, level), upper, draws)
+
+
+def claimed(finding: Finding) -> Curve | None:
+    """The promised profile of a pair, delta as a function of epsilon; None where it is not known from the result."""
+    budget = finding.parameter_budget
+    if not math.isfinite(budget) or not math.isfinite(finding.budget.epsilon):
+        return None
+    if finding.parameter == "mu":
+        return GaussianDP(budget).profile
+    if finding.parameter == "rho":
+        return _inverse(ZeroConcentratedDP(budget).epsilon_at)
+    if finding.parameter == "epsilon" and budget == finding.budget.epsilon:
+        return ApproxDP(budget, finding.budget.delta).profile
+    return None
+
+
+def _inverse(epsilon_at: Curve) -> Curve:
+    """The delta whose epsilon is the argument, of a decreasing epsilon(delta), to 1e-3 relatively."""
+
+    def delta(epsilon: float) -> float:
+        low, high = math.log(SMALLEST_DELTA), 0.0
+        for _ in range(50):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if epsilon_at(math.exp(middle)) > epsilon else (low, middle)
+        return math.exp(high)
+
+    return delta
+
+
+def profile(result: AuditResult) -> Figure | None:
+    """The privacy profile of the worst pair: what is promised, and what its rule measured; None where not known."""
+    chosen = _chosen(result)
+    if chosen is None:
+        return None
+    finding, promise, seen = chosen
+    bound = finding.epsilon_lower if math.isfinite(finding.epsilon_lower) else 0.0
+    top = min(LARGEST_EPSILON, max(1.5 * finding.budget.epsilon, 1.3 * bound, 0.2))
+    grid = [top * step / STEPS for step in range(STEPS + 1)]
+    promised = [promise(epsilon) for epsilon in grid]
+    estimates = [seen.estimate(epsilon) if seen else 0.0 for epsilon in grid]
+    high = 1.08 * max(*promised, *estimates, 1e-9)
+    pair, lower = clean(finding.id, 60), lower_text(finding.epsilon_lower)
+    has_limits = seen is not None and seen.correct_lower is not None
+    description = (
+        f"Privacy profile of the pair {pair}: promised delta at each epsilon from 0 to {number_text(top, 3)}; the "
+        f"lower bound of the audit is epsilon {lower} at delta {number_text(finding.budget.delta)}, promised "
+        f"{number_text(finding.budget.epsilon)}."
+    )
+
+    def draw(page: float) -> Markup:
+        x, y = _axes(page, top, high)
+        body = frame(x, y, "ε (nats)", "δ", page, gutters=False)
+        body += _line(x, y, grid, promised, "claimed")
+        if seen is not None:
+            body += _line(x, y, grid, estimates, "estimated")
+            if has_limits:
+                body += _line(x, y, grid, [seen.lower(epsilon) for epsilon in grid], "confident")
+        if 0.0 < bound <= top:
+            at, foot = x(bound), y(min(max(finding.budget.delta, 0.0), high))
+            body.append(tag("path", d=points([(at, y.end), (at, foot)]), cls="bound"))
+            body.append(tag("circle", cx=at, cy=foot, r=4.0, cls="bound-end"))
+        return svg(body, page, _height(page), description)
+
+    legend = [(_swatch("claimed"), "promised: the true curve must lie on or below it")]
+    if seen is not None:
+        error = f"{seen.draws:,} draws, standard error {number_text(seen.deviation, 2)} at ε = 0"
+        words = f"measured: estimate{'' if has_limits else ', without confidence'} ({error})"
+        legend.append((_swatch("estimated"), words))
+    if has_limits:
+        rate = percent_text(finding.error_share)
+        legend.append((_swatch("confident"), f"measured: lower limit, all ε at once, error rate {rate} of its own"))
+    if 0.0 < bound <= top:
+        legend.append((_swatch("bound"), f"lower bound of the audit, ε ≥ {lower}: the true curve passes right of it"))
+    rows = []
+    for step in range(TABLE_STEPS + 1):
+        epsilon = top * step / TABLE_STEPS
+        cells = [number_text(epsilon, 3), number_text(promise(epsilon))]
+        cells.append(number_text(seen.estimate(epsilon)) if seen else number_text(None))
+        rows.append((*cells, lower_text(seen.lower(epsilon)) if seen else number_text(None)))
+    return Figure(
+        id="profile",
+        title=f"Privacy profile of the worst pair, {pair}",
+        description=description,
+        note="The probability mass δ that an ε leaves uncovered, larger of both directions. A measured curve above the "
+        "promised one is a broken promise only as far as it has confidence; below it, it proves nothing.",
+        wide=draw(WIDE),
+        narrow=draw(NARROW),
+        scale=Markup(""),
+        legend=tuple(legend),
+        data=Data(("ε (nats)", "δ promised", "δ measured, estimate", "δ measured, lower limit"), tuple(rows), 0),
+    )
+
+
+def trade_off(result: AuditResult) -> Figure | None:
+    """The trade-off of the worst pair: the least error of the second kind that the promise leaves, and the rule's."""
+    chosen = _chosen(result)
+    if chosen is None:
+        return None
+    finding, promise, seen = chosen
+    top = min(LARGEST_EPSILON, max(4.0 * finding.budget.epsilon, 4.0))
+    lines = [(top * step / 100.0, promise(top * step / 100.0)) for step in range(101)]
+    lines.append((finding.budget.epsilon, promise(finding.budget.epsilon)))  # where the curve of a pure claim bends
+
+    def least(alpha: float) -> float:
+        found = [max(1.0 - d - math.exp(e) * alpha, math.exp(-e) * (1.0 - d - alpha)) for e, d in lines]
+        return max(0.0, *found)
+
+    grid = [step / STEPS for step in range(STEPS + 1)]
+    pair = clean(finding.id, 60)
+    hull = _hull(seen.wrong, 1.0 - seen.correct) if seen is not None else []
+    has_limits = seen is not None and seen.correct_lower is not None
+    sure: list[tuple[float, float]] = []
+    if seen is not None and seen.correct_lower is not None and seen.wrong_upper is not None:
+        sure = _hull(seen.wrong_upper, 1.0 - seen.correct_lower)
+    said = ""
+    if seen is not None:
+        said = f" The rule of this pair reaches {number_text(seen.wrong, 3)} and {number_text(1.0 - seen.correct, 3)}."
+    description = (
+        f"Trade-off of the pair {pair}: the least error of the second kind at each error of the first kind that "
+        f"the promise leaves to whoever tries to tell the two inputs apart.{said}"
+    )
+
+    def draw(page: float) -> Markup:
+        x, y = _axes(page, 1.0, 1.0)
+        body = frame(x, y, "error of the first kind", "error of the second kind", page, gutters=False)
+        body.append(tag("path", d=points([(x(0.0), y(1.0)), (x(1.0), y(0.0))]), cls="edge"))
+        body += _line(x, y, grid, [least(alpha) for alpha in grid], "claimed")
+        if hull:
+            body.append(tag("path", d=points([(x(a), y(b)) for a, b in hull]), cls="estimated"))
+        if sure:
+            body.append(tag("path", d=points([(x(a), y(b)) for a, b in sure]), cls="confident"))
+        if seen is not None:
+            body.append(tag("circle", cx=x(seen.wrong), cy=y(1.0 - seen.correct), r=4.0, cls="estimate-end"))
+        return svg(body, page, _height(page), description)
+
+    legend = [(_swatch("claimed"), "promised: nobody gets below it"), (_swatch("edge"), "guessing blindly")]
+    if hull:
+        words = "the rule of this pair: estimate" + ("" if has_limits else ", without confidence")
+        legend.append((_swatch("estimated"), words))
+    if sure:
+        rate = percent_text(finding.error_share)
+        legend.append((_swatch("confident"), f"the rule of this pair: upper limit, error rate {rate} of its own"))
+    rows = []
+    for step in range(TABLE_STEPS + 1):
+        alpha = step / TABLE_STEPS
+        cells = [_at(hull, alpha), _at(sure, alpha)]
+        rows.append((number_text(alpha, 3), number_text(least(alpha)), *(number_text(cell) for cell in cells)))
+    columns = ("error of the first kind", "second kind, promised", "second kind, estimate", "second kind, upper limit")
+    return Figure(
+        id="trade-off",
+        title=f"Trade-off curve of the worst pair, {pair}",
+        description=description,
+        note="Who takes one input for the other errs in one of two ways. The closer a curve to the lower left corner, "
+        "the better the two inputs can be told apart. Both directions of the pair are averaged.",
+        wide=draw(WIDE),
+        narrow=draw(NARROW),
+        scale=Markup(""),
+        legend=tuple(legend),
+        data=Data(columns, tuple(rows), 0),
+    )
+
+
+def _chosen(result: AuditResult) -> tuple[Finding, Curve, Measured | None] | None:
+    worst = result.worst
+    if worst is None or worst.verdict == "error":
+        return None
+    promise = claimed(worst)
+    return None if promise is None else (worst, promise, measured(result, worst))
+
+
+def _hull(first: float, second: float) -> list[tuple[float, float]]:
+    """The best that mixtures of one test, its mirror image and blind guessing reach; empty if it is no better."""
+    if first + second >= 1.0:
+        return []
+    corner = sorted([(first, second), (second, first)])
+    return [(0.0, 1.0), *corner, (1.0, 0.0)]
+
+
+def _at(path: Sequence[tuple[float, float]], alpha: float) -> float | None:
+    """The height of a broken line at a place; None without one."""
+    for (a, b), (c, d) in itertools.pairwise(path):
+        if a <= alpha <= c and c > a:
+            return b + (d - b) * (alpha - a) / (c - a)
+    return None
+
+
+def _axes(page: float, across: float, high: float) -> tuple[Axis, Axis]:
+    bottom = _height(page) - 46.0
+    return Axis(0.0, across, 62.0, page - 14.0, False), Axis(0.0, high, bottom, 10.0, False)
+
+
+def _height(page: float) -> float:
+    return 380.0 if page > 500 else 310.0
+
+
+def _line(x: Axis, y: Axis, across: Sequence[float], values: Sequence[float], cls: str) -> list[Markup]:
+    path = [(x(a), y(min(value, y.high))) for a, value in zip(across, values, strict=True) if not math.isnan(value)]
+    return [tag("path", d=points(path), cls=cls)] if len(path) > 1 else []
+
+
+def _swatch(cls: str) -> Markup:
+    return swatch(tag("path", d="M0 7L22 7", cls=cls))

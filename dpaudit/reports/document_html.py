@@ -1,0 +1,48 @@
+"""A document as one self-contained HTML page: no network, no script; it prints, and reads on a phone.
+
+Everything is escaped by the template, and a content security policy forbids everything but the page's own styles.
+"""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from dpaudit.reports import figures
+from dpaudit.reports.document import Block, Document, Table
+from dpaudit.reports.html import environment
+from dpaudit.version import __version__
+
+STATUSES = ("tested", "tested in part", "declared", "not assessed", "not applicable")
+WORDY = 24  # characters of a cell from which a table is read as text
+
+
+def render(document: Document) -> str:
+    """The page, ready to be written as UTF-8."""
+    pages = environment()
+    pages.filters.update(kind=_kind, words=_words, is_status=_is_status, is_wordy=_is_wordy, is_items=_is_items)
+    return pages.get_template("document.html.j2").render(
+        document=document,
+        version=__version__,
+        palette=Markup(figures.palette_css(dark=False)),
+        dark_palette=Markup(figures.palette_css(dark=True)),
+    )
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__
+
+
+def _words(mark: str) -> str:
+    return {"xfail": "known failure", "skipped": "does not apply"}.get(mark, mark.replace("_", " "))
+
+
+def _is_status(mark: str) -> bool:
+    return mark in STATUSES
+
+
+def _is_items(table: Table) -> bool:
+    return bool(table.marks) and all(mark in STATUSES for mark in table.marks)
+
+
+def _is_wordy(table: Table) -> bool:
+    return any(len(cell) > WORDY for row in table.rows for cell in row[1:])

@@ -1,0 +1,162 @@
+"""Saved results that are reported together: audits, checks of the conformance suite and tests of error bounds.
+
+A dossier is what every format but the pages of a single audit is rendered from. It knows the files it was read from by
+their SHA-256, and what the deployment declares about itself (`dpaudit.reports.deployment`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
+from dpaudit.conformance.result import CheckResult
+from dpaudit.errors import UsageError
+from dpaudit.reports.deployment import Deployment
+from dpaudit.results import SCHEMA as AUDIT_SCHEMA
+from dpaudit.results import VERDICTS, AuditResult, Verdict
+from dpaudit.utility_result import SCHEMA as UTILITY_SCHEMA
+from dpaudit.utility_result import UtilityResult
+
+Result = AuditResult | CheckResult | UtilityResult
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Result]] = {
+    AUDIT_SCHEMA: AuditResult.from_dict,
+    CHECK_SCHEMA: CheckResult.from_dict,
+    UTILITY_SCHEMA: UtilityResult.from_dict,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """One result of a dossier with the file it came from.
+
+    `name` is the path as the caller wrote it; `digest` the file's SHA-256 in hexadecimal, or of the result's own JSON
+    where it came from no file; `is_keyed` says that a secret key went into it (`dpaudit.reports.redaction`).
+    """
+
+    name: str
+    digest: str
+    result: Result
+    is_keyed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Dossier:
+    """Results that are reported together.
+
+    Attributes
+    ----------
+    sources : tuple of Source
+        In the order given; at least one.
+    deployment : Deployment or None
+        What the user declares.
+    is_redacted : bool
+        Whether records were taken out (`dpaudit.reports.redaction`).
+    """
+
+    sources: tuple[Source, ...]
+    deployment: Deployment | None = None
+    is_redacted: bool = False
+
+    @classmethod
+    def of(cls, *results: Result) -> Dossier:
+        """The dossier of results in memory."""
+        return cls(tuple(Source(kind_of(result) + ".json", digest_of(result), result) for result in results))
+
+    @property
+    def audits(self) -> tuple[AuditResult, ...]:
+        """The audits among the results."""
+        return tuple(source.result for source in self.sources if isinstance(source.result, AuditResult))
+
+    @property
+    def checks(self) -> tuple[CheckResult, ...]:
+        """The runs of the conformance suite among the results."""
+        return tuple(source.result for source in self.sources if isinstance(source.result, CheckResult))
+
+    @property
+    def utilities(self) -> tuple[UtilityResult, ...]:
+        """The tests of error bounds among the results."""
+        return tuple(source.result for source in self.sources if isinstance(source.result, UtilityResult))
+
+    @property
+    def verdict(self) -> Verdict:
+        """The first of violated, error, inconclusive and not_refuted that any result has."""
+        found = {source.result.verdict for source in self.sources}
+        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The names of what was audited, checked or measured, each once, in the order of the results."""
+        names: list[str] = []
+        for source in self.sources:
+            if isinstance(source.result, CheckResult):
+                names += [str(mechanism["name"]) for mechanism in source.result.mechanisms]
+            else:
+                names.append(subject_of(source.result.subject))
+        return tuple(dict.fromkeys(names))
+
+
+def subject_of(subject: Mapping[str, Any]) -> str:
+    """The name of a subject, as results keep it."""
+    return str(subject.get("name") or subject.get("target") or "unnamed subject")
+
+
+def kind_of(result: Result) -> str:
+    """The kind of a result, which is also the name of its file: audit, check or utility."""
+    return "audit" if isinstance(result, AuditResult) else "check" if isinstance(result, CheckResult) else "utility"
+
+
+def content_of(result: Result) -> bytes:
+    """The file that the result is saved as."""
+    if isinstance(result, AuditResult):
+        return result.to_bytes()
+    return result.to_text().encode("utf-8", "backslashreplace")
+
+
+def digest_of(result: Result) -> str:
+    """SHA-256 of the file that the result is saved as."""
+    return hashlib.sha256(content_of(result)).hexdigest()
+
+
+def read_dossier(paths: Iterable[str | os.PathLike[str]], deployment: Deployment | None = None) -> Dossier:
+    """Read saved results of any kind: audit.json, check.json, utility.json.
+
+    Raises
+    ------
+    UsageError
+        If there is none, one cannot be read, or one is of no known schema.
+    """
+    sources = tuple(_source(os.fspath(path)) for path in paths)
+    if not sources:
+        raise UsageError("results must be at least one file, got none.")
+    return Dossier(sources, deployment)
+
+
+def _source(path: str) -> Source:
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"result must be a readable file, got {path!r} ({error.strerror}).") from error
+    try:
+        record = json.loads(content.decode("utf-8"))
+    except ValueError as error:
+        raise UsageError(f"result must be JSON, got {path!r}: {error}.") from error
+    except RecursionError as error:
+        raise UsageError(f"result must be JSON of a depth that can be read, got {path!r}.") from error
+    if not isinstance(record, dict):
+        raise UsageError(f"result must be a JSON object, got {type(record).__name__} at {path!r}.")
+    schema = record.get("schema")
+    if not isinstance(schema, str) or schema not in READERS:
+        raise UsageError(f"schema must be one of {', '.join(READERS)}, got {schema!r} at {path!r}.")
+    try:
+        result = READERS[schema](record)
+    except UsageError as error:
+        raise UsageError(f"{error} (at {path!r})") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"result must follow {schema}, got {error!r} at {path!r}.") from error
+    return Source(path, hashlib.sha256(content).hexdigest(), result)

@@ -1,0 +1,207 @@
+"""What a store of evidence holds, as a document (schema `dpaudit.evidence/1`) and as tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dpaudit.reports.wording import clean, number_text, percent_text, plural
+from dpaudit.results import to_json
+
+SCHEMA = "dpaudit.evidence/1"
+SHORT = 12  # digits of a digest that are shown
+LOOKS_SHOWN = 12  # nights of a pair, in the explanation
+
+
+def evidence_document(subjects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The document of what `Store.subjects` gives, as strict JSON values.
+
+    Examples
+    --------
+    >>> evidence_document([])
+    {'schema': 'dpaudit.evidence/1', 'subjects': []}
+    """
+    return {"schema": SCHEMA, "subjects": [_subject(subject) for subject in subjects]}
+
+
+def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
+    lives = subject["life"] + 1
+    nights = [
+        {
+            "seed": int(night["seed"]),
+            "number": night["number"],
+            "started": night["started"],
+            "ended": night["ended"],
+            "status": night["status"],
+            "samples": night["samples"],
+            "runs": night["runs"],
+            "version": night["version"],
+            "forgotten": night["life"] != subject["life"],
+        }
+        for night in subject["nights"]
+    ]
+    looks: dict[str, list[dict[str, Any]]] = {}
+    for look in subject["looks"]:
+        looks.setdefault(look["key"], []).append(
+            {
+                "seed": int(look["seed"]),
+                "number": look["number"],
+                "draws": look["labelled"],
+                "log_wealth": to_json(look["log_wealth"]),
+                "parameter_lower": to_json(look["lower"]),
+            }
+        )
+    pairs = [
+        {
+            "key": pair.key,
+            "id": pair.name,
+            "x_id": pair.x,
+            "x_prime_id": pair.x_prime,
+            "parameter": pair.parameter,
+            "parameter_budget": to_json(pair.budget),
+            "parameter_lower": to_json(pair.lower),
+            "violated": pair.is_violated,
+            "draws": pair.labelled,
+            "log_wealth": to_json(pair.log_wealth),
+            "log_wealth_needed": to_json(-math.log(pair.level * pair.state["uses"][0]["level_share"])),
+            "error_share": pair.level,
+            "generation": pair.generation,
+            "looks": looks.get(pair.key, []),
+        }
+        for pair in subject["pairs"]
+    ]
+    return {
+        "id": subject["digest"],
+        "fingerprint": subject["fingerprint"],
+        "name": subject["name"],
+        "target": subject["target"],
+        "claim": subject["claim"],
+        "confidence": subject["confidence"],
+        "lives": lives,
+        "error_rate": min(1.0, lives * (1.0 - subject["confidence"])),
+        "created": subject["created"],
+        "violated": any(pair["violated"] for pair in pairs),
+        "draws": sum(pair["draws"] for pair in pairs),
+        "nights": nights,
+        "pairs": pairs,
+    }
+
+
+def list_table(document: Mapping[str, Any]) -> RenderableType:
+    """One row a subject."""
+    if not document["subjects"]:
+        return Text("No evidence yet.")
+    table = Table(box=None, pad_edge=False)
+    for name in ("id", "mechanism", "claim"):
+        table.add_column(name, overflow="fold")
+    for name in ("nights", "pairs", "draws", "bound/budget"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for subject in document["subjects"]:
+        ratios = [_ratio(pair) for pair in subject["pairs"]]
+        table.add_row(
+            subject["id"][:SHORT],
+            clean(subject["target"] or subject["name"]),
+            clean(subject["claim"]),
+            _nights_text(subject),
+            f"{len(subject['pairs']):,}",
+            f"{subject['draws']:,}",
+            number_text(max(ratios), 4) if ratios else "-",
+            _verdict(subject["violated"]) if subject["pairs"] else Text("no evidence"),
+        )
+    return table
+
+
+def explanation(subject: Mapping[str, Any]) -> RenderableType:
+    """One subject: what the evidence promises, every pair, and how the wealth grew from night to night."""
+    parts: list[RenderableType] = [
+        Text(f"{clean(subject['target'] or subject['name'])}, claim {clean(subject['claim'])}"),
+        Text(f"id {subject['id'][:SHORT]}, fingerprint {clean(subject['fingerprint'])}"),
+        Text(_promise(subject)),
+        Text(_nights_sentence(subject)),
+    ]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("pair", overflow="fold")
+    for name in ("draws", "bound", "budget", "log wealth", "needed"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for pair in subject["pairs"]:
+        table.add_row(
+            clean(pair["id"]),
+            f"{pair['draws']:,}",
+            _number(pair["parameter_lower"]),
+            f"{pair['parameter']} {_number(pair['parameter_budget'])}",
+            _number(pair["log_wealth"]),
+            _number(pair["log_wealth_needed"]),
+            _verdict(pair["violated"]),
+        )
+    parts.append(table)
+    best = max(subject["pairs"], key=_ratio, default=None)
+    if best is not None and best["looks"]:
+        table = Table(box=None, pad_edge=False, title=f"Nights of {clean(best['id'])}", title_justify="left")
+        for name in ("night", "seed", "draws", "log wealth", "bound"):
+            table.add_column(name, justify="right")
+        for look in best["looks"][-LOOKS_SHOWN:]:
+            wealth, bound = _number(look["log_wealth"]), _number(look["parameter_lower"])
+            night = str(_ordinals(subject)[look["seed"], look["number"]])
+            table.add_row(night, str(look["seed"]), f"{look['draws']:,}", wealth, bound)
+        parts.append(table)
+    return Group(*parts)
+
+
+def _promise(subject: Mapping[str, Any]) -> str:
+    said = (
+        "If the claim holds, the probability that any of these nights, or of those to come, says that a pair is "
+        f"violated is at most {percent_text(1.0 - subject['confidence'])}, all pairs together."
+    )
+    if subject["lives"] > 1:
+        said += (
+            f" Evidence was forgotten {plural(subject['lives'] - 1, 'time')}, so it is "
+            f"{percent_text(subject['error_rate'])} for all that this store ever said of it."
+        )
+    return said
+
+
+def _nights_sentence(subject: Mapping[str, Any]) -> str:
+    broken = [night for night in subject["nights"] if night["status"] == "started" and not night["forgotten"]]
+    said = f"{plural(sum(not night['forgotten'] for night in subject['nights']), 'night')}."
+    if broken:
+        ordinals = _ordinals(subject)
+        numbers = ", ".join(str(ordinals[night["seed"], night["number"]]) for night in broken[:LOOKS_SHOWN])
+        said += (
+            f" Not ended, or broken off: {numbers}. What these had saved counts; what they drew beyond that is not "
+            "drawn again."
+        )
+    return said
+
+
+def _ordinals(subject: Mapping[str, Any]) -> dict[tuple[int, int], int]:
+    """Which night it was, from 1, by seed and number."""
+    nights = [night for night in subject["nights"] if not night["forgotten"]]
+    return {(night["seed"], night["number"]): k for k, night in enumerate(nights, start=1)}
+
+
+def _nights_text(subject: Mapping[str, Any]) -> str:
+    nights = [night for night in subject["nights"] if not night["forgotten"]]
+    broken = sum(night["status"] != "finished" for night in nights)
+    return f"{len(nights)}" + (f" ({broken} broken off)" if broken else "")
+
+
+def _ratio(pair: Mapping[str, Any]) -> float:
+    budget, lower = (float(pair[name]) for name in ("parameter_budget", "parameter_lower"))
+    if budget > 0.0:
+        return lower / budget
+    return math.inf if pair["violated"] else 0.0
+
+
+def _verdict(violated: bool) -> Text:
+    return Text("violated", "bold red") if violated else Text("not refuted")
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else number_text(float(value), 4)

@@ -1,0 +1,197 @@
+"""Figures of places and of errors: pairs drawn where their inputs lie, and measured errors against stated bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from dpaudit.reports.drawing import NARROW, Axis, log_axis, points, svg, swatch, tag
+from dpaudit.reports.figures import ROWS, STEPS, WIDE, Data, Figure, draw_scale, marker, ratio_step, top_ratio
+from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, lower_text, number_text, plural, ratio_text
+from dpaudit.results import VERDICTS, AuditResult, Finding
+from dpaudit.utility_result import UtilityFinding, UtilityResult
+
+PLACES = 400  # most inputs on a map
+LINES = 1500  # most pairs on a map, the worst
+NAMED = 40  # most names on it
+INTERVALS = 40  # most rows of the figure of errors
+
+
+def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Where the inputs lie: as declared by id, else inputs that are two numbers; only inputs that have a place."""
+    places: dict[str, tuple[float, float]] = {}
+    for finding in result.findings:
+        for name, value in ((finding.x_id, finding.x), (finding.x_prime_id, finding.x_prime)):
+            if name in coordinates:
+                places[name] = coordinates[name]
+            elif name not in places and _is_point(value):
+                places[name] = (float(value[0]), float(value[1]))
+    return places
+
+
+def _is_point(value: Any) -> bool:
+    def is_number(one: Any) -> bool:
+        return isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one)
+
+    return isinstance(value, list | tuple) and len(value) == 2 and all(is_number(one) for one in value)
+
+
+def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> Figure | None:
+    """Every pair as a line between its inputs, coloured by lower bound over budget; None where places are not known."""
+    places = places_of(result, coordinates)
+    drawn = [f for f in result.ranked() if f.x_id in places and f.x_prime_id in places and f.verdict != "error"][:LINES]
+    used = list(dict.fromkeys(name for finding in drawn for name in (finding.x_id, finding.x_prime_id)))
+    if len(used) < 3 or len(used) > PLACES:
+        return None
+    top = top_ratio(result)
+    violated = sum(finding.verdict == "violated" for finding in drawn)
+    source = "as declared" if any(name in coordinates for name in used) else "the inputs themselves"
+    description = (
+        f"Map of {len(used):,} inputs and {plural(len(drawn), 'pair')} between them, coloured by the ratio of lower "
+        f"bound to budget; {violated:,} violated. Coordinates: {source}."
+    )
+    pages = [
+        _draw_atlas(drawn, {name: places[name] for name in used}, top, page, description) for page in (WIDE, NARROW)
+    ]
+    columns = ("pair", "place of x", "place of x′", "budget", "ratio", "verdict")
+    rows = []
+    for finding in drawn[:ROWS]:
+        ends = [_place_text(places[name]) for name in (finding.x_id, finding.x_prime_id)]
+        budget = number_text(finding.parameter_budget)
+        rows.append((clean(finding.id, 80), *ends, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
+    legend = ((swatch(_bar((1.0, 7.0), (21.0, 7.0), 3.0, f"k{2 * STEPS - 3}")), "a pair: thick, if it is violated"),)
+    return Figure(
+        id="map",
+        title="Loss against budget where the inputs lie",
+        description=description,
+        note=f"Coordinates are {source}. A line is a pair of inputs, the worst on top; inputs that no line joins were "
+        "not audited as a pair.",
+        wide=pages[0],
+        narrow=pages[1],
+        scale=draw_scale(top),
+        legend=legend,
+        data=Data(columns, tuple(rows), len(result.findings) - len(rows)),
+    )
+
+
+def _place_text(place: tuple[float, float]) -> str:
+    return f"{number_text(place[0], 5)}, {number_text(place[1], 5)}"
+
+
+def _draw_atlas(
+    drawn: list[Finding], places: Mapping[str, tuple[float, float]], top: float, page: float, description: str
+) -> Markup:
+    across, up = [place[0] for place in places.values()], [place[1] for place in places.values()]
+    wide, tall = max(across) - min(across) or 1.0, max(up) - min(up) or 1.0
+    edge = 40.0 if page > 500 else 26.0
+    scale = min((page - 2.0 * edge) / wide, (520.0 if page > 500 else 420.0) / tall)
+    height = tall * scale + 2.0 * edge
+    left = (page - wide * scale) / 2.0
+    x = Axis(min(across), min(across) + wide, left, left + wide * scale, False)
+    y = Axis(min(up), min(up) + tall, height - edge, edge, False)
+    at = {name: (x(place[0]), y(place[1])) for name, place in places.items()}
+    body = [tag("rect", x=1.0, y=1.0, width=page - 2.0, height=height - 2.0, cls="plot")]
+    for finding in reversed(drawn):  # the worst last, on top
+        ratio = finding.ratio_lower
+        fill = "cell-none" if ratio is None or math.isnan(ratio) else f"k{ratio_step(float(ratio), top)}"
+        thick = 3.2 if finding.verdict == "violated" else 1.4
+        body.append(_bar(at[finding.x_id], at[finding.x_prime_id], thick, fill))
+    body += [tag("circle", cx=px, cy=py, r=2.6, cls="place") for px, py in at.values()]
+    taken: list[tuple[float, float, float]] = []
+    named = 0
+    for name, (px, py) in at.items():  # in the order of the worst pairs
+        shown = clean(name, 20)
+        reach = 6.4 * len(shown)
+        start = px + 6.0 if px + 6.0 + reach < page else px - 6.0 - reach
+        if named >= NAMED or any(abs(py - b) < 12.0 and start < c and a < start + reach for a, b, c in taken):
+            continue
+        taken.append((start, py, start + reach))
+        named += 1
+        body.append(tag("text", shown, x=start, y=py + 4.0, cls="callout"))
+    return svg(body, page, height, description)
+
+
+def _bar(start: tuple[float, float], end: tuple[float, float], thick: float, cls: str) -> Markup:
+    """A line as a thin quadrilateral, so that the classes of the colour scale fill it."""
+    run, rise = end[0] - start[0], end[1] - start[1]
+    length = math.hypot(run, rise) or 1.0
+    dx, dy = -rise / length * thick / 2.0, run / length * thick / 2.0
+    corners = [(start[0] + dx, start[1] + dy), (end[0] + dx, end[1] + dy)]
+    corners += [(end[0] - dx, end[1] - dy), (start[0] - dx, start[1] - dy)]
+    return tag("path", d=points(corners) + "z", cls=cls)
+
+
+# --- Errors against stated bounds -----------------------------------------------------------------------------------
+
+
+def errors(result: UtilityResult) -> Figure | None:
+    """Measured error over what the bound allows, with its interval, for each bound and input; None without any."""
+    usable = [f for f in result.findings if f.ratio is not None and not math.isnan(f.ratio) and f.verdict != "error"]
+    if not usable:
+        return None
+    ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.verdict), -(finding.ratio or 0.0)))
+    shown = ranked[:INTERVALS]
+    violated = sum(finding.verdict == "violated" for finding in usable)
+    description = (
+        f"Measured error over the stated bound for {plural(len(shown), 'bound')} and input, with confidence intervals; "
+        f"{violated:,} above 1."
+    )
+    found = {finding.verdict for finding in shown}
+    legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
+    legend.append((swatch(tag("path", d="M11 0L11 14", cls="limit")), "measured = stated bound"))
+    columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
+    return Figure(
+        id="errors",
+        title="Measured error over the stated bound",
+        description=description,
+        note="Far left of the line a bound is loose; an interval that lies right of it as a whole is a broken bound. "
+        "An interval without a right end has no upper limit: none is known without an assumption about the loss.",
+        wide=_draw_errors(shown, WIDE, description),
+        narrow=_draw_errors(shown, NARROW, description),
+        scale=Markup(""),
+        legend=tuple(legend),
+        data=Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS])),
+    )
+
+
+def error_row(finding: UtilityFinding) -> tuple[str, ...]:
+    """A row of the table of errors."""
+    lower, allowed = compared(finding.lower, finding.allowed)
+    numbers = (number_text(finding.measured), lower, number_text(finding.upper), allowed)
+    word = VERDICT_WORDS[finding.verdict]
+    return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)
+
+
+def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> Markup:
+    is_wide = page > 500
+    step = 21.0 if is_wide else 34.0
+    left, right, top = (300.0 if is_wide else 12.0), page - 14.0, 10.0
+    bottom = top + step * len(shown) + 6.0
+    values = [
+        value for f in shown for value in (f.ratio, f.ratio_lower, f.ratio_upper) if value and math.isfinite(value)
+    ]
+    x = log_axis([*values, 1.0], left, right, decades=3.0)
+    body = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")]
+    for at, label in x.ticks(8 if is_wide else 4):
+        body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
+        body.append(tag("text", label, x=at, y=bottom + 15.0, text_anchor="middle", cls="tick"))
+    body.append(tag("path", d=points([(x(1.0), top), (x(1.0), bottom)]), cls="limit"))
+    for row, finding in enumerate(shown):
+        y = top + step * (row + 0.5) + 3.0 + (0.0 if is_wide else 6.0)
+        name = f"{finding.bound} · {finding.input_id}"
+        if is_wide:
+            body.append(tag("text", clean(name, 44), x=left - 8.0, y=y + 4.0, text_anchor="end", cls="name"))
+        else:
+            body.append(tag("text", clean(name, 52), x=left + 3.0, y=y - 8.0, cls="name"))
+        low, high = finding.ratio_lower or 0.0, finding.ratio_upper
+        start = x.start if low <= x.low else x(low)
+        end = right if high is None or high >= x.high else x(high)
+        body.append(tag("path", d=points([(start, y), (end, y)]), cls=f"interval {finding.verdict}"))
+        ratio = finding.ratio or 0.0
+        body.append(marker(finding.verdict, x.start if ratio <= x.low else x(ratio), y, 3.6))
+    label = "measured / stated bound (logarithmic)"
+    body.append(tag("text", label, x=(left + right) / 2, y=bottom + 34.0, text_anchor="middle", cls="label"))
+    return svg(body, page, bottom + 44.0, description)

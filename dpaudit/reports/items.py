@@ -1,0 +1,223 @@
+"""The items of an evaluation, with the status and the evidence that a dossier reaches for each.
+
+Every item is printed, whatever its status. `tested` and `tested in part` stand only where a result of the dossier holds
+the figures; what the user says is `declared` and is quoted as such; the rest is `not assessed`. Sections are those of
+NIST SP 800-226, initial public draft of December 2023. No status says that anything conforms to it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from dpaudit.conformance.result import CheckRecord
+from dpaudit.reports import beside, doubles, scope, wording
+from dpaudit.reports.deployment import ITEMS
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.scope import Status
+from dpaudit.reports.wording import clean, percent_text, plural
+from dpaudit.results import SideFinding
+
+LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-3  # beyond which the report says so, as context
+SECTIONS = {
+    "epsilon": ("2.2, 2.3, 2.5", "claim against measurement"),
+    "unit": ("2.4", "scope of the guarantee"),
+    "contribution": ("3.4.1", "sensitivity"),
+    "correctness": ("3, 3.4", "correctness"),
+    "bins": ("3.4.1", "correctness"),
+    "floating_point": ("4.3", "numerics"),
+    "side_channels": ("4.3", "side channels"),
+    "utility": ("3.2, 3.3.3", "utility"),
+    "human_bias": ("3.3.1, 3.3.2", "bias"),
+    "learning": ("3.5, 3.6", "correctness"),
+    "queries": ("4.1", "accounting"),
+    "other_releases": ("2.6", "limitations"),
+    "trust": ("4.2", "trust model"),
+    "security": ("4.4, 4.5", "outside the audit"),
+}
+NOTHING = {
+    "epsilon": "No audit is among the results.",
+    "unit": "No audit is among the results.",
+    "contribution": "No search over datasets, and none over users with many rows.",
+    "correctness": "Neither an audit nor a run of the conformance suite is among the results.",
+    "bins": "Bins that appear or vanish were not looked for.",
+    "floating_point": "Low bits, gaps in the support and extreme magnitudes were not looked at.",
+    "side_channels": "Running times, errors and the backend were not compared between inputs.",
+    "utility": "Errors of the outputs were not measured.",
+    "human_bias": "No groups were given.",
+    "learning": "Training and synthesis were not looked into.",
+    "queries": "No sequence of queries was run, and no refusal at a spent budget was tried.",
+    "other_releases": "Whether the same data are released elsewhere was not looked at.",
+    "trust": "The audit plays an adversary who knows both inputs and sees outputs alone; trust was not looked at.",
+    "security": "Outside of what an audit can observe.",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """One item: its key (`deployment.ITEMS`), name, sections of the draft, status, evidence, what is declared."""
+
+    key: str
+    name: str
+    sections: str
+    part: str
+    status: Status
+    evidence: str
+    declared: str
+
+
+def items(dossier: Dossier) -> tuple[Item, ...]:
+    """All items, in the order of `deployment.ITEMS`."""
+    return tuple(_item(key, dossier) for key in ITEMS)
+
+
+def _item(key: str, dossier: Dossier) -> Item:
+    deployment = dossier.deployment
+    said = clean(deployment.declared.get(key, ""), 4000) if deployment is not None else ""
+    reason = clean(deployment.not_applicable.get(key, ""), 4000) if deployment is not None else ""
+    status, evidence = _tested(key, dossier)
+    if status == "not assessed":
+        status, evidence = ("not applicable", reason) if reason else ("declared" if said else status, evidence)
+    elif reason:
+        evidence = f"{evidence} Declared as not applicable, for the reason: {reason}"
+    sections, part = SECTIONS[key]
+    return Item(key, ITEMS[key], sections, part, status, evidence, said)
+
+
+def _tested(key: str, dossier: Dossier) -> tuple[Status, str]:
+    finders = {
+        "epsilon": _epsilon,
+        "unit": _unit,
+        "contribution": _contribution,
+        "correctness": _correctness,
+        "floating_point": _floating_point,
+        "side_channels": _side_channels,
+        "utility": _utility,
+        "queries": _queries,
+    }
+    found = finders[key](dossier) if key in finders else None
+    return found if found is not None else ("not assessed", NOTHING[key])
+
+
+def _epsilon(dossier: Dossier) -> tuple[Status, str] | None:
+    rows = [scope.loss(result) for result in dossier.audits]
+    if not rows:
+        return None
+    found = {row.status for row in rows}
+    status: Status = rows[0].status if len(found) == 1 else "tested in part"
+    texts = [f"{wording.subject_name(result)}: {row.facts}" for result, row in zip(dossier.audits, rows, strict=True)]
+    return status, " ".join([*texts, *_context(dossier)])
+
+
+def _context(dossier: Dossier) -> list[str]:
+    """What is said of large promises: context, not a finding."""
+    budgets = [finding.budget for result in dossier.audits for finding in result.findings]
+    notes = []
+    large = max((budget.epsilon for budget in budgets), default=0.0)
+    if large > LARGE_EPSILON:
+        notes.append(
+            f"The largest promised ε is {wording.number_text(float(large))}: a promise above {LARGE_EPSILON:g} allows "
+            "nearly certain conclusions about which input was used, even if it is kept."
+        )
+    wide = max((budget.delta for budget in budgets), default=0.0)
+    if wide > LARGE_DELTA:
+        notes.append(
+            f"The largest promised δ is {wording.number_text(float(wide))}: a promise above {LARGE_DELTA:g} may, in "
+            "the worst case, publish that share of the records, even if it is kept."
+        )
+    return notes
+
+
+def _unit(dossier: Dossier) -> tuple[Status, str] | None:
+    rows = [scope.unit(result) for result in dossier.audits]
+    tested = [row for row in rows if row.status != "not assessed"]
+    if not tested:
+        return None
+    return "tested in part", " ".join(dict.fromkeys(row.facts for row in tested))
+
+
+def _contribution(dossier: Dossier) -> tuple[Status, str] | None:
+    return _sides(dossier, ("pair_search",))
+
+
+def _correctness(dossier: Dossier) -> tuple[Status, str] | None:
+    parts = []
+    for result in dossier.audits:
+        parts.append(f"{wording.subject_name(result)}: audited, {wording.VERDICT_WORDS[result.verdict]}.")
+    parts += [check_sentence(one.records) for one in dossier.checks if one.records]
+    if not parts:
+        return None
+    versions = {f"{name} {value}" for source in dossier.sources for name, value in source.result.environment.items()
+                if name in ("python", "numpy", "scipy", "opendp", "dpaudit")}  # fmt: skip
+    status: Status = "tested" if dossier.audits and dossier.checks else "tested in part"
+    return status, f"{' '.join(parts)} Versions: {clean(', '.join(sorted(versions)), 300)}."
+
+
+def check_sentence(records: Sequence[CheckRecord]) -> str:
+    """How many checks ended how."""
+    found: dict[str, int] = {}
+    for record in records:
+        found[record.status] = found.get(record.status, 0) + 1
+    counted = ", ".join(f"{count:,} {status_word(status)}" for status, count in found.items())
+    return f"{plural(len(records), 'check')} of the conformance suite: {counted}."
+
+
+def status_word(status: str) -> str:
+    """A status of the conformance suite in words."""
+    return {"xfail": "known failure", "skipped": "does not apply"}.get(status, status.replace("_", " "))
+
+
+def _floating_point(dossier: Dossier) -> tuple[Status, str] | None:
+    looked = [result for result in dossier.audits if result.floating_point is not None and result.floating_point.pairs]
+    if not looked:
+        return None
+    texts = []
+    for result in looked:
+        assert result.floating_point is not None
+        rate = percent_text(result.floating_point.error_rate)
+        texts.append(
+            f"{wording.subject_name(result)}: {doubles.headline(result)}, at an error rate of {rate} of its own."
+        )
+    return "tested in part", f"{' '.join(texts)} Extreme magnitudes and overflow were not searched for."
+
+
+def _side_channels(dossier: Dossier) -> tuple[Status, str] | None:
+    return _sides(dossier, scope.SIDE_CHANNELS)
+
+
+def _sides(dossier: Dossier, kinds: Sequence[str]) -> tuple[Status, str] | None:
+    found = [(result, side) for result in dossier.audits for side in result.side_findings if side.kind in kinds]
+    looked = [(result, side) for result, side in found if side.status != "not_applicable"]
+    if not looked:
+        return None
+    return "tested in part", " ".join(f"{wording.subject_name(result)}: {_side(side)}" for result, side in looked)
+
+
+def _side(side: SideFinding) -> str:
+    return f"{beside.title(side)}: {beside.WORDS[side.status]}. {clean(side.summary, 400)}"
+
+
+def _utility(dossier: Dossier) -> tuple[Status, str] | None:
+    measured = [result for result in dossier.utilities if any(f.verdict != "error" for f in result.findings)]
+    if not measured:
+        return None
+    texts = []
+    for result in measured:
+        broken = sum(finding.verdict == "violated" for finding in result.findings)
+        texts.append(
+            f"{clean(str(result.subject.get('name', '')), 80)}: {plural(len(result.bounds), 'stated error bound')} on "
+            f"{plural(len({f.input_id for f in result.findings}), 'input')}, {broken:,} of "
+            f"{plural(len(result.findings), 'test')} violated, at {percent_text(result.confidence)} confidence."
+        )
+    return "tested", " ".join(texts)
+
+
+def _queries(dossier: Dossier) -> tuple[Status, str] | None:
+    records = [
+        r for one in dossier.checks for r in one.records if r.name.startswith("law_") and "composition" in r.name
+    ]
+    ran = [record for record in records if record.status not in ("skipped", "error")]
+    if not ran:
+        return None
+    text = f"Composition laws: {check_sentence(ran)} Refusal at a spent budget was not tried."
+    return "tested in part", text

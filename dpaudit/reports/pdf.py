@@ -1,0 +1,235 @@
+"""A document as PDF, by reportlab (extra `pdf`): text that can be selected, vector figures, DejaVu from matplotlib.
+
+Nothing in it can act: no script, no form, no link. Texts are escaped for reportlab's own markup; a character that the
+font lacks is shown as its escape.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape as escape_markup
+
+from dpaudit.errors import UsageError
+from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.figures import Figure
+
+NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
+MARGIN = 48.0  # points
+ROWS = 120  # of a table
+FIGURE_ROWS = 15
+CELL = 700  # characters of a cell: a row must fit on a page
+INK, SOFT, RULE, PANEL = "#16191d", "#59616b", "#d8dce1", "#f5f6f8"
+COLOURS = {"violated": "#a81220", "error": "#63348a", "inconclusive": "#7a5200", "not_refuted": "#1f5a96"}
+BACKS = {"violated": "#fcecec", "error": "#f4ecfa", "inconclusive": "#fdf4dd", "not_refuted": "#eaf2fa"}
+
+
+def render(document: Document) -> bytes:
+    """The file; the same bytes for the same document.
+
+    Raises
+    ------
+    UsageError
+        If reportlab is not installed.
+    """
+    try:
+        from reportlab.lib.pagesizes import A4
+        from reportlab.platypus import PageBreak, SimpleDocTemplate
+    except ImportError as error:
+        raise UsageError(
+            "format pdf must have reportlab installed, got none. Use pip install 'dpaudit[pdf]'."
+        ) from error
+    _register()
+    target = io.BytesIO()
+    page = SimpleDocTemplate(
+        target,
+        pagesize=A4,
+        leftMargin=MARGIN,
+        rightMargin=MARGIN,
+        topMargin=MARGIN,
+        bottomMargin=MARGIN,
+        title=_known(document.headline, NORMAL),
+        author="dpaudit",
+        subject=_known(document.kicker, NORMAL),
+        invariant=1,  # no date, no random id
+    )
+    width = A4[0] - 2.0 * MARGIN
+    story = [*_first(document, width), PageBreak()]
+    for section in document.sections:
+        story += _section(section, width)
+    story.append(_text(document.footer, "note"))
+
+    def number(canvas: Any, _: Any) -> None:
+        canvas.setFont(NORMAL, 7.5)
+        canvas.setFillColor(SOFT)
+        canvas.drawRightString(A4[0] - MARGIN, MARGIN / 2.0, str(canvas.getPageNumber()))
+
+    page.build(story, onFirstPage=number, onLaterPages=number)
+    return target.getvalue()
+
+
+@functools.cache
+def _register() -> None:
+    import matplotlib
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.ttfonts import TTFont
+
+    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    for name in (NORMAL, BOLD, MONO):
+        pdfmetrics.registerFont(TTFont(name, str(folder / f"{name}.ttf")))
+    pdfmetrics.registerFontFamily(NORMAL, normal=NORMAL, bold=BOLD, italic=NORMAL, boldItalic=BOLD)
+
+
+@functools.cache
+def _glyphs(font: str) -> frozenset[int]:
+    from reportlab.pdfbase import pdfmetrics
+
+    return frozenset(pdfmetrics.getFont(font).face.charToGlyph)
+
+
+def _known(text: str, font: str) -> str:
+    """The text with an escape for each character that the font lacks."""
+    glyphs = _glyphs(font)
+    return "".join(char if ord(char) in glyphs else char.encode("unicode_escape").decode() for char in text)
+
+
+def _style(name: str, colour: str = INK) -> Any:
+    from reportlab.lib.styles import ParagraphStyle
+
+    sizes = {"title": 19.0, "h2": 13.5, "h3": 11.0, "h4": 9.5, "lead": 10.0, "text": 9.0, "note": 7.5, "cell": 7.2}
+    bold = name in ("title", "h2", "h3", "h4", "lead", "head")
+    size = sizes.get(name, 7.2)
+    before = {"h2": 16.0, "h3": 11.0, "h4": 8.0}.get(name, 0.0)
+    return ParagraphStyle(
+        name,
+        fontName=BOLD if bold else MONO if name == "code" else NORMAL,
+        fontSize=size,
+        leading=1.36 * size,
+        textColor=colour,
+        spaceBefore=before,
+        spaceAfter=0.0 if name in ("cell", "head") else 0.5 * size,
+        splitLongWords=1,
+        keepWithNext=1 if before else 0,
+    )
+
+
+def _text(text: str, style: str, colour: str = INK) -> Any:
+    from reportlab.platypus import Paragraph as Running
+
+    chosen = _style(style, SOFT if style == "note" else colour)
+    return Running(escape_markup(_known(text, chosen.fontName)), chosen)
+
+
+def _first(document: Document, width: float) -> list[Any]:
+    from reportlab.platypus import Spacer
+    from reportlab.platypus import Table as Grid
+
+    colour = COLOURS[document.verdict]
+    box = Grid(
+        [[[_text(document.kicker, "lead", colour), _text(document.headline, "title", colour)]]], colWidths=[width]
+    )
+    box.setStyle(
+        [
+            ("BACKGROUND", (0, 0), (-1, -1), BACKS[document.verdict]),
+            ("LINEBEFORE", (0, 0), (0, -1), 4.0, colour),
+            ("LEFTPADDING", (0, 0), (-1, -1), 14.0),
+            ("TOPPADDING", (0, 0), (-1, -1), 10.0),
+            ("BOTTOMPADDING", (0, 0), (-1, -1), 10.0),
+        ]
+    )
+    story = [box, Spacer(1.0, 8.0)]
+    for question, answer in document.summary:
+        story += [_text(question, "h3"), *(_text(text, "text") for text in answer)]
+    return story
+
+
+def _section(section: Section, width: float) -> list[Any]:
+    mark = f" ({section.mark.replace('_', ' ')})" if section.mark else ""
+    from reportlab.platypus import CondPageBreak
+
+    room = 420.0 if section.blocks and isinstance(section.blocks[0], Figure) else 90.0  # points below the heading
+    heading = _text(section.title + mark, f"h{section.level}", COLOURS.get(section.mark, INK))
+    story = [CondPageBreak(room), heading]
+    for block in section.blocks:
+        story += _block(block, width)
+    return story
+
+
+def _block(block: Block, width: float) -> list[Any]:
+    from reportlab.platypus import KeepTogether
+
+    if isinstance(block, Paragraph):
+        return [_text(block.text, block.kind)]
+    if isinstance(block, Facts):
+        return _grid(("", ""), block.rows, width, with_head=False)
+    if isinstance(block, Code):
+        return [_text(line, "code") for line in block.text.splitlines()]
+    if isinstance(block, Table):
+        rows = block.rows[:ROWS]
+        rest = len(block.rows) - len(rows) + block.omitted
+        return [_text(block.title, "h4"), *_grid(block.columns, rows, width), *_more(rest)]
+    assert isinstance(block, Figure)
+    from reportlab.graphics.shapes import Drawing
+
+    from dpaudit.reports.pdf_drawing import convert
+
+    known = functools.partial(_known, font=NORMAL)
+    drawing: Drawing = convert(str(block.wide), width, known)
+    key = _legend(block)
+    scale = [convert(str(block.scale), 0.45 * width, known)] if block.scale else []
+    shown = [_text(block.title, "h4"), drawing, *scale, *key, _text(f"{block.description} {block.note}", "note")]
+    data = block.data
+    rest = len(data.rows) - len(data.rows[:FIGURE_ROWS]) + data.omitted
+    table = _grid(data.columns, data.rows[:FIGURE_ROWS], width)
+    return [KeepTogether(shown), _text("Data of this figure", "h4"), *table, *_more(rest)]
+
+
+def _legend(figure: Figure) -> list[Any]:
+    from reportlab.platypus import Table as Grid
+
+    from dpaudit.reports.pdf_drawing import convert
+
+    known = functools.partial(_known, font=NORMAL)
+    rows = [[convert(str(swatch), 22.0, known), _text(text, "cell", SOFT)] for swatch, text in figure.legend]
+    if not rows:
+        return []
+    grid = Grid(rows, colWidths=[30.0, 440.0], hAlign="LEFT")
+    grid.setStyle([("TOPPADDING", (0, 0), (-1, -1), 0.5), ("BOTTOMPADDING", (0, 0), (-1, -1), 0.5)])
+    return [grid]
+
+
+def _more(rest: int) -> list[Any]:
+    return [_text(f"{rest:,} more rows are in the saved results.", "note")] if rest else []
+
+
+def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: float, with_head: bool = True) -> list[Any]:
+    """A table that breaks over pages; the widths follow the lengths of the texts."""
+    from reportlab.platypus import Spacer
+    from reportlab.platypus import Table as Grid
+
+    if not rows:
+        return [_text("None.", "text")]
+    lengths = []
+    for place, column in enumerate(columns):
+        longest = max(len(row[place]) for row in rows)
+        words = max((len(word) for row in rows for word in row[place].split()), default=1)
+        lengths.append(max(5.0, min(len(column), 12.0), min(0.8 * longest, 70.0), min(1.25 * words, 24.0)))
+    share = width / sum(lengths)
+    cells = [[_text(cell[:CELL] + ("…" if len(cell) > CELL else ""), "cell") for cell in row] for row in rows]
+    head = [[_text(column, "head") for column in columns]] if with_head else []
+    grid = Grid([*head, *cells], colWidths=[length * share for length in lengths], repeatRows=len(head))
+    style: list[Any] = [
+        ("LINEBELOW", (0, 0), (-1, -1), 0.5, RULE),
+        ("VALIGN", (0, 0), (-1, -1), "TOP"),
+        ("TOPPADDING", (0, 0), (-1, -1), 2.5),
+        ("BOTTOMPADDING", (0, 0), (-1, -1), 3.0),
+        ("LEFTPADDING", (0, 0), (-1, -1), 3.0),
+        ("RIGHTPADDING", (0, 0), (-1, -1), 3.0),
+    ]
+    if head:
+        style.append(("BACKGROUND", (0, 0), (-1, 0), PANEL))
+    grid.setStyle(style)
+    return [grid, Spacer(1.0, 7.0)]

@@ -1,0 +1,181 @@
+"""Where an audit stands, while it runs: a live line on a terminal, plain ones elsewhere, a file of JSON lines.
+
+Draws are labelled draws a pair, of those planned; a sequential pair that is decided takes no more, so the time left is
+at most about what is said. The wealth is the largest log e-value of a pair (sequential audits), the ratio the largest
+lower bound over its budget.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from dpaudit.errors import UsageError
+from dpaudit.evidence.label_game import Progress
+from dpaudit.reports import wording
+from dpaudit.reports.terminal import short_count
+from dpaudit.results import to_json
+
+PLAIN_SECONDS = 10.0  # between two plain lines
+
+
+@contextlib.contextmanager
+def live_progress(
+    label: str = "", *, quiet: bool = False, file: str | os.PathLike[str] | None = None
+) -> Iterator[Callable[[Progress], None] | None]:
+    """Show where an audit stands on stderr: gives its `on_progress`, None where nobody would look.
+
+    Parameters
+    ----------
+    label : str
+        What comes first on the line.
+    quiet : bool
+        Nothing on stderr.
+    file : path, optional
+        A file that gets a line of JSON each time, with `seconds` and `seconds_left` (null while unknown).
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be written.
+    """
+    console = Console(stderr=True)
+    clock = Clock()
+    with contextlib.ExitStack() as opened:
+        shows: list[Callable[[Progress], None]] = []
+        if file is not None:
+            try:
+                stream = opened.enter_context(open(file, "w", encoding="utf-8"))
+            except OSError as error:
+                raise UsageError(
+                    f"progress must be a file that can be written, got {os.fspath(file)!r} ({error.strerror})."
+                ) from error
+            shows.append(lambda state: _write(stream, clock.record(state)))
+        if not quiet and console.is_terminal:
+            shows.append(_live(opened.enter_context(_bar(console)), label, clock))
+        elif not quiet:
+            shows.append(_plain(label, clock))
+
+        def show(state: Progress) -> None:
+            clock.see(state)
+            for one in shows:
+                one(state)
+
+        yield show if shows else None
+
+
+class Clock:
+    """Seconds since the start, and an estimate of those left, from the draws a pair so far."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._draws, self._at = 0, self._start  # when draws were last told, and how many
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self._start
+
+    def see(self, state: Progress) -> None:
+        """Take note of a state."""
+        if state.draws != self._draws:
+            self._draws, self._at = state.draws, time.monotonic()
+
+    def left(self, state: Progress) -> float | None:
+        """Seconds left, at the pace so far; None while nothing is known, or longer than was thought."""
+        if self._draws <= 0 or state.planned <= 0 or state.draws > state.planned:
+            return None
+        if state.open_pairs == 0:
+            return 0.0
+        rest = (self._at - self._start) * (state.planned - self._draws) / self._draws
+        rest -= time.monotonic() - self._at
+        return rest if rest > 0.0 else None
+
+    def record(self, state: Progress) -> dict[str, Any]:
+        """A state as plain values."""
+        left = self.left(state)
+        return {
+            "seconds": round(self.seconds, 3),
+            "seconds_left": None if left is None else round(left, 3),
+            "draws": state.draws,
+            "planned": state.planned,
+            "runs": state.runs,
+            "pairs": state.pairs,
+            "open_pairs": state.open_pairs,
+            "violated": state.violated,
+            "largest_ratio": state.largest_ratio,
+            "largest_log_wealth": state.largest_log_wealth,
+        }
+
+
+def state_text(state: Progress) -> str:
+    """A state in words.
+
+    Examples
+    --------
+    >>> state_text(Progress(45_000, 200_000, 47_000, 2, 1, 1.23, 7.5, open_pairs=1))
+    '45k/200k draws, 1 of 2 pairs left, 1 violated, ratio 1.23, log wealth 7.5, 47k runs'
+    """
+    parts = [
+        f"{short_count(state.draws)}/{short_count(state.planned)} draws",
+        f"{state.open_pairs} of {wording.plural(state.pairs, 'pair')} left",
+        f"{state.violated} violated",
+        f"ratio {wording.number_text(float(state.largest_ratio), 3)}",
+    ]
+    if state.largest_log_wealth is not None:
+        parts.append(f"log wealth {wording.number_text(float(state.largest_log_wealth), 3)}")
+    return ", ".join([*parts, f"{short_count(state.runs)} runs"])
+
+
+def _times(clock: Clock, state: Progress) -> str:
+    left = clock.left(state)
+    return f"{_clock_text(clock.seconds)}" + ("" if left is None else f", {_clock_text(left)} left")
+
+
+def _clock_text(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"
+
+
+def _bar(console: Console) -> Bar:
+    return Bar(BarColumn(bar_width=8), TextColumn("{task.description}", markup=False), console=console, transient=True)
+
+
+def _live(bar: Bar, label: str, clock: Clock) -> Callable[[Progress], None]:
+    prefix = f"{label}: " if label else ""
+    task = bar.add_task(prefix + "first draws", total=None)
+
+    def show(state: Progress) -> None:
+        text = f"{prefix}{state_text(state)}, {_times(clock, state)}"
+        bar.update(task, completed=state.draws, total=state.planned, description=text)
+
+    return show
+
+
+def _plain(label: str, clock: Clock) -> Callable[[Progress], None]:
+    prefix = f"{label}: " if label else ""
+    said = [0.0]
+
+    def show(state: Progress) -> None:
+        if clock.seconds - said[0] >= PLAIN_SECONDS:
+            said[0] = clock.seconds
+            with contextlib.suppress(OSError, ValueError):  # nobody listens any more
+                print(f"{prefix}{state_text(state)}, {_times(clock, state)}", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _write(stream: IO[str], record: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):  # a full disk is no reason to end an audit
+        stream.write(json.dumps(to_json(record), allow_nan=False) + "\n")
+        stream.flush()

@@ -1,0 +1,139 @@
+"""Taking the records out of results, so that a report can be shown to people who may not see the data.
+
+Every input, its name, and every text that may quote an input or an output (rules, messages, summaries, details) is
+replaced. A name becomes `input-` and twelve hexadecimal digits of an HMAC-SHA256 under a random key, which is forgotten
+when the call returns: equal inputs have equal names within one report, but nobody can find a record by trying out
+all likely ones, as a plain digest would allow, and two reports cannot be linked. The digests of the saved files
+are keyed in the same way, for the same reason.
+
+What stays: names of subjects and claims, budgets, bounds, counts, seeds, versions, options, and what the user wrote
+into the deployment. Budgets of a metric claim are distances between records: they stay, between nameless records.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+import json
+import secrets
+
+from dpaudit.conformance.result import CheckResult
+from dpaudit.reports.dossier import Dossier, Result, Source, content_of
+from dpaudit.results import AuditResult, Finding, FloatingPointFinding, FloatingPointPair, SideFinding, WitnessRecord
+from dpaudit.saving import utf8
+from dpaudit.utility_result import UtilityResult
+
+REDACTED = "(redacted)"
+DIGITS = 12
+
+
+def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
+    """The dossier without records; with a stated key (of 32 random bytes) reports can be compared with each other."""
+    mask = _Mask(key if key is not None else secrets.token_bytes(32))
+    sources = []
+    for place, source in enumerate(dossier.sources, 1):
+        result = mask.result(source.result)
+        suffix = source.name.replace("\\", "/").rpartition("/")[2]
+        sources.append(Source(f"{place}-{suffix}", mask.digest(content_of(source.result), 64), result, is_keyed=True))
+    deployment = dossier.deployment
+    if deployment is not None:
+        source_name = deployment.source.replace("\\", "/").rpartition("/")[2]
+        deployment = dataclasses.replace(deployment, source=source_name, coordinates={})
+    return Dossier(tuple(sources), deployment, is_redacted=True)
+
+
+class _Mask:
+    """The names of one report, under one key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def digest(self, content: bytes, digits: int = DIGITS) -> str:
+        return hmac.new(self._key, content, hashlib.sha256).hexdigest()[:digits]
+
+    def name(self, text: str, noun: str = "input") -> str:
+        return f"{noun}-{self.digest(utf8(json.dumps(text)))}"
+
+    def result(self, result: Result) -> Result:
+        if isinstance(result, AuditResult):
+            return self._audit(result)
+        return self._check(result) if isinstance(result, CheckResult) else self._utility(result)
+
+    def _audit(self, result: AuditResult) -> AuditResult:
+        known = {name for finding in result.findings for name in (finding.x_id, finding.x_prime_id)}
+        names = [self._pair_name(name, known) for name in result.not_asked]
+        universe = result.universe
+        if universe is not None:
+            pair_ids = None if universe.pair_ids is None else tuple(self.name(one, "pair") for one in universe.pair_ids)
+            ids = tuple(self.name(name) for name in universe.ids)
+            universe = dataclasses.replace(universe, ids=ids, pair_ids=pair_ids, partition=None)
+        doubles = result.floating_point
+        return dataclasses.replace(
+            result,
+            findings=tuple(self._finding(finding) for finding in result.findings),
+            not_asked=tuple(names),
+            floating_point=None if doubles is None else self._doubles(doubles),
+            universe=universe,
+            side_findings=tuple(self._side(finding) for finding in result.side_findings),
+        )
+
+    def _pair_name(self, name: str, known: set[str]) -> str:
+        halves = name.split("|")
+        if len(halves) == 2 and known.issuperset(halves):
+            return "|".join(self.name(half) for half in halves)
+        return self.name(name, "pair")
+
+    def _finding(self, finding: Finding) -> Finding:
+        x_id, x_prime_id = self.name(finding.x_id), self.name(finding.x_prime_id)
+        plain = finding.id == f"{finding.x_id}|{finding.x_prime_id}"
+        return dataclasses.replace(
+            finding,
+            id=f"{x_id}|{x_prime_id}" if plain else self.name(finding.id, "pair"),
+            x_id=x_id,
+            x_prime_id=x_prime_id,
+            x=REDACTED,
+            x_prime=REDACTED,
+            witness=None if finding.witness is None else self._witness(finding.witness),
+            message=REDACTED if finding.message else "",
+        )
+
+    def _witness(self, witness: WitnessRecord) -> WitnessRecord:
+        return dataclasses.replace(witness, description=REDACTED, rule={"redacted": True})
+
+    def _doubles(self, finding: FloatingPointFinding) -> FloatingPointFinding:
+        message = REDACTED if finding.message else ""
+        return dataclasses.replace(finding, message=message, pairs=tuple(self._double(pair) for pair in finding.pairs))
+
+    def _double(self, pair: FloatingPointPair) -> FloatingPointPair:
+        x_id, x_prime_id = self.name(pair.x_id), self.name(pair.x_prime_id)
+        plain = pair.id == f"{pair.x_id}|{pair.x_prime_id}"
+        return dataclasses.replace(
+            pair,
+            id=f"{x_id}|{x_prime_id}" if plain else self.name(pair.id, "pair"),
+            x_id=x_id,
+            x_prime_id=x_prime_id,
+            description=REDACTED if pair.description else "",
+            rule=None,
+        )
+
+    def _side(self, finding: SideFinding) -> SideFinding:
+        return dataclasses.replace(finding, summary=REDACTED, details={})
+
+    def _check(self, result: CheckResult) -> CheckResult:
+        records = tuple(
+            dataclasses.replace(record, message=REDACTED if record.message else "") for record in result.records
+        )
+        return dataclasses.replace(result, records=records)
+
+    def _utility(self, result: UtilityResult) -> UtilityResult:
+        findings = tuple(
+            dataclasses.replace(
+                finding,
+                input_id=self.name(finding.input_id),
+                data=REDACTED,
+                message=REDACTED if finding.message else "",
+            )
+            for finding in result.findings
+        )
+        return dataclasses.replace(result, findings=findings)

@@ -1,0 +1,325 @@
+"""A generator that records what is asked of it, and that can give fixed numbers in the place of noise.
+
+`RecordingGenerator` is a `numpy.random.Generator` on the same stream as `dpaudit.running.streams.stream`: its values
+are the generator's own, so that whatever runs on it does what it would do without the record. With `constant=True` it
+takes the same numbers from its stream, but gives a fixed central value of each law instead (0 for centred noise): what
+an output is then is its noise-free part, where the code does not choose its way by the noise.
+
+Only what is called on the generator is seen. What a function takes from `bit_generator` itself shows in the number of
+words that the stream has moved on, and that it was handed out is noted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_CALLS = 10_000  # of one run, beyond which constant noise is taken to never end a loop
+MOST_VALUES = 20_000  # numbers of one run that are kept
+WORD_BITS = 128  # of the state of PCG64
+
+# The parameters of each method, in their order.
+_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "beta": ("a", "b", "size"),
+    "binomial": ("n", "p", "size"),
+    "bytes": ("length",),
+    "chisquare": ("df", "size"),
+    "choice": ("a", "size", "replace", "p", "axis", "shuffle"),
+    "dirichlet": ("alpha", "size"),
+    "exponential": ("scale", "size"),
+    "f": ("dfnum", "dfden", "size"),
+    "gamma": ("shape", "scale", "size"),
+    "geometric": ("p", "size"),
+    "gumbel": ("loc", "scale", "size"),
+    "hypergeometric": ("ngood", "nbad", "nsample", "size"),
+    "integers": ("low", "high", "size", "dtype", "endpoint"),
+    "laplace": ("loc", "scale", "size"),
+    "logistic": ("loc", "scale", "size"),
+    "lognormal": ("mean", "sigma", "size"),
+    "logseries": ("p", "size"),
+    "multinomial": ("n", "pvals", "size"),
+    "multivariate_hypergeometric": ("colors", "nsample", "size", "method"),
+    "multivariate_normal": ("mean", "cov", "size", "check_valid", "tol"),
+    "negative_binomial": ("n", "p", "size"),
+    "noncentral_chisquare": ("df", "nonc", "size"),
+    "noncentral_f": ("dfnum", "dfden", "nonc", "size"),
+    "normal": ("loc", "scale", "size"),
+    "pareto": ("a", "size"),
+    "permutation": ("x", "axis"),
+    "permuted": ("x", "axis", "out"),
+    "poisson": ("lam", "size"),
+    "power": ("a", "size"),
+    "random": ("size", "dtype", "out"),
+    "rayleigh": ("scale", "size"),
+    "shuffle": ("x", "axis"),
+    "standard_cauchy": ("size",),
+    "standard_exponential": ("size", "dtype", "method", "out"),
+    "standard_gamma": ("shape", "size", "dtype", "out"),
+    "standard_normal": ("size", "dtype", "out"),
+    "standard_t": ("df", "size"),
+    "triangular": ("left", "mode", "right", "size"),
+    "uniform": ("low", "high", "size"),
+    "vonmises": ("mu", "kappa", "size"),
+    "wald": ("mean", "scale", "size"),
+    "weibull": ("a", "size"),
+    "zipf": ("a", "size"),
+}
+_DEFAULTS: Mapping[str, Any] = {"loc": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0}
+# A fixed value for each law that is usual as noise, as a function of its parameters: any value would do.
+_CENTRES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "exponential": lambda given: given["scale"] * math.log(2.0),
+    "gamma": lambda given: np.asarray(given["shape"]) * given["scale"],
+    "gumbel": lambda given: given["loc"] - given["scale"] * math.log(math.log(2.0)),
+    "laplace": lambda given: given["loc"],
+    "logistic": lambda given: given["loc"],
+    "normal": lambda given: given["loc"],
+    "random": lambda given: 0.5,
+    "standard_cauchy": lambda given: 0.0,
+    "standard_exponential": lambda given: math.log(2.0),
+    "standard_gamma": lambda given: given["shape"],
+    "standard_normal": lambda given: 0.0,
+    "standard_t": lambda given: 0.0,
+    "uniform": lambda given: 0.5 * (np.asarray(given["low"]) + np.asarray(given["high"])),
+}
+# The scale of those laws of one shape, of which a multiple is of the same kind.
+_SCALES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "exponential": lambda given: given["scale"],
+    "laplace": lambda given: given["scale"],
+    "logistic": lambda given: given["scale"],
+    "normal": lambda given: given["scale"],
+    "random": lambda given: 1.0,
+    "standard_exponential": lambda given: 1.0,
+    "standard_normal": lambda given: 1.0,
+    "uniform": lambda given: np.asarray(given["high"]) - np.asarray(given["low"]),
+}
+_FAMILIES = {"standard_normal": "normal", "standard_exponential": "exponential", "random": "uniform"}
+# What says how much noise there is, as opposed to where it is centred.
+NOISE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "exponential": ("scale",),
+    "gamma": ("shape", "scale"),
+    "geometric": ("p",),
+    "gumbel": ("scale",),
+    "laplace": ("scale",),
+    "logistic": ("scale",),
+    "lognormal": ("sigma",),
+    "multivariate_normal": ("cov",),
+    "normal": ("scale",),
+    "rayleigh": ("scale",),
+    "standard_gamma": ("shape",),
+    "standard_t": ("df",),
+}
+
+
+class EndlessLoop(BaseException):
+    """Constant noise was asked for too often in one run: a loop that waits for other noise never ends."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One call on the generator.
+
+    Attributes
+    ----------
+    method : str
+    shape : tuple of int
+        Of what it returned.
+    noise : tuple of (str, bytes)
+        The parameters that say how much noise there is, with the bits of their values as doubles.
+    parameters : str
+        The same in words.
+    """
+
+    method: str
+    shape: tuple[int, ...]
+    noise: tuple[tuple[str, bytes], ...]
+    parameters: str
+
+    def __str__(self) -> str:
+        return f"{self.method}({self.parameters})" + (f" of shape {self.shape}" if self.shape else "")
+
+
+@dataclasses.dataclass
+class Log:
+    """What one run asked of its generator, and of those that it spawned.
+
+    Attributes
+    ----------
+    calls : list of Call
+        The first `MOST_CALLS`.
+    count : int
+        All calls.
+    values, scales : list of arrays
+        The noise that was given, less its centre, and its scale, number by number; of laws with a scale.
+    families : list of str
+        The law of each of these numbers.
+    is_constant : bool
+        Whether every value given so far had a fixed one that could stand for it.
+    is_complete : bool
+        Whether all numbers are among `values`.
+    is_open : bool
+        Whether the stream itself was handed out.
+    """
+
+    calls: list[Call] = dataclasses.field(default_factory=list)
+    count: int = 0
+    values: list[NDArray[np.float64]] = dataclasses.field(default_factory=list)
+    scales: list[NDArray[np.float64]] = dataclasses.field(default_factory=list)
+    families: list[str] = dataclasses.field(default_factory=list)
+    is_constant: bool = True
+    is_complete: bool = True
+    is_open: bool = False
+
+    def note_other(self, what: str) -> None:
+        """Note something else that was done with the generator."""
+        self.count += 1
+        if self.count <= MOST_CALLS:
+            self.calls.append(Call(what, (), (), ""))
+
+
+class RecordingGenerator(np.random.Generator):
+    """A generator that notes every call in `log`; see the module.
+
+    Parameters
+    ----------
+    bit_generator : numpy.random.BitGenerator
+    constant : bool
+        Whether to give fixed values in the place of noise.
+    log : Log, optional
+        To go on with; a new one by default.
+
+    Examples
+    --------
+    >>> rng = RecordingGenerator(np.random.PCG64(7))
+    >>> rng.laplace(scale=2.0) == np.random.default_rng(7).laplace(scale=2.0)
+    True
+    >>> [str(call) for call in rng.log.calls]
+    ['laplace(scale=2)']
+    """
+
+    def __init__(self, bit_generator: np.random.BitGenerator, constant: bool = False, log: Log | None = None) -> None:
+        super().__init__(bit_generator)
+        self._stream = bit_generator
+        self.constant, self.log = constant, log if log is not None else Log()
+        self._is_inside = False
+
+    @property
+    def bit_generator(self) -> np.random.BitGenerator:
+        """The stream itself; the log notes that somebody has it, who could take anything from it."""
+        self.log.is_open = True
+        return self._stream
+
+    @property
+    def state(self) -> Mapping[str, Any]:
+        """Where the stream stands."""
+        state: Mapping[str, Any] = self._stream.state
+        return state
+
+    def spawn(self, n_children: int) -> Any:
+        """Generators of the streams that numpy would spawn, with the same log."""
+        self.log.note_other("spawn")
+        children = self._stream.spawn(n_children)
+        return [RecordingGenerator(child, self.constant, self.log) for child in children]
+
+    def __reduce__(self) -> Any:
+        self.log.note_other("copy")
+        return RecordingGenerator, (self._stream, self.constant, self.log)
+
+    def _ask(self, method: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """What the generator itself returns, noted; or the fixed value that stands for it."""
+        ask = getattr(np.random.Generator, method)
+        if self._is_inside:  # one method may be made of others
+            return ask(self, *args, **keywords)
+        self._is_inside = True
+        try:
+            value = ask(self, *args, **keywords)
+        finally:
+            self._is_inside = False
+        given = {**_DEFAULTS, **dict(zip(_PARAMETERS[method], args, strict=False)), **keywords}
+        self._note(method, given, value)
+        if not self.constant:
+            return value
+        if self.log.count > MOST_CALLS:
+            raise EndlessLoop
+        if method not in _CENTRES:
+            self.log.is_constant = False
+            return value
+        centre = _CENTRES[method](given)
+        if isinstance(value, np.ndarray):
+            value[...] = centre  # in place: it may be the caller's `out`
+            return value
+        return float(centre)
+
+    def _note(self, method: str, given: Mapping[str, Any], value: Any) -> None:
+        log = self.log
+        log.count += 1
+        if log.count <= MOST_CALLS:
+            names = [name for name in NOISE_PARAMETERS.get(method, ()) if name in given]
+            noise = tuple((name, np.asarray(given[name], dtype=float).tobytes()) for name in names)
+            if method == "uniform":  # its width
+                noise = (("width", np.asarray(_SCALES[method](given), dtype=float).tobytes()),)
+            words = ", ".join(f"{name}={_short(given[name])}" for name in names)
+            log.calls.append(Call(method, np.shape(value), noise, words))
+        if method in _SCALES and method in _CENTRES:
+            numbers = np.asarray(value, dtype=float)
+            if len(log.families) + numbers.size <= MOST_VALUES:
+                log.values.append(np.ravel(numbers - _CENTRES[method](given)))
+                scale = np.asarray(_SCALES[method](given), dtype=float)
+                log.scales.append(np.ravel(np.broadcast_to(scale, numbers.shape)).copy())
+                log.families += [_FAMILIES.get(method, method)] * numbers.size
+                return
+        log.is_complete = False
+
+
+def _recorded(method: str) -> Callable[..., Any]:
+    """The method of the class for one of the generator's."""
+
+    @functools.wraps(getattr(np.random.Generator, method))
+    def ask(self: RecordingGenerator, *args: Any, **keywords: Any) -> Any:
+        return self._ask(method, args, keywords)
+
+    return ask
+
+
+for _name in _PARAMETERS:
+    if hasattr(np.random.Generator, _name):
+        setattr(RecordingGenerator, _name, _recorded(_name))
+
+
+def words_between(first: Any, last: Any) -> int:
+    """How many words of 64 bits a PCG64 stream gave between two of its states (`bit_generator.state`).
+
+    The lowest k bits of its state repeat after 2^k steps and not before. So the lowest bit says whether the number of
+    steps is odd; after so many steps the next bit says whether it is odd in twos; and so on.
+
+    Examples
+    --------
+    >>> stream = np.random.PCG64(1)
+    >>> before = stream.state
+    >>> _ = stream.random_raw(1234)
+    >>> words_between(before, stream.state)
+    1234
+    """
+    walker = np.random.PCG64(0)
+    walker.state = first
+    target, steps = last["state"]["state"], 0
+    for bit in range(WORD_BITS):
+        here = walker.state["state"]["state"]
+        if here == target:
+            break
+        if (here ^ target) >> bit & 1:
+            walker.advance(1 << bit)
+            steps += 1 << bit
+    return steps
+
+
+def _short(value: Any) -> str:
+    numbers = np.ravel(np.asarray(value, dtype=float))
+    if numbers.size == 0 or bool((numbers == numbers[0]).all()):
+        return f"{numbers[0]:.6g}" if numbers.size else "nothing"
+    return "[" + ", ".join(f"{number:.6g}" for number in numbers[:4]) + (", …]" if numbers.size > 4 else "]")

@@ -1,0 +1,127 @@
+"""Two evidence stores as one: nights that have no stream in common, and the product of what they won."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from dpaudit.errors import UsageError
+from dpaudit.evidence.saved_state import State, StateError, forgotten_bound, joined
+from dpaudit.running.store import NIGHT_COLUMNS, Store
+from dpaudit.running.store_rows import share_of
+
+FORGOTTEN = -1  # the life of nights that were forgotten in the other store
+
+
+def merge(store: Store, other: Store) -> tuple[int, int]:
+    """Take over the evidence of another store: the number of nights and of pairs that came.
+
+    Subjects, nights and pairs are added; where both have bet on a pair, on streams of their own, wealth multiplies.
+
+    Validity: the levels stay those of this store, whose error rate is the one that goes on. Pairs that are new here
+    share evenly the next generation's share: what they have won elsewhere plays no part in it. Their bounds, made at
+    levels of another store, begin anew.
+
+    Raises
+    ------
+    UsageError
+        If the two have a stream of a subject in common, or different confidences for one: nothing is taken over.
+    """
+    theirs, kept = other.subjects(), other.outputs()
+    nights = pairs = 0
+    with store.transaction() as execute:
+        for subject in theirs:
+            row, life = _place(execute, subject)
+            _add_nights(execute, row, life, subject)
+            _add_pairs(store, execute, row, life, subject)
+            nights, pairs = nights + len(subject["nights"]), pairs + len(subject["pairs"])
+            for key, count, data, digest in kept[subject["id"]]:
+                columns = "subject, life, key, count, outputs, digest"
+                values = (row, life, key, count, data, digest)
+                execute(f"insert or ignore into inputs ({columns}) values (?, ?, ?, ?, ?, ?)", values)
+    return nights, pairs
+
+
+def _place(execute: Any, subject: Mapping[str, Any]) -> tuple[int, int]:
+    """Row and life of a subject of another store in this one; a new row where it is not there."""
+    query = "select id, life, confidence from subjects where digest = ?"
+    found = execute(query, (subject["digest"],)).fetchone()
+    if found is None:
+        columns = ("digest", "fingerprint", "name", "target", "claim", "confidence", "created")
+        execute(
+            f"insert into subjects ({', '.join(columns)}, life) values (?, ?, ?, ?, ?, ?, ?, 0)",
+            tuple(subject[column] for column in columns),
+        )
+        found = execute(query, (subject["digest"],)).fetchone()
+    row, life, confidence = found
+    if confidence != subject["confidence"]:
+        raise UsageError(
+            f"confidences must be the same in both stores, got {confidence:g} and {subject['confidence']:g} for "
+            f"{subject['name']!r}, {subject['claim']}."
+        )
+    return int(row), int(life)
+
+
+def _add_nights(execute: Any, row: int, life: int, subject: Mapping[str, Any]) -> None:
+    """The nights of another store's subject, under this one's life; and those that were forgotten there."""
+    for night in subject["nights"]:
+        of_life = life if night["life"] == subject["life"] else FORGOTTEN
+        try:
+            execute(
+                f"insert into nights (subject, {', '.join(NIGHT_COLUMNS)}) values (?{', ?' * len(NIGHT_COLUMNS)})",
+                (row, *({**night, "life": of_life}[name] for name in NIGHT_COLUMNS)),
+            )
+        except sqlite3.IntegrityError as error:
+            raise UsageError(
+                f"stores must have no stream in common, got night {night['number']} of seed {night['seed']} of "
+                f"{subject['name']!r}, {subject['claim']}, in both. Its draws would count twice."
+            ) from error
+
+
+def _add_pairs(store: Store, execute: Any, row: int, life: int, subject: Mapping[str, Any]) -> None:
+    known = store.pairs_at(execute, row, life)
+    generation = 1 + max((pair.generation for pair in known.values()), default=-1)
+    new = sum(pair.key not in known for pair in subject["pairs"])
+    for pair in subject["pairs"]:
+        if pair.key in known:
+            own = known[pair.key]
+            try:
+                state = joined(own.state, pair.state)
+            except StateError as error:
+                raise UsageError(f"states must be of one format in both stores, got others ({error}).") from error
+            _settle(state, own.state, pair.state)
+            pair = dataclasses.replace(own, state=state, revision=own.revision + 1)
+        elif known:
+            level = (1.0 - subject["confidence"]) * share_of(generation) / new
+            state = forgotten_bound({**pair.state, "level": level})
+            _settle_level(state, level)
+            pair = dataclasses.replace(pair, generation=generation, level=level, state=state)
+        # else the whole subject is new here, and its levels are those that it had
+        store.write(execute, row, life, pair)
+
+
+def _settle(state: State, own: State, other: State) -> None:
+    """The log wealth of two joined states that have no epoch in common, where it is a sum; and the verdict by it."""
+    for use, first, second in zip(state["uses"], own["uses"], other["uses"], strict=True):
+        shared = {epoch["id"] for epoch in first["epochs"]} & {epoch["id"] for epoch in second["epochs"]}
+        if use["kind"] != "sequential" or shared or first["now"] is None or second["now"] is None:
+            continue
+        use["now"] = first["now"] + second["now"]
+        use["closed"] = first["closed"] + second["now"]
+        use["past"] = first["past"] + second["past"]
+        use["history"] = {kind: [won + second["past"] for won in row] for kind, row in first["history"].items()}
+    state["violated"] = bool(own["violated"])
+    _settle_level(state, float(state["level"]))
+
+
+def _settle_level(state: State, level: float) -> None:
+    """Reject the budget where the log wealth against it is enough at this level."""
+    use = state["uses"][0]
+    if use["kind"] == "sequential" and use["now"] is not None:
+        share = float(use["level_share"])
+        if use["now"] + math.log(use["share"]) >= -math.log(level * share):
+            use["lower"] = max(use["lower"], use["watched"])
+            state["violated"] = True

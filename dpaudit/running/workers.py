@@ -1,0 +1,459 @@
+"""Who carries out work: worker processes of this machine, another backend of joblib, or the workers of a cluster.
+
+`Workers.run(job, groups)` calls a picklable `job` on every item of every group and gives each group's results as they
+come. Nothing here knows what an item is. A group that is lost with its worker is carried out again by another one: work
+must be a function of its item alone, so that it does not matter who does it, or how often it is begun.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import importlib
+import os
+import pickle
+import platform
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, as_completed
+from pathlib import Path
+from typing import Any, Protocol
+
+import joblib
+import numpy as np
+from joblib.externals import loky
+
+from dpaudit.errors import DpauditError, SubjectError, UsageError
+from dpaudit.version import __version__
+
+CLUSTERS = ("dask", "ray")
+LARGE_JOB = 1 << 16  # bytes from which a job is handed to local workers in a file, once, and not with every group
+ATTEMPTS = 3  # at a group whose worker died before it is given up
+KNOWN_JOBS = 8  # that a worker keeps unpacked
+IDLE_SECONDS = 120  # after which local workers end by themselves
+TIMEOUT = 15  # seconds to find a cluster
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+VERSIONS = {"dpaudit": __version__, "numpy": np.__version__, "python": ".".join(platform.python_version_tuple()[:2])}
+
+Job = Callable[[Any], Any]
+_jobs: dict[tuple[str, int], Job] = {}  # in a worker, by digest and thread: threads do not share a subject's state
+_pools: dict[int, Any] = {}  # of local workers, by their number: kept from one audit to the next
+
+
+class Raised:
+    """The result of an item whose job raised an error of dpaudit's own."""
+
+    def __init__(self, error: DpauditError) -> None:
+        self.error = error
+
+
+class Packed:
+    """A job as bytes, or as a file that local workers read; `digest` names it."""
+
+    def __init__(self, job: Job, name: str) -> None:
+        try:
+            self.content: bytes | None = _cloudpickle().dumps(job)
+        except Exception as error:  # whatever an object's own __reduce__ raises
+            raise UsageError(
+                f"mechanism must be one that can be sent to worker processes, got {name} ({error}). Use jobs=1."
+            ) from error
+        self.digest = hashlib.sha256(self.content).hexdigest()
+        self.path: str | None = None
+
+    def in_file(self, folder: str) -> Packed:
+        """The same, in a file if it is large."""
+        if self.content is None or len(self.content) < LARGE_JOB:
+            return self
+        path = Path(folder, self.digest)
+        path.write_bytes(self.content)
+        there = object.__new__(Packed)
+        there.content, there.digest, there.path = None, self.digest, str(path)
+        return there
+
+    def unpacked(self) -> Job:
+        key = (self.digest, threading.get_ident())
+        if key not in _jobs:
+            content = self.content if self.content is not None else Path(str(self.path)).read_bytes()
+            while len(_jobs) >= KNOWN_JOBS:
+                _jobs.pop(next(iter(_jobs)), None)
+            _jobs[key] = pickle.loads(content)
+        return _jobs[key]
+
+
+def carry_out_group(versions: dict[str, str], packed: Packed, content: bytes) -> bytes:
+    """In a worker: the results of one group of items and the seconds that they took, as bytes."""
+    if versions != VERSIONS:
+        wanted, found = (", ".join(f"{name} {value}" for name, value in own.items()) for own in (versions, VERSIONS))
+        raise UsageError(f"workers must have {wanted}, got {found}.")
+    job = packed.unpacked()
+    start = time.perf_counter()
+    results = [outcome(job, item) for item in pickle.loads(content)]
+    seconds = time.perf_counter() - start
+    done: bytes = _cloudpickle().dumps((results, seconds))
+    return done
+
+
+def outcome(job: Job, item: Any) -> Any:
+    """What the job gives for an item, or `Raised`."""
+    try:
+        return job(item)
+    except DpauditError as error:
+        return Raised(error)
+
+
+class Workers(Protocol):
+    """Those who carry out groups of items.
+
+    Attributes
+    ----------
+    slots : int
+        How many groups are carried out at the same time.
+    overhead : float
+        Seconds that a batch of groups costs beside its work, about.
+    is_ready : bool
+        Whether they have started.
+    """
+
+    overhead: float
+
+    @property
+    def slots(self) -> int: ...
+
+    @property
+    def is_ready(self) -> bool: ...
+
+    def warm_up(self) -> None:
+        """Let them start, without waiting for it."""
+
+    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+        """(position of a group, its results, seconds of one worker), in the order in which they end."""
+
+    def close(self) -> None:
+        """Give back what was opened."""
+
+
+def open_workers(jobs: int, backend: str, cluster: str | None) -> Workers | None:
+    """The workers that the options name; None: draw in this process.
+
+    Raises
+    ------
+    UsageError
+        If the backend is unknown or not installed, or the cluster cannot be reached.
+    """
+    if cluster is not None and backend not in CLUSTERS:
+        raise UsageError(f"backend must be dask or ray where cluster is given, got {backend!r}.")
+    if backend == "dask":
+        return DaskWorkers(jobs, cluster)
+    if backend == "ray":
+        return RayWorkers(jobs, cluster)
+    if backend != "loky":
+        try:
+            joblib.Parallel(n_jobs=jobs, backend=backend)
+        except (ValueError, ImportError) as error:
+            raise UsageError(f"backend must be one that joblib knows, got {backend!r} ({error}).") from error
+    slots = int(joblib.effective_n_jobs(jobs)) if jobs < 0 else jobs
+    if slots == 1:
+        return None
+    return LokyWorkers(slots) if backend == "loky" else JoblibWorkers(slots, backend)
+
+
+class LokyWorkers:
+    """Processes of this machine. They are kept for the next audit, and end by themselves when nothing comes."""
+
+    overhead = 0.003
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._starting: list[Future[None]] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._starting) and all(future.done() for future in self._starting)
+
+    def warm_up(self) -> None:
+        if not self._starting:
+            self._starting = [self._pool().submit(_import_numbers) for _ in range(self.slots)]
+
+    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+        self.warm_up()
+        if packed.content is not None and len(packed.content) >= LARGE_JOB and self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="dpaudit-")
+        there = packed.in_file(self._folder.name) if self._folder is not None else packed
+        contents = {k: _pack(group) for k, group in enumerate(groups)}
+        failed = 0
+        while contents:
+            before = len(contents)
+            futures: dict[Any, int] = {}
+            try:
+                for k, content in contents.items():
+                    futures[self._pool().submit(carry_out_group, VERSIONS, there, content)] = k
+                for future in as_completed(futures):
+                    results, seconds = pickle.loads(future.result())
+                    del contents[futures[future]]
+                    yield futures[future], results, seconds
+            except loky.BrokenProcessPool as error:
+                self._end()
+                failed = failed + 1 if len(contents) == before else 1
+                if failed >= ATTEMPTS:
+                    raise _lost(f"{failed} times a worker process that died ({type(error).__name__})") from error
+            finally:  # after an interrupt, or where the consumer stopped: nobody waits for the rest
+                for future in futures:
+                    future.cancel()
+
+    def close(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def _pool(self) -> Any:
+        if self.slots not in _pools:
+            threads = str(max(1, (os.cpu_count() or 1) // self.slots))
+            limits = {name: os.environ.get(name, threads) for name in THREAD_VARIABLES}
+            _pools[self.slots] = loky.ProcessPoolExecutor(
+                self.slots, timeout=IDLE_SECONDS, initializer=_leave_interrupts_to_the_parent, env=limits
+            )
+        return _pools[self.slots]
+
+    def _end(self) -> None:
+        self._starting = []
+        pool = _pools.pop(self.slots, None)
+        if pool is not None:
+            pool.shutdown(wait=False, kill_workers=True)
+
+
+class JoblibWorkers:
+    """Any other backend of joblib, by its name."""
+
+    overhead = 0.05
+
+    def __init__(self, slots: int, backend: str) -> None:
+        self._slots, self.backend = slots, backend
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    @property
+    def is_ready(self) -> bool:
+        return True
+
+    def warm_up(self) -> None:
+        pass
+
+    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+        calls = (joblib.delayed(carry_out_group)(VERSIONS, packed, _pack(group)) for group in groups)
+        # Not as they come: some backends cannot.
+        for k, content in enumerate(joblib.Parallel(self.slots, backend=self.backend)(calls)):
+            yield k, *pickle.loads(content)
+
+    def close(self) -> None:
+        pass
+
+
+class DaskWorkers:
+    """The workers of a dask cluster: the one named, else that of this process's client, else one of this machine.
+
+    The scheduler keeps every call, so what is lost with a worker is carried out again by another.
+    """
+
+    overhead = 0.02
+
+    def __init__(self, jobs: int, address: str | None) -> None:
+        distributed = _library("distributed", "dask")
+        address = address or os.environ.get("DASK_SCHEDULER_ADDRESS") or None
+        self._own: list[Any] = []  # what was opened here
+        self._distributed = distributed
+        client = None
+        if address is None:
+            with contextlib.suppress(ValueError):
+                client = distributed.Client.current()
+        try:
+            if client is None and address is None:
+                count = jobs if jobs > 1 else (os.cpu_count() or 1)
+                cluster = distributed.LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=50,
+                    preload=[__name__],
+                )
+                self._own = [cluster]
+                client = distributed.Client(cluster, set_as_default=False)
+                self._own = [client, cluster]
+            elif client is None:
+                client = distributed.Client(address, timeout=TIMEOUT, set_as_default=False)
+                self._own = [client]
+            client.wait_for_workers(1, timeout=TIMEOUT)
+        except (OSError, TimeoutError, ValueError) as error:
+            self.close()
+            where = address or "of this machine"
+            raise UsageError(f"cluster must be a dask scheduler with workers, got {where!r} ({error}).") from error
+        self._client = client
+        self._packed: dict[str, Any] = {}
+
+    @property
+    def slots(self) -> int:
+        return max(1, sum(int(threads) for threads in self._client.nthreads().values()))
+
+    @property
+    def is_ready(self) -> bool:
+        return True
+
+    def warm_up(self) -> None:
+        pass
+
+    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+        # The job is the result of a call of its own: the scheduler knows how to make it again if its holder dies.
+        if packed.digest not in self._packed:
+            self._packed[packed.digest] = self._client.submit(_itself, packed, key=f"dpaudit-job-{packed.digest}")
+        job = self._packed[packed.digest]
+        futures = {
+            self._client.submit(carry_out_group, VERSIONS, job, _pack(group), pure=False): k
+            for k, group in enumerate(groups)
+        }
+        try:
+            with self._client.as_current():
+                ended = self._distributed.as_completed(list(futures))
+            for future in ended:
+                try:
+                    content = future.result()
+                except DpauditError:
+                    raise
+                except self._distributed.scheduler.KilledWorker as error:
+                    raise _lost(f"workers of the cluster that died ({error})") from error
+                except ModuleNotFoundError as error:
+                    raise UsageError(f"workers must have what the subject needs installed, got {error}.") from error
+                except (self._distributed.CancelledError, OSError) as error:
+                    raise DpauditError(f"cluster must stay until the audit ends, got {error!r}.") from error
+                yield futures[future], *pickle.loads(content)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self._client.cancel(list(futures), force=True)
+            raise
+
+    def close(self) -> None:
+        self._packed = {}
+        for opened in self._own:
+            with contextlib.suppress(Exception):
+                opened.close()
+        self._own = []
+
+
+class RayWorkers:
+    """The workers of a ray cluster: the one named, else `RAY_ADDRESS`, else processes of this machine."""
+
+    overhead = 0.02
+
+    def __init__(self, jobs: int, address: str | None) -> None:
+        self._ray = ray = _library("ray", "ray")
+        self._has_started = False
+        if not ray.is_initialized():
+            address = address or os.environ.get("RAY_ADDRESS") or None
+            count = None if address is not None else jobs if jobs > 1 else os.cpu_count() or 1
+            try:
+                ray.init(address=address, num_cpus=count, include_dashboard=False, log_to_driver=False)
+            except (OSError, ValueError, RuntimeError) as error:
+                raise UsageError(f"cluster must be one of ray, got {address!r} ({error}).") from error
+            self._has_started = True
+        self._call = ray.remote(max_retries=ATTEMPTS)(carry_out_group)
+        self._packed: dict[str, Any] = {}
+
+    @property
+    def slots(self) -> int:
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    @property
+    def is_ready(self) -> bool:
+        return True
+
+    def warm_up(self) -> None:
+        pass
+
+    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+        ray = self._ray
+        if packed.digest not in self._packed:
+            self._packed[packed.digest] = ray.put(packed)
+        job = self._packed[packed.digest]
+        calls = {self._call.remote(VERSIONS, job, _pack(group)): k for k, group in enumerate(groups)}
+        waiting = list(calls)
+        try:
+            while waiting:
+                ended, waiting = ray.wait(waiting, num_returns=1)
+                try:
+                    content = ray.get(ended[0])
+                except ray.exceptions.WorkerCrashedError as error:
+                    raise _lost(f"workers of the cluster that died ({type(error).__name__})") from error
+                except ray.exceptions.RayTaskError as error:
+                    raise (error.cause if isinstance(error.cause, DpauditError) else error) from error
+                yield calls[ended[0]], *pickle.loads(content)
+        except BaseException:
+            for call in waiting:
+                with contextlib.suppress(Exception):
+                    ray.cancel(call, force=True)
+            raise
+
+    def close(self) -> None:
+        self._packed = {}
+        if self._has_started:
+            self._ray.shutdown()
+
+
+def _lost(what: str) -> SubjectError:
+    return SubjectError(f"mechanism must leave the process that runs it alive, got {what}. Try jobs=1 to see it.")
+
+
+def _library(module: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            f"backend must be one that is installed, got {extra!r} ({error}). Use pip install 'dpaudit[{extra}]'."
+        ) from error
+
+
+def _pack(items: Sequence[Any]) -> bytes:
+    content: bytes = _cloudpickle().dumps(list(items))
+    return content
+
+
+def _cloudpickle() -> Any:
+    """joblib up to 1.5 brings its own; modules that are sent by value are known to both (`dpaudit.subjects`)."""
+    try:
+        return importlib.import_module("joblib.externals.cloudpickle")
+    except ImportError:
+        return importlib.import_module("cloudpickle")
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+async def dask_setup(worker: Any) -> None:
+    """What a worker of a local cluster does first: dask calls it by this name."""
+    del worker
+    _leave_interrupts_to_the_parent()
+
+
+def _import_numbers() -> None:
+    """What a worker's first group needs, before it comes."""
+    importlib.import_module("dpaudit.running.draws")
+
+
+@atexit.register
+def _end_pools() -> None:
+    for pool in _pools.values():
+        with contextlib.suppress(Exception):
+            pool.shutdown(wait=False, kill_workers=True)

@@ -1,0 +1,105 @@
+"""How results are saved: strict JSON values, and files that are written complete or not at all.
+
+Strict JSON: infinities are the strings "inf" and "-inf", NaN and what does not apply are null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.pairs import short_form
+
+MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file complete or not at all: into a temporary file beside it, flushed to disk, then renamed."""
+    target = Path(path)
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise UsageError(f"output must be a writable place, got {os.fspath(path)!r} ({error.strerror}).") from error
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise UsageError(f"output must be a writable place, got {os.fspath(path)!r} ({error.strerror}).") from error
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def to_json(value: Any) -> Any:
+    """`value` as strict JSON: numpy to Python, infinities to "inf" and "-inf", NaN to null, other objects to names."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
+        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        return [to_json(item) for item in items]
+    return short_form(value, width=200)
+
+
+def from_json(value: Any) -> Any:
+    """The inverse of `to_json` on numbers, lists and objects: "inf" and "-inf" become floats again."""
+    if isinstance(value, str):
+        return {"inf": math.inf, "-inf": -math.inf}.get(value, value)
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if isinstance(value, dict):
+        return {key: from_json(item) for key, item in value.items()}
+    return value
+
+
+def saved_input(value: Any) -> Any:
+    """An input as audit.json keeps it: its JSON form, or a digest where that is longer than 20,000 characters."""
+    saved = to_json(value)
+    text = json.dumps(saved, ensure_ascii=False, allow_nan=False)
+    if len(text) <= MAXIMUM_INPUT_CHARACTERS:
+        return saved
+    return {"sha256": hashlib.sha256(utf8(text)).hexdigest(), "characters": len(text), "short": short_form(value)}
+
+
+def utf8(text: str) -> bytes:
+    """JSON text as UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes its JSON escape."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def as_float(value: Any) -> float:
+    """A number of audit.json as a float: "inf" and "-inf" are infinities, null is NaN."""
+    number = from_json(value)
+    if number is None:
+        return math.nan
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise TypeError(f"a number was expected, got {value!r}")
+    return float(number)
+
+
+def as_floats(record: Mapping[str, Any]) -> dict[str, float]:
+    """Every value of an object of audit.json as a float, as `as_float` reads it."""
+    return {key: as_float(value) for key, value in record.items()}

@@ -1,0 +1,580 @@
+"""Pairs that nobody gave: a search for the pair of inputs on which a claim is worst.
+
+`search_pairs` tries pairs of a domain (`dpaudit.subjects.domains`), of a hypothesis strategy, or near example data, and
+ranks them by suspicion. `Search` is the same as the `pairs` of `dpaudit.audit`, which confirms the most suspicious.
+
+How it searches. The starts of the domain and pairs at random are each looked at with a few draws; the better half is
+kept and drawn twice as often, and the best of it are moved a little; and so on, until the budget is spent. The
+suspicion of a pair is how far its estimated loss is above its own budget, in standard deviations: rules are fitted on
+one half of the search's draws and counted on the other one, and the other way round. What the grey box says is added.
+
+Why the error rate holds. Let F be everything that the search saw: outputs on streams of the purposes `SEARCH_DRAWS`,
+`SEARCH_CHOICES` and `GREY_BOX`, which no audit draws from. The chosen pairs are a function of F. Given F they are
+fixed, and the audit's draws and coins (`DRAWS`, `COINS`) are independent of F; so whatever F is, P(a chosen pair that
+keeps its claim is called violated | F) <= 1 - confidence, as for pairs that a user wrote down, and likewise for bounds.
+The average over F is no larger. The search spends nothing of the error rate and has no part in it: no suspicion is a
+p-value, a bound or a verdict. What it costs is draws, and that the chosen pairs share the level.
+
+(A subject with randomness of its own has fresh randomness in each call, if it keeps the protocol: then it holds too.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.auditing import identity_of, stated_claim
+from dpaudit.errors import UsageError
+from dpaudit.evidence.fixed_game import FixedGame
+from dpaudit.evidence.label_game import common_failure
+from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
+from dpaudit.grey_box import GreyBox, GreyBoxPair, GreyBoxResult
+from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, whole_number
+from dpaudit.privacy.pairs import Pair, as_pairs, short_form
+from dpaudit.results import Finding, SideFinding, SideStatus, to_json
+from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream
+from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
+
+KIND = "pair_search"
+ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
+LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
+MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
+STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
+CHUNK = 4096  # draws of one call
+MOST_KEPT = 20_000  # draws of an input
+PLANNED = 20_000  # labelled draws of the audit for which rules are chosen
+LEVEL = 0.01
+PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
+MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
+GREY_RUNS = 6  # streams of each candidate; the chosen pairs are replayed on more
+BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints
+DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
+MOST_CHOSEN = 100  # pairs
+LISTED = 40  # pairs that the side finding lists
+
+
+@dataclasses.dataclass(frozen=True)
+class TriedPair:
+    """A pair that the search looked at.
+
+    Attributes
+    ----------
+    pair : Pair
+    family : str
+        The pattern that it is of, or of the pair that it was moved from.
+    origin : {"start", "random", "move", "strategy"}
+    suspicion : float
+        `excess` with what the grey box adds. It ranks pairs and means nothing else: no confidence is attached to it.
+    excess : float
+        Estimated loss less the budget, in standard deviations of the estimate; on draws that chose the pair too.
+    loss : float
+        That estimate in nats, at the line that the pair was ranked by; NaN where a call raised.
+    epsilon, delta : float
+        The line.
+    draws : int
+        Of each input, in the search.
+    grey_box : str
+        The grade of the replay on the same randomness; empty where there was none.
+    """
+
+    pair: Pair
+    family: str
+    origin: str
+    suspicion: float
+    excess: float
+    loss: float
+    epsilon: float
+    delta: float
+    draws: int
+    grey_box: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pair by its names, with its figures, as JSON values."""
+        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "pair"}
+        names = {"id": self.pair.id, "x": self.pair.x_id, "x_prime": self.pair.x_prime_id}
+        saved: dict[str, Any] = to_json({**names, **record})
+        return saved
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchResult:
+    """What a search tried and chose. No confidence is attached to any of it: an audit of the chosen pairs has one.
+
+    Attributes
+    ----------
+    pairs : tuple of Pair
+        The most suspicious ones, the first first; at most as many as were asked for.
+    tried : tuple of TriedPair
+        All that were looked at: the chosen ones, then the others by suspicion.
+    refused : int
+        Further pairs on which every call raised, on both inputs.
+    samples : int
+        Runs of the mechanism that the search took.
+    seconds : float
+    seed : int
+    claim : str
+    domain : dict
+        Where the pairs came from.
+    grey_box : GreyBoxResult or None
+        The replay of the chosen pairs on the same randomness; None if it was turned off.
+    """
+
+    pairs: tuple[Pair, ...]
+    tried: tuple[TriedPair, ...]
+    refused: int
+    samples: int
+    seconds: float
+    seed: int
+    claim: str
+    domain: dict[str, Any]
+    grey_box: GreyBoxResult | None = None
+
+    def side_findings(self, findings: Sequence[Finding] = ()) -> tuple[SideFinding, ...]:
+        """The provenance of the pairs, for an audit with these findings; and that of the grey box.
+
+        "found" says that the audit called one of the chosen pairs violated.
+        """
+        chosen = {pair.id for pair in self.pairs}
+        violated = [finding.id for finding in findings if finding.verdict == "violated" and finding.id in chosen]
+        status: SideStatus = "found" if violated else "nothing_found"
+        confirmed = f"the audit confirmed {len(violated)} of them on fresh draws" if findings else "no audit yet"
+        summary = (
+            f"{len(self.pairs)} pairs were chosen of {len(self.tried) + self.refused} that were tried, in "
+            f"{self.samples} runs whose ranking has no confidence; {confirmed}."
+        )
+        details = {
+            "seed": self.seed,
+            "spawn_keys": [[SEARCH_DRAWS, "input", "chunk"], [SEARCH_CHOICES, "round"]],
+            "domain": self.domain,
+            "samples": self.samples,
+            "refused": self.refused,
+            "chosen": [pair.id for pair in self.pairs],
+            "violated": violated,
+            "tried": [entry.to_dict() for entry in self.tried[:LISTED]],
+        }
+        found = (SideFinding(KIND, status, summary, None, to_json(details)),)
+        return found if self.grey_box is None else (*found, self.grey_box.side_finding())
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """Pairs for `dpaudit.audit` that are searched for before it: `audit(mechanism, claim, pairs=Search(domain))`.
+
+    Parameters
+    ----------
+    domain : Domain, mapping or hypothesis strategy, optional
+        Where pairs come from: one of `dpaudit.subjects.domains`, its JSON form, or a strategy of pairs (x, x_prime).
+    examples : sequence, optional
+        In its place: datasets like which others are made, with `adjacency`; or inputs of a metric claim, any two of
+        which are a pair.
+    adjacency : {"add_remove", "replace_one"}
+        Of datasets that are made from examples.
+    pairs : int
+        How many are chosen, at least 1: the error rate of the audit is split over them.
+    budget : int
+        About how many runs of the mechanism the search takes, at least 1,000.
+    candidates : int
+        Pairs to begin with, at least 4.
+    grey_box : bool
+        Whether to replay pairs on the same randomness too, where the mechanism takes a generator.
+
+    Examples
+    --------
+    >>> from dpaudit import audit
+    >>> from dpaudit.subjects.domains import DatasetDomain
+    >>> def total(data, size, rng):  # clips to [0, 1], calibrated to that, but forgets it for a single record
+    ...     records = data if len(data) == 1 else np.clip(data, 0.0, 1.0)
+    ...     return float(np.sum(records)) + rng.laplace(size=size)
+    >>> result = audit(total, "eps=1", Search(DatasetDomain.between(0.0, 5.0), budget=8000), samples=4000, seed=1)
+    >>> result.verdict, [finding.kind for finding in result.side_findings]
+    ('violated', ['pair_search', 'same_randomness'])
+    """
+
+    domain: Any = None
+    examples: Sequence[Any] | None = None
+    adjacency: Relation = "add_remove"
+    pairs: int = 3
+    budget: int = 200_000
+    candidates: int = 64
+    grey_box: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.domain is None) == (self.examples is None):
+            got = "neither" if self.domain is None else "both"
+            raise UsageError(f"domain or examples must be given, one of the two, got {got}.")
+        whole_number("pairs", self.pairs, "a positive integer", 1)
+        number("pairs", self.pairs, f"at most {MOST_CHOSEN}", lambda v: v <= MOST_CHOSEN)
+        whole_number("budget", self.budget, "an integer of at least 1,000", 1000)
+        whole_number("candidates", self.candidates, "an integer of at least 4", 4)
+        if self.adjacency not in RELATIONS:
+            raise UsageError(f"adjacency must be one of {', '.join(RELATIONS)}, got {self.adjacency!r}.")
+
+    def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> SearchResult:
+        """Search; what `dpaudit.audit` calls before its first draw."""
+        return _Searcher(self, subject, claim, seed).run()
+
+
+def search_pairs(
+    mechanism: Any,
+    claim: Claim | str | None = None,
+    domain: Any = None,
+    *,
+    examples: Sequence[Any] | None = None,
+    adjacency: Relation = "add_remove",
+    pairs: int = 3,
+    budget: int = 200_000,
+    candidates: int = 64,
+    grey_box: bool = True,
+    seed: int | None = None,
+) -> SearchResult:
+    """Look for the pairs on which the claim is worst, without a verdict: parameters as for `Search` and `audit`.
+
+    Returns
+    -------
+    SearchResult
+        Its suspicions carry no confidence. `dpaudit.audit(mechanism, claim, result.pairs)` gives a verdict.
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense, or the mechanism takes none of the pairs.
+
+    Examples
+    --------
+    >>> from dpaudit.subjects.domains import NumberDomain
+    >>> def release(data, size, rng):  # the noise forgets that the answer may double above 9
+    ...     return (data if data < 9 else 2 * data) + rng.laplace(size=size)
+    >>> search_pairs(release, "eps=1", NumberDomain(0, 10), budget=4000, seed=1).pairs[0].x > 8
+    True
+    """
+    subject = as_subject(mechanism)
+    promise = stated_claim(subject, claim)
+    if seed is not None:
+        whole_number("seed", seed, "a non-negative integer", 0)
+    search = Search(domain, examples, adjacency, pairs, budget, candidates, grey_box)
+    return search.choose_pairs(subject, promise, fresh_seed() if seed is None else int(seed))
+
+
+@dataclasses.dataclass
+class _Candidate:
+    """A pair under search, with what is known of it so far."""
+
+    family: str
+    origin: str
+    x: Any
+    x_prime: Any
+    claim: Claim  # of the pair
+    line: ApproxDP  # that it is ranked by
+    inputs: tuple[int, int]
+    place: int  # in the order of their first look, which breaks ties
+    excess: float = -math.inf
+    loss: float = math.nan
+    grey: GreyBoxPair | None = None
+    raises: bool = False
+    refused: bool = False
+    draws: int = 0  # of each input
+
+    @property
+    def suspicion(self) -> float:
+        """What ranks it; see the module."""
+        total = RAISES if self.raises else self.excess
+        if self.grey is not None:
+            total += sum(BONUS[hint.kind] for hint in self.grey.hints)
+            budget = max(self.line.epsilon, 1e-3)
+            ratio = min((self.grey.implied_loss or 0.0) / budget, 100.0)
+            known = {"definite": DEFINITE, "implied": IMPLIED}.get(self.grey.grade, 0.0)
+            total += known + (ratio if known else min(ratio, 1.0))
+        return total
+
+
+class _Searcher:
+    """One search; see the module."""
+
+    def __init__(self, search: Search, subject: Subject, claim: Claim, seed: int) -> None:
+        self.search, self.subject, self.claim, self.seed = search, subject, claim, seed
+        self.runs = 0
+        self.known: dict[Any, int] = {}  # inputs by identity
+        self.data: list[Any] = []
+        self.drawn: list[list[Outcomes]] = []
+        self.raised: dict[int, str] = {}  # inputs on which a vectorised call raised
+        self.candidates: dict[Any, _Candidate] = {}
+        self.boxes = GreyBox(subject, claim, seed, GREY_RUNS) if search.grey_box else None
+        self.sides: dict[int, Any] = {}
+
+    def run(self) -> SearchResult:
+        started = time.perf_counter()
+        source = self.search.domain
+        strategy = source if _is_strategy(source) else None
+        domain = None if strategy is not None else self._domain()
+        count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
+        draws = max(self.search.budget // (_cost(1) * count), 8)
+        if strategy is not None:
+            active = self._of_strategy(strategy, count, draws)
+        else:
+            assert domain is not None
+            active = self._first(domain, count)
+        for round_ in range(ROUNDS):
+            if round_ > 0:
+                active = self._ranked(active)[: max(count >> round_, self.search.pairs)]
+                if domain is not None:
+                    active += self._moved(domain, active, max(1, int(MOVED_SHARE * len(active))), round_)
+            size = draws << round_
+            for candidate in active:
+                self._look(candidate, size)
+        return self._result(started, domain, strategy)
+
+    def _first_draws(self) -> int:
+        """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
+        if isinstance(self.claim, MetricDP):  # each pair has its own budget
+            return LEAST_DRAWS
+        epsilon = max(_line(self.claim).epsilon, 0.01)
+        return int(min(max(2.0 / epsilon**2, LEAST_DRAWS), MOST_FIRST_DRAWS))
+
+    def _domain(self) -> Domain:
+        source, examples = self.search.domain, self.search.examples
+        if isinstance(source, Domain):
+            return source
+        if isinstance(source, Mapping):
+            return domain_from_dict(source)
+        if examples is None:
+            raise UsageError(
+                f"domain must be a Domain, its JSON form or a hypothesis strategy of pairs, got {short_form(source)}."
+            )
+        if not isinstance(examples, Iterable) or isinstance(examples, str | bytes):
+            raise UsageError(f"examples must be a list of inputs, got {short_form(examples)}.")
+        known = list(examples)
+        on = getattr(self.claim, "on", None)
+        if on == "inputs":  # a metric gives any two inputs a budget
+            return ListedDomain(tuple(known))
+        return DatasetDomain.of_examples(known, "replace_one" if on == "records" else self.search.adjacency)
+
+    def _first(self, domain: Domain, count: int) -> list[_Candidate]:
+        """Starts of the domain, spread over its families, and pairs at random."""
+        rng = stream(self.seed, SEARCH_CHOICES, 0)
+        families: dict[str, list[tuple[Any, Any]]] = {}
+        for family, x, x_prime in domain.starts():
+            families.setdefault(family, []).append((x, x_prime))
+        starts = [
+            (family, *pairs[turn])
+            for turn in range(max(map(len, families.values()), default=0))
+            for family, pairs in families.items()
+            if turn < len(pairs)
+        ]
+        active: list[_Candidate] = []
+        for family, x, x_prime in starts:
+            if len(active) >= STARTS_SHARE * count:
+                break
+            self._add(active, family, "start", x, x_prime)
+        for _ in range(20 * count):
+            if len(active) >= count:
+                break
+            self._add(active, "random", "random", *domain.random(rng))
+        if not active:
+            raise UsageError(f"domain must have pairs of which the claim asks something, got {domain.to_dict()}.")
+        return active
+
+    def _moved(self, domain: Domain, best: Sequence[_Candidate], count: int, round_: int) -> list[_Candidate]:
+        """Pairs near the best ones, the first of each before the second of any."""
+        rng = stream(self.seed, SEARCH_CHOICES, round_)
+        active: list[_Candidate] = []
+        moves = [(parent, domain.moves(parent.x, parent.x_prime, rng)) for parent in best[: max(2, len(best) // 2)]]
+        for turn in range(max((len(found) for _, found in moves), default=0)):
+            for parent, found in moves:
+                if turn < len(found) and len(active) < count:
+                    self._add(active, parent.family, "move", *found[turn])
+        return active
+
+    def _of_strategy(self, strategy: Any, count: int, draws: int) -> list[_Candidate]:
+        """Pairs of a hypothesis strategy, which is steered towards suspicion (`hypothesis.target`)."""
+        import hypothesis
+
+        active: list[_Candidate] = []
+
+        def look(pair: Any) -> None:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
+            candidate = self._add(active, "strategy", "strategy", *pair)
+            if candidate is None:
+                return
+            self._look(candidate, draws)
+            hypothesis.target(min(max(candidate.suspicion, -1e9), 1e9))
+
+        # No database and a fixed seed: what is tried depends on the seed and on nothing that earlier runs left.
+        settings = hypothesis.settings(
+            max_examples=count,
+            database=None,
+            deadline=None,
+            phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        given: Any = hypothesis.given(strategy)
+        try:
+            settings(hypothesis.seed(self.seed)(given(look)))()
+        except hypothesis.errors.Unsatisfiable as error:
+            raise UsageError("domain must yield pairs, got none from the strategy.") from error
+        if not active:
+            raise UsageError("domain must yield pairs of which the claim asks something, got none from the strategy.")
+        return active
+
+    def _add(self, active: list[_Candidate], family: str, origin: str, x: Any, x_prime: Any) -> _Candidate | None:
+        """A new candidate, unless the pair is known, equal to itself, or nothing is asked of it."""
+        first, second = self._input(x), self._input(x_prime)
+        key = (min(first, second), max(first, second))  # a claim is asked in both directions
+        if first == second or key in self.candidates:
+            return None
+        claim = self.claim.for_pair(x, x_prime)
+        if claim.is_vacuous:
+            return None
+        candidate = _Candidate(family, origin, x, x_prime, claim, _line(claim), (first, second), len(self.candidates))
+        self.candidates[key] = candidate
+        active.append(candidate)
+        return candidate
+
+    def _input(self, x: Any) -> int:
+        key = identity_of(x)
+        if key not in self.known:
+            self.known[key] = len(self.data)
+            self.data.append(x)  # kept, so that an identity is never used again
+            self.drawn.append([])
+        return self.known[key]
+
+    def _look(self, candidate: _Candidate, size: int) -> None:
+        """Draw up to `size` outputs of both inputs, and estimate how suspicious the pair is."""
+        if candidate.refused:
+            return
+        if self.boxes is not None and candidate.grey is None:
+            candidate.grey = self._grey(candidate)
+        candidate.draws = min(size, MOST_KEPT)
+        sides = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
+        failed = [i in self.raised for i in candidate.inputs]
+        if any(failed):
+            candidate.raises, candidate.refused = not all(failed), all(failed)
+            return
+        first, second = (side for side in sides if side is not None)
+        candidate.refused = bool(common_failure([first, second]))
+        if not candidate.refused:
+            candidate.excess, candidate.loss = excess(candidate.line, first, second)
+
+    def _grey(self, candidate: _Candidate) -> GreyBoxPair | None:
+        assert self.boxes is not None
+        for i in candidate.inputs:
+            if i not in self.sides:
+                self.sides[i] = self.boxes.side(self.data[i])
+        if self.boxes.message:
+            return None
+        pair = Pair(candidate.x, candidate.x_prime)
+        return self.boxes.compare(pair, *(self.sides[i] for i in candidate.inputs))
+
+    def _outcomes(self, i: int, size: int) -> Outcomes | None:
+        """At least `size` outputs on an input (all that were drawn); None where a vectorised call raised."""
+        parts = self.drawn[i]
+        have = sum(len(part) for part in parts)
+        while have < size and i not in self.raised:
+            chunk = min(size - have, CHUNK)
+            self.runs += chunk
+            rng = stream(self.seed, SEARCH_DRAWS, i, len(parts))
+            try:
+                parts.append(read_outputs(self.subject.sample(self.data[i], chunk, rng), chunk))
+            except CallError as error:
+                self.raised[i] = str(error)
+            have += chunk
+        return join(parts).rows(slice(0, size)) if parts and i not in self.raised else None
+
+    def _ranked(self, candidates: Iterable[_Candidate]) -> list[_Candidate]:
+        kept = [candidate for candidate in candidates if not candidate.refused]
+        return sorted(kept, key=lambda candidate: (-candidate.suspicion, candidate.place))
+
+    def _result(self, started: float, domain: Domain | None, strategy: Any) -> SearchResult:
+        ranked = self._ranked(self.candidates.values())
+        refused = len(self.candidates) - len(ranked)
+        if not ranked:
+            why = next(iter(self.raised.values()), "every call raised")
+            name = self.subject.name
+            raise UsageError(f"domain must have inputs that {name} takes, got none in {refused} pairs: {why}")
+        # Estimates from few draws are wild: those that stayed to the end come first, whatever others looked like.
+        last = max(candidate.draws for candidate in ranked)
+        deep = [c for c in ranked if c.draws >= last // 2 or c.raises or c.suspicion >= RAISES]
+        raising = [candidate for candidate in deep if candidate.raises]
+        # A call that raises makes the audit ask for one output a call: one such pair is enough.
+        chosen = [*[c for c in deep if not c.raises][: self.search.pairs - bool(raising)], *raising[:1]]
+        chosen.sort(key=lambda candidate: (-candidate.suspicion, candidate.place))
+        taken = {candidate.place for candidate in chosen}
+        ranked = [*chosen, *(candidate for candidate in ranked if candidate.place not in taken)]
+        named = as_pairs([Pair(candidate.x, candidate.x_prime) for candidate in ranked])
+        pairs = tuple(named[: len(chosen)])
+        report = None
+        if self.search.grey_box:
+            report = GreyBox(self.subject, self.claim, self.seed).examine(pairs)
+        runs = self.runs + (self.boxes.samples if self.boxes else 0) + (report.samples if report else 0)
+        tried = tuple(
+            TriedPair(
+                pair,
+                candidate.family,
+                candidate.origin,
+                candidate.suspicion,
+                candidate.excess,
+                candidate.loss,
+                candidate.line.epsilon,
+                candidate.line.delta,
+                candidate.draws,
+                candidate.grey.grade if candidate.grey is not None else "",
+            )
+            for pair, candidate in zip(named, ranked, strict=True)
+        )
+        where = domain.to_dict() if domain is not None else {"kind": "strategy", "strategy": short_form(strategy, 200)}
+        seconds = time.perf_counter() - started
+        return SearchResult(pairs, tried, refused, runs, seconds, self.seed, str(self.claim), where, report)
+
+
+def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, float]:
+    """How far the estimated loss of a pair is above its line, in standard deviations; and that loss, in nats.
+
+    Rules are fitted on one half of the draws and counted on the other one, both ways round, so that one that was lucky
+    on its training draws gains nothing. An estimate for ranking only.
+    """
+    cut, size = min(len(first), len(second)) // 2, min(len(first), len(second))
+    halves = [(side.rows(slice(0, cut)), side.rows(slice(cut, size))) for side in (first, second)]
+    right = wrong = paid = 0.0
+    for fitted, counted in ((0, 1), (1, 0)):
+        game = FixedGame(line, PLANNED)
+        game.fit(halves[0][fitted], halves[1][fitted], LEVEL)
+        one, zero = (game.rule.count(side[counted]) for side in halves)  # guesses of 0, of 1, abstentions
+        right += float(one[1] + zero[0])
+        wrong += float(one[0] + zero[1])
+        paid += 0.5 * line.delta * game.rule.sides * float(one.sum() + zero.sum())
+    loss = math.log((max(right - paid, 0.0) + PRIOR) / (wrong + PRIOR))
+    deviation = math.sqrt(1.0 / (max(right - paid, 0.0) + PRIOR) + 1.0 / (wrong + PRIOR))
+    return (loss - line.epsilon) / deviation, loss
+
+
+def _line(claim: Claim) -> ApproxDP:
+    """The one line by which a pair is ranked: the claim's own, or one in the middle of its family.
+
+    A Renyi claim is ranked as the Gaussian mechanism that has its divergences: not what it promises, but near it.
+    """
+    if claim.family == "renyi":
+        rho = min(float(claim.renyi_epsilons(np.array([claim.value]), order)[0]) / order for order in claim.orders)
+        claim = GaussianDP(math.sqrt(2.0 * rho))
+    if isinstance(claim, ApproxDP) and not claim.anchored:
+        return ApproxDP(min(claim.epsilon, 700.0), claim.delta)
+    epsilon = min(claim.epsilon_at(MIDDLE_DELTA), 700.0)
+    return ApproxDP(epsilon, min(claim.profile(epsilon), MIDDLE_DELTA))
+
+
+def _cost(candidates: int) -> int:
+    """Runs of a search in units of its first draws, if no two pairs share an input."""
+    return 2 * candidates + sum(int(2 * candidates * (0.5 + MOVED_SHARE)) for _ in range(1, ROUNDS))
+
+
+def _is_strategy(source: Any) -> bool:
+    try:
+        from hypothesis.strategies import SearchStrategy
+    except ImportError:
+        return False
+    return isinstance(source, SearchStrategy)

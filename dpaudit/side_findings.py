@@ -1,0 +1,155 @@
+"""What was found beside the claim: the low bits of the outputs, and whatever else was looked at.
+
+None of it is a part of the verdict, the bounds or the ratio of an audit; each finding has an error rate of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Budget
+from dpaudit.saving import as_float, as_floats, to_json
+
+FloatingPointVerdict = Literal["leaks", "nothing_found", "not_applicable"]
+FLOATING_POINT_VERDICTS: tuple[FloatingPointVerdict, ...] = ("leaks", "nothing_found", "not_applicable")
+SideStatus = Literal["found", "nothing_found", "not_applicable"]
+SIDE_STATUSES: tuple[SideStatus, ...] = ("found", "nothing_found", "not_applicable")
+
+
+@dataclasses.dataclass(frozen=True)
+class FloatingPointPair:
+    """What the low bits of the outputs gave away about one pair.
+
+    Attributes
+    ----------
+    id, x_id, x_prime_id : str
+        Names of the pair and of its two inputs.
+    budget : Budget
+        The claim for this pair as a point of its privacy profile: the line that was tested on the law of the doubles.
+    verdict : {"leaks", "nothing_found"}
+        "leaks" is `epsilon_lower` above the budget's epsilon.
+    epsilon_lower : float
+        Lower bound on epsilon at the budget's delta, of the law of the doubles, in nats. Simultaneous with the bounds
+        of the other pairs of the check at its own error rate.
+    p_value : float
+        Of the exact test against the budget, before the error rate is divided.
+    error_share : float
+        The share of the check's error rate that this pair has.
+    correct, wrong, abstained : int
+        Labelled draws that the rule was tested on: never those it was fitted on.
+    detectable_share : float
+        In [0, 1], or inf: the smallest share of one input's outputs such that, if the other input could not give them
+        and the rule knew them, the test would have found that with 90% probability. inf: none would have been found.
+    description : str
+        What the rule looks at, with counts; empty if no rule was found.
+    rule : dict or None
+        The rule as data, of a pair that leaks, for a replay; None in files of older versions.
+    """
+
+    id: str
+    x_id: str
+    x_prime_id: str
+    budget: Budget
+    verdict: FloatingPointVerdict
+    epsilon_lower: float
+    p_value: float
+    error_share: float
+    correct: int
+    wrong: int
+    abstained: int
+    detectable_share: float
+    description: str
+    rule: dict[str, Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class FloatingPointFinding:
+    """What the floating-point check found: a finding of its own, never a part of the verdict, the bounds or the ratio.
+
+    Attributes
+    ----------
+    verdict : {"leaks", "nothing_found", "not_applicable"}
+        "leaks" if any pair does; "not_applicable" if nothing was tested.
+    message : str
+        Why it is not applicable, else empty.
+    error_rate : float
+        If the claim holds for the doubles too, P(verdict "leaks") is at most this; in any case so is P(some bound of
+        the check exceeds its truth). Apart from `1 - confidence` of the audit.
+    samples : int
+        Runs of the mechanism that the check took, beside those of the audit.
+    pairs : tuple of FloatingPointPair
+        The examined pairs, the worst first.
+    omitted : int
+        Pairs of the audit that were not examined.
+    """
+
+    verdict: FloatingPointVerdict
+    message: str
+    error_rate: float
+    samples: int = 0
+    pairs: tuple[FloatingPointPair, ...] = ()
+    omitted: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as strict JSON values: `floating_point` of audit.json."""
+        record: dict[str, Any] = to_json(dataclasses.asdict(self))
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> FloatingPointFinding:
+        """The finding of `floating_point` of audit.json; the verdict must be the one that its pairs have."""
+        pairs = tuple(_floating_point_pair(entry) for entry in record["pairs"])
+        finding = cls(**{**record, "error_rate": as_float(record["error_rate"]), "pairs": pairs})
+        leaks = any(pair.verdict == "leaks" for pair in pairs)
+        expected = "leaks" if leaks else "nothing_found" if pairs else "not_applicable"
+        if finding.verdict != expected:
+            raise UsageError(f"verdict of floating_point must be {expected!r}, got {finding.verdict!r}.")
+        return finding
+
+
+def _floating_point_pair(entry: Mapping[str, Any]) -> FloatingPointPair:
+    numbers = {name: as_float(entry[name]) for name in ("epsilon_lower", "p_value", "error_share", "detectable_share")}
+    if entry["verdict"] not in FLOATING_POINT_VERDICTS[:2]:
+        raise UsageError(f"verdict must be one of leaks, nothing_found, got {entry['verdict']!r}.")
+    return FloatingPointPair(**{**entry, **numbers, "budget": Budget(**as_floats(entry["budget"]))})
+
+
+@dataclasses.dataclass(frozen=True)
+class SideFinding:
+    """Something that was looked at beside the claim: never a part of the verdict, the bounds or the ratio.
+
+    Attributes
+    ----------
+    kind : str
+        What was looked at, for example "timing" or "containment"; one word of lower case with underscores.
+    status : {"found", "nothing_found", "not_applicable"}
+    summary : str
+        One sentence: what was found, or why it does not apply.
+    error_rate : float or None
+        The probability, at most, of "found" where there is nothing to find, apart from `1 - confidence` of the audit;
+        None where no statistics are involved.
+    details : dict
+        What a reader needs to check or repeat it: strict JSON values, kind by kind.
+    """
+
+    kind: str
+    status: SideStatus
+    summary: str
+    error_rate: float | None = None
+    details: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as strict JSON values: an entry of `side_findings` in audit.json."""
+        record: dict[str, Any] = to_json(dataclasses.asdict(self))
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> SideFinding:
+        """The finding of an entry of `side_findings` in audit.json."""
+        if record["status"] not in SIDE_STATUSES:
+            raise UsageError(f"status must be one of {', '.join(SIDE_STATUSES)}, got {record['status']!r}.")
+        rate = record.get("error_rate")
+        return cls(**{**record, "error_rate": None if rate is None else as_float(rate)})

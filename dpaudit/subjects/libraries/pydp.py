@@ -1,0 +1,98 @@
+"""Google's differential privacy library as subjects, by python-dp (`pydp`): its mechanisms and its algorithms.
+
+It has randomness of its own, so its audits cannot be replayed bit by bit and are never drawn in workers.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
+from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.libraries.library_mechanism import (
+    InBatches,
+    as_claim,
+    import_library,
+    library_subject,
+    real_distance,
+    version_of,
+)
+
+PACKAGE = "python-dp"
+
+
+def subject(
+    mechanism: Any,
+    *,
+    call: Callable[[Any], Any] | None = None,
+    claim: Claim | str | None = None,
+    name: str | None = None,
+) -> Subject:
+    """The subject of a mechanism or an algorithm.
+
+    Parameters
+    ----------
+    mechanism : object
+        A numerical mechanism (`add_noise` of the input: integers get whole noise), an algorithm (`quick_result` of the
+        list of entries, with the whole budget), or a partition selection (`should_keep` of the number of users).
+    call : callable, optional
+        Draws one output instead, for example with `result` and a part of the budget.
+    claim : Claim or str, optional
+        Audited instead of its own `epsilon` and `delta`. Needed for partition selections, which state none.
+    name : str, optional
+
+    Raises
+    ------
+    UsageError
+        If it is none of these, or the library cannot be imported.
+    """
+    import_library("pydp", PACKAGE, PACKAGE)
+    method = next((m for m in ("add_noise", "quick_result", "should_keep") if hasattr(mechanism, m)), None)
+    if call is None and method is None:
+        raise UsageError(f"mechanism must be a mechanism or an algorithm of pydp, got {type(mechanism).__name__}.")
+    once = call or getattr(mechanism, str(method))
+    convert: Callable[[Any], Any] = list if method == "quick_result" and call is None else _as_given
+    own = stated_claim(mechanism)
+    named = [getattr(mechanism, s) for s in ("sensitivity", "l2_sensitivity") if hasattr(mechanism, s)]
+    sensitivity = named[0] if named else None
+
+    def draw(data: Any, size: int, rng: np.random.Generator) -> list[Any]:
+        value = convert(data)
+        return [once(value) for _ in range(size)]
+
+    known = {s: getattr(mechanism, s, None) for s in ("epsilon", "delta", "sensitivity", "l2_sensitivity", "std")}
+    shown = ", ".join(f"{s}={value!r}" for s, value in known.items() if isinstance(value, int | float))
+    adapted = InBatches(
+        library=PACKAGE,
+        version=version_of(PACKAGE),
+        description=f"{type(mechanism).__name__}({shown})",
+        draw=draw,
+        claim=as_claim(claim) or own,
+        promised=None if own is None else functools.partial(_promised, own, sensitivity),
+        replayable=False,
+    )
+    return library_subject(adapted, name or type(mechanism).__name__)
+
+
+def stated_claim(mechanism: Any) -> Claim | None:
+    """The claim of the mechanism's own `epsilon` and `delta`; None if it states none."""
+    epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0)
+    if not isinstance(epsilon, int | float):
+        return None
+    if isinstance(delta, int | float) and delta:
+        return ApproxDP(float(epsilon), float(delta))
+    return PureDP(float(epsilon))
+
+
+def _promised(own: Claim, sensitivity: Any, x: Any, x_prime: Any) -> Claim | None:
+    apart = real_distance(x, x_prime) if isinstance(sensitivity, int | float) else None
+    return own if apart is None or apart <= float(sensitivity) * (1.0 + 1e-12) else None
+
+
+def _as_given(data: Any) -> Any:
+    return data

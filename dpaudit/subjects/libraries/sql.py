@@ -1,0 +1,95 @@
+"""Any function that queries a table, as a subject: an input is the list of rows, the output what the query returns.
+
+>>> def noisy_count(connection, rng):
+...     (count,) = connection.execute("SELECT COUNT(*) FROM data WHERE age >= 18").fetchone()
+...     return count + rng.laplace()
+>>> adults = subject(noisy_count, columns=["age"], claim="eps=1")
+>>> len(adults.sample([[17], [40]], 3, np.random.default_rng(0)))
+3
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim
+from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.libraries.library_mechanism import InBatches, as_claim, library_subject
+
+
+def subject(
+    query: Callable[..., Any],
+    *,
+    columns: Sequence[str] = ("value",),
+    table: str = "data",
+    claim: Claim | str | None = None,
+    connect: Callable[[list[Any]], Any] | None = None,
+    name: str | None = None,
+) -> Subject:
+    """The subject of a query function.
+
+    Parameters
+    ----------
+    query : callable
+        `query(connection)`, `query(connection, rng)` or any other signature that `dpaudit.as_subject` reads. It gets a
+        connection to a database that holds the rows of the input, and returns the output; a query that raises has the
+        exception as its output.
+    columns : sequence of str
+        Of the table, in the order of the values of a row. A row that is no list is a row of one value.
+    table : str
+    claim : Claim or str, optional
+    connect : callable, optional
+        Makes a DB-API connection from the list of rows (a DuckDB or a server of your own); by default one to an SQLite
+        database in memory, new for every batch, which queries can read but not write.
+    name : str, optional
+
+    Raises
+    ------
+    UsageError
+        If `query` cannot be called, or a name is no plain SQL name.
+    """
+    for label, names in (("columns", list(columns)), ("table", [table])):
+        if not names or not all(isinstance(one, str) and one.isidentifier() for one in names):
+            raise UsageError(f"{label} must be plain names, got {names!r}.")
+    inner = as_subject(query)
+    make = connect or _Sqlite(table, tuple(columns))
+
+    def draw(data: Any, size: int, rng: np.random.Generator) -> Any:
+        rows = [list(row) if isinstance(row, list | tuple | np.ndarray) else [row] for row in data]
+        connection = make(rows)
+        try:
+            return inner.sample(connection, size, rng)
+        finally:
+            connection.close()
+
+    mechanism = InBatches(
+        library="sqlite3" if connect is None else "sql",
+        version=sqlite3.sqlite_version if connect is None else "",
+        description=f"{inner.name} {inner.fingerprint} on {table}({', '.join(columns)})",
+        draw=draw,
+        claim=as_claim(claim),
+        replayable=inner.replayable,
+    )
+    return library_subject(mechanism, name or inner.name)
+
+
+class _Sqlite:
+    """Makes a read-only SQLite database in memory with the rows."""
+
+    def __init__(self, table: str, columns: tuple[str, ...]) -> None:
+        self.table, self.columns = table, columns
+
+    def __call__(self, rows: list[Any]) -> sqlite3.Connection:
+        connection = sqlite3.connect(":memory:")
+        quoted = ", ".join(f'"{column}"' for column in self.columns)
+        connection.execute(f'CREATE TABLE "{self.table}" ({quoted})')
+        marks = ", ".join("?" for _ in self.columns)
+        connection.executemany(f'INSERT INTO "{self.table}" VALUES ({marks})', rows)
+        connection.commit()
+        connection.execute("PRAGMA query_only = ON")
+        return connection

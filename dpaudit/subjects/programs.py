@@ -1,0 +1,446 @@
+"""Programs in any language as subjects: `exec:COMMAND`, JSON lines on stdin and stdout (docs/exec-protocol.md).
+
+One process a worker, started when it is first needed, killed with its process group when it breaks the protocol, takes
+too long, or is not needed any more. The messages follow `dpaudit/schemas/exec-1.json`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import dataclasses
+import hashlib
+import json
+import math
+import multiprocessing.util
+import os
+import re
+import selectors
+import shlex
+import signal
+import subprocess
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import ProgramError, UsageError
+from dpaudit.privacy.claims import Claim, number
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.subjects.callables import Failed, Subject, as_subject
+
+PROTOCOL = 1
+PREFIX = "exec:"
+BATCH = 10_000  # outputs that are asked for at once, unless the program asks for fewer
+LARGEST_LINE = 1 << 28  # characters of one message, beyond which it is refused
+STDERR_KEPT = 4_096  # characters of what the program wrote to stderr last, which an error shows
+FIRST_ANSWER_SECONDS = 60.0  # at least so long for the program to start
+END_SECONDS = 2.0  # for the program to end after its input is closed, before it is killed
+SEEDS = 2**53  # seeds are below it, so that a program whose numbers are doubles reads them exactly
+HASHED_FILE = 10_000_000  # bytes of a file on the command line, beyond which its content is not in the fingerprint
+_HEX_FLOAT = re.compile(r"[-+]?(0x[0-9a-f]+(\.[0-9a-f]*)?(p[-+]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
+
+
+class ProgramDied(RuntimeError):
+    """The program ended in the middle of a request: an outcome of the call, like an exception."""
+
+    def __init__(self, message: str, how: str) -> None:
+        super().__init__(message)
+        self.failed = Failed("ProgramDied", how)
+
+
+class ReportedError(RuntimeError):
+    """The program reports that a call raised."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(f"{failed.kind}: {failed.message}")
+        self.failed = failed
+
+
+def exec_subject(
+    command: str | Sequence[str],
+    *,
+    claim: Claim | str | None = None,
+    timeout: float = 60.0,
+    name: str | None = None,
+) -> Subject:
+    """The subject of a program that speaks the protocol of docs/exec-protocol.md.
+
+    Parameters
+    ----------
+    command : str or sequence of str
+        Split as a shell would, and run without one; in the current folder.
+    claim : Claim or str, optional
+        Audited by default, in place of the program's own.
+    timeout : float
+        Seconds for one batch (at most 10,000 outputs), above 0. At least a minute is given for the first answer.
+    name : str, optional
+
+    Returns
+    -------
+    Subject
+        Replayable if the program takes seeds. A program that dies over an input is asked one output a call from then
+        on, and its death is an outcome.
+
+    Raises
+    ------
+    UsageError
+        If the command cannot be read or started.
+    ProgramError
+        If the program does not greet as the protocol says.
+    """
+    try:
+        words = tuple(shlex.split(command)) if isinstance(command, str) else tuple(command)
+    except ValueError as error:
+        raise UsageError(f"command must be one that a shell could split, got {command!r} ({error}).") from error
+    if not words or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"command must name a program, got {command!r}.")
+    seconds = number("timeout", timeout, "above 0 seconds", lambda value: 0.0 < value < math.inf)
+    hello = _program(words, seconds).hello
+    own = parse_claim(hello["claim"]) if "claim" in hello else None
+    mechanism = ExecMechanism(
+        command=words,
+        timeout=seconds,
+        replayable=bool(hello.get("seeds", False)),
+        batch=int(hello.get("batch", BATCH)),
+        doubles=hello.get("numbers", "json") == "double",
+        claim=(parse_claim(claim) if isinstance(claim, str) else claim) or own,
+        stated=own,
+        pairs=[tuple(_decoded(pair, False)) for pair in hello["pairs"]] if "pairs" in hello else None,
+        digests=tuple(_digests(words)),
+    )
+    weakref.finalize(mechanism, _close, words, seconds)  # another subject of the same command would start it again
+    return as_subject(mechanism, name=name or str(hello.get("name") or Path(words[0]).name))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ExecMechanism:
+    """A program as a mechanism: the command and what its greeting said. Workers start a process of their own."""
+
+    command: tuple[str, ...]
+    timeout: float
+    replayable: bool
+    batch: int
+    doubles: bool
+    claim: Claim | None = None
+    stated: Claim | None = None
+    pairs: list[Any] | None = None
+    digests: tuple[str, ...] = ()
+
+    def promised(self, x: Any, x_prime: Any) -> Claim | None:
+        """What the program's greeting claims."""
+        return self.stated
+
+    def __repr__(self) -> str:
+        return f"ExecMechanism({self.command!r}, {self.digests!r})"
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
+        """`size` outputs: a list, or an array of doubles where the program says that its outputs are."""
+        outputs: list[Any] = []
+        try:
+            encoded = encoded_input(data)
+            while len(outputs) < size or not size:
+                wanted = min(self.batch, size - len(outputs))
+                message: dict[str, Any] = {"type": "sample", "input": encoded, "size": wanted}
+                if self.replayable:
+                    message["seed"] = int(rng.integers(SEEDS))
+                outputs.extend(_outputs(_program(self.command, self.timeout), message, wanted, self.doubles))
+                if not size:
+                    break
+        except (ProgramDied, ReportedError) as error:
+            # Validity: one observation of a call. It is the outcome of a draw only where the call was for one draw.
+            if size != 1:
+                raise
+            outputs = [error.failed]
+        except UsageError as error:
+            # No outcome: it would tell an input that has no JSON form from one that has.
+            raise ProgramError(str(error)) from error
+        if self.doubles and all(type(output) is float for output in outputs):
+            return np.array(outputs, dtype=float)
+        return outputs
+
+
+def _outputs(program: _Program, message: dict[str, Any], wanted: int, doubles: bool) -> list[Any]:
+    """The outputs of one request, checked."""
+    reply = program.ask(message)
+    if "error" in reply:
+        error = reply["error"]
+        if not isinstance(error, dict) or not isinstance(error.get("kind"), str):
+            raise program.broken(f"an error must be an object with a kind, got {error!r:.100}")
+        raise ReportedError(_failed(error))
+    form = "hex" if "hex" in reply else "outputs"
+    outputs = reply.get(form)
+    if not isinstance(outputs, list) or len(outputs) != wanted:
+        got = f"{len(outputs)}" if isinstance(outputs, list) else f"{type(outputs).__name__}"
+        raise program.broken(f"{form} must be a list of {wanted} outputs, got {got}")
+    try:
+        if form == "hex":
+            return [_from_hex(output) for output in outputs]
+        return [_decoded(output, doubles) for output in outputs]
+    except (KeyError, TypeError, ValueError) as error:
+        raise program.broken(f"outputs must be as the protocol writes them, got {error}") from error
+
+
+# --- values --------------------------------------------------------------------------------------------------------
+
+
+def encoded_input(value: Any) -> Any:
+    """An input as strict JSON: numpy to Python, and floats that JSON has no text for as {"$float": "inf"}.
+
+    Finite doubles keep their bits: they are written with as many digits as they need.
+
+    Raises
+    ------
+    UsageError
+        If a part of it has no JSON form.
+
+    Examples
+    --------
+    >>> encoded_input([1, 0.1, float("inf")])
+    [1, 0.1, {'$float': 'inf'}]
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if isinstance(value, list | tuple):
+        return [encoded_input(item) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: encoded_input(item) for key, item in value.items()}
+    raise UsageError(f"an input of a program must have a JSON form, got {type(value).__name__}.")
+
+
+def _decoded(value: Any, doubles: bool) -> Any:
+    """A value of the protocol as Python's: special floats, exceptions, and numbers as doubles where they all are."""
+    if isinstance(value, list):
+        return [_decoded(item, doubles) for item in value]
+    if isinstance(value, dict):
+        if "$float" in value:
+            return _from_hex(value["$float"])
+        if "$error" in value:
+            return _failed(value["$error"])
+        return {key: _decoded(item, doubles) for key, item in value.items()}
+    if doubles and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def _from_hex(text: Any) -> Any:
+    """A double from C's hexadecimal form, or nan, inf; lists of these alike."""
+    if isinstance(text, list):
+        return [_from_hex(item) for item in text]
+    if not isinstance(text, str) or not _HEX_FLOAT.fullmatch(text):
+        raise ValueError(f"{text!r:.60} for a float in hexadecimal form")
+    return math.nan if "nan" in text.lower() else float.fromhex(text)
+
+
+def _failed(error: dict[str, Any]) -> Failed:
+    return Failed(str(error["kind"]), str(error.get("message", "")))
+
+
+def _digests(words: Sequence[str]) -> list[str]:
+    """Digests of the files that the command names, so that another version of the program has another fingerprint."""
+    found = []
+    for word in words:
+        path = Path(word)
+        with contextlib.suppress(OSError, ValueError):
+            if path.is_file() and path.stat().st_size <= HASHED_FILE:
+                found.append(hashlib.sha256(path.read_bytes()).hexdigest()[:16])
+    return found
+
+
+# --- processes -----------------------------------------------------------------------------------------------------
+
+_PROGRAMS: dict[tuple[int, tuple[str, ...], float], _Program] = {}
+_STARTING = threading.Lock()
+
+
+def _program(words: tuple[str, ...], timeout: float) -> _Program:
+    """This process's copy of the program, started if it is not running."""
+    # The process id is a part of the key: a forked child must not speak through its parent's pipes.
+    key = (os.getpid(), words, timeout)
+    with _STARTING:
+        known = _PROGRAMS.get(key)
+        if known is None or not known.is_open:
+            known = _PROGRAMS[key] = _Program(words, timeout)
+            multiprocessing.util.Finalize(None, close_programs, exitpriority=0)  # workers do not run atexit
+        return known
+
+
+@atexit.register
+def close_programs() -> None:
+    """End every program that this process started; what does not end by itself is killed."""
+    for pid, words, timeout in list(_PROGRAMS):
+        if pid == os.getpid():
+            _close(words, timeout)
+
+
+def _close(words: tuple[str, ...], timeout: float) -> None:
+    known = _PROGRAMS.pop((os.getpid(), words, timeout), None)
+    if known is not None:
+        known.close()
+
+
+class _Program:
+    """A running program: one line to it, one line back, with a time limit, and stderr read meanwhile."""
+
+    def __init__(self, words: tuple[str, ...], timeout: float) -> None:
+        self.words, self.timeout, self.requests = words, timeout, 0
+        self.unread, self.errors = b"", b""
+        self.speaking = threading.Lock()  # threads of one process share the program
+        try:
+            # A session of its own, so that what it starts can be killed with it.
+            self.process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+            )
+        except OSError as error:
+            raise UsageError(
+                f"command must be a program that can be started, got {words[0]!r} ({error.strerror})."
+            ) from error
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream is not None
+            os.set_blocking(stream.fileno(), False)
+        self.is_open = True
+        try:
+            self.hello = self._greeting()
+        except ProgramDied as error:
+            raise ProgramError(f"{error} It must answer the greeting (docs/exec-protocol.md).") from error
+
+    def _greeting(self) -> dict[str, Any]:
+        greeting = {"type": "hello", "protocol": [PROTOCOL], "id": 0}
+        reply = self._exchange(greeting, max(self.timeout, FIRST_ANSWER_SECONDS))
+        if reply.get("type") != "hello" or reply.get("protocol") != PROTOCOL:
+            raise self.broken(f"it must greet with protocol {PROTOCOL}, got {json.dumps(reply)[:100]}")
+        batch = reply.get("batch", BATCH)
+        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+            raise self.broken(f"batch must be a positive integer, got {batch!r:.60}")
+        if reply.get("numbers", "json") not in ("json", "double"):
+            raise self.broken(f"numbers must be json or double, got {reply['numbers']!r:.60}")
+        if not isinstance(reply.get("seeds", False), bool):
+            raise self.broken(f"seeds must be true or false, got {reply['seeds']!r:.60}")
+        if not isinstance(reply.get("claim", ""), str):
+            raise self.broken(f"claim must be a text, got {reply['claim']!r:.60}")
+        pairs = reply.get("pairs", [])
+        if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            raise self.broken(f"pairs must be a list of [x, x'], got {pairs!r:.60}")
+        return reply
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The reply to one request; a program that died is an outcome of the call, anything else that is wrong is not.
+
+        Raises
+        ------
+        ProgramDied
+            If it ended before it answered.
+        ProgramError
+            If it took too long, or its answer is none.
+        """
+        with self.speaking:
+            self.requests += 1
+            reply = self._exchange({**message, "id": self.requests}, self.timeout)
+            if reply.get("id") != self.requests:
+                raise self.broken(f"id must be {self.requests}, that of the request, got {reply.get('id')!r:.60}")
+        return reply
+
+    def broken(self, what: str) -> ProgramError:
+        """The error that says what is wrong, with the program ended and the last of its stderr."""
+        self.close(0.0)
+        return ProgramError(f"{self._name()} must follow the protocol: {what}.{self._stderr()}")
+
+    def close(self, patience: float = END_SECONDS) -> None:
+        """End the program: close its input, wait, and kill its process group."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        process = self.process
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        if patience:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(patience)
+        # The group outlives its leader where the program has left children behind.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        with contextlib.suppress(OSError):
+            self._keep(process.stderr.read() or b"")
+        process.stdout.close()
+        process.stderr.close()
+
+    def _exchange(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Write one line and read one, both at once, so that neither side waits for a full pipe."""
+        process = self.process
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        waiting = (json.dumps(message, allow_nan=False, separators=(",", ":")) + "\n").encode()
+        deadline = time.monotonic() + seconds
+        chunks = [self.unread]
+        length = len(self.unread)
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+            selector.register(process.stdout, selectors.EVENT_READ)
+            selector.register(process.stderr, selectors.EVENT_READ)
+            while b"\n" not in chunks[-1]:
+                left = deadline - time.monotonic()
+                if left <= 0.0:
+                    raise self.broken(f"an answer must take at most {seconds:g} s, got none by then")
+                for key, _ in selector.select(left):
+                    if key.fileobj is process.stdin:
+                        try:
+                            waiting = waiting[os.write(process.stdin.fileno(), waiting[:65_536]) :]
+                        except BlockingIOError:
+                            continue
+                        except OSError:
+                            waiting = b""  # it reads no more: what it still has to say comes first
+                        if not waiting:
+                            selector.unregister(process.stdin)
+                        continue
+                    stream = process.stdout if key.fileobj is process.stdout else process.stderr
+                    read = os.read(stream.fileno(), 1 << 20)
+                    if stream is process.stderr:
+                        self._keep(read)
+                        if not read:
+                            selector.unregister(process.stderr)
+                    elif read:
+                        chunks.append(read)
+                        length += len(read)
+                        if length > LARGEST_LINE:
+                            raise self.broken(f"a line must have at most {LARGEST_LINE:,} bytes, got more")
+                    else:
+                        raise self._death()
+        line, _, self.unread = b"".join(chunks).partition(b"\n")
+        if self.unread:
+            raise self.broken(f"each request has one line for an answer, got more: {self.unread[:60]!r}")
+        try:
+            reply = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise self.broken(f"an answer must be one line of JSON, got {line[:60]!r} ({error})") from error
+        if not isinstance(reply, dict):
+            raise self.broken(f"an answer must be a JSON object, got {line[:60]!r}")
+        return reply
+
+    def _death(self) -> ProgramDied:
+        """What to say of a program that closed its output."""
+        self.close(END_SECONDS)
+        code = self.process.returncode
+        known = {one.value: one.name for one in signal.Signals}
+        how = f"signal {known.get(-code, -code)}" if code < 0 else f"exit status {code}"
+        return ProgramDied(f"{self._name()} ended without an answer ({how}).{self._stderr()}", how)
+
+    def _keep(self, read: bytes) -> None:
+        self.errors = (self.errors + read)[-STDERR_KEPT:]
+
+    def _name(self) -> str:
+        return f"program {shlex.join(self.words)!r}"
+
+    def _stderr(self) -> str:
+        text = self.errors.decode("utf-8", "replace").strip()
+        return f" The last of its stderr: {text}" if text else ""

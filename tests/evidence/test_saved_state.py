@@ -1,0 +1,212 @@
+"""The state of bets as data: what goes on from it is, bit by bit, what would have gone on without it."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit.evidence import betting
+from dpaudit.evidence.kept_outputs import packed, unpacked
+from dpaudit.evidence.label_game import LabelGame
+from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.evidence.saved_state import StateError, claim_digest, counts_of, joined, pair_state, restored
+from dpaudit.privacy.claims import MetricDP, ProfileClaim, PureDP
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.running.draws import Drawer
+from dpaudit.running.streams import stream
+from dpaudit.subjects.callables import as_subject
+
+FAMILIES = {"eps=1": 200, "eps=0.8,delta=0.01": 100, "mu=0.9": 50, "rho=0.4": 40, "order=2,rdp=0.8": 40}
+
+
+def normal(data, size, rng):
+    return data + rng.normal(size=size)
+
+
+def words(data, size, rng):
+    return [("yes" if value else "no", None, 1.5) for value in rng.random(size) < 0.5 + 0.2 * data]
+
+
+class Laplace:
+    """With a log density, which scores rest on."""
+
+    def sample(self, data, size, rng):
+        return data + rng.laplace(size=size)
+
+    def log_density(self, data, outputs):
+        return -np.abs(outputs - data) - math.log(2.0)
+
+
+def game_of(mechanism, claim, seed, samples=200):
+    subject, data = as_subject(mechanism), [0.0, 1.0]
+    return LabelGame(
+        [parse_claim(claim) if isinstance(claim, str) else claim],
+        [(0, 1)],
+        samples=samples,
+        confidence=0.95,
+        mode="sequential",
+        draw=Drawer(subject, data, seed, 0),
+        coin=lambda round_, pair: stream(seed, 1, round_, pair),
+        log_density=subject.log_density if subject.has_log_density else None,
+        data=data,
+        horizon=20_000,
+    )
+
+
+def through_text(state):
+    return json.loads(json.dumps(state))
+
+
+def played(mechanism, claim, seed=1, samples=200):
+    game = game_of(mechanism, claim, seed, samples)
+    game.start()
+    game.play()
+    return game
+
+
+def gone_on(mechanism, claim, state, kept, seed=2, samples=200):
+    game = game_of(mechanism, claim, seed, samples)
+    log_density = as_subject(mechanism).log_density if hasattr(mechanism, "log_density") else None
+    game.pairs = [restored(state, game.pairs[0], log_density, 0.0, 1.0)]
+    game.go_on(kept)
+    return game
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "samples"),
+    [*((normal, *item) for item in FAMILIES.items()), (words, "eps=1", 100), (Laplace(), "eps=1", 100)],
+    ids=[*FAMILIES, "objects", "log density"],
+)
+def test_what_goes_on_from_a_saved_state_is_what_would_have_gone_on_bit_by_bit(mechanism, claim, samples):
+    first = played(mechanism, claim, 1, samples)
+    state = through_text(pair_state(first.pairs[0], "1"))
+    kept = {i: unpacked(packed(first.kept(i))) for i in (0, 1)}
+    other = gone_on(mechanism, claim, state, kept, 2, samples)
+    same = game_of(mechanism, claim, 2, samples)
+    same.pairs = first.pairs
+    same.go_on({i: first.kept(i) for i in (0, 1)})
+    other.play()
+    same.play()
+    ours, theirs = (through_text(pair_state(game.pairs[0], "2")) for game in (other, same))
+    assert ours == theirs
+    assert ours["labelled"] > state["labelled"] > 0
+    assert other.pairs[0].main.log_wealth == same.pairs[0].main.log_wealth
+    assert other.pairs[0].main.lower == same.pairs[0].main.lower
+    assert other.pairs[0].main.rule_record() == same.pairs[0].main.rule_record()
+
+
+def test_a_state_that_is_read_and_written_again_is_the_same():
+    state = through_text(pair_state(played(normal, "mu=0.9", 1, 40).pairs[0], "1"))
+    again = restored(state, game_of(normal, "mu=0.9", 3).pairs[0], None, 0.0, 1.0)
+    assert through_text(pair_state(again, "2")) == state
+
+
+def test_every_draw_that_was_counted_is_in_the_state():
+    game = played(normal, "eps=1")
+    assert counts_of(pair_state(game.pairs[0], "1")).sum() == game.pairs[0].labelled == 376  # 400 less the pilot's 24
+
+
+def test_joined_states_of_disjoint_draws_multiply():
+    first, second = (pair_state(played(normal, "eps=1", seed).pairs[0], str(seed)) for seed in (1, 2))
+    both = joined(first, second)
+    assert both["labelled"] == first["labelled"] + second["labelled"] == counts_of(both).sum()
+    game = restored(through_text(both), game_of(normal, "eps=1", 3).pairs[0], None, 0.0, 1.0)
+    assert game.main.now == pytest.approx(first["uses"][0]["now"] + second["uses"][0]["now"], abs=1e-9)
+
+
+def test_what_two_added_to_one_state_is_joined_to_it_once():
+    base = played(normal, "eps=1")
+    state = through_text(pair_state(base.pairs[0], "1"))
+    kept = {i: base.kept(i) for i in (0, 1)}
+    nights = []
+    for seed in (2, 3):
+        game = gone_on(normal, "eps=1", state, kept, seed)
+        game.play()
+        nights.append(through_text(pair_state(game.pairs[0], str(seed))))
+    both = joined(nights[0], nights[1], state)
+    assert both["labelled"] == nights[0]["labelled"] + nights[1]["labelled"] - state["labelled"]
+    assert counts_of(both).sum() == both["labelled"]
+    assert joined(nights[0], state, state)["labelled"] == nights[0]["labelled"]
+
+
+def test_what_was_counted_in_an_epoch_that_the_other_one_dropped_is_kept():
+    state = through_text(pair_state(played(normal, "eps=1").pairs[0], "1"))
+    base, own = through_text(state), through_text(state)
+    last = base["uses"][0]["epochs"][-1]
+    last["live"] = [[[0] * len(row) for row in part] for part in last["live"]]
+    base["labelled"] = own["labelled"] = int(counts_of(base).sum())
+    own["uses"][0]["epochs"].pop()
+    both = joined(own, state, base)
+    assert counts_of(both).sum() == both["labelled"] == state["labelled"] > base["labelled"]
+
+
+def test_states_of_two_engines_are_not_joined_to_one():
+    state = through_text(pair_state(played(normal, "eps=1").pairs[0], "1"))
+    other = through_text(state)
+    other["uses"][0]["carried"] = 1.0
+    for first, second in ((state, other), (other, state)):
+        with pytest.raises(StateError, match="one engine"):
+            joined(first, second, state)
+
+
+def test_bets_of_another_engine_go_on_as_a_number(monkeypatch):
+    first = played(normal, "eps=0.5")
+    state = through_text(pair_state(first.pairs[0], "1"))
+    kept = {i: first.kept(i) for i in (0, 1)}
+    before = first.pairs[0].main
+    monkeypatch.setattr(betting, "END_SHARE", 0.2)
+    game = gone_on(normal, "eps=0.5", state, kept)
+    pair = game.pairs[0]
+    assert pair.main.now == pytest.approx(state["uses"][0]["now"], abs=1e-12)
+    assert len(pair.main.epochs) == 1 and pair.main.lower >= before.known_lower
+    game.play()
+    assert pair.labelled > state["labelled"] or pair.is_violated
+    assert pair.is_violated == (pair.main.lower > 0.5)
+    again = restored(through_text(pair_state(pair, "2")), game_of(normal, "eps=0.5", 3).pairs[0], None, 0.0, 1.0)
+    assert again.main.now == pytest.approx(pair.main.now, abs=1e-9)
+
+
+def test_a_state_of_another_claim_or_format_or_without_its_parts_is_refused():
+    state = through_text(pair_state(played(normal, "eps=1", samples=100).pairs[0], "1"))
+    for claim, changed, words_ in (
+        ("eps=2", {}, "same claim"),
+        ("eps=1", {"format": 99}, "format"),
+        ("eps=1", {"uses": []}, "one that was saved"),
+        ("eps=1", {"uses": [{}]}, "one that was saved"),
+    ):
+        with pytest.raises(StateError, match=words_):
+            restored({**state, **changed}, game_of(normal, claim, 2).pairs[0], None, 0.0, 1.0)
+    damaged = through_text(state)
+    damaged["uses"][0]["epochs"][0]["live"][0][0][0] = -5
+    with pytest.raises(StateError, match="one that was saved"):
+        restored(damaged, game_of(normal, "eps=1", 2).pairs[0], None, 0.0, 1.0)
+
+
+def test_claims_of_pairs_that_ask_something_else_have_other_digests():
+    claims = [parse_claim(text) for text in ("eps=1", "eps=1.5", "eps=1,delta=0.1", "mu=1", "rho=1", "order=2,rdp=1")]
+    claims += [ProfileClaim(lambda epsilon: math.exp(-epsilon)), ProfileClaim(lambda epsilon: 0.5 * math.exp(-epsilon))]
+    claims += [MetricDP(lambda x, y: abs(x - y)).for_pair(0.0, distance) for distance in (0.25, 0.75)]
+    assert len({claim_digest(claim) for claim in claims}) == len(claims)
+    assert claim_digest(PureDP(1.0)) == claim_digest(parse_claim("eps=1"))
+
+
+def test_outputs_of_every_kind_are_kept_as_they_are():
+    rows = [None, True, 3, 2**80, 1.5, -0.0, math.inf, "é\ud800", b"\0", (1, [2.0]), {"a": {1}}, np.float32(0.1)]
+    outcomes = read_outputs(rows, len(rows))
+    again = unpacked(packed(outcomes))
+    assert again.tokens.tolist() == outcomes.tokens.tolist()
+    assert [type(value) for value in again.raw] == [type(value) for value in rows]
+    for array in (np.arange(6).reshape(3, 2), np.array([[math.nan, math.inf]]), np.zeros((2, 3, 4)), np.ones(2, bool)):
+        outcomes = read_outputs(array, len(array))
+        again = unpacked(packed(outcomes))
+        assert again.numbers.tobytes() == outcomes.numbers.tobytes()
+        assert (again.shape, again.is_integer) == (outcomes.shape, outcomes.is_integer)
+
+
+def test_outputs_that_are_no_plain_values_are_not_kept_and_damaged_ones_are_refused():
+    assert packed(read_outputs([object(), 1.0], 2)) is None
+    data = packed(read_outputs(np.arange(3.0), 3))
+    for damaged in (b"", b"X" + data[1:], data[:8], b"O" + data[1:], data[:1] + b"\0" + data[2:]):
+        with pytest.raises(ValueError, match="outputs must be ones that were kept"):
+            unpacked(damaged)

@@ -1,0 +1,44 @@
+"""The grey box on the reference mechanisms: nothing is said of sound ones; faults of additive noise are found exactly.
+
+No statistics: what is asserted holds on the streams of the seed, and for sound mechanisms on any.
+"""
+
+import pytest
+from test_protocols import TWINS
+
+import dpaudit
+from mechanisms.gaussian import Gaussian
+from mechanisms.problems import problems
+
+SEED = 20_261_122
+# Twins whose outputs are an answer plus Laplace or normal noise, number by number.
+ADDITIVE = (
+    "LaplaceTooLittleNoise", "LaplaceForgetsACoordinate", "GaussianTooLittleNoise", "DxLaplaceTooLittleNoise",
+    "StatisticalHalfTheNoise", "DxLaplaceForgetsAQuery", "DxLaplaceEuclidean", "DxLaplaceUnsharedBudget",
+    "DatacubeUnsharedBudget", "DatacubeEuclideanBudgets", "DatacubeForgetsTheTwo",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sound", [sound for sound, _ in TWINS], ids=lambda mechanism: type(mechanism).__name__)
+def test_nothing_definite_or_implied_is_said_of_a_sound_mechanism(sound):
+    result = dpaudit.replay_same_randomness(sound, seed=SEED)
+    assert not result.message and result.grade in ("same", "hint")
+
+
+def test_nothing_definite_or_implied_is_said_of_a_sound_problem():
+    for problem in problems():
+        result = dpaudit.replay_same_randomness(problem.mechanism, [problem.pair], problem.claim, seed=SEED)
+        assert not problem.sound or result.grade in ("same", "hint"), problem.id
+
+
+@pytest.mark.parametrize(
+    "twin", [twin for _, twin in TWINS if type(twin).__name__ in ADDITIVE], ids=lambda twin: type(twin).__name__
+)
+def test_a_fault_of_additive_noise_is_implied_with_its_exact_loss(twin):
+    result = dpaudit.replay_same_randomness(twin, seed=SEED)
+    pairs = {pair.id: pair for pair in twin.pairs()}
+    assert result.grade == "implied"
+    for found in (found for found in result.pairs if found.grade == "implied"):
+        pair = pairs[found.id]
+        exact = twin.mu if isinstance(twin, Gaussian) else twin.privacy_loss
+        assert found.implied_loss == pytest.approx(exact(pair.x, pair.x_prime), rel=1e-9)  # sums of a few doubles

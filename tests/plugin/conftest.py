@@ -1,0 +1,53 @@
+"""Tests that pytest runs inside these tests: a file below these mechanisms, in a project of its own."""
+
+from __future__ import annotations
+
+import textwrap
+
+# Loaded here, because pytester forgets what a run inside a test loads: numpy cannot be loaded twice in one process, and
+# hypothesis, whose plugin loads it at the end of every run, is slow.
+import hypothesis  # noqa: F401
+import pytest
+
+import dpaudit.auditing
+import dpaudit.config
+import dpaudit.conformance.running
+import dpaudit.replaying
+import dpaudit.reports.html
+import dpaudit.reports.markdown
+import dpaudit.reports.terminal  # noqa: F401
+
+MECHANISMS = """
+    import warnings
+
+    import pytest
+
+    import dpaudit
+    from dpaudit.errors import DpauditInconclusiveWarning, SubjectError, UsageError
+
+    PLAIN = {"claim": "eps=1", "pairs": [(0.0, 1.0)]}
+    SURE = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "confidence": 1 - 1e-9}
+
+    def sound(data, size, rng):
+        return data + rng.laplace(size=size)
+
+    def leaky(data, rng):
+        return data
+
+    def broken(data, rng):
+        raise ValueError("the database is gone")
+
+    def short(data, size, rng):
+        return rng.random(size - 1)
+"""
+
+
+@pytest.fixture
+def write(pytester):
+    """Write a test file below the mechanisms; the project has an empty pyproject.toml."""
+    pytester.makepyprojecttoml("")
+
+    def write(code, name="test_it"):
+        return pytester.makepyfile(**{name: textwrap.dedent(MECHANISMS) + textwrap.dedent(code)})
+
+    return write

@@ -1,0 +1,98 @@
+"""How a session's error rate is split: sums that are known exactly, without any audit."""
+
+import itertools
+import math
+
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit.pytest_plugin.budget import AUDIT, LOW_BITS, REPLAY, TestBudget, confidence_of, split
+
+
+def test_tests_share_evenly_what_lists_leave():
+    budget = split(0.05, [0.001] * 5, [], 9)
+    assert budget.test_error == pytest.approx(0.005, rel=1e-12)
+    assert (budget.list_factor, budget.list_error) == (1.0, pytest.approx(0.005))
+    assert budget.total == pytest.approx(0.05, rel=1e-12)
+
+
+def test_lists_beyond_half_of_the_error_rate_are_scaled_down_to_it():
+    budget = split(0.05, [0.001] * 100, [], 10)
+    assert budget.list_factor == pytest.approx(0.25)
+    assert budget.list_error == pytest.approx(0.025)
+    assert budget.test_error == pytest.approx(0.0025)
+
+
+def test_tests_with_a_confidence_of_their_own_take_it_from_the_rest():
+    budget = split(0.05, [], [0.01, 0.005], 7)
+    assert (budget.reserved, budget.reserving) == (pytest.approx(0.015), 2)
+    assert budget.test_error == pytest.approx(0.005)
+    assert split(0.05, [], [0.05], 0).total == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("error", [0.5, 0.05, 1e-9])
+@pytest.mark.parametrize("lists", [0, 1, 1000])
+@pytest.mark.parametrize("reserving", [0, 3])
+@pytest.mark.parametrize("tests", [0, 1, 10_000])
+def test_no_session_spends_more_than_its_error_rate(error, lists, reserving, tests):
+    budget = split(error, [0.001] * lists, [error / 20] * reserving, tests)
+    assert budget.total <= error * (1 + 1e-12)  # rounding of some 10 operations
+
+
+def test_more_than_there_is_cannot_be_reserved():
+    with pytest.raises(UsageError, match=r"must take at most 0.025 of .* error rate 0.05, got 0.03 in 3 tests"):
+        split(0.05, [], [0.01] * 3, 1)
+    with pytest.raises(UsageError, match=r"must take at most 0.05 of"):
+        split(0.05, [], [0.06], 0)
+
+
+def test_a_line_that_replays_may_have_its_share_and_no_more():
+    assert split(0.05, [], [], 1, test_error=0.005).test_error == 0.005
+    with pytest.raises(UsageError, match=r"dp_test_error must be at most 0.005 for 10 tests, got 0.006"):
+        split(0.05, [], [], 10, test_error=0.006)
+
+
+def test_calls_of_a_test_sum_to_its_share_however_many_there_are():
+    # sum over k = 2..n of 1 / (4 k (k - 1)) is (1 - 1 / n) / 4
+    budget = TestBudget(0.04)
+    shares = [budget.next() for _ in range(1_000)]
+    assert shares[:3] == pytest.approx([0.03, 0.005, 0.04 / 24])
+    assert math.fsum(shares) == pytest.approx(0.04 * (0.75 + 0.25 * (1 - 1 / 1_000)), rel=1e-12)
+
+
+def test_a_stated_number_of_calls_shares_evenly_and_has_no_more():
+    budget = TestBudget(0.03, calls=3)
+    assert [budget.next() for _ in range(3)] == pytest.approx([0.01] * 3)
+    with pytest.raises(UsageError, match="calls must be how often the test calls dp_audit, got 3, and one more"):
+        budget.next()
+
+
+@pytest.mark.parametrize("own", list(itertools.product([False, True], repeat=4)))
+@pytest.mark.parametrize("calls", [None, 4])
+def test_calls_with_a_confidence_of_their_own_never_overdraw(own, calls):
+    budget, spent = TestBudget(0.01, calls), 0.0
+    for states_confidence in own:
+        spent += budget.take(0.9999) if states_confidence else budget.next()
+    assert spent <= 0.01 * (1 + 1e-12)
+
+
+def test_a_confidence_that_the_test_cannot_pay_for_is_refused():
+    budget = TestBudget(0.001)
+    budget.next()
+    with pytest.raises(UsageError, match=r"confidence must be at least 0.9998, since the test has 0.00025 left"):
+        budget.take(0.95)
+
+
+def test_a_share_too_small_for_an_audit_is_refused():
+    with pytest.raises(UsageError, match=r"dp_audit must have a share .* of at least 1e-12, got 7.5e-13 in call 1"):
+        TestBudget(1e-12).next()
+
+
+@pytest.mark.parametrize("error", [0.05, 0.03, 1 / 3, 1e-4 / 7, 1e-9 / 3])
+def test_a_confidence_never_stands_for_more_than_its_error_rate(error):
+    assert 1.0 - confidence_of(error) <= error
+    assert 1.0 - confidence_of(error) == pytest.approx(error, abs=2.3e-16)  # a unit in the last place below 1
+
+
+def test_the_parts_of_a_call_are_the_whole():
+    assert math.isclose(AUDIT + REPLAY + LOW_BITS, 1.0, abs_tol=1e-15)

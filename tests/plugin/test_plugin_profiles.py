@@ -1,0 +1,99 @@
+"""Profiles, and which seeds a session draws."""
+
+import re
+
+import pytest
+
+import dpaudit
+from dpaudit import profiles
+from dpaudit.errors import UsageError
+
+SEEDS = """
+    @pytest.mark.parametrize("n", range(2))
+    def test_seed(dp_audit, n):
+        warnings.simplefilter("ignore")
+        result = dp_audit(sound, mode="sequential", floating_point=False, samples={samples}, **PLAIN)
+        print("drawn", result.seed, result.options["samples"])
+"""
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    monkeypatch.setattr(profiles, "_PROFILES", dict(profiles._PROFILES))
+
+
+def drawn(result):
+    return [re.search(r"drawn (\d+) (\d+)", line).groups() for line in result.outlines if "drawn " in line]
+
+
+def test_fixed_seeds_are_the_same_in_every_session(pytester, write):
+    write(SEEDS.format(samples=20))
+    first, second = pytester.runpytest("-s"), pytester.runpytest("-s", "--dp-profile", "ci")
+    assert drawn(first) == drawn(second)
+    first.stdout.no_fnmatch_line("*--dp-session-seed*")
+
+
+def test_fresh_seeds_are_others_in_each_session_and_are_printed(pytester, write):
+    write(SEEDS.format(samples=20))
+    first, second = (pytester.runpytest("-s", "--dp-profile", "nightly") for _ in range(2))
+    assert len({seed for result in (first, second) for seed, _ in drawn(result)}) == 4  # 2**-32 or so to the contrary
+    seed = re.search(r"repeated by --dp-session-seed (\d+)", first.stdout.str())[1]
+    first.stdout.fnmatch_lines([f"dpaudit: profile nightly, repeated by --dp-session-seed {seed}"])  # before the tests
+    first.stdout.fnmatch_lines([f"*; profile nightly, repeated by --dp-session-seed {seed}"])  # and after them
+    assert drawn(pytester.runpytest("-s", "--dp-session-seed", seed)) == drawn(first)
+
+
+def test_fresh_seeds_come_before_those_of_files_and_not_before_the_command_line(pytester, write):
+    write(SEEDS.format(samples=20))
+    pytester.makepyprojecttoml("[tool.dpaudit]\nseed = 5\n[tool.pytest.ini_options]\ndp_seed = 6\n")
+    assert {seed for seed, _ in drawn(pytester.runpytest("-s"))} == {"6"}
+    assert not {"5", "6"} & {seed for seed, _ in drawn(pytester.runpytest("-s", "--dp-profile", "nightly"))}
+    result = pytester.runpytest("-s", "--dp-profile", "nightly", "--dp-seed", "7")
+    assert {seed for seed, _ in drawn(result)} == {"7"}
+
+
+def test_a_project_registers_its_own(pytester, write):
+    pytester.makeconftest(
+        'import dpaudit\ndpaudit.register_profile("release", samples=40, confidence=0.9, strict=True)\n'
+    )
+    write(SEEDS.format(samples="None"))
+    result = pytester.runpytest("-s", "--dp-profile", "release", "-k", "0")
+    result.assert_outcomes(failed=1)  # inconclusive, and strict
+    result.stdout.fnmatch_lines(["Inconclusive*", "*--dp-profile release*", "dpaudit: 0.9 confidence*profile release*"])
+
+
+def test_a_profile_comes_after_the_command_line_and_before_files(pytester, write):
+    pytester.makeconftest('import dpaudit\ndpaudit.register_profile("mine", samples=40)\n')
+    write(SEEDS.format(samples="None"))
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\ndp_profile = 'mine'\ndp_samples = 30\n")
+    assert {samples for _, samples in drawn(pytester.runpytest("-s"))} == {"40"}
+    assert {samples for _, samples in drawn(pytester.runpytest("-s", "--dp-samples", "50"))} == {"50"}
+    write(SEEDS.format(samples=60))
+    assert {samples for _, samples in drawn(pytester.runpytest("-s", "--dp-samples", "50"))} == {"60"}
+
+
+def test_a_profile_says_what_it_is():
+    made = dpaudit.register_profile("mine", samples=10, mode="fixed", inconclusive_factor=1, event_mass=0.5)
+    assert made == dpaudit.Profile("mine", samples=10, mode="fixed", inconclusive_factor=1, event_mass=0.5)
+    assert profiles.profile_named("mine") is made
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"name": ""}, "name must be a word, got ''"),
+        ({"samples": 9}, "samples must be an integer of at least 10, got 9"),
+        ({"samples": 1e4}, "samples must be an integer of at least 10, got 10000.0"),
+        ({"confidence": 1}, "confidence must be in .0, 1., got 1"),
+        ({"confidence": 0.0}, "confidence must be in .0, 1., got 0.0"),
+        ({"mode": "x"}, "mode must be 'sequential', 'adaptive' or 'fixed', got 'x'"),
+        ({"seeds": "x"}, "seeds must be 'fixed' or 'fresh', got 'x'"),
+        ({"strict": 1}, "strict must be True or False, got 1"),
+        ({"floating_point": 0}, "floating_point must be True or False, got 0"),
+        ({"event_mass": 0.0}, "event_mass must be positive, got 0.0"),
+        ({"inconclusive_factor": 0.5}, "inconclusive_factor must be at least 1, got 0.5"),
+    ],
+)
+def test_a_profile_that_makes_no_sense_is_refused(options, words):
+    with pytest.raises(UsageError, match=words):
+        dpaudit.register_profile(**{"name": "mine", **options})

@@ -1,0 +1,146 @@
+"""One report of a session, written once, also with the workers of xdist."""
+
+import json
+import re
+import xml.etree.ElementTree
+
+import pytest
+
+import dpaudit
+from dpaudit.pytest_plugin import summary
+
+SESSION = """
+    @pytest.mark.parametrize("n", range(2))
+    def test_leaky(dp_audit, n):
+        dp_audit(leaky, samples=300, **PLAIN)
+
+    def test_weak(dp_audit):
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            dp_audit(sound, samples=20, **PLAIN)
+
+    def test_broken(dp_audit):
+        dp_audit(short, samples=300, **PLAIN)
+
+    @pytest.mark.dp_known_violation(reason="a | b", expires="9999-12-31")
+    def test_known(dp_audit):
+        dp_audit(leaky, samples=300, **PLAIN)
+"""
+
+
+def read(folder):
+    return json.loads((folder / "session.json").read_text())
+
+
+def test_a_session_writes_one_report(pytester, write):
+    write(SESSION)
+    result = pytester.runpytest("--dp-report", "json,html", "--dp-out", "out")
+    result.assert_outcomes(passed=1, failed=3, xfailed=1)
+    out = pytester.path / "out"
+    result.stdout.fnmatch_lines([f"dpaudit: written {out / 'session.json'}", f"dpaudit: written {out / 'session.md'}"])
+    session = read(out)
+    assert session["schema"] == "dpaudit.session/1"
+    assert (session["session"]["tests"], session["session"]["confidence"]) == (5, 0.95)
+    audits = {(audit["test"], audit["call"]): audit for audit in session["audits"]}
+    assert [audit["verdict"] for audit in audits.values()] == [
+        "error", "violated", "violated", "violated", "inconclusive", "inconclusive",
+    ]  # fmt: skip
+    leaky = audits[("test_it.py::test_leaky[0]", 1)]
+    line = (pytester.path / "test_it.py").read_text().splitlines().index('@pytest.mark.parametrize("n", range(2))') + 1
+    assert (leaky["file"], leaky["line"]) == ("test_it.py", line)
+    assert leaky["share"] == pytest.approx(0.05 / 5 * 0.75)
+    saved = dpaudit.load(out / leaky["folder"] / "audit.json")
+    assert (saved.verdict, saved.seed, saved.subject["location"]) == ("violated", leaky["seed"], f"test_it.py:{line}")
+    assert (out / leaky["folder"] / "audit.html").is_file()
+    assert audits[("test_it.py::test_broken", 1)]["folder"] is None
+    assert len({audit["folder"] for audit in audits.values()}) == 6
+
+
+def test_the_report_is_markdown_for_a_job_summary_too(pytester, write):
+    write(SESSION)
+    pytester.runpytest("--dp-report", "json")
+    text = (pytester.path / "dpaudit-out" / "session.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| test\\_it")]
+    assert len(rows) == 6 and all(len(re.findall(r"(?<!\\)\|", row)) == 7 for row in rows)
+    assert "| violated \\(known: a \\| b\\) |" in rows[0] + rows[1] + rows[2]
+    assert rows[-1].startswith("| test\\_it.py::test\\_weak \\(call 2\\) | eps=1 | inconclusive |")
+
+
+def test_a_job_summary_stays_below_its_limit(monkeypatch, pytester):
+    found = summary.Summary.__new__(summary.Summary)
+    found.plan, found.problem, found.written = None, "", []
+    record = {"call": 1, "verdict": "violated", "claim": "eps=1" * 50, "known": "", "seed": 1, "epsilon_lower": 1.0}
+    found.found = {f"test_it.py::test[{'<x>' * 60}{n:05}]": {1: record} for n in range(3_000)}
+    text = found.markdown({})
+    assert 800_000 < len(text.encode()) < summary.MOST_MARKDOWN
+    shown = text.count("\n| test\\_it")
+    assert f"And {3_000 - shown:,} more audits: see session.json." in text
+
+
+def test_a_report_that_cannot_be_written_is_told_and_loses_no_verdict(pytester, write):
+    (pytester.path / "out").write_text("in the way")
+    write(SESSION)
+    result = pytester.runpytest("--dp-report", "json", "--dp-out", "out")
+    result.assert_outcomes(passed=1, failed=3, xfailed=1)
+    result.stdout.fnmatch_lines(["dpaudit: the report was not written: output must be a writable place*"])
+
+
+def test_nothing_is_written_where_nothing_was_audited_or_asked_for(pytester, write):
+    write("    def test_nothing(): pass\n")
+    pytester.runpytest("--dp-report", "json").stdout.no_fnmatch_line("*dpaudit: *")
+    write(SESSION)
+    pytester.runpytest("-k", "weak")
+    assert not (pytester.path / "dpaudit-out").exists()
+
+
+def test_verdicts_reach_junit_files_and_results_do_not(pytester, write):
+    write(SESSION)
+    pytester.runpytest("--junitxml", "junit.xml", "--dp-report", "json", "-k", "weak")
+    root = xml.etree.ElementTree.parse(pytester.path / "junit.xml").getroot()
+    found = [(one.get("name"), one.get("value")) for one in root.iter("property")]
+    assert found == [("dpaudit", "inconclusive")] * 2
+
+
+def test_logs_of_audits_become_one_run_with_all_results():
+    def log(results, version="1"):
+        tool = {"driver": {"name": "dpaudit", "version": version}}
+        return json.dumps({"version": "2.1.0", "runs": [{"tool": tool, "results": results, "properties": {"x": 1}}]})
+
+    merged = json.loads(summary.one_log([log([{"ruleIndex": 0}]), log([]), log([{"ruleIndex": 1}])]))
+    (run,) = merged["runs"]
+    assert [result["ruleIndex"] for result in run["results"]] == [0, 1]
+    assert "properties" not in run  # of the first audit alone
+    with pytest.raises(dpaudit.UsageError, match="SARIF logs of one version"):
+        summary.one_log([log([]), log([], "2")])
+
+
+@pytest.mark.skipif(
+    "sarif" not in __import__("dpaudit.reports").reports.FORMATS, reason="this version writes no SARIF"
+)
+def test_a_session_has_one_sarif_log(pytester, write):
+    write(SESSION)
+    pytester.runpytest("--dp-report", "sarif")
+    log = json.loads((pytester.path / "dpaudit-out" / "session.sarif").read_text())
+    (run,) = log["runs"]
+    places = [one["physicalLocation"] for result in run["results"] for one in result["locations"]]
+    assert len(places) >= 3
+    assert all(place["artifactLocation"]["uri"] == "test_it.py" for place in places)
+
+
+@pytest.mark.long
+def test_workers_of_xdist_give_one_summary_and_one_report(pytester, write):
+    write(SESSION)
+    options = ["--dp-report", "json", "-W", "ignore", "--dp-profile", "nightly", "--dp-session-seed", "5"]
+    alone = pytester.runpytest(*options, "--dp-out", "alone", "--dp-cache", "none")
+    result = pytester.runpytest_subprocess("-n", "2", *options, "--dp-out", "together", "--dp-cache", "none")
+    result.assert_outcomes(passed=1, failed=3, xfailed=1)
+    for lines in (alone.outlines, result.outlines):
+        assert [line for line in lines if line.startswith("dpaudit: ")][1:3] == [
+            "dpaudit: 6 audits: 3 violated, 1 error, 2 inconclusive; 1 of them known",
+            "dpaudit: 0.95 confidence for the session: a false alarm, in whichever audit, replay or check, in at most "
+            "0.05 of sessions (5 tests with 0.01 each); profile nightly, repeated by --dp-session-seed 5",
+        ]
+    assert read(pytester.path / "alone") == read(pytester.path / "together")
+    names = [sorted(file.relative_to(root).as_posix() for file in root.rglob("*")) for root in (
+        pytester.path / "alone", pytester.path / "together")]  # fmt: skip
+    assert names[0] == names[1]

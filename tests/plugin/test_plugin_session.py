@@ -1,0 +1,254 @@
+"""The session's confidence in real sessions: who gets which share, and what is refused.
+
+Mechanisms are audited with 20 to 200 draws, so that nothing is found but what breaks its claim in every draw; a test
+asserts shares, which do not depend on draws.
+"""
+
+import dataclasses
+import re
+
+import pytest
+
+SHARES = """
+    @pytest.mark.parametrize("n", range(4))
+    def test_share(dp_audit, n):
+        warnings.simplefilter("ignore")
+        print(f"share {1 - dp_audit(sound, samples=20, **PLAIN).confidence:.6g}")
+"""
+
+
+def shares(result):
+    return [float(share) for line in result.outlines for share in re.findall(r"share (\S+)", line)]
+
+
+def test_tests_that_can_audit_share_the_confidence_of_the_session(pytester, write):
+    write(SHARES + "    def test_nothing(): pass\n")
+    result = pytester.runpytest("-s", "--dp-confidence", "0.9")
+    assert shares(result) == pytest.approx([0.1 / 4 * 0.75 * 0.8] * 4)
+    result.stdout.fnmatch_lines(
+        [
+            "dpaudit: 4 audits: 4 inconclusive",
+            "dpaudit: 0.9 confidence for the session: a false alarm, in whichever audit, replay or check, in at most "
+            "0.1 of sessions (4 tests with 0.025 each); profile default, fixed seeds",
+        ]
+    )
+
+
+def test_deselected_tests_have_no_share_and_a_stop_changes_none(pytester, write):
+    write(SHARES + '    @pytest.mark.parametrize("n", range(9))\n    def test_z_fails(dp_audit, n): assert False\n')
+    assert shares(pytester.runpytest("-s", "-k", "share")) == pytest.approx([0.05 / 4 * 0.6] * 4, rel=1e-4)
+    assert shares(pytester.runpytest("-s", "-x")) == pytest.approx([0.05 / 13 * 0.6] * 4, rel=1e-4)
+
+
+def test_a_share_is_the_same_whatever_other_tests_find(pytester, write):
+    write(SHARES + "    def test_z_leaky(dp_audit): dp_audit(leaky, samples=200, **PLAIN)\n")
+    before = shares(pytester.runpytest("-s"))
+    write(SHARES + "    def test_a_leaky(dp_audit): dp_audit(sound, samples=200, **PLAIN)\n")
+    assert before == shares(pytester.runpytest("-s")) == pytest.approx([0.05 / 5 * 0.6] * 4)
+
+
+def test_each_further_call_of_a_test_has_less(pytester, write):
+    write("""
+        def test_share(dp_audit):
+            warnings.simplefilter("ignore")
+            for _ in range(4):
+                print(f"share {1 - dp_audit(sound, samples=20, **PLAIN).confidence:.6g}")
+    """)
+    expected = [0.05 * 0.8 * weight for weight in (3 / 4, 1 / 8, 1 / 24, 1 / 48)]
+    assert shares(pytester.runpytest("-s")) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_mark_says_options_calls_and_the_confidence_of_the_test(pytester, write):
+    write("""
+        pytestmark = pytest.mark.dp_audit(samples=20, mode="fixed")
+
+        @pytest.mark.dp_audit(confidence=0.99, calls=2)
+        def test_own(dp_audit):
+            warnings.simplefilter("ignore")
+            for _ in range(2):
+                result = dp_audit(sound, **PLAIN)
+                assert (result.options["samples"], result.mode) == (20, "fixed")
+                print(f"share {1 - result.confidence:.6g}")
+            with pytest.raises(UsageError, match="calls must be how often the test calls dp_audit, got 2"):
+                dp_audit(sound, **PLAIN)
+
+        @pytest.mark.dp_audit(samples=30)
+        def test_rest(dp_audit):
+            warnings.simplefilter("ignore")
+            result = dp_audit(sound, **PLAIN)
+            assert result.options["samples"] == 30
+            print(f"share {1 - result.confidence:.6g}")
+    """)
+    result = pytester.runpytest("-s")
+    result.assert_outcomes(passed=2)
+    assert shares(result) == pytest.approx([0.004, 0.004, 0.04 * 0.6])
+    result.stdout.fnmatch_lines(["*(1 test with 0.04 each, 1 test with a confidence of their own, 0.01 in all)*"])
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ("sample=3", "*UsageError: option of the mark dp_audit must be one of samples, *, got 'sample'."),
+        ("confidence=1", "*UsageError: confidence must be in (0, 1), got 1 in a mark dp_audit."),
+        ("calls=0", "*UsageError: calls must be a positive integer, got 0 in a mark dp_audit."),
+        ("3", "*UsageError: dp_audit must have named arguments only, got 3 in a mark."),
+        ("confidence=0.9", "*UsageError: confidence of marks dp_audit must take at most 0.05 of *, got 0.1 in 1 *"),
+    ],
+)
+def test_a_mark_that_makes_no_sense_fails_its_test(pytester, write, mark, words):
+    write(f"""
+        @pytest.mark.dp_audit({mark})
+        def test_it(dp_audit):
+            dp_audit(sound, samples=20, **PLAIN)
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([words.replace("[", "[[]")])
+
+
+def test_a_confidence_of_a_call_is_its_own_and_paid_for(pytester, write):
+    write("""
+        def test_own(dp_audit):
+            warnings.simplefilter("ignore")
+            assert dp_audit(sound, samples=20, **{**PLAIN, "confidence": 0.99}).confidence == 0.99
+            with pytest.raises(UsageError, match="confidence must be at least 0.97, since the test has 0.0375 left"):
+                dp_audit(sound, samples=20, **{**PLAIN, "confidence": 0.95})
+            with pytest.raises(UsageError, match=r"confidence must be in .0, 1., got 2"):
+                dp_audit(sound, samples=20, **{**PLAIN, "confidence": 2})
+    """)
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_lists_of_checks_are_part_of_the_session(pytester, write):
+    write("""
+        class Response:
+            claim = dpaudit.PureDP(1.0)
+            def sample(self, data, size, rng):
+                return (rng.random(size) < 0.25) ^ bool(data)
+            def pairs(self):
+                return [(0, 1)]
+
+        @dpaudit.parametrize_with_checks([Response(), Response()], error_rate=0.04)
+        def test_conformance(check):
+            print(check.name, f"share {check.subjects.case.level * 34:.6g}")
+
+        def test_audit(dp_audit):
+            warnings.simplefilter("ignore")
+            print(f"share {1 - dp_audit(sound, samples=20, **PLAIN).confidence:.6g}")
+    """)
+    result = pytester.runpytest("-s", "-k", "pickling or claim_audit or test_audit")
+    # 0.08 is stated where half of 0.05 may be spent, 0.0125 each.
+    assert shares(result) == pytest.approx([0.0125] * 4 + [0.025 * 0.6])
+    result.stdout.fnmatch_lines(["*(1 test with 0.025 each, 2 lists of checks with 0.025 in all (scaled down *"])
+
+
+def test_lists_alone_say_what_they_promise(pytester, write):
+    write("""
+        def release(data, size, rng):
+            return data + rng.laplace(size=size)
+
+        @dpaudit.parametrize_with_checks([release])
+        def test_conformance(check):
+            check()
+    """)
+    result = pytester.runpytest("-k", "pickling or claim_audit")
+    result.stdout.fnmatch_lines(["dpaudit: 0.95 confidence *(1 list of checks with 0.001 in all); profile default*"])
+
+
+def test_a_fixture_that_no_test_names_is_refused(pytester, write):
+    write("""
+        def test_late(request):
+            request.getfixturevalue("dp_audit")(sound, samples=20, **PLAIN)
+
+        @pytest.mark.dp_audit
+        def test_marked(request):
+            warnings.simplefilter("ignore")
+            request.getfixturevalue("dp_audit")(sound, samples=20, **PLAIN)
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*UsageError: dp_audit must be known when tests are collected, got a test that *"])
+
+
+def test_the_line_that_replays_keeps_the_share_of_its_test(pytester, write):
+    write(SHARES + "    def test_leaky(dp_audit):\n        dp_audit(leaky, samples=200, **PLAIN)\n")
+    first = pytester.runpytest("--dp-confidence", "0.98")
+    line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
+    assert "--dp-confidence 0.98" in line and "--dp-test-error 0.004" in line
+    again = pytester.runpytest(*line.removeprefix("  replay   pytest ").replace("'", "").split())
+    failure = [text for text in first.outlines if text.startswith("  ")]
+    assert failure == [text for text in again.outlines if text.startswith("  ")]
+
+
+def test_low_bits_fail_a_strict_session_at_their_share_alone(monkeypatch):
+    from dpaudit.privacy.claims import Budget
+    from dpaudit.pytest_plugin.calls import _leak_at
+    from dpaudit.results import FloatingPointFinding, FloatingPointPair
+
+    pair = FloatingPointPair("a", "0", "1", Budget(1.0, 0.0), "leaks", 2.0, 4e-6, 5e-4, 9, 0, 0, 1.0, "")
+    found = FloatingPointFinding("leaks", "", 1e-3, 9, (pair, dataclasses.replace(pair, verdict="nothing_found")))
+
+    @dataclasses.dataclass
+    class Result:
+        floating_point: object
+
+    # The pair has half of the check's rate, so half of the share: 4e-6 is within half of 8e-6, and not of 7.9e-6.
+    assert _leak_at(Result(found), 8.1e-6) and not _leak_at(Result(found), 7.9e-6)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--dp-profile", "night"), "*dp_profile must be one of default, quick, ci, nightly*, got 'night'*"),
+        (("--dp-session-seed", "-1"), "*dp_session_seed must be a non-negative integer, got -1*"),
+        (("--dp-report", "json,x"), "*dp_report must name formats among *json*, got 'x'*"),
+    ],
+)
+def test_options_that_make_no_sense_stop_the_session(pytester, write, option, words):
+    write(SHARES)
+    result = pytester.runpytest(*option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([words])
+
+
+@pytest.mark.parametrize("confidence", ["0", "1", "nan"])
+def test_a_session_has_a_confidence_between_0_and_1(pytester, write, confidence):
+    write(SHARES)
+    result = pytester.runpytest("--dp-confidence", confidence, "-k", "0")
+    result.stdout.fnmatch_lines(["*UsageError: dp_confidence must be in (0, 1), got *"])
+
+
+def test_a_session_can_be_of_audits_and_checks_only(pytester, write):
+    write(SHARES + "    def test_nothing(): pass\n")
+    pytester.runpytest("-W", "ignore", "--dp-only").assert_outcomes(passed=4, deselected=1)
+
+
+def test_what_workers_send_is_plain_data(pytester, write):
+    # execnet, which xdist sends reports by, takes no numpy numbers and no lone surrogates.
+    write("""
+        import numpy as np
+
+        class Odd:
+            name = "odd \\ud800 name"
+            def sample(self, data, size, rng):
+                return data + rng.laplace(size=size)
+
+        def test_it(dp_audit, request):
+            warnings.simplefilter("ignore")
+            dp_audit(Odd(), samples=20, seed=np.int64(3), **{**PLAIN, "confidence": np.float64(0.999)})
+            (record,) = request.node.stash[STATE].records
+            assert {type(value) for value in record.values()} <= {int, float, str, bool, list}
+            for value in record.values():
+                str(value).encode("utf-8")
+
+        from dpaudit.pytest_plugin.planning import STATE
+    """)
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+def test_a_cache_is_in_the_root_folder_wherever_pytest_is_called(pytester, write, monkeypatch):
+    write("    def test_leaky(dp_audit):\n        dp_audit(leaky, samples=200, **PLAIN)\n")
+    inner = pytester.mkdir("inner")
+    monkeypatch.chdir(inner)
+    pytester.runpytest("--rootdir", str(pytester.path), str(pytester.path / "test_it.py"))
+    assert (pytester.path / ".dpaudit" / "witnesses").is_dir() and not (inner / ".dpaudit").exists()

@@ -1,0 +1,160 @@
+"""A failing witness is saved, replayed first by the next run, and forgotten when it is refuted by draws.
+
+`leaky` returns its input: a rule that was fitted on both labels is always right, in more than 50 draws: the probability
+under eps = 1 is below 0.7311**50 < 2e-7, and a replay's share here is at least 1e-3.
+"""
+
+import json
+
+import pytest
+
+LEAKY = """
+    def test_release(dp_audit):
+        dp_audit(release, samples=300, **PLAIN)
+"""
+BEFORE = "    release = leaky\n" + LEAKY
+AFTER = "    release = sound\n" + LEAKY
+
+
+def kept(pytester):
+    return sorted((pytester.path / ".dpaudit" / "witnesses").glob("*.json"))
+
+
+def test_a_witness_is_replayed_first_by_the_next_run(pytester, write):
+    write(BEFORE)
+    pytester.runpytest().stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
+    assert len(kept(pytester)) == 1
+    assert (pytester.path / ".dpaudit" / ".gitignore").read_text() == "*\n"
+    again = pytester.runpytest()
+    again.assert_outcomes(failed=1)
+    again.stdout.fnmatch_lines(
+        [
+            "Violated: the witness that an earlier run saved breaks the promise again, on fresh draws",
+            "  subject  leaky",
+            "  claim    eps=1",
+            "  pair     0.0|1.0",
+            "  rule     *guess*",
+            "  counts   The rule was right in *, wrong in 0 draws*",
+            "  bound    epsilon ≥ * with 99.63% confidence, where 1 is allowed",
+            "  seed     *",
+            "  replay   pytest test_it.py::test_release",
+            "dpaudit: 1 audit: 1 violated",
+        ]
+    )
+    # The confidence: a tenth of 3/4 of 0.05, the first call of the only test.
+    again.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_the_printed_line_replays_the_witness_again(pytester, write):
+    write(BEFORE)
+    pytester.runpytest()
+    first = pytester.runpytest("--dp-profile", "nightly")
+    line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
+    again = pytester.runpytest(*line.removeprefix("  replay   pytest ").split())
+    failure = [text for text in first.outlines if text.startswith("  ")]
+    assert "--dp-session-seed" in line and failure == [text for text in again.outlines if text.startswith("  ")]
+
+
+def test_a_mechanism_that_was_repaired_is_audited_and_its_witness_forgotten(pytester, write):
+    write(BEFORE)
+    pytester.runpytest()
+    write(AFTER.replace("samples=300", "samples=3000, floating_point=False"))
+    pytester.runpytest("-W", "ignore").assert_outcomes(passed=1)
+    assert kept(pytester) == []
+
+
+def test_an_inconclusive_audit_forgets_no_witness(pytester, write):
+    write(BEFORE)
+    pytester.runpytest()
+    write(AFTER.replace("samples=300", "samples=20"))
+    pytester.runpytest("-W", "ignore").assert_outcomes(passed=1)
+    assert len(kept(pytester)) == 1
+
+
+def test_a_witness_holds_a_rule_and_neither_inputs_nor_code(pytester, write):
+    write(BEFORE)
+    pytester.runpytest()
+    (file,) = kept(pytester)
+    record = json.loads(file.read_text())
+    (pair,) = record["result"]["pairs"]
+    assert (record["schema"], record["call"], pair["x"], pair["x_prime"]) == ("dpaudit.witness/1", 1, None, None)
+    assert isinstance(pair["witness"]["rule"], dict)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda record: "",
+        lambda record: "[" * 100_000,
+        lambda record: json.dumps([record]),
+        lambda record: json.dumps({**record, "call": 2}),
+        lambda record: json.dumps({**record, "result": {**record["result"], "schema": "x"}}),
+        lambda record: json.dumps({**record, "result": {**record["result"], "pairs": []}}),
+        lambda record: json.dumps({**record, "result": {**record["result"], "claim": "eps=2"}}),
+        lambda record: json.dumps(record).replace('"kind"', '"kin"'),
+        lambda record: json.dumps(record).replace('"anchor"', '"anker"'),
+        lambda record: json.dumps(record).replace("0.0|1.0", "0.0|2.0"),
+    ],
+    ids=["empty", "deep", "list", "call", "schema", "no pairs", "claim", "rule", "line", "pair"],
+)
+def test_a_file_that_cannot_be_replayed_is_passed_over(pytester, write, spoil):
+    write(BEFORE)
+    pytester.runpytest()
+    (file,) = kept(pytester)
+    file.write_text(spoil(json.loads(file.read_text())))
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
+
+
+def test_a_witness_of_another_rule_does_not_accuse_a_sound_mechanism(pytester, write):
+    write(BEFORE)
+    pytester.runpytest()
+    write(AFTER.replace("samples=300", "samples=300, inconclusive_factor=100"))
+    # At most 0.5% of seeds confirm (the share of the replay); the seed is that of the test.
+    pytester.runpytest("-W", "ignore").assert_outcomes(passed=1)
+
+
+def test_nothing_is_saved_or_replayed_where_that_is_turned_off(pytester, write):
+    write(BEFORE)
+    pytester.runpytest("--dp-cache", "none")
+    assert not (pytester.path / ".dpaudit").exists()
+    pytester.runpytest("--dp-cache", "kept")
+    assert len(list((pytester.path / "kept" / "witnesses").glob("*.json"))) == 1
+    result = pytester.runpytest("--dp-cache", "kept", "--dp-seed", "3")
+    result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair", "  seed     3"])
+
+
+def test_clearing_pytests_cache_clears_the_witnesses(pytester, write):
+    write(BEFORE)
+    pytester.runpytest()
+    write("def test_nothing(): pass")
+    pytester.runpytest("--cache-clear")
+    assert kept(pytester) == []
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing_and_breaks_nothing(pytester, write):
+    (pytester.path / ".dpaudit").write_text("in the way")
+    write(BEFORE)
+    pytester.runpytest().stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
+
+
+def test_a_report_is_of_the_audit_also_where_the_witness_was_enough(pytester, write):
+    write(BEFORE)
+    pytester.runpytest()
+    pytester.runpytest("--dp-report", "json").assert_outcomes(failed=1)
+    (audit,) = json.loads((pytester.path / "dpaudit-out" / "session.json").read_text())["audits"]
+    assert (audit["verdict"], audit["replay"]) == ("violated", "confirmed")
+    assert (pytester.path / "dpaudit-out" / audit["folder"] / "audit.json").is_file()
+
+
+def test_a_rerun_replays_nothing_a_second_time(pytester, write):
+    from test_plugin_reruns import RERUN
+
+    pytester.makeconftest(RERUN)
+    write(BEFORE)
+    pytester.runpytest()
+    result = pytester.runpytest("--tb=short")
+    # The first run replays; the reruns audit, at the audit's share.
+    result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
+    result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 violated"])

@@ -1,0 +1,150 @@
+"""Reports in a browser: accessible, quick, as wide as a phone, one page of summary on paper, and nothing that runs.
+
+Run by `make long`, where there is a Chromium. axe-core is looked for in `node_modules` of this project and in the
+folder that DPAUDIT_AXE names; the test that needs it is skipped where it is not.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dpaudit import reports
+from dpaudit.reports.dossier import Dossier
+
+CHROMIUM = shutil.which("chromium")
+ROOT = Path(__file__).parents[2]
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine to lay the pages out"),
+]
+
+
+def chromium(tmp_path, *arguments):
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"]
+    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", *arguments]
+    return subprocess.run(command, capture_output=True, timeout=180, check=True, text=True).stdout
+
+
+def with_script(page, script, tmp_path, name="page.html"):
+    """A copy of the page without its policy and with a script at its end; what the script writes to #found is read."""
+    place = tmp_path / name
+    body = f'<pre id="found"></pre><script>{script}</script></body>'
+    place.write_text(POLICY.sub("", page).replace("</body>", body), encoding="utf-8")
+    return place.as_uri()
+
+
+def found_in(dom):
+    return json.loads(html.unescape(re.search(r'<pre id="found"[^>]*>(.*?)</pre>', dom, flags=re.DOTALL)[1]))
+
+
+def axe_source():
+    places = [Path(os.environ.get("DPAUDIT_AXE", "")), ROOT / "node_modules" / "axe-core"]
+    files = [place / "axe.min.js" for place in places if (place / "axe.min.js").is_file()]
+    if not files:
+        pytest.skip("no axe-core: npm install --no-save axe-core, or set DPAUDIT_AXE to its folder")
+    return files[0].read_text(encoding="utf-8").replace("</script", "<\\/script")
+
+
+AXE = """
+axe.run(document).then(result => {
+  document.getElementById("found").textContent = JSON.stringify(result.violations.map(
+    one => [one.impact, one.id, one.nodes[0].html.slice(0, 200)]));
+});"""
+
+
+def pages(synthetic):
+    hostile = synthetic.hostile
+    everything = Dossier.of(synthetic.make("violated"), synthetic.check(), synthetic.utility())
+    attacked = Dossier.of(
+        synthetic.make("hostile"), synthetic.check(hostile, hostile), synthetic.utility(hostile, hostile)
+    )
+    return {
+        "compliance": reports.render(everything, "html", "compliance"),
+        "hostile": reports.render(attacked, "html", "compliance"),
+        "plain": reports.render(synthetic.make("sides"), "html"),
+        "reference": (ROOT / "reports" / "compliance" / "compliance.html").read_text(encoding="utf-8"),
+    }
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", ["compliance", "hostile", "plain", "reference"])
+def test_axe_finds_nothing_serious(synthetic, tmp_path, name, dark):
+    page = pages(synthetic)[name]
+    if dark:  # a headless browser prefers light: the rules for dark are made the only ones
+        page = page.replace("(prefers-color-scheme:dark)", "(min-width:1px)")
+    uri = with_script(page, axe_source() + AXE, tmp_path)
+    found = found_in(chromium(tmp_path, "--virtual-time-budget=60000", "--window-size=1100,900", "--dump-dom", uri))
+    assert [one for one in found if one[0] in ("serious", "critical")] == []
+
+
+LOADED = """
+addEventListener("load", () => {
+  const height = document.documentElement.getBoundingClientRect().height;  // laid out as a whole
+  document.getElementById("found").textContent = JSON.stringify([performance.now(), height]);
+});"""
+
+
+def test_a_thousand_pairs_are_below_five_megabytes_and_open_within_a_second(synthetic, tmp_path):
+    names = [f"input {k:02d}" for k in range(46)]
+    pairs = list(itertools.combinations(names, 2))[:1000]
+    result = synthetic.result([synthetic.finding(a, b, 0.2 + 0.001 * k) for k, (a, b) in enumerate(pairs)])
+    for profile in reports.PROFILES:
+        page = reports.render(result, "html", profile)
+        assert len(page.encode()) < 5_000_000
+        uri = with_script(page, LOADED, tmp_path)
+        # From the start of the navigation to a finished layout; the best of three, as other things run beside it.
+        times = [found_in(chromium(tmp_path, "--dump-dom", uri)) for _ in range(3)]
+        assert all(height > 2000.0 for _, height in times)
+        assert min(milliseconds for milliseconds, _ in times) < 1000.0
+
+
+WIDTH = """<!DOCTYPE html><body><iframe id="page" style="border:0;width:390px;height:3000px"></iframe>
+<pre id="found"></pre><script>
+const frame = document.getElementById("page");
+frame.onload = () => {
+  const page = frame.contentDocument.documentElement;
+  document.getElementById("found").textContent = JSON.stringify([page.scrollWidth, page.clientWidth]);
+};
+frame.srcdoc = SOURCE;
+</script></body>"""
+
+
+@pytest.mark.parametrize("name", ["compliance", "hostile", "reference"])
+def test_a_phone_needs_no_sideways_scrolling(synthetic, tmp_path, name):
+    text = json.dumps(pages(synthetic)[name]).replace("</", "<\\/").replace("<!--", "<\\!--")
+    (tmp_path / "frame.html").write_text(WIDTH.replace("SOURCE", text), encoding="utf-8")
+    uri = (tmp_path / "frame.html").as_uri()
+    assert found_in(chromium(tmp_path, "--virtual-time-budget=5000", "--dump-dom", uri)) == [390, 390]
+
+
+def test_nothing_in_a_hostile_report_runs(synthetic, tmp_path):
+    """Even without its policy: a script, an event handler or a frame in a name would show in the list."""
+    script = """
+document.getElementById("found").textContent = JSON.stringify([
+  document.querySelectorAll("script,iframe,object,embed,form,link,base,img").length,
+  [...document.querySelectorAll("*")].filter(one => [...one.attributes].some(
+    a => a.name.startsWith("on") || (/^(href|src|action)$/.test(a.name) && !a.value.startsWith("#")))).length]);"""
+    uri = with_script(pages(synthetic)["hostile"], script, tmp_path)
+    assert found_in(chromium(tmp_path, "--dump-dom", uri)) == [1, 0]  # the one script is ours
+
+
+def test_the_summary_is_one_page_on_paper(tmp_path):
+    pypdf = pytest.importorskip("pypdf")
+    target = tmp_path / "print.pdf"
+    source = (ROOT / "reports" / "compliance" / "compliance.html").as_uri()
+    chromium(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}", source)
+    first, second = (page.extract_text() for page in pypdf.PdfReader(io.BytesIO(target.read_bytes())).pages[:2])
+    assert "What was promised?" in first and "were not looked at." in " ".join(first.split())
+    assert "What was tested, declared, and not assessed" in " ".join(second.split())

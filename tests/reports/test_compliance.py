@@ -1,0 +1,308 @@
+"""The compliance report: every item with its status, what was declared, redaction, differences, and the command."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from importlib import resources
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from dpaudit import reports
+from dpaudit.cli import main
+from dpaudit.errors import UsageError
+from dpaudit.reports import compliance, document_html, document_markdown
+from dpaudit.reports.deployment import ITEMS, read_deployment
+from dpaudit.reports.difference import difference
+from dpaudit.reports.document import Document, Paragraph, Section, Table
+from dpaudit.reports.dossier import Dossier, Source, digest_of, read_dossier
+from dpaudit.reports.figures import Figure
+from dpaudit.reports.items import SECTIONS, items
+from dpaudit.reports.redaction import redacted
+
+DECLARED = """
+name = "A deployment"
+[declared]
+unit = "One person."
+trust = "A curator <script>."
+[not_applicable]
+learning = "No model."
+epsilon = "Beside the point."
+"""
+
+
+def full(synthetic, **changes):
+    dossier = Dossier.of(synthetic.cities(8), synthetic.check(), synthetic.utility())
+    return dataclasses.replace(dossier, **changes)
+
+
+@pytest.fixture
+def saved(synthetic, project):
+    """The three files of a dossier in the current folder."""
+    synthetic.cities(8).save("audit.json")
+    synthetic.check().save("check.json")
+    synthetic.utility().save("utility.json")
+    return ["audit.json", "check.json", "utility.json"]
+
+
+def test_every_item_of_the_draft_has_a_row_with_its_sections(synthetic):
+    found = items(full(synthetic))
+    assert [item.key for item in found] == list(ITEMS) == list(SECTIONS)
+    assert {section for item in found for section in item.sections.split(", ")} == {
+        "2.2", "2.3", "2.5", "2.4", "3.4.1", "3", "3.4", "4.3", "3.2", "3.3.3", "3.3.1", "3.3.2", "3.5", "3.6", "4.1",
+        "2.6", "4.2", "4.4", "4.5",
+    }  # fmt: skip
+
+
+def test_a_status_is_reached_by_results_alone(synthetic):
+    def statuses(*results):
+        return {item.key: item.status for item in items(Dossier.of(*results))}
+
+    alone = statuses(synthetic.make("not_refuted"))
+    assert alone["epsilon"] == "tested" and alone["unit"] == alone["correctness"] == "tested in part"
+    assert {alone[key] for key in ("utility", "queries", "contribution", "security")} == {"not assessed"}
+    both = statuses(synthetic.make("doubles"), synthetic.check(), synthetic.utility())
+    assert both["correctness"] == both["utility"] == "tested"
+    assert both["floating_point"] == both["queries"] == "tested in part"
+    assert statuses(synthetic.make("error"))["epsilon"] == "tested in part"
+    assert statuses(synthetic.make("empty"))["epsilon"] == "not assessed"
+    sides = statuses(synthetic.make("sides"))
+    assert sides["side_channels"] == sides["contribution"] == "tested in part"
+    assert set(statuses(synthetic.utility()).values()) == {"tested", "not assessed"}
+
+
+def test_what_is_declared_never_becomes_tested(synthetic, tmp_path):
+    (tmp_path / "d.toml").write_text(DECLARED)
+    dossier = full(synthetic, deployment=read_deployment(tmp_path / "d.toml"))
+    found = {item.key: item for item in items(dossier)}
+    assert found["trust"].status == "declared" and found["trust"].declared == "A curator <script>."
+    assert found["learning"].status == "not applicable" and "No model." in found["learning"].evidence
+    assert found["epsilon"].status == "tested" and "Declared as not applicable" in found["epsilon"].evidence
+    assert found["unit"].status == "tested in part" and found["unit"].declared == "One person."
+    page = reports.render(dossier, "html", "compliance")
+    assert "A curator &lt;script&gt;." in page and "None of it was checked" in page
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("nam = 'x'", r"key must be one of name, .*, got 'nam' at '.*d\.toml'"),
+        ("name = 1", r"name must be a text of at most 4,000 characters, got 1 at '.*d\.toml'"),
+        ("[declared]\nunits = 'x'", r"key of \[declared\] must be one of epsilon, .*, got 'units' at '.*d\.toml'"),
+        ("[declared]\nunit = 3", r"declared\.unit must be a text"),
+        ("[declared]\nunit = ' '", r"declared\.unit must say something"),
+        ("[declared]\nunit = 'x'\n[not_applicable]\nunit = 'y'", "unit must be declared or not applicable, got both"),
+        ("declared = 3", "declared must be a table, got 3"),
+        ("coordinates = 'none.json'", r"coordinates must be a readable file, got '.*none\.json'"),
+        ("name = ", "deployment must be TOML"),
+    ],
+)
+def test_a_declaration_that_is_no_declaration_is_refused_with_its_place(tmp_path, content, message):
+    (tmp_path / "d.toml").write_text(content)
+    with pytest.raises(UsageError, match=message):
+        read_deployment(tmp_path / "d.toml")
+
+
+@pytest.mark.parametrize("content", ['{"a": [1]}', '{"a": [1, "x"]}', '{"a": [1, NaN]}', "[]", "{"])
+def test_coordinates_must_be_places(tmp_path, content):
+    (tmp_path / "c.json").write_text(content)
+    (tmp_path / "d.toml").write_text('coordinates = "c.json"')
+    with pytest.raises(UsageError, match="coordinates"):
+        read_deployment(tmp_path / "d.toml")
+
+
+def test_the_report_never_says_compliant_and_names_the_draft(synthetic):
+    for format in ("html", "md"):
+        for name in ("single", "fixed", "inconclusive", "error", "empty"):
+            text = reports.render(synthetic.make(name), format, "compliance")
+            assert "initial public draft" in text and "no statement of conformity" in text
+            words = re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
+            assert not re.search(r"\b(compliant|safe|safely|passed|pass|private)\b", words, flags=re.IGNORECASE)
+
+
+def test_every_figure_has_alternative_text_and_its_data(synthetic):
+    document = compliance.build(full(synthetic))
+    drawn = [block for section in document.sections for block in section.blocks if isinstance(block, Figure)]
+    assert [figure.id for figure in drawn] == [
+        "s1-matrix", "s1-bounds", "s1-profile", "s1-trade-off", "s1-wealth", "s3-errors",
+    ]  # fmt: skip
+    for figure in drawn:
+        assert figure.data.rows and figure.title and figure.legend
+        for drawing in (figure.wide, figure.narrow):
+            assert f'role="img" aria-label="{figure.description[:40]}' in drawing.replace("&#39;", "'")
+            shapes = re.sub(r'aria-label="[^"]*"|<title>.*?</title>', "", drawing)
+            assert not re.search(r'"[^"]*\b(nan|inf)\b[^"]*"', shapes)
+
+
+def test_ids_are_unique_tables_have_their_columns_and_every_result_is_written(any_result):
+    document = compliance.build(Dossier.of(any_result, any_result))
+    ids = [section.id for section in document.sections]
+    ids += [block.id for section in document.sections for block in section.blocks if isinstance(block, Figure)]
+    assert len(ids) == len(set(ids))
+    for section in document.sections:
+        for block in section.blocks:
+            if isinstance(block, Table):
+                assert {len(row) for row in block.rows} <= {len(block.columns)}
+                assert not block.marks or len(block.marks) == len(block.rows)
+    page = document_html.render(document)
+    assert all(page.count(f'id="{section.id}"') == 1 for section in document.sections)
+    assert document_markdown.render(document).startswith("# ")
+
+
+def test_the_record_follows_its_schema(synthetic, tmp_path):
+    (tmp_path / "d.toml").write_text(DECLARED)
+    schema = json.loads((resources.files("dpaudit") / "schemas" / "compliance-1.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    dossier = full(synthetic, deployment=read_deployment(tmp_path / "d.toml"))
+    for one in (dossier, redacted(dossier), full(synthetic)):
+        record = json.loads(reports.render(one, "json", "compliance"))
+        validator.validate(record)
+        for entry in record["results"]:  # each follows its own schema too
+            name = {"audit": "audit-1", "check": "check-1", "utility": "utility-1"}[entry["kind"]]
+            own = json.loads((resources.files("dpaudit") / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+            jsonschema.Draft202012Validator(own).validate(entry["result"])
+    record["items"][0]["status"] = "passed"
+    with pytest.raises(jsonschema.ValidationError):
+        validator.validate(record)
+
+
+def test_checks_and_utility_results_are_loaded_as_they_were_saved(synthetic, saved):
+    dossier = read_dossier(saved)
+    assert dossier.checks == (synthetic.check(),)
+    assert dossier.utilities[0].to_dict() == synthetic.utility().to_dict()
+    assert [source.digest for source in dossier.sources] == [digest_of(s.result) for s in dossier.sources]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "schema must be one of dpaudit.audit/1, dpaudit.check/1, dpaudit.utility/1, got None"),
+        ('{"schema": ["x"]}', "schema must be one of"),
+        ('{"schema": "dpaudit.check/1"}', "result must follow dpaudit.check/1"),
+        ('{"schema": "dpaudit.utility/1", "findings": 1}', "result must follow dpaudit.utility/1"),
+        ("[]", "result must be a JSON object"),
+        ("[" * 100_000, "result must be JSON"),
+    ],
+)
+def test_a_file_of_no_known_schema_is_refused(tmp_path, content, message):
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(UsageError, match=message):
+        read_dossier([tmp_path / "x.json"])
+
+
+def test_a_stated_verdict_that_the_checks_do_not_have_is_refused(synthetic, tmp_path):
+    for result in (synthetic.check(), synthetic.utility()):
+        (tmp_path / "x.json").write_text(json.dumps({**result.to_dict(), "verdict": "not_refuted"}))
+        with pytest.raises(UsageError, match="verdict must be that of the"):
+            read_dossier([tmp_path / "x.json"])
+
+
+SECRETS = ("Aachen", "Berlin", "Bremen", "above 0.37", "seen twice", "longer than", "185 of 6,839", "ValueError")
+
+
+def test_redaction_takes_records_out_of_every_format(synthetic):
+    results = [synthetic.cities(8), *(synthetic.make(name) for name in ("sides", "doubles", "error"))]
+    dossier = Dossier.of(*results, synthetic.check(), synthetic.utility())
+    before = reports.render(dossier, "json", "compliance").decode()
+    assert all(secret in before for secret in SECRETS)
+    hidden = redacted(dossier)
+    for profile in reports.PROFILES:
+        for format in ("html", "md", "json", "junit", "sarif", "in-toto"):
+            content = reports.render(hidden, format, profile)
+            text = content.decode() if isinstance(content, bytes) else content
+            if format == "html":  # coordinates of drawings hold digits
+                text = re.sub(r"<(style|svg).*?</\1>", "", text, flags=re.DOTALL)
+            assert [secret for secret in SECRETS if secret in text] == []
+            assert not re.search(r"dpaudit replay ", text)
+
+
+def test_redacted_names_are_the_same_within_a_report_and_others_in_the_next(synthetic):
+    dossier = full(synthetic)
+    first, again = (redacted(dossier, bytes(32)).audits[0] for _ in range(2))
+    other = redacted(dossier).audits[0]
+    assert first == again and first.findings[0].x_id != other.findings[0].x_id
+    names = {finding.x_id for finding in dossier.audits[0].findings}
+    assert len({finding.x_id for finding in first.findings}) == len(names)
+    assert first.verdict == dossier.audits[0].verdict and first.ratio_lower == dossier.audits[0].ratio_lower
+    digest = redacted(dossier).sources[0].digest
+    assert digest != dossier.sources[0].digest and re.fullmatch("[0-9a-f]{64}", digest)
+
+
+def test_a_redacted_matrix_still_tells_what_was_not_asked(synthetic):
+    result = redacted(Dossier.of(synthetic.make("violated")), bytes(32)).audits[0]
+    known = {name for finding in result.findings for name in (finding.x_id, finding.x_prime_id)}
+    assert result.not_asked and all(known.issuperset(name.split("|")) for name in result.not_asked)
+
+
+def test_a_difference_names_what_changed(synthetic):
+    old = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)], claim="eps=1")
+    new = synthetic.result([synthetic.finding("a", "b", 1.5), synthetic.finding("b", "d", 0.5)], claim="eps=1")
+    new = dataclasses.replace(new, environment={**new.environment, "numpy": "2.2.0"})
+    document = difference(*(Source(name, "0" * 64, result) for name, result in (("old", old), ("new", new))))
+    assert document.headline == "From not refuted to violated"
+    tables = {block.title: block.rows for s in document.sections for block in s.blocks if isinstance(block, Table)}
+    assert tables["Settings"] == (("environment.numpy", "2.1.0", "2.2.0"),)
+    assert tables["Changed, added and removed"] == (
+        ("a|b", "not refuted", "violated"), ("b|d", "–", "not refuted"), ("a|c", "not refuted", "–"),
+    )  # fmt: skip
+    assert [row[0] for row in tables["Bounds"]] == ["a|b"]
+
+
+def test_no_difference_says_so(synthetic):
+    for result in (synthetic.make("violated"), synthetic.check(), synthetic.utility()):
+        source = Source("x", "0" * 64, result)
+        document = difference(source, source)
+        assert document.headline.startswith("Still ")
+        assert all(text.endswith(": no change.") for text in document.summary[0][1])
+        assert all(not isinstance(block, Table) for section in document.sections for block in section.blocks)
+    with pytest.raises(UsageError, match="diff must be between results of one kind, got check and utility"):
+        difference(Source("x", "", synthetic.check()), Source("y", "", synthetic.utility()))
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["report", *arguments], catch_exceptions=False)
+
+
+def test_the_command_writes_one_report_of_all_files(saved, project):
+    declared = '[tool.dpaudit.deployment]\nname = "Ours"\n[tool.dpaudit.deployment.declared]\nunit = "P"\n'
+    (project / "pyproject.toml").write_text(declared)
+    shown = run(*saved, "--profile", "compliance", "--report", "html,md,json,junit,sarif,in-toto", "--out", "o")
+    assert shown.exit_code == 0, shown.output
+    names = ["html", "md", "json", "junit.xml", "sarif", "intoto.json"]
+    assert shown.output.split() == [f"o/compliance.{name}" for name in names]
+    assert "Compliance report: Ours" in (project / "o" / "compliance.html").read_text()
+
+
+def test_the_command_writes_each_file_for_itself_in_the_plain_profile(saved):
+    shown = run(*saved, "--report", "md,sarif", "--out", "o")
+    places = [line.rpartition("/")[2] for line in shown.output.split()]
+    assert places == ["audit.md", "audit.sarif", "check.md", "check.sarif", "utility.md", "utility.sarif"]
+
+
+def test_the_command_says_what_changed(saved):
+    shown = run("--diff", "audit.json", "audit.json")
+    assert shown.exit_code == 0 and shown.output.startswith("# Still violated")
+    assert run("--diff", "audit.json", "audit.json", "--redact").output.startswith("# Still violated")
+    assert "diff must have two results, got 1" in run("--diff", "audit.json").output
+    assert "for a diff, got 'json'" in run("--diff", "audit.json", "audit.json", "--report", "json").output
+
+
+def test_the_command_refuses_what_makes_no_sense(saved, project):
+    (project / "pyproject.toml").write_text("[tool.dpaudit.deployment]\nnam = 1\n")
+    assert "got 'nam' at [tool.dpaudit.deployment] of" in run(*saved, "--profile", "compliance").output
+    (project / "pyproject.toml").write_text("")
+    assert "deployment must be given with --profile compliance" in run(*saved, "--deployment", "x.toml").output
+    assert "deployment must be a readable file" in run(*saved, "--profile", "compliance", "--deployment", "x").output
+
+
+def test_markdown_that_would_be_too_long_says_how_much_is_missing():
+    text = "<" * 4000  # eight thousand characters, once it is escaped
+    sections = tuple(Section(f"s{k}", "title", (Paragraph(text),)) for k in range(200))
+    written = document_markdown.render(Document("k", "h", "not_refuted", (("q", ("a",)),), sections, "footer"))
+    assert 850_000 < len(written.encode()) < 900_000
+    shown = written.count("## title")
+    assert f"{200 - shown:,} more sections are in the other formats" in written

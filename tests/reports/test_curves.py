@@ -1,0 +1,103 @@
+"""The curves of the worst pair: what is promised, what is measured, and where confidence is claimed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit.privacy.claims import Budget, GaussianDP
+from dpaudit.reports import curves, geometry
+from dpaudit.results import WitnessRecord
+
+
+def witnessed(synthetic, correct, wrong, abstained, mode="fixed", **changes):
+    line = {"epsilon": 1.0, "delta": 0.0}
+    record = WitnessRecord("a rule", {}, correct, wrong, abstained, line)
+    finding = synthetic.finding("a", "b", 0.9, mode=mode, witness=record, error_share=0.05, **changes)
+    return synthetic.result([finding], mode=mode, claim="eps=1")
+
+
+def test_the_estimate_is_the_share_of_right_guesses_less_the_weighted_share_of_wrong_ones(synthetic):
+    result = witnessed(synthetic, 600, 200, 200)
+    seen = curves.measured(result, result.findings[0])
+    assert seen.estimate(0.0) == pytest.approx(0.4) and seen.estimate(1.0) == pytest.approx(0.6 - 0.2 * math.e)
+    assert seen.estimate(5.0) == 0.0 and 0.0 < seen.lower(0.0) < 0.4
+    assert seen.correct_lower == pytest.approx(stats.beta.ppf(0.025, 600, 401))
+    assert seen.wrong_upper == pytest.approx(stats.beta.ppf(0.975, 201, 800))
+
+
+def test_confidence_is_claimed_in_fixed_mode_alone(synthetic):
+    result = witnessed(synthetic, 600, 200, 200, mode="sequential")
+    seen = curves.measured(result, result.findings[0])
+    assert (seen.correct_lower, seen.wrong_upper) == (None, None) and math.isnan(seen.lower(0.5))
+    figure = curves.profile(result)
+    assert any("without confidence" in text for _, text in figure.legend)
+    assert 'class="confident"' not in figure.wide
+    assert 'class="confident"' in curves.profile(witnessed(synthetic, 600, 200, 200)).wide
+
+
+def test_the_lower_curve_stays_below_the_truth():
+    """Randomised response at epsilon = 1; its profile is known.
+
+    5% of 400 runs may miss; more than 32 has a probability below 0.3%. The seed is fixed.
+    """
+    rng = np.random.default_rng(11)
+    truth, missed = math.e / (1.0 + math.e), 0
+    for _ in range(400):
+        correct = int(rng.binomial(500, truth))
+        level = 0.025
+        lower = stats.beta.ppf(level, correct, 501 - correct)
+        upper = stats.beta.ppf(1.0 - level, 501 - correct, correct)
+        seen = curves.Measured(correct / 500, 1.0 - correct / 500, float(lower), float(upper))
+        grid = np.linspace(0.0, 1.0, 21)
+        missed += any(seen.lower(e) > truth - math.exp(e) * (1.0 - truth) + 1e-12 for e in grid)
+    assert 0 < missed <= 32
+
+
+def test_the_promised_curve_is_the_claims_own(synthetic):
+    gaussian = synthetic.finding("a", "b", 0.9, 1.0, parameter="mu")
+    gaussian = dataclasses.replace(gaussian, budget=Budget(GaussianDP(1.0).epsilon_at(1e-6), 1e-6))
+    assert curves.claimed(gaussian)(0.5) == pytest.approx(GaussianDP(1.0).profile(0.5))
+    renyi = synthetic.make("renyi").findings[0]
+    promise = curves.claimed(renyi)
+    assert promise(5.7565) == pytest.approx(1e-6, rel=0.05)  # the budget of the pair, as a point of the curve
+    infinite = dataclasses.replace(gaussian, parameter="epsilon", parameter_budget=math.inf)
+    assert curves.claimed(infinite) is None
+
+
+def test_a_rule_on_the_promise_touches_the_trade_off(synthetic):
+    """Randomised response at epsilon = 1 has errors 1 / (1 + e) of both kinds: the corner of the promised curve."""
+    figure = curves.trade_off(witnessed(synthetic, 7311, 2689, 0))
+    middle = {row[0]: row for row in figure.data.rows}["0.25"]
+    assert float(middle[1]) == pytest.approx(1.0 - math.e * 0.25, abs=2e-3)
+    assert float(middle[2]) == pytest.approx(float(middle[1]), abs=5e-3)
+    assert float(middle[3]) > float(middle[2])  # the limit with confidence is further from the corner
+
+
+@pytest.mark.parametrize("name", ["error", "empty"])
+def test_where_there_is_nothing_to_draw_there_is_no_curve(synthetic, name):
+    result = synthetic.make(name) if name == "empty" else synthetic.result([synthetic.make("error").findings[1]])
+    assert curves.profile(result) is None and curves.trade_off(result) is None
+
+
+def test_a_map_needs_places(synthetic):
+    findings = [
+        synthetic.finding(a, b, ratio, x=[float(i), 0.0], x_prime=[float(j), 1.0])
+        for a, b, i, j, ratio in (("a", "b", 0, 1, 0.5), ("b", "c", 1, 2, 1.5), ("a", "c", 0, 2, 0.7))
+    ]
+    figure = geometry.atlas(synthetic.result(findings), {})
+    assert "3 inputs and 3 pairs" in figure.description and "1 violated" in figure.description
+    declared = {name: (float(k), 0.0) for k, name in enumerate("abc")}
+    assert "as declared" in geometry.atlas(synthetic.result(findings), declared).note
+    assert geometry.atlas(synthetic.make("single"), {}) is None
+    assert geometry.atlas(synthetic.result([synthetic.finding("a", "b", x=[math.nan, 1.0])]), {}) is None
+
+
+def test_errors_are_drawn_with_their_intervals(synthetic):
+    figure = geometry.errors(synthetic.utility())
+    assert [row[0] for row in figure.data.rows] == ["tail", "mean"]  # the violated first; what broke has no interval
+    assert 'class="interval violated"' in figure.wide and "1 above 1" in figure.description

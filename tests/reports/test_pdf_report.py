@@ -1,0 +1,66 @@
+"""The PDF: text that can be selected, vector figures, the same bytes for the same result, and nothing that can act."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from dpaudit import reports
+from dpaudit.errors import UsageError
+from dpaudit.reports.dossier import Dossier
+
+pypdf = pytest.importorskip("pypdf", reason="no pypdf to read the PDF with")
+pytest.importorskip("reportlab", reason="no reportlab to write a PDF with: the extra pdf is not installed")
+
+
+def pages_of(result, profile="compliance"):
+    content = reports.render(result, "pdf", profile)
+    reader = pypdf.PdfReader(io.BytesIO(content))
+    return content, [page.extract_text() for page in reader.pages]
+
+
+def test_the_first_page_is_the_summary_and_its_text_can_be_selected(synthetic):
+    dossier = Dossier.of(synthetic.make("single"), synthetic.check(), synthetic.utility())
+    content, pages = pages_of(dossier)
+    first = " ".join(pages[0].split())
+    for words in ("Violated: a promise is broken in 3 of 3 results", "What was promised?", "What was not looked at?"):
+        assert words in first
+    assert "Items of the evaluation" in pages[1]
+    whole = " ".join(" ".join(pages).split())
+    assert "Security, access control, collection exposure" in whole and "0.0|1.0" in whole and "ε" in whole
+    assert not re.search(rb"/Subtype\s*/Image", content)  # figures are drawn, not pictures
+
+
+@pytest.mark.parametrize("name", ["infinite", "error", "empty", "doubles", "sides", "renyi", "fixed"])
+def test_results_of_every_kind_are_drawn(synthetic, name):
+    content, pages = pages_of(synthetic.make(name), "plain")
+    assert content.startswith(b"%PDF") and len(pages) >= 2
+
+
+def test_the_same_result_gives_the_same_bytes(synthetic):
+    assert reports.render(synthetic.make("fixed"), "pdf") == reports.render(synthetic.make("fixed"), "pdf")
+
+
+def test_hostile_names_are_shown_and_do_nothing(synthetic):
+    hostile = synthetic.hostile
+    dossier = Dossier.of(
+        synthetic.make("hostile"), synthetic.check(hostile, hostile), synthetic.utility(hostile, hostile)
+    )
+    content, pages = pages_of(dossier)
+    text = "".join(pages)
+    assert "<script>" in text and "\u202e" not in text and "\x1b" not in text
+    assert not re.search(rb"/(JavaScript|JS|Launch|OpenAction|AA|URI|EmbeddedFile|AcroForm)\b", content)
+
+
+def test_what_the_font_lacks_is_shown_as_an_escape(synthetic):
+    result = synthetic.result([synthetic.finding("a", "\u4e2d\u6587\U0001f600", 0.5)], claim="eps=1")
+    _, pages = pages_of(result, "plain")
+    assert "\\u4e2d\\u6587" in "".join(pages).replace("\n", "")
+
+
+def test_without_reportlab_the_extra_is_named(synthetic, monkeypatch):
+    monkeypatch.setattr(reports.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"pip install 'dpaudit\[pdf\]'"):
+        reports.render(synthetic.make("single"), "pdf")

@@ -1,0 +1,112 @@
+"""Where an audit stands: the live line, plain lines, JSON lines, and the time that is left."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+
+import pytest
+
+import dpaudit
+from dpaudit.evidence.label_game import Progress
+from dpaudit.reports import progress
+from dpaudit.reports.progress import Clock, live_progress, state_text
+from dpaudit.running import draws
+
+STATE = Progress(45_000, 200_000, 47_000, 2, 1, 1.23, 7.5, open_pairs=1)
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+@pytest.fixture
+def time_goes(monkeypatch):
+    """A clock that the test turns."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+
+    def on(seconds):
+        now[0] += seconds
+
+    return on
+
+
+def test_the_time_left_follows_the_draws(time_goes):
+    clock = Clock()
+    assert clock.left(STATE) is None  # nothing was told yet
+    time_goes(9.0)
+    clock.see(STATE)
+    assert clock.left(STATE) == pytest.approx(31.0)  # 9 s for 45 of 200 thousand
+    time_goes(4.0)
+    clock.see(dataclasses.replace(STATE, runs=50_000))  # more runs of the same round
+    assert clock.left(STATE) == pytest.approx(27.0)
+    time_goes(40.0)
+    assert clock.left(STATE) is None  # it takes longer than it seemed
+    assert clock.left(dataclasses.replace(STATE, open_pairs=0)) == 0.0
+    assert clock.record(STATE)["seconds"] == 53.0
+
+
+def test_without_a_terminal_a_plain_line_comes_now_and_then(time_goes, capsys):
+    with live_progress("target") as tell:
+        for second in range(25):
+            time_goes(1.0)
+            tell(dataclasses.replace(STATE, draws=STATE.draws + second))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2  # after 10 and 20 seconds
+    assert lines[0] == f"target: {state_text(STATE)}, 0:00:10, 0:00:34 left"
+    with live_progress(quiet=True) as tell:
+        assert tell is None
+
+
+def test_on_a_terminal_the_line_is_live(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    with live_progress() as tell:
+        tell(STATE)
+    said = capsys.readouterr().err
+    assert "log wealth 7.5" in said and "1 of 2 pairs left" in said and "left" in said
+
+
+def test_a_file_of_json_lines_follows_the_audit(tmp_path):
+    path = tmp_path / "progress.jsonl"
+    with live_progress(quiet=True, file=path) as tell:
+        result = dpaudit.audit(laplace, "eps=0.4", [(0.0, 1.0), (1.0, 2.0)], samples=500, seed=1, on_progress=tell)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(records) > 5 and all(record["pairs"] == 2 for record in records)
+    assert [record["draws"] for record in records] == sorted(record["draws"] for record in records)
+    last = records[-1]
+    assert last["open_pairs"] == 0 and last["seconds_left"] == 0.0
+    assert last["violated"] == len(result.violated) and last["largest_log_wealth"] > 0.0
+    with (
+        pytest.raises(dpaudit.UsageError, match="progress must be a file that can be written"),
+        live_progress(file=tmp_path / "no" / "folder"),
+    ):
+        pass
+
+
+def test_a_long_round_is_told_of_chunk_by_chunk(monkeypatch):
+    from dpaudit.evidence import label_game
+
+    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 100)
+    monkeypatch.setattr(draws, "TELL_SECONDS", 0.0)
+    states = []
+    dpaudit.audit(
+        laplace,
+        "eps=1",
+        [(0.0, 1.0)],
+        samples=1_000,
+        seed=1,
+        mode="fixed",
+        floating_point=False,
+        on_progress=states.append,
+    )
+    runs = [state.runs for state in states]
+    assert len(set(runs)) > 10 and runs == sorted(runs)  # one round of twenty chunks
+    sequential = []
+    dpaudit.audit(
+        laplace, "eps=1", [(0.0, 1.0)], samples=5_000, seed=1, floating_point=False, on_progress=sequential.append
+    )
+    between = [b.runs - a.runs for a, b in itertools.pairwise(sequential) if a.draws == b.draws]
+    assert len(between) > 20 and min(between) >= 0

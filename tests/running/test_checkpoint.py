@@ -1,0 +1,427 @@
+"""An audit that is ended by anything goes on from its checkpoint, and comes to the result it would have come to."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+from scale_subjects import labels
+
+import dpaudit
+from dpaudit.evidence import label_game
+from dpaudit.privacy.metrics import AbsoluteMetric
+from dpaudit.running import checkpoint as checkpoints
+from dpaudit.running import draws
+from dpaudit.running.checkpoint import Checkpoint, CheckpointPlan, open_checkpoint, read_header
+from dpaudit.running.plain_data import NotPlainError, from_data, to_data
+
+PAIRS = [(0.0, 1.0), (1.0, 2.0), (0.0, 0.5)]
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+def vectors(data, size, rng):
+    return data + rng.laplace(size=(size, 3))
+
+
+class Unseeded:
+    replayable = False
+
+    def sample(self, data, size, rng):
+        return laplace(data, size, np.random.default_rng())
+
+
+TRIES = []
+
+
+def raises_once(data, size):  # without a generator: to try again does not raise
+    TRIES.append(size)
+    if len(TRIES) == 1:
+        raise ValueError("not today")
+    return data + np.random.default_rng().laplace(size=size)
+
+
+class Stop(Exception):
+    """Ends an audit where it stands, as a kill would: nothing of the audit handles it."""
+
+
+def evidence(result):
+    """Everything of a result that the seed fixes."""
+    return json.dumps({**dataclasses.replace(result, seconds=0.0).to_dict(), "environment": None}, sort_keys=True)
+
+
+def stopped(path, mechanism, after, claim="eps=1", pairs=PAIRS, **options):
+    """Begin an audit with a checkpoint and stop it once so many chunks are noted; whether it was stopped."""
+    noted = 0
+    note = Checkpoint.note
+
+    def counting(self, *args):
+        nonlocal noted
+        note(self, *args)
+        noted += 1
+        if noted >= after:
+            raise Stop
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoint, "note", counting)
+        try:
+            dpaudit.audit(mechanism, claim, pairs, checkpoint=path, resume=path.exists(), **options)
+        except Stop:
+            return True
+    return False
+
+
+def chunks_of(mechanism, tmp_path, **options):
+    """How many chunks an audit notes."""
+    noted = 0
+    note = Checkpoint.note
+
+    def counting(self, *args):
+        nonlocal noted
+        noted += 1
+        note(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoint, "note", counting)
+        dpaudit.audit(mechanism, checkpoint=tmp_path / "counted", **options)
+    return noted
+
+
+CASES = {
+    "sequential": (laplace, {"claim": "eps=1", "pairs": PAIRS[:2], "samples": 500}),
+    "violated": (laplace, {"claim": "eps=0.4", "pairs": PAIRS, "samples": 3_000}),
+    "adaptive": (laplace, {"claim": "eps=1", "pairs": PAIRS, "samples": 500, "mode": "adaptive"}),
+    "fixed": (laplace, {"claim": "eps=1,delta=1e-3", "pairs": PAIRS, "samples": 1_000, "mode": "fixed"}),
+    "renyi": (laplace, {"claim": "rho=0.5", "pairs": PAIRS[:1], "samples": 500}),
+    "vectors": (vectors, {"claim": "eps=3", "pairs": PAIRS[:1], "samples": 1_000}),
+    "objects": (labels, {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 150}),
+}
+CHEAP = ("sequential", "adaptive", "fixed")
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in CHEAP else pytest.param(case, marks=pytest.mark.long) for case in CASES]
+)
+def test_an_audit_stopped_anywhere_comes_to_the_same_result(tmp_path, case):
+    mechanism, options = CASES[case]
+    options = {**options, "seed": 11}
+    alone = evidence(dpaudit.audit(mechanism, **options))
+    total = chunks_of(mechanism, tmp_path, **options)
+    rng = np.random.default_rng(5)
+    for after in [int(rng.integers(2, total)), total]:
+        path = tmp_path / f"{case}-{after}"
+        assert stopped(path, mechanism, after, **options)
+        again = dpaudit.audit(mechanism, checkpoint=path, resume=True, **options)
+        assert evidence(again) == alone
+        assert not path.exists()  # the audit has ended
+
+
+@pytest.mark.long
+def test_stopped_again_and_again_at_any_byte_it_comes_to_the_same_result(tmp_path):
+    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 2_000, "seed": 3}
+    alone, path, rng = evidence(dpaudit.audit(laplace, **options)), tmp_path / "kept", np.random.default_rng(0)
+    times = 0
+    while stopped(path, laplace, 9, **options):
+        times += 1
+        size = path.stat().st_size
+        with open(path, "r+b") as stream:  # a write that a crash of the machine cut short, or left as garbage
+            stream.truncate(size - int(rng.integers(0, 40)))
+            if times % 2:
+                stream.seek(0, 2)
+                stream.write(rng.bytes(int(rng.integers(1, 30))))
+        assert times < 200
+    assert times > 5 and not path.exists()
+    assert stopped(path, laplace, 30, **options)
+    assert evidence(dpaudit.audit(laplace, checkpoint=path, resume=True, **options)) == alone
+
+
+def test_a_result_is_noted_before_it_is_looked_at_and_drawn_once(tmp_path):
+    """The counted draws are those of the first run where they were noted: nothing is drawn twice and picked."""
+    calls = []
+
+    class Numbered(Unseeded):
+        def sample(self, data, size, rng):
+            calls.append(size)
+            return super().sample(data, size, rng)
+
+    # A loss of 1 is far from violating eps=3, so the number of runs is fixed by the coins, which have a seed.
+    options = {"claim": "eps=3", "pairs": PAIRS[:1], "samples": 600, "seed": 3, "floating_point": False}
+    path = tmp_path / "kept"
+    total = 0
+    while stopped(path, Numbered(), 15, **options):
+        total += 1
+        assert total < 100
+    # every run was made once: as many as one audit takes (2,000 on each input, more or less by the coins)
+    alone = dpaudit.audit(Numbered(), **options)
+    assert total > 3 and sum(calls) - alone.samples == alone.samples
+
+
+def test_a_resumed_audit_of_a_subject_without_a_seed_says_so_and_keeps_what_was_counted(tmp_path):
+    options = {"claim": "eps=3", "pairs": PAIRS[:1], "samples": 600, "seed": 3}  # far from violated, whatever is drawn
+    path = tmp_path / "kept"
+    assert stopped(path, Unseeded(), 40, **options)
+    copy = shutil.copy(path, tmp_path / "copy")
+    first, again = (dpaudit.audit(Unseeded(), checkpoint=place, resume=True, **options) for place in (path, copy))
+    assert first.options["resumed"] is True
+    looks = [result.findings[0].looks for result in (first, again)]
+    same = next((k for k, (a, b) in enumerate(zip(*looks, strict=False)) if a != b), None)
+    assert same is None or same > 10  # the looks on the noted draws; what was drawn afterwards is new
+    assert "resumed" not in dpaudit.audit(Unseeded(), **options).options
+
+
+def test_an_exception_of_a_batch_is_a_result_too(tmp_path):
+    path = tmp_path / "kept"
+    options = {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 300, "seed": 3}
+    TRIES.clear()
+    assert stopped(path, raises_once, 4, **options)
+    result = dpaudit.audit(raises_once, checkpoint=path, resume=True, **options)
+    assert result.subject["interface"] == "f(data, size), one call a draw"  # as the first try decided
+
+
+def test_a_subject_that_returns_garbage_has_ended_its_audit(tmp_path):
+    def short(data, size, rng):
+        return np.zeros(size - 1)
+
+    path = tmp_path / "kept"
+    with pytest.raises(dpaudit.SubjectError, match="must return"):
+        dpaudit.audit(short, "eps=1", PAIRS, samples=100, checkpoint=path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_number_of_jobs_may_change_on_the_way(tmp_path, monkeypatch, jobs):
+    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 200)
+    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 800, "seed": 3, "mode": "fixed"}
+    alone = evidence(dpaudit.audit(laplace, **options))
+    path = tmp_path / "kept"
+    assert stopped(path, laplace, 12, jobs=3 - jobs, **options)
+    assert evidence(dpaudit.audit(laplace, checkpoint=path, resume=True, jobs=jobs, **options)) == alone
+
+
+@pytest.mark.long
+def test_a_universe_goes_on_as_well(tmp_path):
+    inputs = np.arange(72) / 8.0
+    pairs = dpaudit.AllPairs(inputs.tolist())
+    options = {"claim": dpaudit.MetricDP(AbsoluteMetric(1.0)), "pairs": pairs, "samples": 500, "seed": 2}
+    alone = dpaudit.audit(laplace, **options)
+    for after in (40, 200, 300, 420):
+        path = tmp_path / f"kept-{after}"
+        assert stopped(path, laplace, after, **options)
+        again = dpaudit.audit(laplace, checkpoint=path, resume=True, **options)
+        assert evidence(again) == evidence(alone)
+        assert np.array_equal(again.universe.epsilon_lower, alone.universe.epsilon_lower)
+
+
+# --- what is refused ---
+
+
+def test_a_checkpoint_of_another_audit_is_refused_with_what_differs(tmp_path):
+    path = tmp_path / "kept"
+    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3}
+    assert stopped(path, laplace, 5, **options)
+    before = path.read_bytes()
+    others = {
+        "claim": {"claim": "eps=2"},
+        "seed": {"seed": 4},
+        "samples": {"samples": 301},
+        "mode": {"mode": "fixed"},
+        "pairs": {"pairs": PAIRS[:2]},
+        "confidence": {"confidence": 0.9},
+    }
+    for name, change in others.items():
+        with pytest.raises(dpaudit.UsageError, match=rf"checkpoint must be of this audit, .* another one: .*{name}"):
+            dpaudit.audit(laplace, checkpoint=path, resume=True, **{**options, **change})
+    with pytest.raises(dpaudit.UsageError, match="another one: fingerprint"):
+        dpaudit.audit(vectors, checkpoint=path, resume=True, name="laplace", **options)
+    assert path.read_bytes() == before
+
+
+def test_a_checkpoint_that_is_there_is_not_written_over(tmp_path):
+    path = tmp_path / "kept"
+    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300}
+    assert stopped(path, laplace, 5, seed=3, **options)
+    before = path.read_bytes()
+    with pytest.raises(dpaudit.UsageError, match=r"checkpoint must be a new file, .*--resume"):
+        dpaudit.audit(laplace, checkpoint=path, **options)
+    assert path.read_bytes() == before
+    result = dpaudit.audit(laplace, checkpoint=path, resume=True, **options)  # the seed is the file's
+    assert evidence(result) == evidence(dpaudit.audit(laplace, seed=3, **options))
+
+
+def test_what_is_no_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("shopping list\n")
+    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 100}
+    with pytest.raises(dpaudit.UsageError, match="checkpoint must be a checkpoint of dpaudit"):
+        dpaudit.audit(laplace, checkpoint=path, resume=True, **options)
+    assert path.read_text() == "shopping list\n"
+    with pytest.raises(dpaudit.UsageError, match="checkpoint must be a"):
+        dpaudit.audit(laplace, checkpoint=tmp_path, resume=True, **options)
+    with pytest.raises(dpaudit.UsageError, match="checkpoint must be given where resume is"):
+        dpaudit.audit(laplace, resume=True, **options)
+    with pytest.raises(dpaudit.UsageError, match="checkpoint must be a path, got 3"):
+        dpaudit.audit(laplace, checkpoint=3, **options)
+    with pytest.raises(dpaudit.UsageError, match="resume must be True or False, got 1"):
+        dpaudit.audit(laplace, checkpoint=path, resume=1, **options)
+
+
+def test_a_mechanism_that_draws_something_else_is_found_though_its_fingerprint_is_the_same(tmp_path):
+    state = {"scale": 1.0}
+
+    class Hidden:
+        def __repr__(self):
+            return "Hidden()"
+
+        def sample(self, data, size, rng):
+            return data + rng.laplace(scale=state["scale"], size=size)
+
+    path = tmp_path / "kept"
+    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3}
+    assert stopped(path, Hidden(), 5, **options)
+    state["scale"] = 2.0
+    with pytest.raises(dpaudit.UsageError, match="checkpoint must be of this mechanism, got other draws of Hidden"):
+        dpaudit.audit(Hidden(), checkpoint=path, resume=True, **options)
+    state["scale"] = 1.0
+    assert dpaudit.audit(Hidden(), checkpoint=path, resume=True, **options).verdict
+
+
+def test_two_audits_do_not_share_a_checkpoint(tmp_path):
+    path = tmp_path / "kept"
+    first = open_checkpoint(path, {"seed": 1}, resume=False, replayable=True)
+    with pytest.raises(dpaudit.UsageError, match="used by one audit at a time"):
+        open_checkpoint(path, {"seed": 1}, resume=True, replayable=True)
+    first.close()
+    open_checkpoint(path, {"seed": 1}, resume=True, replayable=True).close()
+
+
+# --- trouble ---
+
+
+def full_after(monkeypatch, records):
+    write, count = Checkpoint._write, 0
+
+    def limited(self, record):
+        nonlocal count
+        count += 1
+        if count > records:
+            self._stream.seek(self._end)
+            self._stream.write(record[:7])  # a part of it still found room
+            self._stream.truncate(self._end)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, record)
+
+    monkeypatch.setattr(Checkpoint, "_write", limited)
+
+
+def test_on_a_full_disk_the_audit_goes_on_and_what_was_noted_stays(tmp_path, monkeypatch):
+    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3}
+    alone, path = evidence(dpaudit.audit(laplace, **options)), tmp_path / "kept"
+    with monkeypatch.context() as patch:
+        full_after(patch, 20)
+        with pytest.warns(dpaudit.DpauditCheckpointWarning, match="No space left on device.*can be resumed from"):
+            result = dpaudit.audit(laplace, checkpoint=path, **options)
+    assert evidence(result) == alone and not path.exists()
+    with monkeypatch.context() as patch:
+        full_after(patch, 20)
+        with pytest.warns(dpaudit.DpauditCheckpointWarning):
+            assert stopped(path, laplace, 40, **options)
+    assert evidence(dpaudit.audit(laplace, checkpoint=path, resume=True, **options)) == alone
+
+
+def test_a_gap_in_the_notes_of_a_subject_without_a_seed_leaves_no_checkpoint(tmp_path, monkeypatch):
+    options = {"claim": "eps=3", "pairs": PAIRS, "samples": 300, "seed": 3}
+    path = tmp_path / "kept"
+    full_after(monkeypatch, 20)
+    with pytest.warns(dpaudit.DpauditCheckpointWarning, match="cannot be resumed"):
+        assert stopped(path, Unseeded(), 60, **options)
+    assert not path.exists()
+
+
+class Point:
+    def __init__(self, value):
+        self.value = value
+
+
+def test_outputs_that_are_no_plain_values_are_drawn_again(tmp_path):
+    def points(data, rng):
+        return Point(round(float(data + rng.laplace()), 1))
+
+    def points_without_a_seed(data):
+        return Point(round(float(data + np.random.default_rng().laplace()), 1))
+
+    options = {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 150, "seed": 3}
+    alone, path = evidence(dpaudit.audit(points, **options)), tmp_path / "kept"
+    assert stopped(path, points, 12, **options)
+    assert evidence(dpaudit.audit(points, checkpoint=path, resume=True, **options)) == alone
+    with pytest.warns(dpaudit.DpauditCheckpointWarning, match="type Point is no plain value.*cannot be resumed"):
+        dpaudit.audit(points_without_a_seed, checkpoint=path, **options)
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(dpaudit.UsageError, match="checkpoint must be a file that can be written"):
+        dpaudit.audit(laplace, "eps=1", PAIRS, samples=100, checkpoint=tmp_path / "file" / "kept")
+
+
+# --- the parts ---
+
+
+def test_plain_values_come_back_as_they_were():
+    values = [
+        None,
+        True,
+        -3,
+        10**40,
+        0.1,
+        -0.0,
+        math.inf,
+        "é\ud800\n",
+        b"\x00\xff",
+        (1, [2.5, {"a": (None,)}]),
+        {1: 2, "x": {3.0}},
+        frozenset({1, 2}),
+        complex(1.5, -0.0),
+        np.float32(0.1),
+        np.datetime64("2020-01-01"),
+        np.arange(6, dtype=np.int16).reshape(2, 3),
+    ]
+    back = from_data(json.loads(json.dumps(to_data(values))))
+    assert repr(back) == repr(values)
+    assert [type(a) for a in back] == [type(a) for a in values]
+    assert math.isnan(from_data(to_data(math.nan)))
+    for value in (Point(1), [Point(1)], np.array([Point(1)]), len):
+        with pytest.raises(NotPlainError):
+            to_data(value)
+
+
+def test_the_header_can_be_read_alone_and_a_temporary_checkpoint_saved(tmp_path):
+    plan = CheckpointPlan()
+    with pytest.raises(Stop):
+        dpaudit.audit(laplace, "eps=1", PAIRS, samples=400, seed=9, checkpoint=plan, on_progress=_stop_at(3))
+    path = plan.checkpoint.save(tmp_path / "made" / "kept")
+    header = read_header(path)
+    assert header["seed"] == 9 and header["claim"] == "eps=1" and len(plan.checkpoint) > 10
+    alone = dpaudit.audit(laplace, "eps=1", PAIRS, samples=400, seed=9)
+    again = dpaudit.audit(laplace, "eps=1", PAIRS, samples=400, checkpoint=path, resume=True)
+    assert evidence(again) == evidence(alone)
+    assert checkpoints.temporary_checkpoint({}, replayable=True) is not None
+
+
+def _stop_at(calls):
+    count = 0
+
+    def stop(state):
+        nonlocal count
+        count += 1
+        if count >= calls:
+            raise Stop
+
+    return stop

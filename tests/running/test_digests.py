@@ -1,0 +1,50 @@
+"""Digests are of contents: equal for equal ones, different for different ones, and of no address."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from dpaudit.running.digests import digest
+
+
+@dataclasses.dataclass
+class Named:
+    name: str
+    values: object
+
+
+class Other:
+    pass
+
+
+def test_different_contents_have_different_digests():
+    values = [
+        None, True, 1, 1.0, -1.0, 0.0, -0.0, "1", b"1", (1,), [1], [1, [2]], [[1], 2], {1: 2}, {2: 1}, {1}, {1, 2},
+        np.array([1, 2]), np.array([1.0, 2.0]), np.array([[1, 2]]), np.float64(1.0), np.array([1, "a"], dtype=object),
+        Named("a", 1), Named("b", 1), Named("a", 2), Other(), ("ab", "c"), ("a", "bc"), len, max,
+    ]  # fmt: skip
+    found = [digest(value) for value in values]
+    assert len(set(found)) == len(values)
+    assert found == [digest(value) for value in values]
+
+
+def test_objects_count_by_their_kind_and_order_where_it_means_something():
+    assert digest(Other()) == digest(Other())
+    assert digest({1, 2, 3}) == digest({3, 2, 1})
+    deep = []
+    for _ in range(100):
+        deep = [deep]
+    assert digest(deep) == digest(deep)
+
+
+def test_a_large_array_is_looked_at_here_and_there_unless_wholly():
+    values = np.arange(300_000.0)
+    other = values.copy()
+    other[1] = -1.0
+    assert digest(values) != digest(other)
+    assert digest(values, whole=False) == digest(other, whole=False)
+    other[:] = 0.0
+    assert digest(values, whole=False) != digest(other, whole=False)
+    assert digest(values[:10], whole=False) == digest(values[:10])

@@ -1,0 +1,202 @@
+"""kill -9 and Ctrl-C in the middle of `dpaudit audit`: what was drawn is kept, and the result is the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import dpaudit
+from dpaudit.cli import main
+from dpaudit.running.checkpoint import read_header
+from dpaudit.subjects.targets import resolve_target
+
+SUBJECTS = Path(__file__).with_name("scale_subjects.py")
+TARGET = f"{SUBJECTS}:slower"
+PAIRS = "0,1; 1,2"
+SAMPLES, SEED = 15_000, 5  # 2.7 seconds of drawing (asleep): long enough that workers are started
+ARGUMENTS = ["audit", TARGET, "--claim", "eps=1", "--pairs", PAIRS, "--samples", str(SAMPLES)]
+
+
+def evidence(result):
+    return json.dumps({**result.to_dict(), "seconds": 0.0, "environment": None}, sort_keys=True)
+
+
+def audited(**options):
+    pairs = [(0, 1), (1, 2)]
+    return dpaudit.audit(resolve_target(TARGET), "eps=1", pairs, samples=SAMPLES, seed=SEED, **options)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The result of the audit that nothing ended, and the size that its checkpoint came to."""
+    path = tmp_path_factory.mktemp("alone") / "kept"
+    sizes = []
+    result = audited(checkpoint=path, on_progress=lambda state: sizes.append(path.stat().st_size))
+    return evidence(result), max(sizes)
+
+
+def started(arguments, folder, **options):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.Popen(
+        [sys.executable, "-m", "dpaudit", *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def waited_for(process, path, size):
+    """Wait until the checkpoint is that large; False if the process ended before."""
+    while process.poll() is None:
+        if path.exists() and path.stat().st_size >= size:
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def killed(path, size, jobs):
+    options = ["--seed", str(SEED), "--checkpoint", str(path), "--resume", "--jobs", str(jobs)]
+    process = started([*ARGUMENTS, *options], path.parent)
+    in_time = waited_for(process, path, size)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    return in_time
+
+
+@pytest.mark.slow
+def test_killed_once_and_resumed_it_comes_to_the_same_result(tmp_path, alone):
+    expected, size = alone
+    path = tmp_path / "kept"
+    assert killed(path, size // 2, 1)
+    assert path.stat().st_size >= size // 2
+    assert evidence(audited(checkpoint=path, resume=True)) == expected
+    assert not path.exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("chain", [1, 2])
+def test_killed_at_ten_random_moments_it_comes_to_the_same_result(tmp_path, alone, chain):
+    expected, size = alone
+    path, rng = tmp_path / "kept", random.Random(chain)
+    moments = sorted(rng.uniform(0.01, 0.99) for _ in range(10))
+    kills = sum(killed(path, int(moment * size), rng.choice([1, 2])) for moment in moments)
+    assert kills == 10
+    assert evidence(audited(checkpoint=path, resume=True)) == expected
+
+
+def interrupted_at(monkeypatch, draws):
+    """Let the audits of the command line be interrupted when so many draws are told of."""
+
+    def live(*args, **kwargs):
+        import contextlib
+
+        @contextlib.contextmanager
+        def shown():
+            def show(state):
+                if state.draws >= draws:
+                    raise KeyboardInterrupt
+
+            yield show
+
+        return shown()
+
+    monkeypatch.setattr("dpaudit.reports.progress.live_progress", live)
+
+
+def test_an_interrupted_audit_is_saved_and_says_how_to_go_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["audit", f"{SUBJECTS}:labels", "--claim", "eps=1", "--pairs", PAIRS, "--samples", "200"]
+    with monkeypatch.context() as patch:
+        interrupted_at(patch, 60)
+        done = CliRunner().invoke(main, [*arguments, "-q", "--no-floating-point"])
+    assert done.exit_code == 130
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("Interrupted: ") and "2 of 2 pairs left, 0 violated" in lines[0]
+    assert lines[1] == "What was drawn is saved in dpaudit-out/audit.checkpoint. Go on with:"
+    words = shlex.split(lines[2])
+    assert words[:2] == ["dpaudit", "audit"] and words[-3:] == [
+        "--checkpoint",
+        "dpaudit-out/audit.checkpoint",
+        "--resume",
+    ]
+    assert "--no-floating-point" in words and "--quiet" in words and len(lines) == 3
+    header = read_header("dpaudit-out/audit.checkpoint")
+    again = CliRunner().invoke(main, [*words[1:], "--report", "json", "--out", "again"])
+    assert again.exit_code == 5, again.output  # inconclusive: few samples
+    found = json.loads(Path("again/audit.json").read_text())
+    straight = [*arguments, "-q", "--no-floating-point", "--seed", str(header["seed"]), "--report", "json"]
+    CliRunner().invoke(main, [*straight, "--out", "straight"])
+    assert {**json.loads(Path("straight/audit.json").read_text()), "seconds": 0} == {**found, "seconds": 0}
+    assert not Path("dpaudit-out/audit.checkpoint").exists()
+
+
+def test_an_interruption_before_the_first_draw_saves_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpaudit.auditing.stated_pairs", interrupted)
+    done = CliRunner().invoke(main, [*ARGUMENTS, "-q"])
+    assert (done.exit_code, done.stderr) == (130, "Interrupted.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_several_targets_the_one_that_was_audited_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dpaudit-out").mkdir()
+    (tmp_path / "dpaudit-out" / "taken").write_text("x")
+    others = [f"{SUBJECTS}:labels", f"{SUBJECTS}:without_a_seed"]
+    interrupted_at(monkeypatch, 60)
+    done = CliRunner().invoke(main, ["audit", *others, "--claim", "eps=1", "--pairs", "0,1", "--samples", "200", "-q"])
+    lines = done.stderr.splitlines()
+    assert done.exit_code == 130 and lines[3] == f"Not audited: {others[1]}."
+    assert others[0] in shlex.split(lines[2]) and others[1] not in shlex.split(lines[2])
+    refused = CliRunner().invoke(main, ["audit", *others, "--claim", "eps=1", "--pairs", "0,1", "--checkpoint", "c"])
+    assert refused.exit_code == 2 and "checkpoint must be of one target, got 'c' for 2." in refused.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_control_c_ends_the_audit_and_its_workers_with_one_message(tmp_path, alone, jobs):
+    expected, size = alone
+    path = tmp_path / "kept"
+    arguments = [*ARGUMENTS, "--seed", str(SEED), "--checkpoint", str(path), "--jobs", str(jobs)]
+    process = started(arguments, tmp_path)
+    assert waited_for(process, path, size // 3)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and out == ""
+    lines = err.splitlines()
+    assert lines[0].startswith("Auditing ") and lines[1].startswith("Interrupted: ") and len(lines) == 4, err
+    again = started([*shlex.split(lines[-1])[1:], "--report", "json"], tmp_path)
+    again.communicate(timeout=120)
+    found = json.loads((tmp_path / "dpaudit-out" / "audit.json").read_text())
+    assert json.dumps({**found, "seconds": 0.0, "environment": None}, sort_keys=True).replace(TARGET, "") == (
+        expected.replace(TARGET, "")
+    )
+    assert no_process_of_group(process.pid)
+
+
+def no_process_of_group(group):
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False

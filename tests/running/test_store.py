@@ -1,0 +1,502 @@
+"""The evidence store: what a night adds, and what neither another writer nor a kill nor a full disk can take away."""
+
+import json
+import math
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.evidence.saved_state import counts_of
+from dpaudit.running import nights
+from dpaudit.running.nights import input_key
+from dpaudit.running.store import Store, StoreError
+from dpaudit.running.store_merging import merge
+from dpaudit.running.store_rows import Night, share_of
+
+PAIRS = [(0, 1)]
+
+
+def response(data, size, rng):
+    """Randomised response of loss 0.9."""
+    return np.where(rng.random(size) < 1.0 / (1.0 + math.exp(-0.9)), data, 1 - data)
+
+
+def leaking(data, size, rng):
+    """Of loss 1.5."""
+    return np.where(rng.random(size) < 1.0 / (1.0 + math.exp(-1.5)), data, 1 - data)
+
+
+def night_of(store, mechanism=response, pairs=PAIRS, seed=1, samples=100, claim="eps=1", **options):
+    return dpaudit.audit(
+        mechanism, claim, pairs, samples=samples, seed=seed, store=store, floating_point=False, **options
+    )
+
+
+def subjects_of(path):
+    with Store.at(path, create=False) as store:
+        return store.subjects()
+
+
+def only_pair(path):
+    (subject,) = subjects_of(path)
+    (pair,) = subject["pairs"]
+    return pair
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "evidence.db"
+
+
+def check_whole(path):
+    """The file is intact, and every state holds as many draws as it says."""
+    connection = sqlite3.connect(path)
+    assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+    connection.close()
+    for subject in subjects_of(path):
+        for pair in subject["pairs"]:
+            assert counts_of(pair.state).sum() == pair.labelled
+
+
+# --- from night to night ---
+
+
+def test_each_night_goes_on_where_the_last_one_stopped(path):
+    results = [night_of(path) for _ in range(3)]
+    assert [result.options["night"] for result in results] == [1, 2, 3]
+    assert [result.options["went_on"] for result in results] == [False, True, True]
+    assert [result.options["stream"] for result in results] == ["1/0", "1/1", "1/2"]
+    assert [result.findings[0].samples for result in results] == [200, 376, 576]  # 24 of the first are the pilot's
+    assert [result.samples for result in results] == pytest.approx([200] * 3, abs=20)
+    assert only_pair(path).labelled == 576
+    assert only_pair(path).log_wealth == results[-1].findings[0].log_wealth
+    (subject,) = subjects_of(path)
+    assert [(night["status"], night["seed"], night["number"]) for night in subject["nights"]] == [
+        ("finished", "1", number) for number in range(3)
+    ]
+    assert [look["labelled"] for look in subject["looks"]] == [176, 376, 576]
+    check_whole(path)
+
+
+def test_the_same_nights_in_another_store_are_the_same_bits(path, tmp_path):
+    first = [night_of(path).findings[0].log_wealth for _ in range(2)]
+    assert [night_of(tmp_path / "other.db").findings[0].log_wealth for _ in range(2)] == first
+    assert night_of(tmp_path / "third.db", seed=2).findings[0].log_wealth != first[0]
+
+
+def test_no_two_nights_have_a_stream_in_common():
+    seeds = {
+        Night(1, 1, 0, seed, number, digest * 64, 1).stream_seed
+        for seed in (0, 7)
+        for number in range(3)
+        for digest in "ab"
+    }
+    assert len(seeds) == 12
+    assert Night(1, 1, 0, 7, 0, "a" * 64, 1).stream_seed == Night(5, 9, 3, 7, 0, "a" * 64, 4).stream_seed
+
+
+def test_a_violation_stays_and_costs_no_more_draws(path):
+    results = [night_of(path, leaking, samples=400) for _ in range(3)]
+    assert results[-1].verdict == "violated"
+    assert results[-1].samples == 0
+    assert results[-1].findings[0].witness.rule == results[-2].findings[0].witness.rule
+    assert only_pair(path).is_violated
+
+
+def test_what_is_shown_was_saved_before(path):
+    shown = []
+    night_of(path, on_progress=lambda progress: shown.append((progress.draws, only_pair(path).labelled)))
+    assert shown and all(draws == saved + 24 for draws, saved in shown)
+
+
+def test_the_floating_point_check_is_asked_on_the_first_night_only(path):
+    def noise(data, size, rng):
+        return data + rng.laplace(size=size)
+
+    found = [dpaudit.audit(noise, "eps=2", [(0.0, 1.0)], samples=1000, seed=1, store=path) for _ in range(2)]
+    assert found[0].floating_point is not None and found[1].floating_point is None
+
+
+def test_a_mechanism_that_raises_goes_on_one_output_a_call(path):
+    def fragile(data, size, rng):
+        values = response(data, size, rng)
+        if rng.random() < 0.2 * size:
+            raise RuntimeError("overflow")
+        return values
+
+    results = [night_of(path, fragile, samples=30) for _ in range(2)]
+    assert [result.subject["interface"] for result in results] == ["f(data, size, rng), one call a draw"] * 2
+    assert results[1].findings[0].samples > results[0].findings[0].samples
+
+
+class Breaks:
+    """Raises once it has been called often, whatever the input; its printed form, and so its fingerprint, stays."""
+
+    def __init__(self):
+        self.drawn = 0
+
+    def __repr__(self):
+        return "Breaks()"
+
+    def sample(self, data, size, rng):
+        self.drawn += size
+        if self.drawn > 150:
+            raise RuntimeError("overflow")
+        return response(data, size, rng)
+
+
+def test_a_mechanism_that_raises_on_every_input_leaves_no_evidence(path):
+    def broken(data, size, rng):
+        raise RuntimeError("overflow")
+
+    assert night_of(path, broken).verdict == "error"
+    assert [subject["pairs"] for subject in subjects_of(path)] == [[]]
+
+
+def test_after_a_batch_that_raised_no_evidence_is_added(path):
+    breaks = Breaks()
+    result = night_of(path, breaks)
+    assert result.verdict == "error" and only_pair(path).labelled > 0
+    with pytest.raises(dpaudit.UsageError, match="mechanism must not have raised for a whole batch"):
+        night_of(path, breaks)
+
+
+# --- shares of the error rate ---
+
+
+def test_shares_sum_to_the_error_rate_whatever_comes_later(path):
+    assert share_of(0) + sum(share_of(k) for k in range(1, 100_000)) == pytest.approx(1.0, abs=1e-6)
+    night_of(path, pairs=[(0, 1), (1, 0)])
+    night_of(path, pairs=[(0, 1), (0, 2)])
+    night_of(path, pairs=[(2, 0), (2, 1)])
+    (subject,) = subjects_of(path)
+    of_generation = {}
+    for pair in subject["pairs"]:
+        of_generation.setdefault(pair.generation, []).append(pair.level)
+    assert [len(levels) for levels in of_generation.values()] == [2, 1, 2]
+    for generation, levels in of_generation.items():
+        assert sum(levels) == pytest.approx(0.05 * share_of(generation), rel=1e-9)
+
+
+def test_a_claim_a_fingerprint_and_a_budget_have_evidence_of_their_own(path):
+    night_of(path)
+    night_of(path, claim="eps=2")
+    night_of(path, leaking)
+    assert len(subjects_of(path)) == 3
+    metric = dpaudit.MetricDP(lambda x, y: abs(x - y), on="inputs")
+    other = dpaudit.MetricDP(lambda x, y: 2.0 * abs(x - y), on="inputs")
+    night_of(path, claim=metric)
+    night_of(path, claim=other)
+    pairs = [pair for subject in subjects_of(path) for pair in subject["pairs"] if "metric" in subject["claim"].lower()]
+    assert sorted(pair.budget for pair in pairs) == [1.0, 2.0]
+
+
+def test_every_family_accumulates(path):
+    for claim in ("eps=1,delta=0.01", "mu=2", "rho=1", "order=2,rdp=1"):
+        results = [night_of(path, claim=claim, samples=40) for _ in range(2)]
+        assert results[1].findings[0].samples > results[0].findings[0].samples, claim
+    check_whole(path)
+
+
+def test_what_cannot_accumulate_is_refused(path):
+    many = dpaudit.all_pairs([float(value) for value in range(70)])
+    for options, words in (
+        ({"mode": "fixed"}, "store must be for a sequential audit .* got mode='fixed'"),
+        ({"store": 3}, "store must be a path, got 3"),
+        ({"mode": "adaptive"}, "store must be for a sequential audit .* got mode='adaptive'"),
+        ({"pairs": many}, "store must be for a sequential audit of at most 2,000 pairs, got 2,415 pairs"),
+        ({"mechanism": lambda data: data}, "mechanism must take its randomness from rng or seed for a store"),
+    ):
+        with pytest.raises(dpaudit.UsageError, match=words):
+            night_of(**{"store": path, **options})
+    assert not path.exists() or subjects_of(path) == []
+    night_of(path)
+    with pytest.raises(dpaudit.UsageError, match=r"confidence must be 0\.95, as on the first night .* got 0\.9\."):
+        night_of(path, confidence=0.9)
+
+
+@pytest.mark.parametrize(
+    ("value", "others"),
+    [
+        (1, [1.0, True, "1", np.int64(1), [1]]),
+        (np.zeros(4), [np.zeros((2, 2)), [0.0] * 4, np.zeros(4, np.float32)]),
+        ({"a": [1, 23]}, [{"a": [12, 3]}, {"a": (1, 23)}]),
+    ],
+    ids=["number", "array", "nested"],
+)
+def test_inputs_that_differ_have_other_keys(value, others):
+    assert len({input_key(other) for other in [value, *others]}) == 1 + len(others)
+
+
+# --- two writers ---
+
+
+def test_a_night_that_another_one_overtakes_goes_on_from_the_product_of_both(path):
+    night_of(path)
+    inner = []
+
+    def beside(progress):
+        if not inner:
+            inner.append(night_of(path, seed=2))
+
+    outer = night_of(path, seed=3, on_progress=beside)
+    assert outer.findings[0].samples == only_pair(path).labelled == 176 + 200 + 200
+    assert outer.findings[0].log_wealth == only_pair(path).log_wealth
+    check_whole(path)
+    # What the inner night has won is in the product: it was joined, not overwritten.
+    origins = {epoch["origin"] for epoch in only_pair(path).state["uses"][0]["epochs"]}
+    assert {"2/0", "3/0"} <= origins
+
+
+def test_two_first_nights_beside_each_other_share_one_pair(path):
+    inner = []
+
+    def beside(progress):
+        if not inner:
+            inner.append(night_of(path, seed=2))
+
+    night_of(path, seed=3, on_progress=beside)
+    (subject,) = subjects_of(path)
+    assert [pair.labelled for pair in subject["pairs"]] == [176 + 200]
+    assert subject["pairs"][0].level == pytest.approx(0.05 * share_of(0))
+    check_whole(path)
+
+
+class Meanwhile:
+    """Randomised response; another night with other pairs begins and ends while this one plays its pilot."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __repr__(self):
+        return "Meanwhile()"
+
+    def sample(self, data, size, rng):
+        path, self.path = self.path, None
+        if path is not None:
+            night_of(path, self, pairs=[(1, 0), (1, 2)], seed=2)
+        return response(data, size, rng)
+
+
+def test_pairs_that_come_in_beside_each_other_share_the_error_rate(path):
+    result = night_of(path, Meanwhile(path), pairs=[(0, 1), (0, 2)])
+    (subject,) = subjects_of(path)
+    levels = {generation: sum(p.level for p in subject["pairs"] if p.generation == generation) for generation in (0, 1)}
+    assert levels == pytest.approx({0: 0.05 * share_of(0), 1: 0.05 * share_of(1)})
+    assert sum(finding.error_share for finding in result.findings) == pytest.approx(0.05 * share_of(1))
+    check_whole(path)
+
+
+SCRIPT = """
+import math, os, signal, sys
+import numpy as np
+import dpaudit
+
+calls = 0
+
+def response(data, size, rng):
+    global calls
+    calls += 1
+    if calls == KILL:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return np.where(rng.random(size) < 1.0 / (1.0 + math.exp(-0.9)), data, 1 - data)
+
+KILL = int(sys.argv[3])
+for night in range(int(sys.argv[4])):
+    dpaudit.audit(response, "eps=1", [(0, 1)], samples=100, seed=int(sys.argv[2]), store=sys.argv[1],
+                  floating_point=False)
+"""
+
+
+def started(tmp_path, path, seed, kill=0, nights_=1):
+    script = tmp_path / "mechanism.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), str(path), str(seed), str(kill), str(nights_)]
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+def test_two_processes_lose_nothing_and_a_kill_costs_at_most_what_nobody_has_seen(tmp_path, path):
+    both = [started(tmp_path, path, seed, nights_=3) for seed in (1, 2)]
+    assert [process.wait(timeout=120) for process in both] == [0, 0]
+    (subject,) = subjects_of(path)
+    assert len(subject["nights"]) == 6 and {night["status"] for night in subject["nights"]} == {"finished"}
+    # Six nights of 200 labelled draws, less a pilot of 24 for each that found no evidence.
+    assert only_pair(path).labelled in (1200 - 24, 1200 - 48)
+    check_whole(path)
+    before = only_pair(path).labelled
+    killed = started(tmp_path, path, 3, kill=2)
+    assert killed.wait(timeout=120) == -signal.SIGKILL
+    check_whole(path)
+    assert only_pair(path).labelled >= before
+    again = started(tmp_path, path, 3)
+    assert again.wait(timeout=120) == 0
+    (subject,) = subjects_of(path)
+    assert [night["status"] for night in subject["nights"][-2:]] == ["started", "finished"]
+    assert [night["number"] for night in subject["nights"][-2:]] == [
+        0,
+        1,
+    ]  # another stream, though the seed is the same
+    assert only_pair(path).labelled >= before + 200
+    check_whole(path)
+
+
+def test_a_full_disk_is_one_message_and_loses_nothing(path):
+    night_of(path, samples=300)
+    before = path.read_bytes()
+    state = only_pair(path).state
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before), hard))
+    try:
+        with pytest.raises(StoreError, match="store must have room to grow") as caught:
+            for seed in range(50):
+                night_of(path, pairs=[(0, 1), (seed, 0.5)], seed=seed)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "What was saved before is intact" in str(caught.value)
+    check_whole(path)
+    (subject,) = subjects_of(path)
+    assert subject["pairs"][0].labelled >= state["labelled"]
+    assert night_of(path).findings[0].samples >= state["labelled"] + 200
+
+
+def test_a_slow_store_is_written_less_often_but_always_before_it_is_shown(path, monkeypatch):
+    shown, saves = [], []
+    save = Store.save
+
+    def slow(self, *arguments):
+        saves.append(time.monotonic())
+        time.sleep(0.02)
+        return save(self, *arguments)
+
+    monkeypatch.setattr(nights.Store, "save", slow)
+    night_of(path, samples=400, on_progress=lambda progress: shown.append(progress.draws))
+    assert 1 <= len(saves) < 20 and len(shown) <= len(saves)
+    assert only_pair(path).labelled == 776
+
+
+# --- a file that is no store ---
+
+
+def test_a_file_that_is_no_store_is_one_message(tmp_path, path):
+    night_of(path)
+    content = path.read_bytes()
+    (tmp_path / "text.db").write_text("not a database, but long enough to look at " * 200)
+    (tmp_path / "cut.db").write_bytes(content[: len(content) // 2])
+    sqlite3.connect(tmp_path / "other.db").execute("create table t (x)").connection.close()
+    for name in ("text.db", "cut.db", "other.db"):
+        with pytest.raises(dpaudit.UsageError, match=r"^store must be an? (intact )?store of evidence, got .*\.$"):
+            night_of(tmp_path / name)
+    for place in (tmp_path, tmp_path / "missing" / "e.db"):
+        with pytest.raises(dpaudit.UsageError, match="store must be a file in a folder that is there"):
+            night_of(place)
+
+
+def test_a_state_that_was_changed_is_seen(path):
+    night_of(path)
+    connection = sqlite3.connect(path)
+    connection.execute("update pairs set state = cast(substr(state, 1, 100) || x'00' || substr(state, 102) as blob)")
+    connection.commit()
+    connection.close()
+    with pytest.raises(dpaudit.UsageError, match=r"store of evidence, got the state of pair 0.1 that is damaged"):
+        night_of(path)
+
+
+# --- merging and forgetting ---
+
+
+def test_stores_are_merged_once(tmp_path, path):
+    other = tmp_path / "other.db"
+    wealth = [night_of(path, seed=1).findings[0].log_wealth, night_of(other, seed=2).findings[0].log_wealth]
+    night_of(other, leaking, seed=2)
+    with Store.at(path) as store, Store.at(other) as second:
+        share = math.log(store.subjects()[0]["pairs"][0].state["uses"][0]["share"])
+        assert merge(store, second) == (2, 2)
+        assert store.subjects()[0]["pairs"][0].log_wealth == pytest.approx(sum(wealth) - share)
+        assert [len(subject["nights"]) for subject in store.subjects()] == [2, 1]
+        with pytest.raises(dpaudit.UsageError, match="stores must have no stream in common, got night 0 of seed 2"):
+            merge(store, second)
+        assert store.subjects()[0]["pairs"][0].labelled == 2 * 176
+    check_whole(path)
+    assert night_of(path, seed=2).options["stream"] == "2/1"  # the merged night's stream is used up
+    assert only_pair_named(path, "response").labelled == 2 * 176 + 200
+
+
+def only_pair_named(path, name):
+    (subject,) = [subject for subject in subjects_of(path) if subject["name"] == name]
+    return subject["pairs"][0]
+
+
+def test_a_merge_of_pairs_that_are_new_keeps_the_error_rate(tmp_path, path):
+    other = tmp_path / "other.db"
+    night_of(path, pairs=[(0, 1)], seed=1)
+    night_of(other, pairs=[(0, 1), (1, 0), (1, 2)], seed=2)
+    with Store.at(path) as store, Store.at(other) as second:
+        merge(store, second)
+    (subject,) = subjects_of(path)
+    assert [pair.generation for pair in subject["pairs"]] == [0, 1, 1]
+    assert sum(pair.level for pair in subject["pairs"]) == pytest.approx(0.05 * (share_of(0) + share_of(1)))
+    assert [pair.lower for pair in subject["pairs"][1:]] == [0.0, 0.0]
+    result = night_of(path, pairs=[(0, 1), (1, 0), (1, 2)], seed=3)
+    assert [finding.samples for finding in result.findings] == [pair.labelled for pair in subjects_of(path)[0]["pairs"]]
+
+
+def test_stores_of_different_confidence_are_not_merged(tmp_path, path):
+    night_of(path)
+    night_of(tmp_path / "other.db", seed=2, confidence=0.99)
+    before = only_pair(path).state
+    with (
+        Store.at(path) as store,
+        Store.at(tmp_path / "other.db") as other,
+        pytest.raises(dpaudit.UsageError, match="confidences must be the same"),
+    ):
+        merge(store, other)
+    assert only_pair(path).state == before
+
+
+def test_merged_renyi_bets_go_on(tmp_path, path):
+    other = tmp_path / "other.db"
+    night_of(path, claim="rho=0.2", samples=40)
+    night_of(other, claim="rho=0.2", samples=40, seed=2)
+    with Store.at(path) as store, Store.at(other) as second:
+        merge(store, second)
+    assert only_pair(path).log_wealth is None
+    result = night_of(path, claim="rho=0.2", samples=40, seed=3)
+    assert result.findings[0].samples == 60 + 60 + 80 == only_pair(path).labelled
+    assert only_pair(path).log_wealth == pytest.approx(result.findings[0].log_wealth)
+
+
+def test_what_is_forgotten_begins_anew_on_other_streams(path):
+    night_of(path)
+    (subject,) = subjects_of(path)
+    with Store.at(path) as store:
+        assert store.forget([subject["digest"], "0" * 64]) == 1
+    (subject,) = subjects_of(path)
+    assert subject["pairs"] == [] and subject["looks"] == [] and subject["life"] == 1
+    result = night_of(path, confidence=0.95)
+    assert result.options["stream"] == "1/1" and result.findings[0].samples == 200
+
+
+def test_an_audit_does_not_add_to_what_is_forgotten_meanwhile(path):
+    def forget(progress):
+        with Store.at(path) as store:
+            store.forget([subject["digest"] for subject in store.subjects()])
+
+    with pytest.raises(StoreError, match="evidence must not be forgotten while an audit adds to it"):
+        night_of(path, on_progress=forget)
+
+
+def test_no_state_is_code(path):
+    night_of(path)
+    json.dumps(only_pair(path).state, allow_nan=True)
+    connection = sqlite3.connect(path)
+    blobs = [row[0] for row in connection.execute("select outputs from inputs")]
+    connection.close()
+    assert len(blobs) == 2 and all(blob[:1] == b"N" for blob in blobs)

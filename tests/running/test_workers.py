@@ -1,0 +1,212 @@
+"""Who draws does not matter: processes that die, clusters that lose a worker, any backend give the same bits."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from scale_subjects import EndsItsProcess, Slow, labels
+
+import dpaudit
+from dpaudit.evidence import label_game
+from dpaudit.running import draws, workers
+from dpaudit.running.draws import Crew, DrawJob
+from dpaudit.running.workers import DaskWorkers, LokyWorkers, Packed
+from dpaudit.subjects.callables import as_subject
+
+PAIRS = [(0.0, 1.0), (1.0, 2.0)]
+OPTIONS = {"claim": "eps=1", "pairs": PAIRS, "samples": 1_000, "seed": 7, "mode": "fixed"}
+
+
+@pytest.fixture
+def always_sent(monkeypatch):
+    """Workers are asked whatever a draw takes, in several groups."""
+    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 100)
+
+
+def evidence(result):
+    return json.dumps({**result.to_dict(), "seconds": 0.0, "environment": None}, sort_keys=True)
+
+
+# --- processes of this machine ---
+
+
+def test_a_process_that_dies_in_the_middle_changes_nothing(tmp_path, always_sent):
+    mark = tmp_path / "mark"
+    told = []
+
+    def after_the_pilot(state):
+        if not told:
+            mark.write_text(str(os.getpid()))  # the next worker that draws dies
+        told.append(state.runs)
+
+    # a sequential game tells of itself while there are rounds to come
+    options = {**OPTIONS, "mode": "sequential"}
+    alone = evidence(dpaudit.audit(EndsItsProcess(str(mark)), **options))
+    again = dpaudit.audit(EndsItsProcess(str(mark)), jobs=2, on_progress=after_the_pilot, **options)
+    assert not mark.exists()  # it did die
+    assert evidence(again) == alone
+
+
+@pytest.mark.long
+def test_a_subject_that_ends_every_process_is_an_error(tmp_path, always_sent):
+    mark = tmp_path / "mark"
+    mark.write_text(str(os.getpid()))
+    with pytest.raises(dpaudit.SubjectError, match="mechanism must leave the process that runs it alive, got 3 times"):
+        dpaudit.audit(EndsItsProcess(str(mark), every_time=True), jobs=2, **OPTIONS)
+
+
+def test_the_error_of_the_first_task_is_raised_whoever_comes_first(always_sent):
+    def fails_late(data, size, rng):
+        time.sleep(0.2 if data == 0.0 else 0.0)
+        raise ValueError(f"no outputs on {data}")
+
+    subject = as_subject(fails_late)
+    for jobs in (1, 2):
+        tasks = [label_game.Task(i, 0, 0, 0, 10, (), 0) for i in (0, 1)]
+        with pytest.raises(dpaudit.SubjectError, match=r"no outputs on 0\.0"):
+            Crew(jobs).carry_out(DrawJob(subject, [0.0, 1.0], 1, 0), tasks)
+
+
+def test_a_large_job_is_handed_over_in_a_file_and_the_file_removed():
+    job = Adds(np.arange(100_000))
+    packed, own = Packed(job, "adds"), LokyWorkers(2)
+    assert len(packed.content) > workers.LARGE_JOB
+    found = {k: results for k, results, _ in own.run(packed, [[1, 2], [3]])}
+    folder = own._folder.name
+    assert os.listdir(folder) == [packed.digest]
+    own.close()
+    assert found == {0: [1 + 99_999, 2 + 99_999], 1: [3 + 99_999]} and not os.path.exists(folder)
+
+
+class Adds:
+    def __init__(self, values):
+        self.values = values
+
+    def __call__(self, item):
+        return item + int(self.values[-1])
+
+
+def test_workers_of_another_version_are_refused():
+    packed = Packed(Adds(np.arange(3)), "adds")
+    with pytest.raises(dpaudit.UsageError, match=r"workers must have dpaudit 99, .* got dpaudit "):
+        workers.carry_out_group({**workers.VERSIONS, "dpaudit": "99"}, packed, workers._pack([1]))
+
+
+def test_groups_hold_every_task_once_and_are_about_even():
+    sizes = [7, 1, 1, 5, 3, 3, 2, 8]
+    groups = draws._groups(sizes, 3)
+    assert sorted(k for group in groups for k in group) == list(range(8))
+    assert [sum(sizes[k] for k in group) for group in groups] == [10, 10, 10]
+    assert draws._groups([1, 1], 8) == [[0], [1]]
+
+
+def test_a_round_of_calls_is_cut_into_chunks_that_processes_can_share(monkeypatch):
+    seen = []
+    carry = DrawJob.__call__
+    monkeypatch.setattr(DrawJob, "__call__", lambda self, t: (seen.append(t), carry(self, t))[1])
+    dpaudit.audit(labels, "eps=1", [(0.0, 1.0)], samples=3_000, seed=3, mode="fixed", floating_point=False)
+    last = [task for task in seen if task.round == max(task.round for task in seen) and task.input == 0]
+    assert len(last) > 2 and all(task.size <= label_game.CHUNK_CALLS for task in last)
+
+
+@pytest.mark.parametrize("backend", ["threading", pytest.param("multiprocessing", marks=pytest.mark.long)])
+def test_another_backend_of_joblib_gives_the_same_bits(always_sent, backend):
+    alone = evidence(dpaudit.audit(Slow(0.0), **OPTIONS))
+    assert evidence(dpaudit.audit(Slow(0.0), jobs=2, backend=backend, **OPTIONS)) == alone
+
+
+def test_a_cluster_is_of_dask_or_ray():
+    with pytest.raises(dpaudit.UsageError, match="backend must be dask or ray where cluster is given, got 'loky'"):
+        dpaudit.audit(Slow(0.0), cluster="tcp://127.0.0.1:1", **OPTIONS)
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch):
+    def missing(name):
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(workers.importlib, "import_module", missing)
+    for backend in ("dask", "ray"):
+        with pytest.raises(dpaudit.UsageError, match=rf"got '{backend}' .* pip install 'dpaudit\[{backend}\]'"):
+            dpaudit.audit(Slow(0.0), backend=backend, **OPTIONS)
+
+
+# --- clusters ---
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed", reason="dask's distributed is not installed")
+    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50) as made:
+        yield made
+
+
+@pytest.mark.long
+def test_a_dask_cluster_gives_the_same_bits_and_is_left_running(cluster, always_sent):
+    alone = evidence(dpaudit.audit(Slow(0.0), **OPTIONS))
+    found = dpaudit.audit(Slow(0.0), backend="dask", cluster=cluster.scheduler_address, **OPTIONS)
+    assert evidence(found) == alone
+    assert len(cluster.workers) == 3
+
+
+@pytest.mark.long
+def test_a_dask_worker_killed_in_the_middle_changes_nothing(cluster, always_sent):
+    slow = Slow(2e-3)
+    options = {**OPTIONS, "samples": 500, "mode": "sequential", "floating_point": False}
+    alone = evidence(dpaudit.audit(slow, **options))
+    processes = {worker.pid for worker in cluster.workers.values()}
+    killed = []
+
+    def kill_one(state):
+        if len(killed) < 2 and state.runs > 400 * (len(killed) + 1):
+            killed.append(sorted(processes)[len(killed)])
+            threading.Timer(0.02, os.kill, (killed[-1], signal.SIGKILL)).start()  # while the next round is drawn
+
+    found = dpaudit.audit(slow, backend="dask", cluster=cluster.scheduler_address, on_progress=kill_one, **options)
+    assert len(killed) == 2 and evidence(found) == alone
+    with contextlib.suppress(Exception):
+        cluster.scale(3)
+    assert {worker.pid for worker in cluster.workers.values()} != processes  # other processes came for them
+
+
+@pytest.mark.long
+def test_a_subject_that_ends_every_worker_of_a_cluster_is_an_error(cluster, always_sent, tmp_path):
+    mark = tmp_path / "mark"
+    mark.write_text(str(os.getpid()))
+    with pytest.raises(dpaudit.SubjectError, match="leave the process that runs it alive"):
+        dpaudit.audit(
+            EndsItsProcess(str(mark), every_time=True), backend="dask", cluster=cluster.scheduler_address, **OPTIONS
+        )
+
+
+@pytest.mark.long
+def test_the_client_of_this_process_is_used_without_an_address(cluster, always_sent):
+    import distributed
+
+    with distributed.Client(cluster):
+        own = DaskWorkers(1, None)
+        assert own.slots >= 1 and own._own == []
+        own.close()
+
+
+@pytest.mark.long
+def test_a_scheduler_that_is_not_there_is_said_so(monkeypatch):
+    pytest.importorskip("distributed", reason="dask's distributed is not installed")
+    monkeypatch.setattr(workers, "TIMEOUT", 1)
+    with pytest.raises(dpaudit.UsageError, match=r"cluster must be a dask scheduler with workers, got 'tcp://127"):
+        dpaudit.audit(Slow(0.0), backend="dask", cluster="tcp://127.0.0.1:9", **OPTIONS)
+
+
+@pytest.mark.long
+def test_ray_gives_the_same_bits(always_sent):
+    pytest.importorskip("ray", reason="ray is not installed")
+    alone = evidence(dpaudit.audit(Slow(0.0), **OPTIONS))
+    assert evidence(dpaudit.audit(Slow(0.0), jobs=2, backend="ray", **OPTIONS)) == alone

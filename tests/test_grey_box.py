@@ -1,0 +1,253 @@
+"""The grey box: planted faults are found on a few equal streams without statistics, and what is sound is not accused.
+
+No statistical assertion: where noise enters, the streams are fixed by the seed, and what is asserted holds on every
+stream but for sets of probability 0 (equal values of continuous noise), or is said to hold for these streams alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import replay_same_randomness
+from dpaudit.results import SideFinding
+from dpaudit.running.streams import GREY_BOX
+
+SEED = 20_261_122
+replay = functools.partial(replay_same_randomness, seed=SEED)
+
+
+def kinds(result):
+    return {hint.kind for hint in result.pairs[0].hints}
+
+
+def laplace(data, size, rng, *, weight=1.0, scale=1.0):
+    return weight * np.asarray(data) + rng.laplace(scale=scale, size=(size, *np.shape(data)))
+
+
+def normal(data, size, rng, *, sigma=1.0):
+    return np.asarray(data) + rng.normal(scale=sigma, size=(size, *np.shape(data)))
+
+
+def test_noise_exactly_on_its_claim_is_recognised_and_not_accused():
+    result = replay(laplace, [(0.0, 1.0), ([0.0, 0.0], [0.5, 0.5])], "eps=1")
+    assert [pair.grade for pair in result.pairs] == ["same", "same"]
+    assert [pair.implied_loss for pair in result.pairs] == [1.0, 1.0]
+    assert result.side_finding().status == "nothing_found"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "loss"),
+    [
+        (functools.partial(laplace, weight=2.0), "eps=1", 2.0),  # l1 distance in units of the scale
+        (functools.partial(laplace, scale=0.5), "eps=1", 2.0),
+        (normal, "eps=3", math.inf),  # normal noise keeps no pure claim
+        (normal, "mu=0.9", 1.0),  # standard deviations
+        (normal, "rho=0.4", 1.0),
+        (normal, "order=2,rdp=0.9", 1.0),
+        (normal, "eps=1,delta=0.1", 1.0),  # delta(1) = Phi(-1/2) - e Phi(-3/2) = 0.127
+        (functools.partial(laplace, weight=2.0), "eps=1,delta=0.3", 2.0),  # 1 - exp(-1/2) = 0.393
+    ],
+)
+def test_a_noise_free_part_beyond_the_claim_is_implied_with_its_exact_loss(mechanism, claim, loss):
+    result = replay(mechanism, [(0.0, 1.0)], claim)
+    assert result.grade == "implied" and result.pairs[0].implied_loss == pytest.approx(loss)
+    finding = result.side_finding()
+    assert finding.status == "found" and "for every draw" in finding.summary and finding.error_rate is None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim"),
+    [
+        (normal, "mu=1"),
+        (normal, "rho=0.5"),
+        (normal, "order=2,rdp=1"),
+        (normal, "eps=1,delta=0.13"),
+        (functools.partial(laplace, weight=2.0), "eps=1,delta=0.4"),
+        (functools.partial(laplace, weight=2.0), "eps=2"),
+    ],
+)
+def test_the_same_noise_at_its_exact_value_is_not_accused(mechanism, claim):
+    assert replay(mechanism, [(0.0, 1.0)], claim).grade == "same"
+
+
+def test_noise_that_is_scaled_by_hand_is_recognised():
+    def release(data, rng):
+        return [3.0 * data - 0.5 * rng.laplace(size=2)[1], 7.0]
+
+    assert replay(release, [(0.0, 0.25)], "eps=1").pairs[0].implied_loss == pytest.approx(1.5)
+
+
+def test_one_noise_in_two_numbers_is_counted_once():
+    def release(data, rng):  # the second number shows that it is the same noise, which is no part of what is implied
+        noise = rng.laplace()
+        return [data + noise, data + noise]
+
+    assert replay(release, [(0.0, 1.0)], "eps=1").pairs[0].implied_loss == 1.0
+
+
+def test_a_scale_that_depends_on_the_data_is_implied_under_a_pure_claim_and_a_hint_under_another():
+    def mean(data, rng):  # the fault of a library that calibrates to the size it counted
+        return float(np.mean([0.0, *data])) + rng.laplace(scale=1.0 / (1 + len(data)))
+
+    pairs = [([0.5], [0.5, 0.5])]
+    pure, approximate = replay(mean, pairs, "eps=1"), replay(mean, pairs, "eps=1,delta=1e-3")
+    assert pure.grade == "implied" and math.isinf(pure.pairs[0].implied_loss)
+    assert approximate.grade == "hint" and kinds(approximate) == {"scale"}
+
+
+def test_a_scale_hidden_behind_standard_noise_is_a_hint():
+    def release(data, rng):
+        return (1.0 + data) * rng.standard_normal()
+
+    result = replay(release, [(0.0, 1.0)], "eps=1,delta=1e-3")
+    assert kinds(result) == {"scale"} and "scale of the normal noise is 1 on x and 2" in result.pairs[0].hints[0].text
+
+
+def no_noise_when_empty(data, rng):
+    return float(sum(data)) + (rng.laplace() if len(data) else 0.0)
+
+
+def test_an_output_without_any_randomness_is_definite_against_another_output():
+    result = replay(no_noise_when_empty, [([], [1.0])], "eps=1")
+    assert result.grade == "definite" and math.isinf(result.pairs[0].implied_loss)
+    assert result.side_finding().summary.startswith("Definite, pair []|[1.0]: on [] nothing is taken")
+    # The other way round, and for claims that no mass without a likeness keeps.
+    for claim in ("mu=1", "rho=1", "order=2,rdp=1"):
+        assert replay(no_noise_when_empty, [([1.0], [])], claim).grade == "definite"
+
+
+def test_a_delta_may_pay_for_what_one_side_draws_but_not_for_two_fixed_outputs():
+    assert replay(no_noise_when_empty, [([], [1.0])], "eps=1,delta=1e-3").grade == "hint"
+    assert replay(lambda data, rng: len(data), [([], [1.0])], "eps=1,delta=1e-3").grade == "definite"
+
+
+def test_equal_outputs_without_randomness_are_not_definite():
+    assert replay(lambda data, rng: 5, [(0.0, 1.0)], "eps=1").grade == "same"
+
+
+def test_a_refusal_of_one_input_is_an_outcome():
+    def mean(data, rng):
+        return sum(data) / len(data) + rng.laplace()
+
+    result = replay(mean, [([], [1.0])], "eps=1")
+    assert result.grade == "definite" and "ZeroDivisionError" in result.pairs[0].statement
+    assert "outcome" in kinds(result)
+
+
+@pytest.mark.parametrize("take", ["bit_generator", "copy", "spawn"])
+def test_randomness_taken_behind_the_log_is_never_called_none(take):
+    import copy
+
+    def coin(data, rng):  # fair for either input: nothing leaks
+        if take == "bit_generator":
+            return int(rng.bit_generator.random_raw()) & 1
+        child = copy.deepcopy(rng) if take == "copy" else rng.spawn(1)[0]
+        return int(child.bit_generator.random_raw() >> 40) & 1 if take == "spawn" else int(child.integers(2))
+
+    assert replay(coin, [(0, 1)], "eps=0.1").grade in ("same", "hint")
+
+
+def test_a_rejection_sampler_and_a_sparse_vector_give_no_more_than_hints():
+    def rejection(data, rng):
+        while abs(output := data + rng.laplace()) > 3.0:
+            pass
+        return output
+
+    def sparse_vector(data, rng):
+        limit = rng.laplace(scale=2.0)
+        return next((i for i, answer in enumerate(data) if answer + rng.laplace(scale=4.0) > limit), -1)
+
+    for mechanism, pair in ((rejection, (0.0, 1.0)), (sparse_vector, ([0.0] * 5, [1.0] * 5))):
+        result = replay(mechanism, [pair], "eps=1", runs=60)
+        assert result.grade == "hint" and kinds(result) == {"branches", "consumption"}
+        assert result.side_finding().status == "nothing_found"
+        assert "no violation in itself" in result.side_finding().summary
+
+
+def test_a_number_that_does_not_vary_is_the_first_hint():
+    def release(data, rng):
+        return {"mean": len(data) + rng.laplace(), "count": len(data)}
+
+    result = replay(release, [([], [1])], "eps=1")
+    assert result.grade == "hint" and result.pairs[0].hints[0].kind == "constant"
+    assert "is always 0 on x and 1 on x_prime" in result.pairs[0].hints[0].text
+
+
+def test_clipped_or_rounded_outputs_are_not_taken_for_a_sum():
+    def rounded(data, rng):
+        return float(np.round(2.0 * data + rng.laplace(), 1))
+
+    def clipped(data, rng):
+        return float(np.clip(2.0 * data + rng.laplace(), 0.4, 0.6))
+
+    for mechanism in (rounded, clipped):
+        assert replay(mechanism, [(0.0, 1.0)], "eps=1").pairs[0].implied_loss is None
+
+
+def test_a_loop_that_waits_for_noise_ends():
+    def wait(data, rng):
+        while rng.random() < 0.75:
+            pass
+        return data + rng.laplace()
+
+    assert replay(wait, [(0.0, 1.0)], "eps=1").pairs[0].implied_loss is None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "message"),
+    [
+        (lambda data: data + 1.0, "takes no generator"),
+        (lambda data, seed: data + np.random.default_rng(seed).laplace(), "takes no generator"),
+        (lambda data, rng: data + np.random.laplace(), "does not repeat"),  # noqa: NPY002
+    ],
+)
+def test_what_cannot_be_replayed_is_not_applicable(mechanism, message):
+    finding = replay(mechanism, [(0.0, 1.0)], "eps=1").side_finding()
+    assert finding.status == "not_applicable" and message in finding.summary
+
+
+def test_a_pair_of_which_nothing_is_asked_is_not_accused():
+    claim = dpaudit.MetricDP(lambda x, y: math.inf)
+    assert replay(functools.partial(laplace, weight=9.0), [(0.0, 1.0)], claim).grade == "same"
+
+
+def test_anybody_can_replay_a_run_from_the_finding():
+    found = replay(functools.partial(laplace, weight=2.0), [(0.0, 1.0)], "eps=1").side_finding()
+    record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert SideFinding.from_dict(record) == found and record["details"]["spawn_keys"][3] == [GREY_BOX, 3]
+    details = record["details"]
+    streams = [np.random.SeedSequence(details["seed"], spawn_key=details["spawn_keys"][3]) for _ in range(2)]
+    first, second = (
+        laplace(x, 1, np.random.default_rng(stream), weight=2.0) for x, stream in zip((0.0, 1.0), streams, strict=True)
+    )
+    assert second - first == pytest.approx(2.0)
+
+
+def test_the_same_seed_gives_the_same_result_and_the_claim_may_be_missing():
+    first, second = (replay(no_noise_when_empty, [([1.0], [2.0])]) for _ in range(2))
+    assert first == second and first.claim is None and first.pairs[0].implied_loss == 1.0 and first.grade == "same"
+
+
+def test_an_audit_carries_the_finding_and_its_verdict_does_not_depend_on_it():
+    options = {"samples": 400, "seed": 3, "floating_point": False}
+    plain, boxed = (dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], grey_box=box, **options) for box in (False, True))
+    assert plain.side_findings == () and [finding.kind for finding in boxed.side_findings] == ["same_randomness"]
+    assert dataclasses.replace(boxed, side_findings=(), seconds=0.0) == dataclasses.replace(plain, seconds=0.0)
+
+
+def test_arguments_are_checked():
+    for wrong, message in (
+        ({"runs": 3}, "runs must be an integer of at least 4, got 3"),
+        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
+        ({"claim": 1.0}, "claim must be a Claim or a string"),
+        ({"pairs": None}, "pairs must be given"),
+    ):
+        with pytest.raises(dpaudit.UsageError, match=message):
+            replay_same_randomness(laplace, **{"pairs": [(0.0, 1.0)], **wrong})

@@ -1,0 +1,99 @@
+"""`dpaudit audit --search` and `--examples`, and `dpaudit greybox`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from dpaudit.cli import main
+from dpaudit.results import load
+
+CODE = """
+import numpy as np
+from dpaudit.subjects.domains import DatasetDomain
+
+def total(data, rng):
+    return float(np.sum(data)) + (rng.laplace() if len(data) else 0.0)
+
+def vector(data, size, rng):
+    return np.asarray(data) + rng.laplace(scale=2.0, size=(size, len(data)))
+
+def domain():
+    return DatasetDomain.between(0.0, 1.0)
+
+number = 3
+"""
+QUICK = ["--claim", "eps=1", "--samples", "300", "--seed", "7", "--no-floating-point", "--quiet"]
+DATASETS = json.dumps({"kind": "dataset", "low": 0, "high": 1})
+
+
+@pytest.fixture
+def code(project):
+    (project / "code_under_audit.py").write_text(CODE)
+    (project / "domain.json").write_text(DATASETS)
+    (project / "examples.json").write_text("[[0.5, 1.0], [0.25]]")
+    return project
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ("--search", DATASETS),
+        ("--search", "domain.json"),
+        ("--search", "code_under_audit.py:domain"),
+        ("--examples", "examples.json"),
+    ],
+)
+def test_pairs_are_searched_for_and_the_result_says_where_they_come_from(code, place):
+    status, output = run(
+        "audit", "code_under_audit.py:total", *QUICK, *place, "--search-budget", 1000, "--search-pairs", 2,
+        "--out", "out", "--report", "json",
+    )  # fmt: skip
+    assert status == 1 and "Pair search: 2 pairs were chosen of" in output and "Same randomness: Definite" in output
+    saved = load("out/audit.json")
+    assert [finding.kind for finding in saved.side_findings] == ["pair_search", "same_randomness"]
+    assert len(saved.findings) == 2
+
+
+def test_the_grey_box_can_be_left_out_of_a_search_and_asked_for_without_one(code):
+    target = "code_under_audit.py:vector"
+    vectors = json.dumps({"kind": "vector", "length": 2})
+    _, output = run("audit", target, *QUICK, "--search", vectors, "--search-budget", 1000, "--no-grey-box")
+    assert "Pair search" in output and "Same randomness" not in output
+    _, output = run("audit", target, *QUICK, "--pairs", "[0,0],[1,1]", "--grey-box")
+    assert "Same randomness: No difference" in output
+
+
+def test_greybox_says_what_differs_and_its_exit_status_says_whether_it_is_more_than_a_hint(code):
+    status, output = run("greybox", "code_under_audit.py:total", "--claim", "eps=1", "--pairs", "[],[1]", "--seed", 1)
+    assert status == 1 and "[]|[1]: definite." in output and "branches, on 16 of 16" in output
+    sound = ("greybox", "code_under_audit.py:vector", "--claim", "eps=1", "--pairs", "[0,0],[1,1]", "--seed", 1)
+    assert run(*sound)[0] == 0
+    status, output = run(*sound[:3], "eps=0.9", *sound[4:], "--format", "json")
+    record = json.loads(output)
+    assert status == 1 and record["details"]["pairs"][0]["implied_loss"] == 1.0 and record["details"]["seed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--search", "domain.json", "--pairs", "0,1"), "pairs must be given in one way, got --pairs and --search."),
+        (("--search", "domain.json", "--examples", "examples.json"), "got --search and --examples."),
+        (("--search", '{"kind": "set"}'), "must be one of number, vector, dataset, inputs, got 'set'."),
+        (("--search", "{broken"), "search must be JSON, got '{broken'"),
+        (("--search", "nowhere.json"), "search must be a readable file, got 'nowhere.json'"),
+        (("--search", "code_under_audit.py:number"), "domain must be a Domain, its JSON form or a hypothesis strategy"),
+        (("--examples", "domain.json"), "examples must be a JSON list, got dict at 'domain.json'."),
+        (("--pairs", "0,1", "--search-budget", "2000"), "search must be given with --search-budget"),
+    ],
+)
+def test_a_search_that_makes_no_sense_is_a_usage_error(code, arguments, message):
+    status, output = run("audit", "code_under_audit.py:total", *QUICK, *arguments)
+    assert status == 2 and message in " ".join(output.split())

@@ -1,0 +1,269 @@
+"""The search for pairs: faults that show on rare pairs are found, and the audit that follows sees none of its draws.
+
+Statistical assertions: each says that an audit of a planted fault ends "violated", or that a search ranks a pair first.
+They are of power, at fixed seeds: a search may miss at other seeds. Where a sound mechanism is audited, and may not be
+called violated, confidence is 1 - 1e-9, so that the false-positive rate of this file is below 1e-8.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import Search, domains, search_pairs
+from dpaudit.results import load
+from dpaudit.running import streams
+
+SEED = 20_261_122
+SURE = 1.0 - 1e-9
+UNIT = domains.DatasetDomain.between(0.0, 1.0)
+QUICK = {"samples": 5000, "seed": SEED, "floating_point": False}
+
+
+def clipped_sum(data, size, rng):
+    """Sound: records are clipped to [0, 1], one more or less moves the sum by at most 1."""
+    return float(np.sum(np.clip(np.asarray(data, dtype=float), 0.0, 1.0))) + rng.laplace(size=size)
+
+
+def less_noise_when_empty(data, size, rng):
+    """Loss 2 between the empty dataset and [1]; infinite on the real line's tails, by the scale."""
+    return float(np.sum(data)) + rng.laplace(scale=1.0 if len(data) else 0.5, size=size)
+
+
+def heavy_at_the_boundary(data, size, rng):
+    """A record exactly at 1 counts three times."""
+    records = np.asarray(data, dtype=float)
+    return float(records.sum() + 2.0 * (records == 1.0).sum()) + rng.laplace(size=size)
+
+
+def off_by_one(data, size, rng):
+    """A single record is counted as three."""
+    return (3 if len(data) == 1 else len(data)) + rng.laplace(size=size)
+
+
+def two_far_regions(data, size, rng):
+    """Answers between 71 and 74 jump by 3: more than d_X allows only for pairs with one end there."""
+    return (data + 3.0 if 71.0 < data < 74.0 else data) + rng.laplace(size=size)
+
+
+def noisy_largest(data, size, rng):
+    """Report noisy max that releases the value: 2.5 times its budget where all five answers move together."""
+    return (np.asarray(data) + rng.laplace(scale=2.0, size=(size, len(data)))).max(axis=1)
+
+
+def bit_vector(data, size, rng):
+    """Noise for a sensitivity of 1 in one number only."""
+    return np.asarray(data) + rng.laplace(size=(size, len(data)))
+
+
+@pytest.mark.parametrize("grey_box", [True, False])
+@pytest.mark.parametrize("mechanism", [less_noise_when_empty, heavy_at_the_boundary, off_by_one])
+def test_a_fault_on_rare_pairs_is_found_without_being_told_the_pair(mechanism, grey_box):
+    search = Search(UNIT, budget=8000, grey_box=grey_box)
+    result = dpaudit.audit(mechanism, "eps=1", search, **{**QUICK, "samples": 20_000})
+    assert result.verdict == "violated"
+    assert {finding.kind for finding in result.side_findings} == {"pair_search", *(["same_randomness"] * grey_box)}
+
+
+def test_a_metric_claim_that_breaks_between_two_far_regions_is_found():
+    claim = dpaudit.MetricDP(lambda x, y: abs(x - y))
+    found = search_pairs(two_far_regions, claim, domains.NumberDomain(0, 100, change=2), seed=SEED, budget=20_000)
+    best = found.tried[0]
+    assert 71.0 < best.pair.x < 74.0 or 71.0 < best.pair.x_prime < 74.0
+    assert best.epsilon == pytest.approx(abs(best.pair.x - best.pair.x_prime))  # its own budget
+    assert dpaudit.audit(two_far_regions, claim, found.pairs, **QUICK).verdict == "violated"
+
+
+def test_the_pattern_that_noisy_max_needs_is_found_without_the_grey_box():
+    domain = domains.VectorDomain(5, 0, 4, integer=True)
+    found = search_pairs(noisy_largest, "eps=1", domain, seed=SEED, budget=40_000, grey_box=False)
+    change = np.asarray(found.pairs[0].x_prime) - np.asarray(found.pairs[0].x)
+    assert abs(int(change.sum())) >= 4  # all five move together, or four of them
+    assert dpaudit.audit(noisy_largest, "eps=1", found.pairs, **QUICK).verdict == "violated"
+
+
+def test_moves_find_what_no_start_has():
+    def hidden(data, size, rng):  # wrong for seven records or more of the value 0.25
+        count = int(np.sum(np.asarray(data) == 0.25))
+        return (3.0 if count >= 7 else 1.0) * count + rng.laplace(size=size)
+
+    domain = domains.DatasetDomain((0.0, 0.25, 1.0), largest=12)
+    starts = {json.dumps([x, y]) for _, x, y in domain.starts()}
+    found = search_pairs(hidden, "eps=1", domain, seed=SEED, budget=20_000, grey_box=False)
+    assert found.tried[0].suspicion > 3.0 and found.pairs[0].x.count(0.25) >= 6
+    assert any(json.dumps([entry.pair.x, entry.pair.x_prime]) not in starts for entry in found.tried[:3])
+
+
+def test_what_the_search_draws_has_no_part_in_the_audit_that_follows():
+    # Bit for bit: the same pairs, written down by a user, give the same findings. So the audit reads none of the
+    # search's draws, and its streams do not depend on how many there were.
+    search = Search(UNIT, budget=3000, pairs=2)
+    searched = dpaudit.audit(clipped_sum, "eps=1", search, confidence=SURE, **QUICK)
+    pairs = search_pairs(clipped_sum, "eps=1", UNIT, budget=3000, pairs=2, seed=SEED).pairs
+    told = dpaudit.audit(clipped_sum, "eps=1", pairs, confidence=SURE, **QUICK)
+    assert searched.findings == told.findings and searched.samples == told.samples
+    assert searched.verdict != "violated"
+
+
+def test_pairs_in_an_array_are_pairs_and_no_search():
+    # numpy's arrays have a method `choose`, which a search may not be recognised by.
+    pairs = np.array([[0.0, 1.0], [1.0, 2.0]])
+    result = dpaudit.audit(lambda data, rng: data + rng.laplace(), "eps=1", pairs, samples=20, seed=SEED)
+    assert len(result.findings) == 2 and result.side_findings == ()
+
+
+def test_the_search_has_streams_of_its_own(monkeypatch):
+    taken = set()
+    seed_sequence = np.random.SeedSequence
+
+    def note(*args, **keywords):
+        taken.add(tuple(keywords.get("spawn_key", ()))[:1])
+        return seed_sequence(*args, **keywords)
+
+    monkeypatch.setattr(np.random, "SeedSequence", note)
+    search_pairs(clipped_sum, "eps=1", UNIT, budget=1000, candidates=4, seed=SEED)
+    own = {(streams.SEARCH_DRAWS,), (streams.SEARCH_CHOICES,), (streams.GREY_BOX,)}
+    assert taken == own
+    others = {value for name, value in vars(streams).items() if name.isupper() and isinstance(value, int)}
+    assert len(others) == len([name for name in vars(streams) if name.isupper()])  # no purpose twice
+    assert not {purpose + 4 for purpose in (streams.DRAWS, streams.COINS)} & {purpose for (purpose,) in own}
+
+
+def test_the_same_seed_tries_the_same_pairs_and_another_seed_tries_others():
+    first, second, third = (
+        search_pairs(clipped_sum, "eps=1", UNIT, budget=3000, seed=seed) for seed in (SEED, SEED, SEED + 1)
+    )
+    assert [entry.to_dict() for entry in first.tried] == [entry.to_dict() for entry in second.tried]
+    assert [entry.to_dict() for entry in first.tried] != [entry.to_dict() for entry in third.tried]
+
+
+def test_the_budget_is_kept_and_every_pair_is_tried_once():
+    runs = 0
+
+    def count(data, size, rng):
+        nonlocal runs
+        runs += size
+        return clipped_sum(data, size, rng)
+
+    found = search_pairs(count, "eps=1", UNIT, budget=5000, seed=SEED, grey_box=False)
+    assert runs == found.samples <= 1.25 * 5000  # small searches round up
+    keys = [frozenset([str(entry.pair.x), str(entry.pair.x_prime)]) for entry in found.tried]
+    assert len(set(keys)) == len(keys) and all(len(key) == 2 for key in keys)
+
+
+def test_a_hypothesis_strategy_is_steered_and_seeded():
+    st = pytest.importorskip("hypothesis.strategies")
+    records = st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=4)
+    pairs = records.flatmap(lambda rows: st.sampled_from([0.0, 0.5, 1.0]).map(lambda row: (rows, [*rows, row])))
+    first, second = (search_pairs(heavy_at_the_boundary, "eps=1", pairs, budget=8000, seed=SEED) for _ in range(2))
+    assert [entry.to_dict() for entry in first.tried] == [entry.to_dict() for entry in second.tried]
+    assert first.pairs[0].x_prime[-1] == 1.0 and first.tried[0].origin == "strategy"
+    with pytest.raises(dpaudit.UsageError, match=r"domain must be a strategy of pairs \(x, x_prime\), got 0"):
+        search_pairs(clipped_sum, "eps=1", st.just(0), seed=SEED)
+
+
+def test_example_data_is_enough():
+    examples = [[0.3, 0.6, 1.0], [0.2]]
+    result = dpaudit.audit(heavy_at_the_boundary, "eps=1", Search(examples=examples, budget=6000), **QUICK)
+    assert result.verdict == "violated"
+    used = {record for finding in result.findings for record in [*finding.x, *finding.x_prime]}
+    assert used <= {0.3, 0.6, 1.0, 0.2}
+
+
+def test_examples_of_a_metric_claim_are_its_inputs():
+    claim = dpaudit.MetricDP(lambda x, y: abs(x - y) if abs(x - y) < 50 else math.inf)
+    found = search_pairs(two_far_regions, claim, examples=[0.0, 70.0, 72.0, 99.0], budget=4000, seed=SEED)
+    assert {found.pairs[0].x, found.pairs[0].x_prime} == {70.0, 72.0}
+    assert all(math.isfinite(entry.epsilon) for entry in found.tried)  # of the others nothing is asked
+
+
+def test_a_domain_in_json_and_an_object_are_the_same():
+    record = {"kind": "dataset", "low": 0.0, "high": 1.0}
+    first = search_pairs(clipped_sum, "eps=1", record, budget=2000, seed=SEED)
+    second = search_pairs(clipped_sum, "eps=1", UNIT, budget=2000, seed=SEED)
+    assert [entry.to_dict() for entry in first.tried] == [entry.to_dict() for entry in second.tried]
+
+
+def mean_that_refuses_none(data, size, rng):
+    if len(data) == 0:
+        raise ValueError("no records")
+    return float(np.clip(np.mean(data), 0.0, 1.0)) + rng.laplace(size=size)
+
+
+def test_a_pair_with_one_refused_input_is_suspicious_once_and_the_audit_says_what_it_is():
+    found = search_pairs(mean_that_refuses_none, "eps=1", UNIT, budget=2000, seed=SEED, grey_box=False)
+    refused = [entry for entry in found.tried[: len(found.pairs)] if not (entry.pair.x and entry.pair.x_prime)]
+    assert len(refused) == 1 and math.isnan(refused[0].loss)
+    result = dpaudit.audit(mean_that_refuses_none, "eps=1", found.pairs, **{**QUICK, "samples": 300})
+    assert [finding.id for finding in result.violated] == [refused[0].pair.id]
+
+
+def test_inputs_that_are_refused_on_both_sides_are_left_out():
+    def picky(data, rng):
+        if len(data) < 3:
+            raise ValueError("too few")
+        return float(sum(data)) + rng.laplace()
+
+    found = search_pairs(picky, "eps=1", UNIT, budget=2000, seed=SEED)
+    assert found.refused > 0 and all(max(len(e.pair.x), len(e.pair.x_prime)) >= 3 for e in found.tried)
+
+    def never(data, size, rng):
+        raise ValueError("closed")
+
+    with pytest.raises(dpaudit.UsageError, match=r"domain must have inputs that .*never takes, got none .* closed"):
+        search_pairs(never, "eps=1", UNIT, budget=1000, seed=SEED)
+
+
+def test_the_grey_box_raises_suspicion_above_what_few_draws_show():
+    def leaks_rarely(data, size, rng):  # 1.3 instead of 1: not to be seen in 1,000 runs
+        return 1.3 * len(data) + rng.laplace(size=size)
+
+    found = search_pairs(leaks_rarely, "eps=1", domains.DatasetDomain((0, 1)), budget=1000, seed=SEED)
+    assert found.tried[0].grey_box == "implied" and found.grey_box.pairs[0].implied_loss == pytest.approx(1.3)
+    assert found.tried[0].suspicion > 50.0 > found.tried[0].excess
+
+
+@pytest.mark.parametrize("claim", ["mu=1", "rho=0.5", "order=2,rdp=1", "eps=1,delta=1e-3"])
+def test_every_family_of_claims_is_searched(claim):
+    def release(data, size, rng):  # twice as much for records above 0.9
+        return float(np.sum(np.where(np.asarray(data) > 0.9, 4.0, 0.2) * data)) + rng.normal(size=size)
+
+    found = search_pairs(release, claim, UNIT, budget=3000, candidates=24, seed=SEED, grey_box=False)
+    first = found.pairs[0]
+    assert sum(map(float, first.x)) != pytest.approx(sum(map(float, first.x_prime)), abs=0.9)
+
+
+def test_the_provenance_is_saved_with_the_audit(tmp_path):
+    search = Search(UNIT, budget=3000, pairs=2)
+    result = dpaudit.audit(heavy_at_the_boundary, "eps=1", search, **QUICK)
+    result.save(tmp_path / "audit.json")
+    saved = load(tmp_path / "audit.json").side_findings[0]
+    assert saved == result.side_findings[0] and saved.kind == "pair_search" and saved.status == "found"
+    assert saved.error_rate is None and "no confidence" in saved.summary
+    assert saved.details["chosen"] == [finding.id for finding in result.findings]
+    assert saved.details["violated"] == [finding.id for finding in result.findings if finding.verdict == "violated"]
+    assert saved.details["domain"]["kind"] == "dataset" and saved.details["seed"] == SEED
+    sound = dpaudit.audit(clipped_sum, "eps=1", search, confidence=SURE, **QUICK)
+    assert sound.side_findings[0].status == "nothing_found"
+
+
+def test_arguments_are_checked():
+    for wrong, message in (
+        ({}, "domain or examples must be given, one of the two, got neither"),
+        ({"domain": UNIT, "examples": [[1]]}, "one of the two, got both"),
+        ({"domain": UNIT, "pairs": 0}, "pairs must be a positive integer, got 0"),
+        ({"domain": UNIT, "pairs": 101}, "pairs must be at most 100, got 101"),
+        ({"domain": UNIT, "budget": 10}, "budget must be an integer of at least 1,000, got 10"),
+        ({"domain": UNIT, "candidates": 1}, "candidates must be an integer of at least 4, got 1"),
+        ({"domain": UNIT, "adjacency": "x"}, "adjacency must be one of add_remove, replace_one, got 'x'"),
+    ):
+        with pytest.raises(dpaudit.UsageError, match=message):
+            Search(**wrong)
+    with pytest.raises(dpaudit.UsageError, match="domain must be a Domain, its JSON form or a hypothesis strategy"):
+        search_pairs(clipped_sum, "eps=1", 3, seed=SEED)
+    with pytest.raises(dpaudit.UsageError, match="domain must have pairs of which the claim asks something"):
+        search_pairs(clipped_sum, dpaudit.MetricDP(lambda x, y: math.inf), UNIT, seed=SEED)

@@ -1,0 +1,74 @@
+"""A subject that is too slow for its time gets a plan: how many draws, what power; nothing is audited."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+import dpaudit
+from dpaudit.cli import main
+from dpaudit.errors import UsageError
+
+SCHEMA = json.loads((Path(__file__).parents[1] / "dpaudit/schemas/plan-1.json").read_text())
+SLOW = "import time\ndef slow(data, rng):\n    time.sleep(0.004)\n    return data + rng.laplace()\n"
+
+
+def fast(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+def slow(data, rng):
+    time.sleep(0.004)
+    return data + rng.laplace()
+
+
+def test_a_plan_for_a_time_has_the_samples_that_fit_into_it():
+    planned = dpaudit.plan(slow, "eps=1", [(0.0, 1.0)], samples=100_000, seconds=8.0, event_masses=[0.1], seed=1)
+    assert planned.samples_wanted == 100_000 and planned.time_limit == 8.0
+    # Two inputs at 4 ms and more a run; as long as fewer than 1,000 samples no floating-point check is added.
+    assert 10 <= planned.samples <= 8.0 / (2 * 0.004)
+    assert planned.seconds <= 8.0 and planned.runs == 2 * planned.samples
+    jsonschema.validate(planned.to_dict(), SCHEMA)
+    known = {power.event_mass: power.known for power in planned.budgets[0].powers}
+    assert known[0.1] > 1.0
+
+
+def test_a_plan_that_fits_keeps_its_samples():
+    planned = dpaudit.plan(fast, "eps=1", [(0.0, 1.0)], samples=2_000, seconds=600.0, event_masses=[0.1], seed=1)
+    assert planned.samples == 2_000 and planned.samples_wanted is None and planned.time_limit == 600.0
+    jsonschema.validate(planned.to_dict(), SCHEMA)
+
+
+def test_an_audit_that_fits_is_the_same_audit_and_one_that_does_not_is_a_plan():
+    options = {"samples": 1_000, "seed": 3, "floating_point": False}
+    within = dpaudit.audit_within(600.0, fast, "eps=1", [(0.0, 1.0)], **options)
+    assert within.findings == dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], **options).findings
+    with pytest.raises(
+        dpaudit.TooSlowError, match=r"seconds must be enough for 50,000 samples, got 3: .* Take samples="
+    ) as caught:
+        dpaudit.audit_within(3.0, slow, "eps=1", [(0.0, 1.0)], samples=50_000, seed=1)
+    assert isinstance(caught.value, UsageError) and caught.value.plan.samples < 50_000
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(copy.copy(caught.value)) == str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("inf"), "5"])
+def test_a_time_out_of_range_is_refused(seconds):
+    with pytest.raises(UsageError, match="seconds must be above 0, got"):
+        dpaudit.plan(fast, "eps=1", [(0.0, 1.0)], samples=20, seconds=seconds, event_masses=[0.5])
+
+
+def test_the_command_line_prints_the_plan_instead_of_waiting(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "slow_release.py").write_text(SLOW)
+    command = ["audit", "slow_release.py:slow", "--claim", "eps=1", "--pairs", "0,1", "--seconds", "5"]
+    outcome = CliRunner().invoke(main, command)
+    assert outcome.exit_code == 2
+    assert "s are enough for" in outcome.output and "seconds must be enough for 100,000 samples" in outcome.output
+    assert "Found with probability 90%" in outcome.output and "Auditing" not in outcome.output
