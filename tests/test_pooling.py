@@ -268,10 +268,13 @@ def test_false_alarms_and_bounds_of_pools_on_their_claim(mode):
 
 
 @pytest.mark.long
-def test_false_alarms_of_a_false_statement_on_its_claim():
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_false_alarms_of_a_false_statement_on_its_claim(mode):
     """`Response` is on its claim at both pairs, and so is their mixture. The same bound as above."""
     limit = int(stats.binom.isf(5e-4, 400, 0.05))
-    alarms = sum(bool(audited(Response(), PureDP(1.0), TWO, samples=200, seed=seed).violated) for seed in range(400))
+    alarms = sum(
+        bool(audited(Response(), PureDP(1.0), TWO, samples=200, seed=seed, mode=mode).violated) for seed in range(400)
+    )
     assert alarms <= limit
 
 
