@@ -25,6 +25,7 @@ from dpaudit.claim_metadata import claim_metadata
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import MODES, LabelGame, Mode, PairGame, Progress
+from dpaudit.evidence.pools import Pooling, pool_pairs
 from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.grey_box import GreyBox
 from dpaudit.privacy.claims import Claim, number, whole_number
@@ -95,6 +96,7 @@ def audit(
     event_mass: float = 0.1,
     inconclusive_factor: float = 2.0,
     floating_point: bool = True,
+    pool: bool | None = None,
     grey_box: bool = False,
     target: str | None = None,
     name: str | None = None,
@@ -148,6 +150,13 @@ def audit(
         input, of at most 8 pairs, those with the smallest budgets) and at an error rate of its own:
         `AuditResult.floating_point`. The verdict and the bounds do not depend on it. Audits of fewer than 1,000
         samples are too small for it.
+    pool : bool, optional
+        Whether pairs of one shift and budget are asked in one game, where the mechanism says that it is a translation
+        family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): all of their draws serve
+        one test, and one share of the error rate. They are then found with fewer runs, and together: that the finding
+        holds for each of them rests on what the mechanism says, the error rate does not (`Finding.pool`). None, the
+        default, pools wherever that is possible; True is an error where it is not. Universes (Notes) and audits with a
+        store are not pooled.
     grey_box : bool
         Whether to run x and x_prime of the pairs (the first 200) on the same random streams too, where the mechanism
         takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). A
@@ -199,13 +208,13 @@ def audit(
     started = time.perf_counter()
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
-    _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point)
+    _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point, pool)
     if store is not None and not isinstance(store, str | os.PathLike):
         raise UsageError(f"store must be a path, got {store!r}.")
     plan = as_plan(checkpoint, resume)
     limits = as_isolation(isolation)
     if limits is not None:
-        given: dict[str, Any] = {"checkpoint": plan, "store": store, "grey_box": grey_box or None}
+        given: dict[str, Any] = {"checkpoint": plan, "store": store, "grey_box": grey_box or None, "pool": pool or None}
         given["pairs"] = pairs if isinstance(pairs, PairSource) else None
         for option, value in given.items():
             if value is not None:
@@ -223,6 +232,8 @@ def audit(
     if store is not None and (mode != "sequential" or len(chosen) > MANY_PAIRS):
         many = f"{len(chosen):,} pairs" if mode == "sequential" else f"mode={mode!r}"
         raise UsageError(f"store must be for a sequential audit of at most {MANY_PAIRS:,} pairs, got {many}.")
+    if store is not None and pool:
+        raise UsageError("pool must be False or None with a store, whose pairs go on one by one, got True.")
     crew = Crew(jobs, backend, cluster)
     call = _Call(
         subject,
@@ -235,6 +246,7 @@ def audit(
         event_mass,
         inconclusive_factor,
         floating_point,
+        pool,
         store,
         crew,
         crew.telling(on_progress),
@@ -294,6 +306,7 @@ class _Call:
     event_mass: float
     inconclusive_factor: float
     floating_point: bool
+    pool: bool | None
     store: str | os.PathLike[str] | None
     crew: Crew
     tell: Callable[[Progress], None] | None
@@ -301,7 +314,7 @@ class _Call:
     @property
     def options(self) -> dict[str, Any]:
         """What the result says of them."""
-        names = ("samples", "event_mass", "inconclusive_factor")
+        names = ("samples", "event_mass", "inconclusive_factor", "pool")
         return {name: getattr(self, name) for name in names}
 
     def header(self) -> dict[str, Any]:
@@ -378,16 +391,22 @@ class _Call:
         asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
         data, positions = distinct_inputs([chosen[k] for k in asked])
         self.crew.expected = self.samples * len(data)
+        asked_claims = [claims[k] for k in asked]
+        is_apart = self.store is not None or isinstance(self.subject, IsolatedSubject)
+        wanted = False if is_apart else self.pool
+        pooling = pool_pairs(self.subject, data, positions, asked_claims, wanted)
         played = _Played([], 0, "", {})
         unshared = [x for k in asked for x in (chosen[k].x, chosen[k].x_prime)]
         if asked and self.store is not None:
-            played = self._accumulated([claims[k] for k in asked], [chosen[k] for k in asked], positions, data)
+            played = self._accumulated(asked_claims, [chosen[k] for k in asked], positions, data)
         elif asked:
-            played = self._played([claims[k] for k in asked], positions, data, unshared)
-        findings = tuple(
-            self._finding(chosen[k], pair, labelled, played.failure)
-            for k, (pair, labelled) in zip(asked, played.pairs, strict=True)
-        )
+            played = self._played(asked_claims, pooling, data, unshared)
+        found_of: dict[int, Finding] = {}
+        for group, (pair, labelled) in zip(pooling.groups, played.pairs, strict=True):
+            members = [chosen[asked[k]] for k in group]
+            one = self._finding(members[0], pair, labelled, played.failure)
+            found_of.update(zip(group, _of_pool(one, members, pair, self.subject.name), strict=True))
+        findings = tuple(found_of[k] for k in sorted(found_of))
         about_doubles = None
         if self.floating_point and not played.options.get("went_on"):  # its error rate is spent once
             candidates = [
@@ -406,22 +425,23 @@ class _Call:
         )
 
     def _played(
-        self,
-        claims: Sequence[Claim],
-        positions: Sequence[tuple[int, int]],
-        data: Sequence[Any],
-        unshared: Sequence[Any],
+        self, claims: Sequence[Claim], pooling: Pooling, data: Sequence[Any], unshared: Sequence[Any]
     ) -> _Played:
-        """The label game on the pairs that are asked; `unshared` has both inputs of each of them."""
+        """The label game on the pairs that are asked; a pool is tested at the largest of its budgets.
+
+        `unshared` has both inputs of each pair.
+        """
+        of_games = [max((claims[k] for k in group), key=lambda claim: claim.value) for group in pooling.groups]
 
         def new_game(restart: int) -> LabelGame:
-            subject, root, inputs, places = self.subject, self.root, data, positions
+            subject, root, inputs = self.subject, self.root, data
+            places: Sequence[Any] = pooling.games
             if isinstance(subject, IsolatedSubject) and not subject.is_vectorised:
                 # Validity: where an outcome may depend on when a call is made, pairs share no draws: then the labels of
                 # the slots of each pair are fair coins given everything else (`dpaudit.subjects.isolation.subject`).
                 inputs, places = unshared, [(2 * k, 2 * k + 1) for k in range(len(claims))]
             return LabelGame(
-                claims,
+                of_games,
                 places,
                 samples=self.samples,
                 confidence=self.confidence,
@@ -454,7 +474,8 @@ class _Call:
             failure = str(error)
             if not isinstance(error, OutOfPatience):
                 failure += " Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
-        return _Played([(pair, game.pilot + pair.labelled) for pair in game.pairs], game.runs, failure, {})
+        taken = [(pair, pair.pool.labelled(game.pilot) + pair.labelled) for pair in game.pairs]
+        return _Played(taken, game.runs, failure, pooling.options)
 
     def _accumulated(
         self, claims: Sequence[Claim], pairs: Sequence[Pair], positions: Sequence[tuple[int, int]], data: Sequence[Any]
@@ -519,7 +540,7 @@ class _Call:
 
 @dataclasses.dataclass(frozen=True)
 class _Played:
-    """What a label game leaves: pairs with the labelled draws behind them, runs, what broke, options to report."""
+    """What a label game leaves: games with the labelled draws behind them, runs, what broke, options to report."""
 
     pairs: list[tuple[PairGame, int]]
     runs: int
@@ -572,6 +593,7 @@ def _check_options(
     event_mass: Any,
     inconclusive_factor: Any,
     floating_point: Any,
+    pool: Any,
 ) -> None:
     whole_number("samples", samples, "an integer of at least 10", 10)
     if mode not in MODES:
@@ -585,6 +607,8 @@ def _check_options(
     number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
     if not isinstance(floating_point, bool | np.bool_):
         raise UsageError(f"floating_point must be True or False, got {floating_point!r}.")
+    if pool is not None and not isinstance(pool, bool | np.bool_):
+        raise UsageError(f"pool must be True, False or None, got {pool!r}.")
 
 
 def distinct_inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
@@ -678,6 +702,30 @@ def _finding(
         looks=tuple(game.looks),
         message=failure,
     )
+
+
+def _of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, subject_name: str) -> list[Finding]:
+    """The findings of all pairs of a game from that of its first pair: the same but for names and inputs."""
+    if len(members) == 1:
+        return [finding]
+    findings = []
+    reading = (
+        f"(Outputs are read less the location of x, in one game for {len(members)} pairs of the same shift; that this "
+        "holds for each of them rests on what the mechanism says of itself.)"
+    )
+    for pair, failure in zip(members, game.failures, strict=True):
+        names = {"id": pair.id, "x_id": pair.x_id, "x_prime_id": pair.x_prime_id, "x": pair.x, "x_prime": pair.x_prime}
+        own = dataclasses.replace(finding, **names, pool=members[0].id)
+        if own.witness is not None:
+            description = f"{game.describe(pair.x_id, pair.x_prime_id)} {reading}"
+            own = dataclasses.replace(own, witness=dataclasses.replace(own.witness, description=description))
+        if failure and not game.is_broken:  # of this pair there is nothing to compare, whatever the others do
+            kept = ("budget", "parameter", "parameter_budget", "error_share", "samples", "pool")
+            message = f"{subject_name} must return outputs, got {failure}, on both inputs of the pair."
+            facts = {name: getattr(own, name) for name in kept}
+            own = Finding(**names, **facts, verdict="error", message=message)
+        findings.append(own)
+    return findings
 
 
 def _least_budgets(promise: Claim, chosen: Sequence[Pair], table: UniverseTable) -> tuple[list[doubles.Candidate], int]:

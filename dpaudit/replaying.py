@@ -2,6 +2,10 @@
 
 The rule was fixed before these draws, whoever wrote it, so the exact binomial test of `dpaudit.evidence.binomial`
 (or, for Renyi families, one bet) holds at the full level for the one pair: no search, no division of the error rate.
+
+A witness of a pool (`dpaudit.evidence.pools`) is asked of its one pair alone, on outputs read less the location of x as
+in the audit. So a replay does not rest on what the mechanism says of itself: where it is no translation family, it
+tells which pairs of a pool break the claim.
 """
 
 from __future__ import annotations
@@ -15,15 +19,17 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.cells import cells_from_dict
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.label_game import FIRST_DRAWS, Draw, Request, Task, common_failure
+from dpaudit.evidence.pools import Member, hinted_inputs
 from dpaudit.evidence.renyi_game import Epoch, RenyiGame
 from dpaudit.evidence.rules import rule_from_dict
-from dpaudit.privacy.claims import Claim, whole_number
+from dpaudit.privacy.claims import Claim, FloatArray, whole_number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results import AuditResult, Finding
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
-from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import as_audited
+from dpaudit.subjects.translations import location_of, says_so
 
 CHUNK = 1 << 16
 
@@ -33,7 +39,8 @@ class Replay:
     """What a saved witness did on fresh draws.
 
     `confirmed` says that the claim is rejected on these draws alone at level 1 - confidence; `parameter_lower` is the
-    lower bound on the claim's parameter that they give, `seed` what they were drawn with.
+    lower bound on the claim's parameter that they give, `seed` what they were drawn with. `pool` is that of the
+    finding: not None where the witness comes from a game of several pairs; it was asked of this one alone.
     """
 
     pair: str
@@ -48,6 +55,7 @@ class Replay:
     confidence: float
     seed: int
     confirmed: bool
+    pool: str | None = None
 
 
 def replay(
@@ -82,7 +90,8 @@ def replay(
     Raises
     ------
     UsageError
-        If the result has no such pair, or none with a witness.
+        If the result has no such pair, or none with a witness; or the pair was in a pool and the mechanism does not say
+        where its outputs lie.
     """
     if samples is not None:
         whole_number("samples", samples, "an integer of at least 10", 10)
@@ -98,15 +107,17 @@ def replay(
     root = fresh_seed() if seed is None else seed
     draws = 2 * (samples if samples is not None else max(finding.samples // 2, 1_000))
     data = [inputs.x, inputs.x_prime]
-    log_density = subject.log_density if subject.has_log_density else None
+    member = _read_as(subject, inputs) if finding.pool is not None else Member((0, 1))
     pair_claim = claim.for_pair(inputs.x, inputs.x_prime)
     rule = finding.witness.rule
     if result.universe is not None and rule.get("score", {}).get("kind") == "cells":  # saved once for all its rules
         rule = {**rule, "score": {**rule["score"], "partition": result.universe.partition}}
-    game = _game(pair_claim, rule, draws, log_density, data)
+    density = subject.log_density if subject.has_log_density else None
+    seen, log_density = hinted_inputs(member, (inputs.x, inputs.x_prime), density)
+    game = _game(pair_claim, rule, draws, log_density, list(seen))
     game.start(1.0 - result.confidence)
     ones = int(stream(root, REPLAY_COINS).binomial(draws, 0.5))
-    failure = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones))
+    failure = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones), member.move)
     if failure:
         raise SubjectError(f"{subject.name} must return outputs, got {failure}. Are these the inputs of the audit?")
     game.update()
@@ -124,6 +135,7 @@ def replay(
         confidence=result.confidence,
         seed=root,
         confirmed=game.lower > pair_claim.value,
+        pool=finding.pool,
     )
 
 
@@ -156,6 +168,17 @@ def _finding(result: AuditResult, pair: str | None) -> Finding:
     raise UsageError(f"pair must be the id of a finding with a witness, such as {known[0].id!r}, got {pair!r}.")
 
 
+def _read_as(subject: Subject, inputs: Pair) -> Member:
+    """How outputs of a pair of a pool are read."""
+    x, x_prime = (location_of(subject.mechanism, value) for value in (inputs.x, inputs.x_prime))
+    if not says_so(subject.mechanism) or x is None or x_prime is None or x.shape != x_prime.shape:
+        raise UsageError(
+            f"mechanism must say that it is a translation family (translation_family = True) to replay {inputs.id!r}, "
+            f"which was asked in a pool, got {subject.name}, which does not say so for these inputs."
+        )
+    return Member((0, 1), x, x_prime - x)
+
+
 def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data: list[Any]) -> FixedGame | RenyiGame:
     try:
         if claim.family == "renyi":
@@ -175,10 +198,10 @@ def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
 
 
-def _count(game: FixedGame | RenyiGame, draw: Draw, quotas: tuple[int, int]) -> str:
+def _count(game: FixedGame | RenyiGame, draw: Draw, quotas: tuple[int, int], move: FloatArray | None) -> str:
     """Count the witness on fresh draws; the exceptions, if every call of the first ones raised on both sides."""
     tasks = [
-        Task(side, 0, chunk, start, size, (Request(size, game.statistic),), FIRST_DRAWS if chunk == 0 else 0)
+        Task(side, 0, chunk, start, size, (Request(size, game.statistic, 0, move),), FIRST_DRAWS * (chunk == 0))
         for side, quota in enumerate(quotas)
         for chunk, start in enumerate(range(0, quota, CHUNK))
         for size in [min(CHUNK, quota - start)]

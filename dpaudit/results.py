@@ -145,6 +145,10 @@ class Finding:
         The evidence over time.
     message : str
         What went wrong (verdict "error"), else empty.
+    pool : str or None
+        The id of the first pair of the pool that this pair was asked in, together with the other findings of this pool:
+        what was found, the draws and the share of the error rate are those of the one game for all of them, and that it
+        holds for each of them rests on what the mechanism says of itself. None for a pair that was asked by itself.
     """
 
     id: str
@@ -167,6 +171,7 @@ class Finding:
     witness: WitnessRecord | None = None
     looks: tuple[Look, ...] = ()
     message: str = ""
+    pool: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as strict JSON values, as an entry of `pairs` in audit.json."""

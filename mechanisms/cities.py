@@ -204,6 +204,7 @@ class CityLaplaceOpenDP(CityLaplace):
     """
 
     replayable: ClassVar[bool] = False
+    translation_family: ClassVar[bool] = False  # the grid does not move with the answer
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size,); `rng` is not used."""

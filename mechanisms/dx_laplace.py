@@ -22,7 +22,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -89,6 +89,7 @@ class DxLaplace:
     scales: FloatArray | None = dataclasses.field(default=None, repr=False)
     required_c: FloatArray = dataclasses.field(init=False, repr=False)
     base_answers: FloatArray = dataclasses.field(init=False, repr=False)
+    translation_family: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         queries = table("queries", np.atleast_2d(table_of_queries(self.queries)), (None, None))
@@ -127,6 +128,11 @@ class DxLaplace:
         """Exact answers Q (x + e_i), shape (K,)."""
         result: FloatArray = self.base_answers + self.queries[:, position(data, len(self.metric))]
         return result
+
+    def location(self, data: Any) -> FloatArray:
+        """What the noise is added to: the exact answers, of the shape of one output."""
+        answers = self.answers(data)
+        return answers.reshape(()) if self.rule == "single" else answers
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, K), or (size,) under the rule "single"."""

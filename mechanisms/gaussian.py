@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class Gaussian:
     claim: Claim
     l2_sensitivity: float = 1.0
     dimension: int | None = None
+    translation_family: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "l2_sensitivity", positive("l2_sensitivity", self.l2_sensitivity))

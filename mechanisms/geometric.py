@@ -88,6 +88,11 @@ class Geometric:
             raise UsageError("bounds must be given for a finite set of outcomes, got None.")
         return np.arange(self.bounds[0], self.bounds[1] + 1)
 
+    @property
+    def translation_family(self) -> bool:
+        """Whether the law of an output is that of the noise moved by the input: not where it is clamped."""
+        return self.bounds is None
+
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """`size` integer outputs on one input, shape (size,)."""
         outputs = self._input(data) + self._noise(size, rng)

@@ -20,7 +20,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,6 +66,7 @@ class PlanarLaplace:
     scale: float
     points: Sequence[Point] = dataclasses.field(default=(), repr=False)
     ids: Sequence[str] | None = dataclasses.field(default=None, repr=False)
+    translation_family: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", positive("scale", self.scale))
@@ -82,6 +83,10 @@ class PlanarLaplace:
     def centre(self, data: Any) -> FloatArray:
         """Where the law of an input has its centre, in km, shape (2,): at the input itself."""
         return answer(data, 2)
+
+    def location(self, data: Any) -> FloatArray:
+        """What the noise is added to: the centre."""
+        return self.centre(data)
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, in km, shape (size, 2)."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,6 +60,7 @@ class StatisticalLaplace:
     c: FloatArray
     metric: FloatArray = dataclasses.field(repr=False)
     records: int
+    translation_family: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         transformed = table("transformed", self.transformed, (None, None))
@@ -93,6 +94,10 @@ class StatisticalLaplace:
         """c * mean of q(x_i'), shape (k,)."""
         result: FloatArray = self.c * self.transformed[self._rows(data)].mean(axis=0)
         return result
+
+    def location(self, data: Any) -> FloatArray:
+        """What the noise is added to: the means."""
+        return self.means(data)
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one list of n positions, shape (size, k)."""

@@ -21,6 +21,7 @@ jobs = 2
 backend = "loky"
 event_mass = 0.2
 inconclusive_factor = 3
+pool = false
 report = ["json", "HTML", "json"]
 out = "build/audits"
 strict = true
@@ -45,6 +46,7 @@ def test_every_key_is_read(tmp_path):
         backend="loky",
         event_mass=0.2,
         inconclusive_factor=3,
+        pool=False,
         report=("json", "html"),
         out=tmp_path / "build/audits",
         strict=True,

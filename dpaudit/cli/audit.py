@@ -65,6 +65,12 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     default=None,
     help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
 )
+@click.option(
+    "--pool/--no-pool",
+    default=None,
+    help="Ask pairs of one shift in one game, for mechanisms that say they only move their noise.  "
+    "[default: where that is possible]",
+)
 @click.option("--store", help="File in which evidence accumulates: go on from earlier nights, and save this one.")
 @click.option(
     "--grey-box/--no-grey-box",

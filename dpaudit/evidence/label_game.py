@@ -10,6 +10,7 @@ Everything that is printed with a confidence derives from here. The rules that m
   Draws of one input are independent, so this is the game with coins tossed one by one, whatever other pairs read them.
 * **Shared draws.** Pairs share the draws of their inputs, so their evidence is dependent. It is never multiplied: each
   pair has a level of its own and the levels sum to the error rate of the call (union bound), which names the pairs.
+* **Pools.** Pairs of one shift of a translation family share one game, and one level: see `dpaudit.evidence.pools`.
 * **Levels.** Half of the error rate is split evenly. Half goes by the rank of a pair in the pilot, in proportion to
   1 / rank: the pilot's draws are not counted, so the levels are fixed before the first counted draw.
 * **Uses.** A claim without an epsilon of its own pays for two bounds from its level: 80% for its parameter (which is
@@ -34,10 +35,11 @@ from dpaudit.evidence.fitted_partitions import fit_partitions
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join
+from dpaudit.evidence.pools import Pool, Read, hinted_inputs
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.evidence.sequential_game import SequentialGame
-from dpaudit.privacy.claims import ApproxDP, Claim
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray
 from dpaudit.results import Look
 from dpaudit.subjects.callables import Failed
 
@@ -74,10 +76,22 @@ class Statistic(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """Count `statistic` on the first `quota` draws of a task's input in this round."""
+    """Count `statistic` on `quota` draws of a task's input in this round, from position `start` on, less `move`."""
 
     quota: int
     statistic: Statistic
+    start: int = 0
+    move: FloatArray | None = None
+
+    def within(self, start: int, size: int) -> Request:
+        """The part of it that falls in the chunk of `size` draws from `start` on, as positions in that chunk."""
+        low = min(max(self.start - start, 0), size)
+        high = min(max(self.start + self.quota - start, 0), size)
+        return dataclasses.replace(self, quota=high - low, start=low)
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """The counts on the outcomes of a chunk."""
+        return self.statistic.count(outcomes.rows(slice(self.start, self.start + self.quota)).moved(self.move))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,8 +149,8 @@ class PairGame:
     ----------
     claim : Claim
         Of this pair; its value is finite.
-    inputs : (int, int)
-        Positions of x and x_prime among the inputs of the label game.
+    inputs : (int, int) or Pool
+        Positions of x and x_prime among the inputs of the label game; of all pairs of a pool.
     sequential, draws
         As for `HockeyStickGame`; `sequential` bets round by round.
     hints : Hints
@@ -144,9 +158,10 @@ class PairGame:
     """
 
     def __init__(
-        self, claim: Claim, inputs: tuple[int, int], sequential: bool, draws: int, hints: Hints = NO_HINTS
+        self, claim: Claim, inputs: tuple[int, int] | Pool, sequential: bool, draws: int, hints: Hints = NO_HINTS
     ) -> None:
-        self.claim, self.inputs, self.hints = claim, inputs, hints
+        self.claim, self.hints = claim, hints
+        self.pool = inputs if isinstance(inputs, Pool) else Pool.single(inputs)
         guesses = SequentialGame if sequential else FixedGame
         self.main: Game = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
         self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
@@ -158,7 +173,8 @@ class PairGame:
         self.labelled = 0  # draws counted
         self.labelled_before = 0  # of them, those of earlier runs that this one goes on from
         self.level = math.nan
-        self.failure = ""  # the outcome of every call of the pilot, if all raised, on both inputs
+        self.failure = ""  # the outcome of every call of the pilot, if all raised, on all inputs
+        self.failures: list[str] = []  # the same on both inputs, of each member of the pool
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 
@@ -207,6 +223,11 @@ class PairGame:
             self.looks[-1] = dataclasses.replace(self.looks[-1], parameter_lower=self.main.lower)
 
     @property
+    def inputs(self) -> tuple[int, ...]:
+        """The positions of its inputs, each once."""
+        return self.pool.inputs
+
+    @property
     def is_broken(self) -> bool:
         """Whether every call of the pilot raised, on both inputs: an error, not an outcome to compare."""
         return bool(self.failure)
@@ -250,9 +271,9 @@ class LabelGame:
     Parameters
     ----------
     claims : sequence of Claim
-        One a pair, with finite values.
-    inputs : sequence of (int, int)
-        One a pair: the positions of x and x_prime among the audit's inputs; the two differ.
+        One a game, with finite values.
+    inputs : sequence of (int, int) or Pool
+        One a game: the positions of x and x_prime among the audit's inputs, which differ; or the pairs that it pools.
     samples : int
         At most 2 * samples labelled draws are taken a pair; in adaptive mode samples runs an input, on average over the
         inputs, and `ADAPTIVE_REACH` times as many labelled draws a pair.
@@ -275,7 +296,7 @@ class LabelGame:
     def __init__(
         self,
         claims: Sequence[Claim],
-        inputs: Sequence[tuple[int, int]],
+        inputs: Sequence[tuple[int, int] | Pool],
         *,
         samples: int,
         confidence: float,
@@ -293,18 +314,19 @@ class LabelGame:
         self._draw, self._coin = draw, coin
         self.pilot = self._pilot_size(len(claims))
         self._limit = self.planned  # labelled draws of a pair, with the pilot
-        self._most_runs = samples * len({i for pair in inputs for i in pair})
+        pools = [pair if isinstance(pair, Pool) else Pool.single(pair) for pair in inputs]
+        self._most_runs = samples * len({i for pool in pools for i in pool.inputs})
         if mode == "adaptive":
             self._limit = min(ADAPTIVE_REACH, len(claims)) * self.planned
         self.pairs = [
             PairGame(
                 claim,
-                pair,
+                pool,
                 mode != "fixed",
-                max((horizon or self._limit) - self.pilot, 1),
-                _hints(data[pair[0]], data[pair[1]], log_density) if len(data) else NO_HINTS,
+                max(pool.labelled((horizon or self._limit) - self.pilot), 1),
+                _hints(pool, data, log_density) if len(data) else NO_HINTS,
             )
-            for claim, pair in zip(claims, inputs, strict=True)
+            for claim, pool in zip(claims, pools, strict=True)
         ]
         self.runs = 0
         self._round = 0
@@ -356,6 +378,7 @@ class LabelGame:
         self._shorten_pilot(2 * drawn)
         for pair in self.pairs:
             pair.failure = common_failure([self._joined(i) for i in pair.inputs])
+            pair.failures = [common_failure([self._joined(i) for i in m.inputs]) for m in pair.pool.members]
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, _shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
@@ -382,7 +405,7 @@ class LabelGame:
         """Leave to the test what the pilot did not draw."""
         for pair in self.pairs:
             for _, game in pair.uses:
-                game.draws += self.pilot - drawn
+                game.draws += pair.pool.labelled(self.pilot - drawn)
         self.pilot = drawn
 
     def play_round(self) -> bool:
@@ -392,34 +415,37 @@ class LabelGame:
         if not sizes:
             return False
         self._round += 1
-        quotas: dict[int, tuple[int, int]] = {}
+        labelled: dict[int, int] = {}
         needed: dict[int, int] = {}
-        readers: dict[int, list[tuple[int, int]]] = {}
+        readers: dict[int, list[tuple[int, Read]]] = {}
         for k, size in sizes.items():
             pair = self.pairs[k]
-            labelled = min(size, self._left(pair))
-            if 0 < self._left(pair) - labelled < SMALLEST_ROUND:
-                labelled = self._left(pair)
-            ones = int(self._coin(self._round, k).binomial(labelled, 0.5))
-            quotas[k] = (ones, labelled - ones)
-            for side, i in enumerate(pair.inputs):
-                needed[i] = max(needed.get(i, 0), quotas[k][side])
-                readers.setdefault(i, []).append((k, side))
+            labelled[k] = min(size, self._left(pair))
+            if 0 < self._left(pair) - labelled[k] < SMALLEST_ROUND:
+                labelled[k] = self._left(pair)
+            for read in pair.pool.reads(pair.pool.quotas(labelled[k], self._coin(self._round, k))):
+                needed[read.input] = max(needed.get(read.input, 0), read.start + read.quota)
+                readers.setdefault(read.input, []).append((k, read))
         requests = {
-            i: [Request(quotas[k][side], game.statistic) for k, side in keys for _, game in self.pairs[k].uses]
-            for i, keys in readers.items()
+            i: [
+                Request(read.quota, game.statistic, read.start, read.move)
+                for k, read in reads
+                for _, game in self.pairs[k].uses
+            ]
+            for i, reads in readers.items()
         }
         counts = self._collect(needed, requests)
-        sides: dict[tuple[int, int], list[NDArray[np.int64]]] = {}
-        for i, keys in readers.items():
+        totals = {k: [[game.statistic.zeros() for _, game in self.pairs[k].uses] for _ in (0, 1)] for k in sizes}
+        for i, reads in readers.items():
             vectors = iter(counts[i])
-            for k, side in keys:
-                sides[k, side] = [next(vectors) for _ in self.pairs[k].uses]
+            for k, read in reads:
+                for use in range(len(self.pairs[k].uses)):
+                    totals[k][read.side][use] = totals[k][read.side][use] + next(vectors)
         for k in sizes:
             pair = self.pairs[k]
-            for (_, game), first, second in zip(pair.uses, sides[k, 0], sides[k, 1], strict=True):
+            for (_, game), first, second in zip(pair.uses, *totals[k], strict=True):
                 game.add(first, second)
-            pair.labelled += sum(quotas[k])
+            pair.labelled += labelled[k]
             pair.look()
         for k in sizes:
             if self._left(self.pairs[k]) > 0:
@@ -432,10 +458,10 @@ class LabelGame:
             return {}
         if self.mode == "adaptive":
             return self._adaptive_sizes(open_pairs)
-        used = self.pilot + max(self.pairs[k].labelled for k in open_pairs)
+        used = self.pilot + max(self.pairs[k].labelled / self.pairs[k].pool.breadth for k in open_pairs)
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
         size = self.planned if self.mode == "fixed" else max(SMALLEST_ROUND, int(growth * used))
-        return dict.fromkeys(open_pairs, size)
+        return {k: self.pairs[k].pool.labelled(size) for k in open_pairs}
 
     def _adaptive_sizes(self, open_pairs: Sequence[int]) -> dict[int, int]:
         """More draws for the pairs whose wealth is largest: half of all evenly, half in proportion to 1/rank.
@@ -446,7 +472,7 @@ class LabelGame:
         if left < SMALLEST_ROUND:
             return {}
         pairs = [self.pairs[k] for k in open_pairs]
-        used = np.array([self.pilot + pair.labelled for pair in pairs], dtype=float)
+        used = np.array([pair.pool.labelled(self.pilot) + pair.labelled for pair in pairs], dtype=float)
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
         step = min(max(SMALLEST_ROUND, growth * used.sum()), left)  # a labelled draw is one run at most
         has_begun = any(pair.labelled for pair in self.pairs)
@@ -455,13 +481,15 @@ class LabelGame:
         wanted = np.minimum(wanted * step / wanted.sum(), np.maximum(SMALLEST_ROUND, LARGEST_STEP * used))
         wanted[np.argmax(wanted)] = max(float(wanted.max()), float(SMALLEST_ROUND))
         sizes = {k: int(size) for k, size in zip(open_pairs, wanted.tolist(), strict=True) if size >= SMALLEST_ROUND}
-        drawn: dict[int, int] = {}
+        drawn: dict[int, float] = {}
         for k, size in sizes.items():
-            for i in self.pairs[k].inputs:
-                drawn[i] = max(drawn.get(i, 0), size)
+            pool = self.pairs[k].pool
+            for i in pool.inputs:
+                drawn[i] = max(drawn.get(i, 0.0), size * pool.load(i))
         for k, so_far in zip(open_pairs, used.tolist(), strict=True):
-            shared = min(drawn.get(i, 0) for i in self.pairs[k].inputs)
-            if shared >= SMALLEST_ROUND and so_far < self.planned:
+            pool = self.pairs[k].pool
+            shared = int(min(drawn.get(i, 0.0) / pool.load(i) for i in pool.inputs))
+            if shared >= SMALLEST_ROUND and so_far < pool.labelled(self.planned):
                 sizes[k] = max(sizes.get(k, 0), shared)
         return dict(sorted(sizes.items()))
 
@@ -473,12 +501,12 @@ class LabelGame:
             draws=(
                 self.runs * self.planned // self._most_runs
                 if self.mode == "adaptive"
-                else self.pilot + max(pair.labelled for pair in self.pairs)
+                else self.pilot + max(int(pair.labelled / pair.pool.breadth) for pair in self.pairs)
             ),
             planned=self.planned,
             runs=self.runs,
-            pairs=len(self.pairs),
-            violated=sum(pair.is_violated for pair in self.pairs),
+            pairs=sum(len(pair.pool.members) for pair in self.pairs),
+            violated=sum(len(pair.pool.members) for pair in self.pairs if pair.is_violated),
             largest_ratio=max(ratios, default=0.0),
             largest_log_wealth=max(wealths, default=None),
             open_pairs=sum(self._left(pair) > 0 for pair in self.pairs),
@@ -488,18 +516,30 @@ class LabelGame:
         """Labelled draws that the pair may still take: none once a sequential pair is decided."""
         if pair.is_broken or (self.mode != "fixed" and pair.is_violated):
             return 0
-        return self._limit - self.pilot - (pair.labelled - pair.labelled_before)
+        return pair.pool.labelled(self._limit - self.pilot) - (pair.labelled - pair.labelled_before)
 
     def _fit_again(self, pair: PairGame) -> None:
-        available = min(sum(len(part) for part in self._kept[i]) for i in pair.inputs)
+        kept = {i: min(sum(len(part) for part in self._kept[i]), self._most_of(pair)) for i in pair.inputs}
+        available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
         if available >= REFIT_GROWTH * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
         else:
-            pair.fit_again(self.pilot)
+            pair.fit_again(pair.pool.labelled(self.pilot))
 
     def _training(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
-        first, second = (self._joined(i) for i in pair.inputs)
+        rows = slice(0, self._most_of(pair))
+        first, second = (
+            join([self._joined(m.inputs[side]).rows(rows).moved(m.move) for m in pair.pool.members])
+            if len(pair.pool.members) > 1
+            else self._joined(pair.pool.members[0].inputs[side])
+            for side in (0, 1)
+        )
         return first, second
+
+    def _most_of(self, pair: PairGame) -> int:
+        """The outputs of one input that one member of a game may be fitted on: a bound on time, where they are many."""
+        members = len(pair.pool.members)
+        return TRAINING_DRAWS if members == 1 else max(FIRST_DRAWS, TRAINING_DRAWS // members)
 
     def _joined(self, i: int) -> Outcomes:
         if len(self._kept[i]) > 1:
@@ -521,7 +561,7 @@ class LabelGame:
             room = cap - sum(len(part) for part in self._kept.get(i, ()))
             for chunk, start in enumerate(range(0, count, chunk_size)):
                 size = min(chunk_size, count - start)
-                wanted = tuple(Request(min(max(r.quota - start, 0), size), r.statistic) for r in requests[i])
+                wanted = tuple(request.within(start, size) for request in requests[i])
                 keep = min(max(room - start, 0), size)
                 tasks.append(Task(i, self._round, chunk, start, size, wanted, keep))
         # An input whose pairs' coins all fell on the other side has no task: its counts are zeros.
@@ -543,8 +583,11 @@ def _shares_by_rank(merits: Sequence[Any]) -> NDArray[np.float64]:
     return np.asarray(shares / shares.sum())
 
 
-def _hints(x: Any, x_prime: Any, log_density: LogDensity | None) -> Hints:
-    return Hints(None if log_density is None else LogRatio(log_density, x, x_prime), (x, x_prime))
+def _hints(pool: Pool, data: Sequence[Any], log_density: LogDensity | None) -> Hints:
+    member = pool.members[0]
+    first, second = member.inputs
+    inputs, density = hinted_inputs(member, (data[first], data[second]), log_density)
+    return Hints(None if density is None else LogRatio(density, *inputs), inputs)
 
 
 def common_failure(sides: Sequence[Outcomes]) -> str:

@@ -69,6 +69,19 @@ class Outcomes:
             self._seen[id(view)] = view, view(self)
         return self._seen[id(view)][1]
 
+    def moved(self, by: FloatArray | None) -> Outcomes:
+        """Each output less `by`; an output that is not numbers of the shape of `by` stays as it is. None moves nothing.
+
+        Validity: what becomes of an output is a function of it and of `by`, whatever the form of its batch.
+        """
+        if by is None or (self.tokens is None and self.shape != by.shape):
+            return self
+        with np.errstate(over="ignore"):
+            if self.tokens is None:
+                is_integer = self.is_integer and bool(np.all(by == np.floor(by)))
+                return Outcomes(self.numbers - by.ravel(), None, self.shape, is_integer)
+            return from_objects([_moved(output, by) for output in self.raw])
+
     def as_objects(self) -> Outcomes:
         """The same outcomes with tokens: where some output of the pair is not plain numbers."""
         if self.tokens is not None:
@@ -81,9 +94,7 @@ class Outcomes:
             return self.numbers if self.numbers.shape[1] == columns else np.full((len(self), columns), math.nan)
         result = np.full((len(self), columns), math.nan)
         for row, output in zip(result, self.raw, strict=True):
-            if isinstance(output, np.ndarray) and output.dtype.kind in "cmM":
-                output = _as_real(output)
-            array = _as_array([plain(output) if isinstance(output, complex | np.generic) else output])
+            array = _single(output)
             if array is not None and array.size == columns:
                 row[:] = array.ravel()
         return result
@@ -262,6 +273,19 @@ def _number_token(value: Any) -> str:
     if math.isnan(double):
         return "nan"
     return repr(double) if double == value else repr(value)
+
+
+def _single(output: Any) -> NDArray[Any] | None:
+    """One output as a numeric batch of one reads it; None where it is not plain numbers."""
+    if isinstance(output, np.ndarray) and output.dtype.kind in "cmM":
+        output = _as_real(output)
+    return _as_array([plain(output) if isinstance(output, complex | np.generic) else output])
+
+
+def _moved(output: Any, by: FloatArray) -> Any:
+    """One object less `by`, as Python numbers, if it is numbers of that shape; else the object itself."""
+    array = _single(output)
+    return output if array is None or array.shape[1:] != by.shape else (array[0].astype(float) - by).tolist()
 
 
 def _as_list(outputs: Any, size: int) -> list[Any]:

@@ -27,6 +27,8 @@ def replay_lines(outcome: Replay) -> list[Text]:
         f"It was right in {outcome.correct:,} of {guesses:,} guesses{share}, wrong in {outcome.wrong:,}, and abstained "
         f"on {wording.plural(outcome.abstained, 'draw')}. {reading}",
     ]
+    if outcome.pool is not None:
+        rows.append("The rule was learned on several pairs of this shift; here it was asked of this pair alone.")
     if not guesses:
         rows.append("So it says nothing. Are these the subject and the inputs of the audit? See --target and --pairs.")
     return [Text(f"{headline}.", style), *(Text(row) for row in rows)]

@@ -200,10 +200,13 @@ def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, s
         f"{finding.samples:,} labelled for this pair, {wording.plural(result.samples, 'run')} of the mechanism in all"
     )
     seed = str(result.seed) + ("" if result.replayable else " (of the labels; the subject takes no generator)")
+    together = sum(other.pool == finding.pool for other in result.findings) if finding.pool is not None else 1
+    pool = f"asked in one game with {wording.plural(together - 1, 'other pair')} of the same shift"
     return [
         ("subject", wording.subject_name(result)),
         ("claim", clean(result.claim, 200)),
         ("pair", f"{clean(finding.id, 120)}\n{inputs}"),
+        *([("pool", f"{pool}; a replay asks this one alone")] if together > 1 else []),
         ("rule", clean(witness.description, 400) if witness is not None else "none recorded"),
         ("counts", f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()),
         ("bound", wording.bound_sentence(result, finding) + "."),

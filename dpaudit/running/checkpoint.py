@@ -378,7 +378,9 @@ def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> No
 
 
 def _key(purpose: int, task: Task) -> bytes:
-    asked = [(request.quota, _digest_of(request.statistic)) for request in task.requests]
+    asked = [
+        (request.quota, _digest_of(request.statistic), request.start, request.move) for request in task.requests
+    ]
     content = bytes.fromhex(digest([asked, task.keep, task.start]))
     return KEY.pack(purpose, task.input, task.round, task.chunk, task.size, content)
 

@@ -30,7 +30,7 @@ GROUPS_A_SLOT = 4  # messages to a worker in one batch, at most
 
 
 def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) -> TaskResult:
-    """Draw the task's chunk on `data`, count each request on its first draws, keep the first `task.keep` outcomes."""
+    """Draw the task's chunk on `data`, count each request, keep the first `task.keep` outcomes."""
     rng = stream(seed, purpose, task.input, task.round, task.chunk)
     return counted(subject.sample(data, task.size, rng), task)
 
@@ -38,7 +38,7 @@ def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) 
 def counted(outputs: Any, task: Task) -> TaskResult:
     """The counts of a task's requests on its outputs, and the outcomes that it keeps."""
     outcomes = read_outputs(outputs, task.size)
-    counts = tuple(request.statistic.count(outcomes.rows(slice(0, request.quota))) for request in task.requests)
+    counts = tuple(request.count(outcomes) for request in task.requests)
     return TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None)
 
 

@@ -309,7 +309,7 @@ class AccumulatingAudit:
         """Go on from what the store has of a pair: the night's own counts, and those of another one."""
         k, pair = part.positions[place], part.game.pairs[place]
         own = pair.labelled - pair.labelled_before
-        new = self._restored(PairGame(pair.claim, pair.inputs, True, pair.main.draws, pair.hints), k, saved.state)
+        new = self._restored(PairGame(pair.claim, pair.pool, True, pair.main.draws, pair.hints), k, saved.state)
         if new.trained_on == 0:
             raise StoreError("store must not be written by two versions of dpaudit at a time, got another one's bets.")
         new.labelled_before = new.labelled - own

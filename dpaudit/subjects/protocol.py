@@ -94,3 +94,17 @@ class Analyst(Protocol):
     """
 
     def next_query(self, transcript: Sequence[tuple[Any, Any]], rng: np.random.Generator) -> Any: ...
+
+
+@runtime_checkable
+class HasTranslations(Protocol):
+    """`translation_family`: True where the output law on x is one law, the same for every x, moved by where x lies.
+
+    That place, the location of x, is x itself, a number or an array of the shape of one output; or what the method
+    `location(data)` returns, where the mechanism has one (linear queries: the exact answers). Additive noise is such a
+    family; noise whose scale depends on the data is none, nor is an output that is clamped or rounded to a grid. Pairs
+    of the same shift are then audited in one game (`dpaudit.audit`, `pool`).
+    """
+
+    @property
+    def translation_family(self) -> bool: ...

@@ -1,0 +1,285 @@
+"""Audits of pools from outside: findings of every pair, the statement not trusted, replays, modes, claims and options.
+
+Statistical assertions, with their false-positive rates: a verdict "violated" of what keeps its claim has probability at
+most 1 - confidence, here `SURE`, at each place; each violation that is asserted is found with seeds that are fixed, and
+with a probability near 1 by the margins stated there.
+"""
+
+import dataclasses
+import functools
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+import dpaudit
+from dpaudit import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, UsageError, ZeroConcentratedDP
+from dpaudit.cli import main
+from dpaudit.reports.replay import replay_lines
+from dpaudit.reports.terminal import violation_text
+from mechanisms.faulty.laplace import LaplaceTooLittleNoise
+from mechanisms.gaussian import Gaussian
+from mechanisms.geometric import Geometric
+from mechanisms.laplace import Laplace
+
+SURE = 1.0 - 1e-9
+POINTS = [0.0, 1.0, 2.0, 3.0]
+DISTANCE = MetricDP(lambda x, y: abs(x - y))
+TWO = ((0.0, 1.0), (2.0, 3.0))
+
+
+class Leaks:
+    """A translation family that releases its input as it is, a number or a vector."""
+
+    translation_family = True
+
+    def sample(self, data, size, rng):
+        return np.broadcast_to(np.asarray(data), (size, *np.shape(data))).copy()
+
+
+class OneBug(Laplace):
+    """Laplace noise of scale 1, but 8.0 reports as 7.0: no translation family, whatever it says."""
+
+    def sample(self, data, size, rng):
+        return super().sample(data - (data == 8.0), size, rng)
+
+    def log_density(self, data, outputs):
+        return None
+
+
+class Response:
+    """Randomised response between 0 and 1, or 2 and 5, as its input is: a loss of 1, and no translation family."""
+
+    translation_family = True
+
+    def sample(self, data, size, rng):
+        kept = rng.random(size) < math.e / (1.0 + math.e)
+        base = 2.0 * (data >= 2.0)
+        return base + (1.0 + base) * np.where(kept, data - base, 1.0 - data + base)
+
+
+class Raising(Leaks):
+    """Raises on every call for inputs of at least 10."""
+
+    def sample(self, data, size, rng):
+        if data >= 10.0:
+            raise ValueError("too large")
+        return super().sample(data, size, rng)
+
+
+def audited(mechanism, claim=DISTANCE, pairs=None, **options):
+    pairs = dpaudit.all_pairs(POINTS) if pairs is None else pairs
+    return dpaudit.audit(mechanism, claim, pairs, **{"samples": 400, "seed": 1, "floating_point": False, **options})
+
+
+@functools.cache
+def too_little(pool, mode="sequential"):
+    return audited(
+        LaplaceTooLittleNoise(0.5), MetricDP(lambda x, y: 0.5 * abs(x - y)), samples=1_000, pool=pool, mode=mode
+    )
+
+
+# --- findings ---
+
+
+def test_every_pair_has_the_finding_of_its_pool_under_its_own_name():
+    result = too_little(None)
+    assert [finding.id for finding in result.findings] == [pair.id for pair in dpaudit.all_pairs(POINTS)]
+    assert [finding.pool for finding in result.findings] == [
+        "0.0|1.0",
+        "0.0|2.0",
+        None,
+        "0.0|1.0",
+        "0.0|2.0",
+        "0.0|1.0",
+    ]
+    assert result.options["pool"] is None and result.options["pools"] == 2
+    for finding in result.findings:
+        head = next(other for other in result.findings if other.id == (finding.pool or finding.id))
+        for name in ("verdict", "epsilon_lower", "parameter_lower", "log_wealth", "samples", "error_share", "power"):
+            assert getattr(finding, name) == getattr(head, name)
+        assert abs(finding.x - finding.x_prime) == pytest.approx(finding.parameter_budget / 0.5)
+        assert ("less the location of x" in finding.witness.description) == (finding.pool is not None)
+    assert sum(f.error_share for f in result.findings if f.pool in (None, f.id)) == pytest.approx(0.05)
+
+
+def test_the_draws_of_all_inputs_serve_a_pool_and_no_more_runs_are_taken():
+    pooled, plain = (audited(Laplace(1.0), samples=1_000, mode="fixed", pool=pool) for pool in (True, False))
+    labelled = {finding.pool: finding.samples for finding in pooled.findings}
+    assert {finding.samples for finding in plain.findings} == {2_000}
+    assert labelled == {"0.0|1.0": 3_000, "0.0|2.0": 4_000, None: 2_000}  # three members of which two share an input
+    # Runs: 4 inputs, 1,000 each, and the coins' deviations. 6 standard deviations of a sum of binomials: 1e-8 each.
+    for result in (pooled, plain):
+        assert abs(result.samples - 4_000) < 6 * math.sqrt(4 * 2_000 / 4) + 200
+
+
+@pytest.mark.parametrize("mode", ["sequential", "adaptive", "fixed"])
+def test_a_leak_is_found_in_every_mode(mode):
+    result = audited(Leaks(), mode=mode)
+    assert len(result.violated) == 6 and all(finding.witness.wrong == 0 for finding in result.findings)
+
+
+@pytest.mark.parametrize(
+    "claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)], ids=str
+)
+def test_every_claim_is_pooled_and_replayed_pair_by_pair(claim, tmp_path):
+    result = audited(Leaks(), claim, TWO)
+    assert {finding.pool for finding in result.findings} == {"0.0|1.0"} and len(result.violated) == 2
+    result.save(tmp_path / "audit.json")
+    loaded = dpaudit.load(tmp_path / "audit.json")
+    for pair in ("0.0|1.0", "2.0|3.0"):
+        again = dpaudit.replay(loaded, Leaks(), claim, pair=pair, seed=2)
+        assert again.confirmed and again.pool == "0.0|1.0" and again.wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "pairs"),
+    [
+        (Geometric(1.0), PureDP(1.0), [(0, 1), (5, 6), (-3, -2)]),
+        (Laplace(1.0, (1.0, 1.0)), PureDP(1.0), [([0.0, 0.0], [1.0, 1.0]), ([4.0, 0.0], [5.0, 1.0])]),
+        (Gaussian(GaussianDP(1.0)), GaussianDP(1.0), TWO),
+        (Gaussian(ZeroConcentratedDP(0.5)), ZeroConcentratedDP(0.5), TWO),
+    ],
+    ids=["geometric", "vectors", "mu", "rho"],
+)
+def test_what_keeps_its_claim_is_not_accused_and_its_density_is_a_hint(mechanism, claim, pairs):
+    result = audited(mechanism, claim, pairs, confidence=SURE, samples=300, mode="fixed")
+    assert result.options["pools"] == 1 and not result.violated
+    # against a fifth of the claim: the hint is the witness, and integers are read as integers
+    fifth = claim.with_value(claim.value / 5.0)
+    small = audited(mechanism, fifth, pairs, samples=1_500, mode="fixed")
+    assert len(small.violated) == len(pairs)
+    again = dpaudit.replay(small, mechanism, fifth, pair=small.findings[-1].id, seed=4)
+    assert again.confirmed
+
+
+def test_without_shared_shifts_nothing_changes():
+    pairs = [(0.0, 1.0), (0.0, 3.0)]
+    pooled, plain = (audited(Laplace(1.0), DISTANCE, pairs, pool=pool) for pool in (None, False))
+    assert pooled.findings == plain.findings and "pools" not in pooled.options
+
+
+def test_a_pair_of_which_every_call_raises_is_an_error_and_the_others_stand():
+    result = audited(Raising(), PureDP(1.0), [(0.0, 1.0), (2.0, 3.0), (10.0, 11.0)])
+    assert [finding.verdict for finding in result.findings] == ["violated", "violated", "error"]
+    broken = result.findings[2]
+    assert broken.pool == "0.0|1.0" and "ValueError from every call (too large)" in broken.message
+    assert broken.witness is None and broken.id == "10.0|11.0"
+
+
+# --- the statement is not trusted ---
+
+
+def test_one_bug_is_diluted_in_a_pool_found_sooner_without_and_named_by_a_replay():
+    # Six pairs of shift 1; that of 8.0 has a loss of 2 over the claim of 1, and the mixture of all six one of at most
+    # log((5 + e^2 / e) / 6) over it: 0.25. A replay of another pair is "confirmed" with probability 1e-9 at most.
+    pairs = [(4.0 * k, 4.0 * k + 1.0) for k in range(6)]
+    options = {"samples": 2_000, "confidence": SURE}
+    plain, pooled = (audited(OneBug(1.0), PureDP(1.0), pairs, pool=pool, **options) for pool in (False, None))
+    assert [finding.id for finding in plain.violated] == ["8.0|9.0"]
+    found = plain.violated[0]
+    assert pooled.findings[2].verdict == "not_refuted" or pooled.findings[2].samples > 2 * found.samples
+    replayed = {"seed": 3, "samples": 3_000}
+    confirmed = [
+        finding.id
+        for finding in pooled.findings
+        if dpaudit.replay(pooled, OneBug(1.0), PureDP(1.0), pair=finding.id, **replayed).confirmed
+    ]
+    assert confirmed == ["8.0|9.0"]
+
+
+def test_a_false_statement_accuses_nobody_who_keeps_the_claim():
+    result = audited(Response(), PureDP(1.0), TWO, confidence=SURE, samples=500)
+    assert result.options["pools"] == 1 and not result.violated
+
+
+# --- faces ---
+
+
+def test_more_pairs_are_found_with_fewer_runs():
+    pooled, plain = too_little(None), too_little(False)
+    assert len(pooled.violated) >= len(plain.violated) and pooled.samples <= plain.samples
+
+
+def test_a_result_says_what_was_pooled_and_a_replay_that_it_asks_one_pair():
+    result = audited(Leaks(), PureDP(1.0), TWO)
+    assert "asked in one game with 1 other pair" in violation_text(result).plain
+    again = dpaudit.replay(result, Leaks(), PureDP(1.0), seed=2)
+    assert "asked of this pair alone" in "\n".join(line.plain for line in replay_lines(again))
+
+
+def test_a_replay_needs_to_know_where_the_outputs_lie():
+    result = audited(Leaks(), PureDP(1.0), TWO)
+    with pytest.raises(UsageError, match="mechanism must say that it is a translation family"):
+        dpaudit.replay(result, lambda data, size: np.full(size, data), PureDP(1.0))
+
+
+def test_pool_must_be_a_flag():
+    with pytest.raises(UsageError, match=r"pool must be True, False or None, got 'yes'"):
+        audited(Laplace(1.0), pool="yes")
+    with pytest.raises(UsageError, match=r"pool must be False or None for .*released"):
+        audited(released, PureDP(1.0), TWO, pool=True)
+
+
+def released(data, size):
+    return np.full(size, data)
+
+
+def test_the_command_line_pools_unless_told_not_to(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "subject.py").write_text(
+        "import numpy as np\n"
+        "class Leaks:\n"
+        "    translation_family = True\n"
+        "    def sample(self, data, size, rng):\n"
+        "        return np.full(size, float(data))\n"
+        "leaks = Leaks()\n"
+    )
+    command = ["audit", "subject.py:leaks", "--claim", "eps=1", "--pairs", "0,1;2,3", "--samples", "100", "--quiet"]
+    for flags, pools in (([], 1), (["--no-pool"], None)):
+        out = tmp_path / f"out{len(flags)}"
+        run = CliRunner().invoke(main, [*command, *flags, "--out", str(out), "--report", "json"])
+        assert run.exit_code == 1, run.output
+        record = json.loads((out / "audit.json").read_text())
+        assert record["options"].get("pools") == pools and record["pairs"][1]["pool"] == ("0|1" if pools else None)
+
+
+# --- rates ---
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_false_alarms_and_bounds_of_pools_on_their_claim(mode):
+    """400 audits of Laplace noise exactly on its claim, 4 equidistant points: 6 pairs of 3 shifts.
+
+    At a rate of 5%, 37 or more of 400 have probability 2.6e-4 (binomial): so each of the two assertions fails for a
+    valid auditor, of either mode.
+    """
+    limit = int(stats.binom.isf(5e-4, 400, 0.05))
+    alarms = above = 0
+    for seed in range(400):
+        result = audited(Laplace(1.0), samples=200, seed=seed, mode=mode)
+        alarms += bool(result.violated)
+        above += any(finding.epsilon_lower > finding.parameter_budget for finding in result.findings)
+    assert alarms <= limit and above <= limit
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_false_alarms_of_a_false_statement_on_its_claim(mode):
+    """`Response` is on its claim at both pairs, and so is their mixture. The same bound as above."""
+    limit = int(stats.binom.isf(5e-4, 400, 0.05))
+    alarms = sum(
+        bool(audited(Response(), PureDP(1.0), TWO, samples=200, seed=seed, mode=mode).violated) for seed in range(400)
+    )
+    assert alarms <= limit
+
+
+def test_the_pool_of_a_finding_is_optional_in_old_files():
+    record = audited(Leaks(), PureDP(1.0), TWO).findings[0].to_dict()
+    assert record.pop("pool") == "0.0|1.0"
+    assert dpaudit.Finding.from_dict(record).pool is None
+    assert dataclasses.fields(dpaudit.Finding)[-1].name == "pool"
