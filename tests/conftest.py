@@ -1,13 +1,26 @@
-"""Shared by all tests: pytester, which runs pytest inside a test, and a folder of the user's own code."""
+"""Shared by all tests: pytester, which runs pytest inside a test, a folder of the user's own code, and a time limit.
+
+With `DPAUDIT_LONG_MINUTES` in the environment no test marked `long` is begun once that many minutes have passed: it is
+skipped, with the reason. CI has so much time and no more.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 pytest_plugins = ["pytester"]
+STARTED = time.monotonic()
+
+
+def pytest_runtest_setup(item):
+    minutes = os.environ.get("DPAUDIT_LONG_MINUTES")
+    if minutes and item.get_closest_marker("long") and time.monotonic() - STARTED > 60.0 * float(minutes):
+        pytest.skip(f"not begun: {minutes} minutes have passed (DPAUDIT_LONG_MINUTES)")
 
 
 @pytest.fixture
