@@ -32,6 +32,8 @@ LONGEST = 256  # positions of a sequence that have leaves of their own
 LONGEST_TEXT = 2_000  # characters of a text in which numbers and words are looked for
 WORD = re.compile(r"[^\W\d_]+")
 TEXT = "text"  # the step from a text to the numbers in it
+LETTERS = "letters"  # the step from a text to its characters, each at its place
+MOST_LETTERS = 32  # characters of a text that are looked at; those of a longer one are not
 
 VALUE, PRESENT, LENGTH, CODE, HOLDS = "value", "presence", "length", "category", "membership"
 SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's
@@ -46,9 +48,9 @@ Path = tuple[str | int, ...]
 class Leaf:
     """One column: what is read at a place.
 
-    `path` leads there: a position in a sequence (in a set: among its sorted numbers), the canonical token of a key, or
-    `TEXT`. `codes` are the texts that a category is numbered by, from those that speak most for x_prime to those that
-    speak most for x, or the one member that is looked for.
+    `path` leads there: a position in a sequence (in a set: among its sorted numbers), the canonical token of a key,
+    `TEXT` or `LETTERS`. `codes` are the texts that a category is numbered by, from those that speak most for x_prime to
+    those that speak most for x, or the one member that is looked for.
     """
 
     path: Path
@@ -56,9 +58,9 @@ class Leaf:
     codes: tuple[str, ...] = ()
 
     def describe(self) -> str:
+        words = {TEXT: ", number", LETTERS: ", character"}
         place = "the output" + "".join(
-            f", position {step}" if isinstance(step, int) else (f", key {step}" if step != TEXT else ", number")
-            for step in self.path
+            f", position {step}" if isinstance(step, int) else words.get(step, f", key {step}") for step in self.path
         )
         if self.what == HOLDS:
             return f"whether {self.codes[0]} is in {place}"
@@ -143,6 +145,7 @@ class _Parts:
     items: Mapping[str, Any] | None = None  # of a mapping or an object, by the tokens of the keys
     sequence: Sequence[Any] | None = None  # of a sequence; the numbers of a set, in increasing order; those of a text
     members: frozenset[str] | None = None  # tokens of a set, words of a text
+    letters: str = ""  # of a short text
 
 
 def _parts(value: Any) -> _Parts:
@@ -150,7 +153,9 @@ def _parts(value: Any) -> _Parts:
     if isinstance(value, str | bytes):
         start = value[:LONGEST_TEXT] if isinstance(value, str) else value[:LONGEST_TEXT].decode("latin-1")
         found = [float(number) for number in NUMBER.findall(start)]
-        return _Parts(repr(value), len(value), {TEXT: found} if found else None, None, frozenset(WORD.findall(start)))
+        letters = start if 2 <= len(start) <= MOST_LETTERS else ""
+        items = {TEXT: found} if found else None
+        return _Parts(repr(value), len(value), items, None, frozenset(WORD.findall(start)), letters)
     if isinstance(value, Mapping):
         return _Parts(None, len(value), _items(value))
     if isinstance(value, set | frozenset):
@@ -227,6 +232,10 @@ def _read(node: _Node, value: Any, row: list[float]) -> None:
     if parts.members is not None:
         for member, column in node.members.items():
             row[column] = float(member in parts.members)
+    if parts.letters and LETTERS in node.children:
+        for step, child in node.children[LETTERS].children.items():
+            if isinstance(step, int) and step < len(parts.letters):
+                _read(child, parts.letters[step], row)
     if parts.sequence is not None:
         size = len(parts.sequence)
         for step, child in node.children.items():
@@ -259,6 +268,7 @@ def _found(value: Any, path: Path, found: list[tuple[Path, str, str]]) -> None:
         found += [(path, what, "") for what in SUMMARIES]
     if len(path) >= DEEPEST_LEAF:
         return
+    found += [((*path, LETTERS, k), CODE, repr(letter)) for k, letter in enumerate(parts.letters)]
     for position, item in enumerate(parts.sequence[:LONGEST] if parts.sequence is not None else ()):
         _found(item, (*path, position), found)
     for token, item in (parts.items or {}).items():

@@ -169,6 +169,15 @@ def a_word_in_a_text(data, rng):
 
 @kind(1.0, 300)
 @objects
+def a_letter_of_a_random_code(data, rng):
+    letters = rng.integers(16, size=10)
+    if rng.random() < 0.5:
+        letters[6] = 11 if data else 4
+    return "".join("0123456789abcdef"[letter] for letter in letters)
+
+
+@kind(1.0, 300)
+@objects
 def a_set_of_numbers(data, rng):
     return set((rng.laplace(size=int(rng.integers(2, 6))) + 2.0 * data).tolist())
 
@@ -245,14 +254,14 @@ def sound_twin(mechanism):
 def test_sound_twins_are_not_refuted_more_often_than_promised():
     """Each mechanism on inputs that it does not tell apart, at a claim of 0: exactly on its budget.
 
-    An alarm has probability at most 0.05, so of 54 audits more than 7 alarm with probability 0.5% (binomial).
+    An alarm has probability at most 0.05, so of 56 audits more than 7 alarm with probability 0.7% (binomial).
     """
     alarms = []
     for name, (mechanism, _, _) in MECHANISMS.items():
         for seed in range(2):
             result = audit(sound_twin(mechanism), "eps=0", [(0, 1)], samples=200, seed=1_000 + seed)
             alarms += [(name, seed)] if result.verdict == "violated" else []
-    assert len(MECHANISMS) == 27 and len(alarms) <= 7, alarms
+    assert len(MECHANISMS) == 28 and len(alarms) <= 7, alarms
 
 
 SAVED = ["a noisy count under a key", "a category beside a number", "a correlation of two of 50", "the spread of 20"]
