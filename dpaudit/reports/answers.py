@@ -88,7 +88,8 @@ def _found(dossier: Dossier) -> tuple[str, ...]:
         failed = one.of_status("violated")
         names = ", ".join(clean(record.name, 60) for record in failed[:SUBJECTS])
         if failed:
-            parts.append(f"{plural(len(failed), 'check')} failed: {names}{', …' if len(failed) > SUBJECTS else ''}.")
+            more = f" and {len(failed) - SUBJECTS:,} more" if len(failed) > SUBJECTS else ""
+            parts.append(f"{plural(len(failed), 'check')} failed: {names}{more}.")
         elif one.verdict == "not_refuted":
             parts.append("No check of the conformance suite failed.")
         else:

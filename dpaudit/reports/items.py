@@ -149,14 +149,16 @@ def _correctness(dossier: Dossier) -> tuple[Status, str] | None:
     for result in dossier.audits:
         parts.append(f"{wording.subject_name(result)}: audited, {wording.VERDICT_WORDS[result.verdict]}.")
     parts += [check_sentence(one.records) for one in dossier.checks if one.records]
-    verdicts = [result.verdict for result in dossier.audits if any(f.verdict != "error" for f in result.findings)]
-    verdicts += [one.verdict for one in dossier.checks if any(r.status in ANSWERS for r in one.records)]
-    if not verdicts:  # whatever was begun gave no answer
+    found = [finding.verdict for result in dossier.audits for finding in result.findings]
+    found += [result.universe.overall for result in dossier.audits if result.universe is not None]
+    statuses = {*found, *(record.status for one in dossier.checks for record in one.records)}
+    if statuses.isdisjoint(ANSWERS):  # whatever was begun gave no answer
         return None
     versions = {f"{name} {value}" for source in dossier.sources for name, value in source.result.environment.items()
                 if name in ("python", "numpy", "scipy", "opendp", "dpaudit")}  # fmt: skip
-    whole = dossier.audits and dossier.checks and len(verdicts) == len(dossier.audits) + len(dossier.checks)
-    status: Status = "tested" if whole and {"error", "inconclusive"}.isdisjoint(verdicts) else "tested in part"
+    # Validity: one violated check must not hide that others gave no answer, as the verdict of the whole list does.
+    whole = dossier.audits and dossier.checks and {"error", "inconclusive"}.isdisjoint(statuses)
+    status: Status = "tested" if whole else "tested in part"
     return status, f"{' '.join(parts)} Versions: {clean(', '.join(sorted(versions)), 300)}."
 
 

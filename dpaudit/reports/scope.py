@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from dpaudit.reports import beside
+from dpaudit.reports.redaction import REDACTED
 from dpaudit.reports.wording import (
     asked_count,
     clean,
@@ -98,8 +99,9 @@ def unit(result: AuditResult) -> Row:
     if not result.findings:
         return Row(item, sections, "not assessed", "No pair was run.")
     shown = [f"{clean(f.x, 90)} against {clean(f.x_prime, 90)}" for f in result.findings[:EXAMPLES]]
+    examples = "the inputs are redacted" if result.findings[0].x == REDACTED else f"for example: {'; '.join(shown)}"
     facts = (
-        f"Tested on {plural(asked_count(result), 'pair')} and no others, for example: {'; '.join(shown)}. Whether "
+        f"Tested on {plural(asked_count(result), 'pair')} and no others, {examples}. Whether "
         "they are the unit that people were promised, users with several rows included, is for the reader to judge."
     )
     if result.not_asked:

@@ -75,6 +75,8 @@ def test_a_status_is_reached_by_results_alone(synthetic):
     utility = dataclasses.replace(utility, findings=utility.findings[:2])
     whole = statuses(synthetic.make("doubles"), check, utility)
     assert whole["epsilon"] == whole["correctness"] == whole["utility"] == "tested"
+    hidden = dataclasses.replace(check, records=(*records, dataclasses.replace(records[0], status="inconclusive")))
+    assert statuses(synthetic.make("doubles"), hidden)["correctness"] == "tested in part"
     assert statuses(synthetic.make("inconclusive"))["epsilon"] == "tested in part"
     assert both["floating_point"] == both["queries"] == "tested in part"
     assert statuses(synthetic.make("error"))["epsilon"] == "tested in part"
@@ -344,7 +346,7 @@ def test_markdown_that_would_be_too_long_says_how_much_is_missing():
 
 def test_a_difference_names_what_the_names_hide(synthetic):
     """Other inputs under the same name, a changed delta, and settings that differ where a text is cut."""
-    first = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", math.inf)])
+    first = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 2.0, ratio_lower=math.inf)])
     moved = dataclasses.replace(first.findings[0], x=3.0, budget=Budget(1.0, 1e-5))
     long = {"inputs": "x" * 300}
     second = dataclasses.replace(first, findings=(moved, first.findings[1]), options={"inputs": "x" * 299 + "y"})
