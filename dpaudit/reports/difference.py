@@ -169,7 +169,8 @@ def _bounds(before: AuditResult, after: AuditResult) -> Section:
         for _, earlier, finding in changes
     ]
     columns = ("pair", "budget, old", "budget, new", "bound, old", "bound, new", "ratio, old", "ratio, new")
-    empty = f"No budget changed, and no ratio of bound to budget by more than {RATIO_CHANGE:g}."
+    which = "" if before.universe is None and after.universe is None else ", of the pairs that both examined in full"
+    empty = f"No budget changed, and no ratio of bound to budget by more than {RATIO_CHANGE:g}{which}."
     return Section("bounds", "Budgets and bounds", (_table("Bounds", columns, rows, empty),))
 
 

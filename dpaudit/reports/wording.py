@@ -317,13 +317,17 @@ def _summary(result: AuditResult) -> str:
     )
     rate = percent_text(1.0 - result.confidence)
     if result.verdict == "violated":
-        worst = result.violated[0]
-        lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
+        named = ""
+        for worst in result.violated[:1]:  # none, if the pairs of a universe are not given in full
+            lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
+            named = (
+                f" The worst is {clean(worst.id, 80)}: its {symbol(worst.parameter)} is at least "
+                f"{lower}{unit(worst.parameter)}, and {budget} was promised."
+            )
         return (
             f"{opening} For {plural(verdict_count(result, 'violated'), 'pair')} of inputs a rule was found that tells "
-            f"them apart better than that. The worst is {clean(worst.id, 80)}: its {symbol(worst.parameter)} is at "
-            f"least {lower}{unit(worst.parameter)}, and {budget} was promised. If the promise held for every pair, an "
-            f"audit like this one would report a violation with probability at most {rate}."
+            f"them apart better than that.{named} If the promise held for every pair, an audit like this one would "
+            f"report a violation with probability at most {rate}."
         )
     if result.verdict == "error":
         return (
