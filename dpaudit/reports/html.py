@@ -87,13 +87,16 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     lower = wording.lower_text(result.epsilon_lower)
     runs = "all sides and pairs, a shared draw counted once"
     apart = " but floating point" if result.floating_point is not None and result.floating_point.pairs else ""
+    sure = f"for all statements of this page{apart} together"
+    if wording.dependence_sentence(result):
+        sure = "not to be relied on: calls share noise"
     violated = f"{wording.verdict_count(result, 'violated'):,} violated"
     asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else violated
     return [
         ("Claim", clean(result.claim, 60), "as promised"),
         ("Largest lower bound", f"ε ≥ {lower}", f"nats, at δ = {number_text(result.report_delta)}"),
         ("Largest ratio", wording.compared(result.ratio_lower, 1.0)[0], "lower bound / budget; above 1 is a violation"),
-        ("Confidence", percent_text(result.confidence), f"for all statements of this page{apart} together"),
+        ("Confidence", percent_text(result.confidence), sure),
         ("Pairs", f"{wording.asked_count(result):,}", asked),
         ("Draws", number_text(result.samples), runs),
         ("Mode", clean(result.mode, 20), MODES.get(result.mode, "")),

@@ -34,6 +34,10 @@ SOURCE = (
 SIDE_CHANNELS = ("timing", "containment")
 CLAIM = ("claim_metadata", "independence")  # what the claim is measured against, and whether the draws allow it
 SENSITIVITY = ("pair_search", "same_randomness")
+UNSEEN = {
+    "timing": "Running times were not compared between inputs.",
+    "pair_search": "Other pairs were not searched for.",
+}
 EXAMPLES = 3  # pairs shown as the unit that was tested
 
 
@@ -64,7 +68,11 @@ def _with_sides(row: Row, result: AuditResult) -> Row:
 def sides_text(result: AuditResult, kinds: Sequence[str]) -> str:
     """What the side findings of these kinds say; empty where none of them applied."""
     looked = [f for f in result.side_findings if f.kind in kinds and f.status != "not_applicable"]
-    return " ".join(f"{beside.title(f)}: {beside.WORDS[f.status]}. {clean(f.summary, 400)}" for f in looked)
+    texts = [f"{beside.title(f)}: {beside.WORDS[f.status]}. {clean(f.summary, 400)}" for f in looked]
+    if texts:  # what was looked at must not stand for the rest of the item
+        seen = {f.kind for f in looked}
+        texts += [sentence for kind, sentence in UNSEEN.items() if kind in kinds and kind not in seen]
+    return " ".join(texts)
 
 
 def loss(result: AuditResult) -> Row:

@@ -107,6 +107,7 @@ def test_noise_shared_between_calls_takes_the_confidence_back(synthetic):
     for format in ("html", "md"):
         for profile in reports.PROFILES:
             assert "none can be relied on" in reports.render(shared, format, profile)
+            assert "not to be relied on" in reports.render(shared, "html", profile)
             assert "none can be relied on" not in reports.render(synthetic.make("single"), format, profile)
 
 
