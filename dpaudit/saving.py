@@ -5,6 +5,7 @@ Strict JSON: infinities are the strings "inf" and "-inf", NaN and what does not 
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -12,6 +13,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -103,3 +105,33 @@ def as_float(value: Any) -> float:
 def as_floats(record: Mapping[str, Any]) -> dict[str, float]:
     """Every value of an object of audit.json as a float, as `as_float` reads it."""
     return {key: as_float(value) for key, value in record.items()}
+
+
+SAVED_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "bool": (bool,),
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float, NoneType),
+    "dict[str, Any]": (dict,),
+    "dict[str, str]": (dict,),
+    "dict[str, Any] | None": (dict, NoneType),
+}
+
+
+def check_types(record: Any) -> None:
+    """`TypeError` if a field of a result that was read from a file, or of a part of it, is not of its plain type.
+
+    Files come from other people: what a report formats as a number must be one, and what it takes for a text a text.
+    """
+    for field in dataclasses.fields(record):
+        value, kind = getattr(record, field.name), str(field.type)
+        is_several = kind.startswith("tuple[") and kind.endswith(", ...]")
+        expected = SAVED_TYPES.get(kind[6:-6] if is_several else kind)
+        for one in value if is_several else (value,):
+            if dataclasses.is_dataclass(one):
+                check_types(one)
+            elif expected is not None and (
+                not isinstance(one, expected) or (isinstance(one, bool) and bool not in expected)
+            ):
+                raise TypeError(f"{field.name} must be {kind}, got {short_form(one, width=80)}")

@@ -52,7 +52,9 @@ def _files(place: str) -> list[str]:
 def _is_inside(path: str) -> bool:
     """Whether a path is relative and stays below the folder it starts from."""
     pure = PurePosixPath(path.replace("\\", "/"))
-    return not pure.is_absolute() and ".." not in pure.parts and ":" not in path and "\0" not in path
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts:
+        return False
+    return ":" not in path and "\0" not in path
 
 
 def _uri(path: str) -> str:

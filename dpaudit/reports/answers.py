@@ -88,7 +88,8 @@ def _found(dossier: Dossier) -> tuple[str, ...]:
         failed = one.of_status("violated")
         names = ", ".join(clean(record.name, 60) for record in failed[:SUBJECTS])
         if failed:
-            parts.append(f"{plural(len(failed), 'check')} failed: {names}{', …' if len(failed) > SUBJECTS else ''}.")
+            more = f" and {len(failed) - SUBJECTS:,} more" if len(failed) > SUBJECTS else ""
+            parts.append(f"{plural(len(failed), 'check')} failed: {names}{more}.")
         elif one.verdict == "not_refuted":
             parts.append("No check of the conformance suite failed.")
         else:
@@ -136,6 +137,12 @@ def _sure(dossier: Dossier) -> tuple[str, ...]:
         )
         quiet = [result for result in dossier.audits if result.verdict in ("not_refuted", "inconclusive")]
         parts += [f"{wording.subject_name(r, 60)}: {wording.power_sentence(r)}" for r in quiet[:SUBJECTS] if r.findings]
+        if len(quiet) > SUBJECTS:
+            parts.append(f"What {plural(len(quiet) - SUBJECTS, 'other audit')} could have found is in their chapters.")
+        shared = [(r, wording.dependence_sentence(r)) for r in dossier.audits if wording.dependence_sentence(r)]
+        parts += [f"{wording.subject_name(r, 60)}: {sentence}" for r, sentence in shared[:SUBJECTS]]
+        if len(shared) > SUBJECTS:
+            parts.append(f"The same holds for {plural(len(shared) - SUBJECTS, 'other audit')}.")
     if not parts:
         parts.append("Each result has an error rate of its own, which is under “Method”.")
     return tuple(parts)

@@ -86,11 +86,14 @@ def _is_quiet(result: AuditResult) -> bool:
 
 def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
     lower = wording.lower_text(result.epsilon_lower)
+    sure = "for all pairs, directions, rules and bounds together"
+    if wording.dependence_sentence(result):
+        sure = "not to be relied on: calls share noise"
     return (
         ("Claim", clean(result.claim, 200)),
         ("Largest lower bound", f"ε ≥ {lower} nats, at δ = {number_text(result.report_delta)}"),
         ("Largest ratio of bound to budget", compared(result.ratio_lower, 1.0)[0]),
-        ("Confidence", f"{percent_text(result.confidence)}, for all pairs, directions, rules and bounds together"),
+        ("Confidence", f"{percent_text(result.confidence)}, {sure}"),
         ("Pairs", f"{wording.asked_count(result):,} ({wording.verdict_count(result, 'violated'):,} violated, "
                   f"{len(result.not_asked):,} not asked)"),
         ("Runs of the mechanism", number_text(result.samples)),

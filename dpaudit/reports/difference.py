@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +13,10 @@ from dpaudit.reports import beside, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of
 from dpaudit.reports.intoto import settings_of
+from dpaudit.reports.items import status_word
+from dpaudit.reports.redaction import REDACTED
 from dpaudit.reports.wording import clean, lower_text, number_text, plural
-from dpaudit.results import VERDICTS, AuditResult
+from dpaudit.results import VERDICTS, AuditResult, Finding, saved_input
 from dpaudit.version import __version__
 
 ROWS = 200
@@ -35,7 +39,7 @@ def difference(old: Source, new: Source) -> Document:
     headline = f"Still {word}" if same else f"From {before.verdict.replace('_', ' ')} to {word}"
     sections = [_settings(before, after), _cases(before, after)]
     if isinstance(before, AuditResult) and isinstance(after, AuditResult):
-        sections += [_bounds(before, after), _beside(before, after)]
+        sections += [_inputs(before, after), _bounds(before, after), _beside(before, after)]
     summary = (("What changed?", tuple(_sentences(sections))),)
     return Document(
         kicker=f"Difference: {clean(old.name, 120)} → {clean(new.name, 120)}",
@@ -62,9 +66,9 @@ def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:
-    """The leaves of nested mappings as texts, by their dotted names."""
+    """The leaves of nested mappings as texts in full, by their dotted names."""
     if not isinstance(values, Mapping):
-        return {prefix: clean(values if isinstance(values, str) else repr(values), 200)}
+        return {prefix: values if isinstance(values, str) else repr(values)}
     found: dict[str, str] = {}
     for key, value in values.items():
         found |= _flat(value, f"{prefix}.{key}" if prefix else str(key))
@@ -79,9 +83,29 @@ def _settings(before: Result, after: Result) -> Section:
         sides.append(_flat({"subject": subject, **settings_of(result)}))
     old, new = sides
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-    rows = [(clean(name, 80), old.get(name, wording.MISSING), new.get(name, wording.MISSING)) for name in names]
+    rows = [(clean(name, 80), *_apart(old.get(name), new.get(name))) for name in names]
     table = _table("Settings", ("name", "old", "new"), rows, "The same subject, claim, options, seed and versions.")
     return Section("settings", "Subject, settings and versions", (table,))
+
+
+def _apart(old: str | None, new: str | None) -> tuple[str, str]:
+    """Two texts that differ, cut where they are long; the second says so if what is left of them is the same."""
+    first, second = (wording.MISSING if text is None else clean(text, 200) for text in (old, new))
+    return first, f"{second} (differs further on)" if first == second else second
+
+
+def _inputs(before: AuditResult, after: AuditResult) -> Section:
+    """Pairs whose names stayed and whose inputs did not: what is said of them compares different things."""
+    if any(finding.x == REDACTED for result in (before, after) for finding in result.findings):
+        return Section("inputs", "Inputs of the pairs", (Paragraph("Not compared: the records are redacted."),))
+    sides = [{f.id: [saved_input(f.x), saved_input(f.x_prime)] for f in one.findings} for one in (before, after)]
+    old, new = sides
+    names = [name for name in new if name in old and old[name] != new[name]]
+    rows = [
+        (clean(name, 80), *_apart(*(json.dumps(side[name], ensure_ascii=False) for side in sides))) for name in names
+    ]
+    table = _table("Inputs", ("pair", "old", "new"), rows, "Pairs of the same name have the same inputs.")
+    return Section("inputs", "Inputs of the pairs", (table,))
 
 
 def _statuses(result: Result) -> dict[str, str]:
@@ -101,12 +125,23 @@ def _cases(before: Result, after: Result) -> Section:
         return VERDICTS.index(new[name]) if new[name] in VERDICTS else len(VERDICTS)
 
     moved = sorted((name for name in new if name in old and old[name] != new[name]), key=gravity)
-    rows = [(clean(name, 120), old[name].replace("_", " "), new[name].replace("_", " ")) for name in moved]
-    rows += [(clean(name, 120), wording.MISSING, new[name].replace("_", " ")) for name in new if name not in old]
-    rows += [(clean(name, 120), old[name].replace("_", " "), wording.MISSING) for name in old if name not in new]
-    empty = "The same were tested, with the same verdicts."
+    rows = [(clean(name, 120), status_word(old[name]), status_word(new[name])) for name in moved]
+    tables = [result.universe if isinstance(result, AuditResult) else None for result in (before, after)]
+    notes: list[Block] = []
+    if tables == [None, None]:
+        rows += [(clean(name, 120), wording.MISSING, status_word(new[name])) for name in new if name not in old]
+        rows += [(clean(name, 120), status_word(old[name]), wording.MISSING) for name in old if name not in new]
+        empty = "The same were tested, with the same verdicts."
+    else:  # which pairs of a universe are examined in depth depends on the run: those are neither added nor removed
+        for verdict in (*VERDICTS, None):
+            word = "not asked" if verdict is None else status_word(verdict)
+            first, second = (wording.MISSING if one is None else f"{one.count(verdict):,}" for one in tables)
+            if first != second:
+                rows.append((f"all pairs of the universe: {word}", first, second))
+        text = "Of a universe the counts are compared, and pair by pair only what both runs examined in full."
+        notes, empty = [Paragraph(text)], "The same counts, and the same verdicts of pairs that both examined in full."
     table = _table("Changed, added and removed", (noun, "old", "new"), rows, empty)
-    return Section("verdicts", "Verdicts; added and removed", (table,))
+    return Section("verdicts", "Verdicts; added and removed", (*notes, table))
 
 
 def _bounds(before: AuditResult, after: AuditResult) -> Section:
@@ -117,14 +152,15 @@ def _bounds(before: AuditResult, after: AuditResult) -> Section:
         if earlier is None:
             continue
         first, second = earlier.ratio_lower or 0.0, finding.ratio_lower or 0.0
-        if earlier.parameter_budget != finding.parameter_budget or not abs(second - first) <= RATIO_CHANGE:
-            changes.append((second - first, earlier, finding))
+        moved = 0.0 if first == second or (math.isnan(first) and math.isnan(second)) else second - first
+        if _promised(earlier) != _promised(finding) or not abs(moved) <= RATIO_CHANGE:
+            changes.append((math.inf if math.isnan(moved) else moved, earlier, finding))
     changes.sort(key=lambda change: -change[0])
     rows = [
         (
             clean(finding.id, 80),
-            number_text(earlier.parameter_budget),
-            number_text(finding.parameter_budget),
+            _promised(earlier),
+            _promised(finding),
             lower_text(earlier.parameter_lower),
             lower_text(finding.parameter_lower),
             wording.ratio_text(earlier),
@@ -133,19 +169,29 @@ def _bounds(before: AuditResult, after: AuditResult) -> Section:
         for _, earlier, finding in changes
     ]
     columns = ("pair", "budget, old", "budget, new", "bound, old", "bound, new", "ratio, old", "ratio, new")
-    empty = f"No budget changed, and no ratio of bound to budget by more than {RATIO_CHANGE:g}."
+    which = "" if before.universe is None and after.universe is None else ", of the pairs that both examined in full"
+    empty = f"No budget changed, and no ratio of bound to budget by more than {RATIO_CHANGE:g}{which}."
     return Section("bounds", "Budgets and bounds", (_table("Bounds", columns, rows, empty),))
+
+
+def _promised(finding: Finding) -> str:
+    """The budget as it is shown, with the delta that belongs to it."""
+    delta = f" (δ = {number_text(finding.budget.delta)})" if finding.budget.delta else ""
+    return number_text(finding.parameter_budget, 12) + delta
 
 
 def _beside(before: AuditResult, after: AuditResult) -> Section:
     sides = []
     for result in (before, after):
-        found = {beside.title(side): beside.WORDS[side.status] for side in result.side_findings}
+        found: dict[str, str] = {}
+        for side in result.side_findings:
+            name = beside.title(side)
+            found[name] = f"{found[name]}, {beside.WORDS[side.status]}" if name in found else beside.WORDS[side.status]
         doubles = result.floating_point
         found["Floating point"] = doubles.verdict.replace("_", " ") if doubles is not None else "not examined"
         sides.append(found)
     old, new = sides
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
     rows = [(name, old.get(name, wording.MISSING), new.get(name, wording.MISSING)) for name in names]
-    table = _table("Beside the claim", ("looked at", "old", "new"), rows, "The same findings beside the claim.")
+    table = _table("Beside the claim", ("looked at", "old", "new"), rows, "The same statuses beside the claim.")
     return Section("beside", "Beside the claim", (table,))

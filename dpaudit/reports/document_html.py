@@ -33,7 +33,7 @@ def _kind(block: Block) -> str:
 
 
 def _words(mark: str) -> str:
-    return {"xfail": "known failure", "skipped": "does not apply"}.get(mark, mark.replace("_", " "))
+    return {"xfail": "known failure", "skipped": "not applicable"}.get(mark, mark.replace("_", " "))
 
 
 def _is_status(mark: str) -> bool:

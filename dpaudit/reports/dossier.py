@@ -20,6 +20,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports.deployment import Deployment
 from dpaudit.results import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results import VERDICTS, AuditResult, Verdict
+from dpaudit.saving import check_types
 from dpaudit.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.utility_result import UtilityResult
 
@@ -155,6 +156,8 @@ def _source(path: str) -> Source:
         raise UsageError(f"schema must be one of {', '.join(READERS)}, got {schema!r} at {path!r}.")
     try:
         result = READERS[schema](record)
+        check_types(result)
+        _ = Dossier((Source(path, "", result),)).subjects
     except UsageError as error:
         raise UsageError(f"{error} (at {path!r})") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -6,6 +6,7 @@ The page needs no network and no script, prints, and reads on a phone. What come
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ from dpaudit.results import AuditResult, Finding
 TOP_ROWS = 50  # rows of the ranked table, beside all violated pairs
 MAXIMUM_ROWS = 1000  # of any table
 MAXIMUM_MESSAGES = 50
+MODES: Mapping[str, str] = {
+    "fixed": "uses all draws, and tests once",
+    "sequential": "stops a pair when its evidence suffices",
+    "adaptive": "as sequential, with more draws where evidence grows",
+}
 
 
 def render(result: AuditResult) -> str:
@@ -80,18 +86,20 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     """The figures at the head of the page: name, value, and a word of context."""
     lower = wording.lower_text(result.epsilon_lower)
     runs = "all sides and pairs, a shared draw counted once"
-    stops = "uses all draws" if result.mode == "fixed" else "stops when the evidence suffices"
     apart = " but floating point" if result.floating_point is not None and result.floating_point.pairs else ""
+    sure = f"for all statements of this page{apart} together"
+    if wording.dependence_sentence(result):
+        sure = "not to be relied on: calls share noise"
     violated = f"{wording.verdict_count(result, 'violated'):,} violated"
     asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else violated
     return [
         ("Claim", clean(result.claim, 60), "as promised"),
         ("Largest lower bound", f"ε ≥ {lower}", f"nats, at δ = {number_text(result.report_delta)}"),
         ("Largest ratio", wording.compared(result.ratio_lower, 1.0)[0], "lower bound / budget; above 1 is a violation"),
-        ("Confidence", percent_text(result.confidence), f"for all statements of this page{apart} together"),
+        ("Confidence", percent_text(result.confidence), sure),
         ("Pairs", f"{wording.asked_count(result):,}", asked),
         ("Draws", number_text(result.samples), runs),
-        ("Mode", clean(result.mode, 20), stops),
+        ("Mode", clean(result.mode, 20), MODES.get(result.mode, "")),
         ("Seed", str(result.seed), "same seed, same bits" if result.replayable else "the subject takes no generator"),
         ("Seconds", number_text(float(result.seconds)), "wall clock"),
     ]
@@ -194,6 +202,11 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
             "Rules are fitted on earlier draws and bet on later ones. The wealth of a pair is an e-value: under the "
             "claim it ever reaches 1/a with probability at most a, however the rules were found and whenever one looks."
         )
+        if result.mode == "adaptive":
+            evidence += (
+                " In adaptive mode half of the runs go where the wealth grows: who draws next, and how much, depends "
+                "on earlier rounds alone."
+            )
     else:
         evidence = (
             "The rule is fitted on a part of the draws and tested once on the others, by a test that keeps its error "

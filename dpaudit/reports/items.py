@@ -10,15 +10,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+
 from dpaudit.conformance.result import CheckRecord
-from dpaudit.reports import beside, doubles, scope, wording
+from dpaudit.reports import doubles, scope, wording
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.scope import Status
 from dpaudit.reports.wording import clean, percent_text, plural
-from dpaudit.results import SideFinding
 
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-3  # beyond which the report says so, as context
+ANSWERS = ("violated", "not_refuted", "inconclusive", "xfail")  # statuses of checks that ran to an end
 SECTIONS = {
     "epsilon": ("2.2, 2.3, 2.5", "claim against measurement"),
     "unit": ("2.4", "scope of the guarantee"),
@@ -112,14 +114,16 @@ def _epsilon(dossier: Dossier) -> tuple[Status, str] | None:
 def _context(dossier: Dossier) -> list[str]:
     """What is said of large promises: context, not a finding."""
     budgets = [finding.budget for result in dossier.audits for finding in result.findings]
+    tables = [result.universe for result in dossier.audits if result.universe is not None]
     notes = []
-    large = max((budget.epsilon for budget in budgets), default=0.0)
+    most = [float(table.budget[np.isfinite(table.budget)].max(initial=0.0)) for table in tables]
+    large = max((*most, *(budget.epsilon for budget in budgets)), default=0.0)
     if large > LARGE_EPSILON:
         notes.append(
             f"The largest promised ε is {wording.number_text(float(large))}: a promise above {LARGE_EPSILON:g} allows "
             "nearly certain conclusions about which input was used, even if it is kept."
         )
-    wide = max((budget.delta for budget in budgets), default=0.0)
+    wide = max((*(table.delta for table in tables), *(budget.delta for budget in budgets)), default=0.0)
     if wide > LARGE_DELTA:
         notes.append(
             f"The largest promised δ is {wording.number_text(float(wide))}: a promise above {LARGE_DELTA:g} may, in "
@@ -137,7 +141,7 @@ def _unit(dossier: Dossier) -> tuple[Status, str] | None:
 
 
 def _contribution(dossier: Dossier) -> tuple[Status, str] | None:
-    return _sides(dossier, ("pair_search",))
+    return _sides(dossier, scope.SENSITIVITY)
 
 
 def _correctness(dossier: Dossier) -> tuple[Status, str] | None:
@@ -145,11 +149,16 @@ def _correctness(dossier: Dossier) -> tuple[Status, str] | None:
     for result in dossier.audits:
         parts.append(f"{wording.subject_name(result)}: audited, {wording.VERDICT_WORDS[result.verdict]}.")
     parts += [check_sentence(one.records) for one in dossier.checks if one.records]
-    if not parts:
+    found = [finding.verdict for result in dossier.audits for finding in result.findings]
+    found += [result.universe.overall for result in dossier.audits if result.universe is not None]
+    statuses = {*found, *(record.status for one in dossier.checks for record in one.records)}
+    if statuses.isdisjoint(ANSWERS):  # whatever was begun gave no answer
         return None
     versions = {f"{name} {value}" for source in dossier.sources for name, value in source.result.environment.items()
                 if name in ("python", "numpy", "scipy", "opendp", "dpaudit")}  # fmt: skip
-    status: Status = "tested" if dossier.audits and dossier.checks else "tested in part"
+    # Validity: one violated check must not hide that others gave no answer, as the verdict of the whole list does.
+    whole = dossier.audits and dossier.checks and {"error", "inconclusive"}.isdisjoint(statuses)
+    status: Status = "tested" if whole else "tested in part"
     return status, f"{' '.join(parts)} Versions: {clean(', '.join(sorted(versions)), 300)}."
 
 
@@ -164,7 +173,7 @@ def check_sentence(records: Sequence[CheckRecord]) -> str:
 
 def status_word(status: str) -> str:
     """A status of the conformance suite in words."""
-    return {"xfail": "known failure", "skipped": "does not apply"}.get(status, status.replace("_", " "))
+    return {"xfail": "known failure", "skipped": "not applicable"}.get(status, status.replace("_", " "))
 
 
 def _floating_point(dossier: Dossier) -> tuple[Status, str] | None:
@@ -186,30 +195,27 @@ def _side_channels(dossier: Dossier) -> tuple[Status, str] | None:
 
 
 def _sides(dossier: Dossier, kinds: Sequence[str]) -> tuple[Status, str] | None:
-    found = [(result, side) for result in dossier.audits for side in result.side_findings if side.kind in kinds]
-    looked = [(result, side) for result, side in found if side.status != "not_applicable"]
-    if not looked:
-        return None
-    return "tested in part", " ".join(f"{wording.subject_name(result)}: {_side(side)}" for result, side in looked)
-
-
-def _side(side: SideFinding) -> str:
-    return f"{beside.title(side)}: {beside.WORDS[side.status]}. {clean(side.summary, 400)}"
+    found = [(result, scope.sides_text(result, kinds)) for result in dossier.audits]
+    texts = [f"{wording.subject_name(result)}: {text}" for result, text in found if text]
+    return ("tested in part", " ".join(texts)) if texts else None
 
 
 def _utility(dossier: Dossier) -> tuple[Status, str] | None:
     measured = [result for result in dossier.utilities if any(f.verdict != "error" for f in result.findings)]
     if not measured:
         return None
-    texts = []
+    texts, missing = [], 0
     for result in measured:
         broken = sum(finding.verdict == "violated" for finding in result.findings)
+        unclear = sum(finding.verdict in ("error", "inconclusive") for finding in result.findings)
+        rest = f" {plural(unclear, 'test')} gave no answer or could hardly have found anything." if unclear else ""
+        missing += unclear
         texts.append(
             f"{clean(str(result.subject.get('name', '')), 80)}: {plural(len(result.bounds), 'stated error bound')} on "
             f"{plural(len({f.input_id for f in result.findings}), 'input')}, {broken:,} of "
-            f"{plural(len(result.findings), 'test')} violated, at {percent_text(result.confidence)} confidence."
+            f"{plural(len(result.findings), 'test')} violated, at {percent_text(result.confidence)} confidence.{rest}"
         )
-    return "tested", " ".join(texts)
+    return "tested in part" if missing else "tested", " ".join(texts)
 
 
 def _queries(dossier: Dossier) -> tuple[Status, str] | None:

@@ -21,7 +21,7 @@ NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points
 ROWS = 120  # of a table
 FIGURE_ROWS = 15
-CELL = 700  # characters of a cell: a row must fit on a page
+CELL = 6_000  # characters of a cell, which may go on on the next page
 INK, SOFT, RULE, PANEL = "#16191d", "#59616b", "#d8dce1", "#f5f6f8"
 COLOURS = {"violated": "#a81220", "error": "#63348a", "inconclusive": "#7a5200", "not_refuted": "#1f5a96"}
 BACKS = {"violated": "#fcecec", "error": "#f4ecfa", "inconclusive": "#fdf4dd", "not_refuted": "#eaf2fa"}
@@ -220,7 +220,7 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: float, w
     share = width / sum(lengths)
     cells = [[_text(cell[:CELL] + ("…" if len(cell) > CELL else ""), "cell") for cell in row] for row in rows]
     head = [[_text(column, "head") for column in columns]] if with_head else []
-    grid = Grid([*head, *cells], colWidths=[length * share for length in lengths], repeatRows=len(head))
+    grid = Grid([*head, *cells], colWidths=[length * share for length in lengths], repeatRows=len(head), splitInRow=1)
     style: list[Any] = [
         ("LINEBELOW", (0, 0), (-1, -1), 0.5, RULE),
         ("VALIGN", (0, 0), (-1, -1), "TOP"),

@@ -19,7 +19,7 @@ import json
 import secrets
 
 from dpaudit.conformance.result import CheckResult
-from dpaudit.reports.dossier import Dossier, Result, Source, content_of
+from dpaudit.reports.dossier import Dossier, Result, Source, content_of, kind_of
 from dpaudit.results import AuditResult, Finding, FloatingPointFinding, FloatingPointPair, SideFinding, WitnessRecord
 from dpaudit.saving import utf8
 from dpaudit.utility_result import UtilityResult
@@ -34,8 +34,8 @@ def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
     sources = []
     for place, source in enumerate(dossier.sources, 1):
         result = mask.result(source.result)
-        suffix = source.name.replace("\\", "/").rpartition("/")[2]
-        sources.append(Source(f"{place}-{suffix}", mask.digest(content_of(source.result), 64), result, is_keyed=True))
+        name = f"{place}-{kind_of(source.result)}.json"  # a file may be named after a person
+        sources.append(Source(name, mask.digest(content_of(source.result), 64), result, is_keyed=True))
     deployment = dossier.deployment
     if deployment is not None:
         source_name = deployment.source.replace("\\", "/").rpartition("/")[2]

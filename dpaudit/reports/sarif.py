@@ -77,6 +77,11 @@ def _rule(status: str) -> dict[str, Any]:
     }
 
 
+def _unlinked(text: str) -> str:
+    """The text without `[words](target)`, which viewers of SARIF show as a link even in plain text."""
+    return text.replace("](", "] (")
+
+
 def _result(key: tuple[str, str, str, str], group: list[Case], rule: int) -> dict[str, Any]:
     subject, claim, check, status = key
     worst = group[0]  # cases of an audit come the worst first
@@ -89,7 +94,7 @@ def _result(key: tuple[str, str, str, str], group: list[Case], rule: int) -> dic
         "ruleId": RULES[status][0],
         "ruleIndex": rule,
         "level": RULES[status][1],
-        "message": {"text": f"{worst.subject_name}{promise}: {worst.name}: {worst.message}{more}"},
+        "message": {"text": _unlinked(f"{worst.subject_name}{promise}: {worst.name}: {worst.message}{more}")},
         "locations": [location],
         "partialFingerprints": {"dpauditCheck/v1": fingerprint(subject, claim, check)},
     }

@@ -7,12 +7,16 @@ row is `tested` only where the result itself holds the figures for it.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Literal
 
 from dpaudit.reports import beside
+from dpaudit.reports.redaction import REDACTED
 from dpaudit.reports.wording import (
     asked_count,
     clean,
+    compared,
+    dependence_sentence,
     lower_text,
     number_text,
     percent_text,
@@ -27,7 +31,13 @@ SOURCE = (
     "Sections are those of NIST SP 800-226, initial public draft (December 2023); the final edition was not compared. "
     "The table says what was run for this report. It is no statement of conformity."
 )
-SIDE_CHANNELS = ("timing", "containment", "same_randomness")
+SIDE_CHANNELS = ("timing", "containment")
+CLAIM = ("claim_metadata", "independence")  # what the claim is measured against, and whether the draws allow it
+SENSITIVITY = ("pair_search", "same_randomness")
+UNSEEN = {
+    "timing": "Running times were not compared between inputs.",
+    "pair_search": "Other pairs were not searched for.",
+}
 EXAMPLES = 3  # pairs shown as the unit that was tested
 
 
@@ -50,12 +60,19 @@ def rows(result: AuditResult) -> tuple[Row, ...]:
 
 def _with_sides(row: Row, result: AuditResult) -> Row:
     """The row with what side findings say about it."""
-    kinds = {"Timing, errors and backend": SIDE_CHANNELS, "Contribution bounds and sensitivity": ("pair_search",)}
-    looked = [f for f in result.side_findings if f.kind in kinds.get(row.item, ()) and f.status != "not_applicable"]
-    if not looked:
-        return row
-    facts = " ".join(f"{beside.title(f)}: {beside.WORDS[f.status]}. {clean(f.summary, 300)}" for f in looked)
-    return dataclasses.replace(row, status="tested in part", facts=facts)
+    kinds = {"Timing, errors and backend": SIDE_CHANNELS, "Contribution bounds and sensitivity": SENSITIVITY}
+    facts = sides_text(result, kinds.get(row.item, ()))
+    return dataclasses.replace(row, status="tested in part", facts=facts) if facts else row
+
+
+def sides_text(result: AuditResult, kinds: Sequence[str]) -> str:
+    """What the side findings of these kinds say; empty where none of them applied."""
+    looked = [f for f in result.side_findings if f.kind in kinds and f.status != "not_applicable"]
+    texts = [f"{beside.title(f)}: {beside.WORDS[f.status]}. {clean(f.summary, 400)}" for f in looked]
+    if texts:  # what was looked at must not stand for the rest of the item
+        seen = {f.kind for f in looked}
+        texts += [sentence for kind, sentence in UNSEEN.items() if kind in kinds and kind not in seen]
+    return " ".join(texts)
 
 
 def loss(result: AuditResult) -> Row:
@@ -69,12 +86,19 @@ def loss(result: AuditResult) -> Row:
     facts = (
         f"Claim {clean(result.claim, 120)}, asked of {plural(count, 'pair')} in both directions with "
         f"{plural(result.samples, 'run')} of the mechanism. Largest lower bound on ε: {lower} nats at δ = {delta}, all "
-        f"bounds together at {percent_text(result.confidence)} confidence."
+        f"bounds together at {percent_text(result.confidence)} confidence. Largest ratio of bound to budget: "
+        f"{compared(result.ratio_lower, 1.0)[0]}; {verdict_count(result, 'violated'):,} of {plural(count, 'pair')} "
+        "violated."
     )
-    if len(answered) == len(result.findings):
-        return Row(item, sections, "tested", facts)
-    broken = len(result.findings) - len(answered)
-    return Row(item, sections, "tested in part", f"{facts} {plural(broken, 'pair')} broke and gave no answer.")
+    broken, weak = verdict_count(result, "error"), verdict_count(result, "inconclusive")
+    if weak:
+        facts += f" For {plural(weak, 'pair')} only a leak far above the budget would have been found."
+    if broken:
+        facts += f" {plural(broken, 'pair')} broke and gave no answer."
+    dependence = dependence_sentence(result)
+    facts = " ".join(text for text in (facts, sides_text(result, CLAIM), dependence) if text)
+    # Validity: what could show nothing, or rests on draws that are not independent, is no full test of the claim.
+    return Row(item, sections, "tested in part" if broken or weak or dependence else "tested", facts)
 
 
 def unit(result: AuditResult) -> Row:
@@ -83,8 +107,9 @@ def unit(result: AuditResult) -> Row:
     if not result.findings:
         return Row(item, sections, "not assessed", "No pair was run.")
     shown = [f"{clean(f.x, 90)} against {clean(f.x_prime, 90)}" for f in result.findings[:EXAMPLES]]
+    examples = "the inputs are redacted" if result.findings[0].x == REDACTED else f"for example: {'; '.join(shown)}"
     facts = (
-        f"Tested on {plural(asked_count(result), 'pair')} and no others, for example: {'; '.join(shown)}. Whether "
+        f"Tested on {plural(asked_count(result), 'pair')} and no others, {examples}. Whether "
         "they are the unit that people were promised, users with several rows included, is for the reader to judge."
     )
     if result.not_asked:

@@ -87,8 +87,17 @@ def ratio_text(finding: Finding) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share in per cent, to four significant digits."""
-    return number_text(float(100.0 * share)) + "%"
+    """A share in per cent, to four significant digits, or as many as it takes to see that it is not all.
+
+    Examples
+    --------
+    >>> percent_text(0.95), percent_text(0.999999)
+    ('95%', '99.9999%')
+    """
+    value, digits = float(100.0 * share), 4
+    while digits < 17 and value < 100.0 and _rounded(value, digits, ROUND_HALF_EVEN) >= 100:
+        digits += 1
+    return number_text(value, digits) + "%"
 
 
 def _rounded(value: float, digits: int, rounding: str) -> Decimal:
@@ -284,8 +293,23 @@ def evidence_name(result: AuditResult) -> str:
     return "p-value" if p_value or (not wealth and result.mode == "fixed") else "log wealth"
 
 
+def dependence_sentence(result: AuditResult) -> str:
+    """What follows for every figure of an audit whose calls were found to share noise; empty where they were not."""
+    # Validity: error rates, confidence and bounds suppose independent draws, so a report must not state them unsaid.
+    if not any(side.kind == "independence" and side.status == "found" for side in result.side_findings):
+        return ""
+    return (
+        "Calls were found to share noise, so the draws are not independent. All error rates, confidence and bounds of "
+        "this audit suppose that they are: none can be relied on."
+    )
+
+
 def plain_summary(result: AuditResult) -> str:
     """The result in one paragraph for a reader who knows neither the claim nor the method."""
+    return f"{_summary(result)} {dependence_sentence(result)}".rstrip()
+
+
+def _summary(result: AuditResult) -> str:
     claim = clean(result.claim, 200)
     opening = (
         f"The claim {claim} limits how well anybody who sees one output of the mechanism can tell which of two inputs "
@@ -293,13 +317,17 @@ def plain_summary(result: AuditResult) -> str:
     )
     rate = percent_text(1.0 - result.confidence)
     if result.verdict == "violated":
-        worst = result.violated[0]
-        lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
+        named = ""
+        for worst in result.violated[:1]:  # none, if the pairs of a universe are not given in full
+            lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
+            named = (
+                f" The worst is {clean(worst.id, 80)}: its {symbol(worst.parameter)} is at least "
+                f"{lower}{unit(worst.parameter)}, and {budget} was promised."
+            )
         return (
             f"{opening} For {plural(verdict_count(result, 'violated'), 'pair')} of inputs a rule was found that tells "
-            f"them apart better than that. The worst is {clean(worst.id, 80)}: its {symbol(worst.parameter)} is at "
-            f"least {lower}{unit(worst.parameter)}, and {budget} was promised. If the promise held for every pair, an "
-            f"audit like this one would report a violation with probability at most {rate}."
+            f"them apart better than that.{named} If the promise held for every pair, an audit like this one would "
+            f"report a violation with probability at most {rate}."
         )
     if result.verdict == "error":
         return (

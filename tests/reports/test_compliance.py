@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from importlib import resources
 
@@ -14,7 +15,8 @@ from click.testing import CliRunner
 from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.reports import compliance, document_html, document_markdown
+from dpaudit.privacy.claims import Budget
+from dpaudit.reports import compliance, document_html, document_markdown, scope, wording
 from dpaudit.reports.deployment import ITEMS, read_deployment
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document import Document, Paragraph, Section, Table
@@ -22,6 +24,7 @@ from dpaudit.reports.dossier import Dossier, Source, digest_of, read_dossier
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.items import SECTIONS, items
 from dpaudit.reports.redaction import redacted
+from dpaudit.results import SideFinding
 
 DECLARED = """
 name = "A deployment"
@@ -65,13 +68,47 @@ def test_a_status_is_reached_by_results_alone(synthetic):
     assert alone["epsilon"] == "tested" and alone["unit"] == alone["correctness"] == "tested in part"
     assert {alone[key] for key in ("utility", "queries", "contribution", "security")} == {"not assessed"}
     both = statuses(synthetic.make("doubles"), synthetic.check(), synthetic.utility())
-    assert both["correctness"] == both["utility"] == "tested"
+    assert both["correctness"] == both["utility"] == "tested in part"  # one check and one bound gave no answer
+    check, utility = synthetic.check(), synthetic.utility()
+    records = tuple(record for record in check.records if record.status in ("not_refuted", "violated", "skipped"))
+    check = dataclasses.replace(check, records=records)
+    utility = dataclasses.replace(utility, findings=utility.findings[:2])
+    whole = statuses(synthetic.make("doubles"), check, utility)
+    assert whole["epsilon"] == whole["correctness"] == whole["utility"] == "tested"
+    hidden = dataclasses.replace(check, records=(*records, dataclasses.replace(records[0], status="inconclusive")))
+    assert statuses(synthetic.make("doubles"), hidden)["correctness"] == "tested in part"
+    assert statuses(synthetic.make("inconclusive"))["epsilon"] == "tested in part"
     assert both["floating_point"] == both["queries"] == "tested in part"
     assert statuses(synthetic.make("error"))["epsilon"] == "tested in part"
     assert statuses(synthetic.make("empty"))["epsilon"] == "not assessed"
     sides = statuses(synthetic.make("sides"))
     assert sides["side_channels"] == sides["contribution"] == "tested in part"
-    assert set(statuses(synthetic.utility()).values()) == {"tested", "not assessed"}
+    assert set(statuses(synthetic.utility()).values()) == {"tested in part", "not assessed"}
+
+
+def test_side_findings_are_evidence_where_they_belong(synthetic):
+    kinds = ("timing", "containment", "independence", "claim_metadata", "pair_search", "same_randomness")
+    sides = tuple(SideFinding(kind, "nothing_found", f"<{kind}>") for kind in kinds)
+    result = dataclasses.replace(synthetic.make("single"), side_findings=sides)
+    found = {item.key: item for item in items(Dossier.of(result))}
+    holders = {kind: [key for key, item in found.items() if f"<{kind}>" in item.evidence] for kind in kinds}
+    assert holders == {
+        "timing": ["side_channels"], "containment": ["side_channels"], "independence": ["epsilon"],
+        "claim_metadata": ["epsilon"], "pair_search": ["contribution"], "same_randomness": ["contribution"],
+    }  # fmt: skip
+    assert {kind for kind in kinds if not any(f"<{kind}>" in row.facts for row in scope.rows(result))} == set()
+
+
+def test_noise_shared_between_calls_takes_the_confidence_back(synthetic):
+    shared = dataclasses.replace(
+        synthetic.make("single"), side_findings=(SideFinding("independence", "found", "Calls share noise.", 1e-3),)
+    )
+    assert {item.key: item for item in items(Dossier.of(shared))}["epsilon"].status == "tested in part"
+    for format in ("html", "md"):
+        for profile in reports.PROFILES:
+            assert "none can be relied on" in reports.render(shared, format, profile)
+            assert "not to be relied on" in reports.render(shared, "html", profile)
+            assert "none can be relied on" not in reports.render(synthetic.make("single"), format, profile)
 
 
 def test_what_is_declared_never_becomes_tested(synthetic, tmp_path):
@@ -306,3 +343,43 @@ def test_markdown_that_would_be_too_long_says_how_much_is_missing():
     assert 850_000 < len(written.encode()) < 900_000
     shown = written.count("## title")
     assert f"{200 - shown:,} more sections are in the other formats" in written
+
+
+def test_a_difference_names_what_the_names_hide(synthetic):
+    """Other inputs under the same name, a changed delta, and settings that differ where a text is cut."""
+    first = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 2.0, ratio_lower=math.inf)])
+    moved = dataclasses.replace(first.findings[0], x=3.0, budget=Budget(1.0, 1e-5))
+    long = {"inputs": "x" * 300}
+    second = dataclasses.replace(first, findings=(moved, first.findings[1]), options={"inputs": "x" * 299 + "y"})
+    sides = [Source("o", "", dataclasses.replace(first, options=long)), Source("n", "", second)]
+    found = {section.id: section.blocks[-1] for section in difference(*sides).sections}
+    assert [row[0] for row in found["inputs"].rows] == ["a|b"] and [row[0] for row in found["bounds"].rows] == ["a|b"]
+    assert found["bounds"].rows[0][1:3] == ("1", "1 (δ = 1e-5)")
+    assert found["settings"].rows[0][0] == "options.inputs" and "differs further on" in found["settings"].rows[0][2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("samples", "many"), ("subject", "x"), ("seed", "<b>"), ("side_findings", [{"kind": None}])]
+)
+def test_a_result_whose_values_are_of_another_type_is_refused(synthetic, tmp_path, name, value):
+    record = synthetic.make("sides").to_dict()
+    if name == "side_findings":
+        value = [{**record[name][0], **value[0]}]
+    (tmp_path / "audit.json").write_text(json.dumps({**record, name: value}))
+    with pytest.raises(UsageError, match=r"result must follow dpaudit\.audit/1, got"):
+        read_dossier([tmp_path / "audit.json"])
+
+
+def test_a_confidence_below_one_is_never_shown_as_all():
+    assert wording.percent_text(0.99999) == "99.999%" and wording.percent_text(1.0) == "100%"
+
+
+def test_a_redacted_report_does_not_name_its_files(synthetic):
+    source = Source("trial/Jane Doe.json", "", synthetic.make("single"))
+    assert redacted(Dossier((source,))).sources[0].name == "1-audit.json"
+
+
+def test_a_name_makes_no_link_in_sarif(synthetic):
+    result = synthetic.result([synthetic.finding("[a](https://example.org)", "b", 1.5)])
+    text = json.loads(reports.render(result, "sarif"))["runs"][0]["results"][0]["message"]["text"]
+    assert "[a]" in text and "](" not in text
