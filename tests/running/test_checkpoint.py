@@ -417,10 +417,6 @@ def test_a_search_that_cannot_be_repeated_has_no_checkpoint(tmp_path):
     search = dpaudit.Search({"kind": "number", "low": 0, "high": 1}, budget=1000)
     with pytest.raises(dpaudit.UsageError, match=r"a search .* with randomness of its own"):
         dpaudit.audit(own, "eps=1", search, samples=50, checkpoint=tmp_path / "there")
-    # The temporary one of the command line is left out.
-    plan = CheckpointPlan()
-    dpaudit.audit(own, "eps=1", search, samples=50, seed=1, checkpoint=plan, floating_point=False)
-    assert plan.checkpoint is None
 
 
 def test_the_header_can_be_read_alone_and_a_temporary_checkpoint_saved(tmp_path):
