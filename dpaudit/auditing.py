@@ -51,6 +51,7 @@ from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fres
 from dpaudit.side_channels import TIMED_PAIRS, containment_finding, independence_finding, timing_finding
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.isolation import IsolatedSubject, Isolation, OutOfPatience, as_isolation, isolated
+from dpaudit.subjects.programs import ExecMechanism
 from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.version import __version__
@@ -171,8 +172,9 @@ def audit(
     isolation : Isolation or str or True, optional
         Call the subject in worker processes, with limits of time, memory and output: an `Isolation`, its short form
         ("seconds=1,memory=512M"), or True for the default limits. A call that does not come back is an outcome of that
-        call. What was contained, and what the time of a call gives away, is in `AuditResult.side_findings`. Not
-        together with a checkpoint, a store, a `Search` or the grey box.
+        call. What was contained, and what the time of a call gives away, is in `AuditResult.side_findings`. The
+        subject is drawn in one worker at a time then, whatever `jobs` and `backend` say. Not together with a
+        checkpoint, a store, a `Search` or the grey box, nor of a program, which has processes of its own.
     on_progress : callable, optional
         Called with a `Progress` after every round.
 
@@ -212,47 +214,68 @@ def audit(
     if store is not None and not isinstance(store, str | os.PathLike):
         raise UsageError(f"store must be a path, got {store!r}.")
     plan = as_plan(checkpoint, resume)
+    noted = None if plan is None else "a temporary one" if plan.path is None else str(plan.path)
     limits = as_isolation(isolation)
     if limits is not None:
-        given: dict[str, Any] = {"checkpoint": plan, "store": store, "grey_box": grey_box or None, "pool": pool or None}
+        if isinstance(subject.mechanism, ExecMechanism):
+            raise UsageError(
+                f"isolation must not be given with a program, which runs in processes of its own, got {str(limits)!r} "
+                f"for {subject.name}."
+            )
+        given: dict[str, Any] = {
+            "checkpoint": noted,
+            "store": store,
+            "grey_box": grey_box or None,
+            "pool": pool or None,
+        }
         given["pairs"] = pairs if isinstance(pairs, PairSource) else None
         for option, value in given.items():
             if value is not None:
                 raise UsageError(f"{option} must not be given with isolation, got {value!r:.100}.")
-    if store is not None and plan is not None:
-        raise UsageError(f"checkpoint must not be given with a store, which saves every round, got {checkpoint!r}.")
+    if store is not None and noted is not None:
+        raise UsageError(f"checkpoint must not be given with a store, which saves every round, got {noted!r}.")
     stated = plan.seed() if seed is None and plan is not None else seed
     root = fresh_seed() if stated is None else int(stated)
-    searched: ChosenPairs | None = None
-    if isinstance(pairs, PairSource):
-        # Validity: what the search draws comes from streams of its own, so that the audit below is one of fixed pairs.
-        searched = pairs.choose_pairs(subject, promise, root)
-        pairs = searched.pairs
-    chosen = stated_pairs(subject, pairs)
-    if store is not None and (mode != "sequential" or len(chosen) > MANY_PAIRS):
-        many = f"{len(chosen):,} pairs" if mode == "sequential" else f"mode={mode!r}"
-        raise UsageError(f"store must be for a sequential audit of at most {MANY_PAIRS:,} pairs, got {many}.")
+    if isinstance(pairs, PairSource) and not subject.replayable and plan is not None:
+        # Validity: a search that runs again chooses other pairs, and to begin again with these is a second path.
+        if plan.path is not None:
+            raise UsageError(
+                f"checkpoint must not be given with a search for a mechanism with randomness of its own, got {noted!r} "
+                f"for {subject.name}. Give the pairs that search_pairs chooses."
+            )
+        plan = None
+    for_store = f"store must be for a sequential audit of at most {MANY_PAIRS:,} pairs"
+    if store is not None and mode != "sequential":
+        raise UsageError(f"{for_store}, got mode={mode!r}.")
     if store is not None and pool:
         raise UsageError("pool must be False or None with a store, whose pairs go on one by one, got True.")
     crew = Crew(jobs, backend, cluster)
-    call = _Call(
-        subject,
-        promise,
-        chosen,
-        samples,
-        mode,
-        confidence,
-        root,
-        event_mass,
-        inconclusive_factor,
-        floating_point,
-        pool,
-        store,
-        crew,
-        crew.telling(on_progress),
-    )
+    searched: ChosenPairs | None = None
     finished = False
     try:
+        if isinstance(pairs, PairSource):
+            # Validity: what the search draws comes from streams of its own, so that the audit is one of fixed pairs.
+            searched = pairs.choose_pairs(subject, promise, root)
+            pairs = searched.pairs
+        chosen = stated_pairs(subject, pairs)
+        if store is not None and len(chosen) > MANY_PAIRS:
+            raise UsageError(f"{for_store}, got {len(chosen):,} pairs.")
+        call = _Call(
+            subject,
+            promise,
+            chosen,
+            samples,
+            mode,
+            confidence,
+            root,
+            event_mass,
+            inconclusive_factor,
+            floating_point,
+            pool,
+            store,
+            crew,
+            crew.telling(on_progress),
+        )
         if plan is not None:
             crew.checkpoint = plan.open(call.header(), replayable=subject.replayable)
         result = call.run() if limits is None else _isolated_run(call, limits)

@@ -146,7 +146,8 @@ class GreyBoxResult:
                 f"in a way that is no violation in itself, as pair {worst.id}: {worst.hints[0].text}"
             )
         else:
-            summary = f"No difference on {self.runs} equal streams but in the outputs ({len(self.pairs)} pairs)."
+            pairs = f"{len(self.pairs)} pair{'' if len(self.pairs) == 1 else 's'}"
+            summary = f"No difference on {self.runs} equal streams but in the outputs ({pairs})."
         found = worst.grade in ("definite", "implied")
         details = {
             "seed": self.seed,

@@ -201,6 +201,7 @@ def _run(
     """Audit one subject, with the progress on stderr."""
     from dpaudit.auditing import audit
     from dpaudit.running.streams import fresh_seed
+    from dpaudit.subjects.isolation import as_isolation
 
     stated = config.audit_options(options)
     plan = run.plan()
@@ -214,7 +215,7 @@ def _run(
         with run.progress() as on_progress:
             more: dict[str, Any] = {"on_progress": on_progress}
             # A store saves every round itself; what an isolated subject gives is not noted.
-            if run.checkpoint is not None or not (stated.get("store") or stated.get("isolation")):
+            if run.checkpoint is not None or not (stated.get("store") or as_isolation(stated.get("isolation"))):
                 more["checkpoint"] = plan
             return audit(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
     except UsageError as error:

@@ -8,6 +8,7 @@ import click
 
 from dpaudit.cli.group import main, with_debug
 from dpaudit.cli.outputs import output_console
+from dpaudit.errors import UsageError
 
 PAIRS_SHOWN = 10
 FOUND, NOTHING_FOUND, NOT_APPLICABLE = 1, 0, 5  # exit statuses, as of an audit
@@ -40,7 +41,10 @@ def greybox_command(
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
 
     listed = resolve_pairs(pairs) if pairs is not None else None
-    result = replay_same_randomness(resolve_target(target), listed, claim, **options)
+    subject = resolve_target(target)
+    if listed is None and subject.pairs() is None:
+        raise UsageError(f"pairs must be given: {subject.target} has none. For example --pairs '0,1'.")
+    result = replay_same_randomness(subject, listed, claim, **options)
     finding = result.side_finding()
     if form == "json":
         click.echo(json.dumps(finding.to_dict(), indent=1, allow_nan=False, ensure_ascii=False))

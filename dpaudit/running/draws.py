@@ -182,9 +182,9 @@ class Crew:
         """Whether workers would be done before this process is, by the time that draws have taken so far.
 
         A subject with randomness of its own is always drawn here: copies of its state in several processes could
-        repeat each other.
+        repeat each other. So is an isolated one: what its calls did is noted, and its patience counted, in one place.
         """
-        if self.workers is None or not job.subject.replayable:
+        if self.workers is None or not job.subject.replayable or isinstance(job.subject, IsolatedSubject):
             return False
         pace = self._seconds / self._runs if self._runs else 0.0
         if pace * (self.expected - self._runs) > WARM_UP_SECONDS:

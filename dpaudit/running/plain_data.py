@@ -88,7 +88,8 @@ def to_data(value: Any) -> Any:
     if kind is dict:
         return {"dict": [[to_data(key), to_data(item)] for key, item in value.items()]}
     if kind in (set, frozenset):
-        return {kind.__name__: [to_data(item) for item in value]}
+        # In an order of its own: that of a set of texts is another one in every process, and bytes are compared.
+        return {kind.__name__: sorted((to_data(item) for item in value), key=json.dumps)}
     if kind is bytes:
         return {"bytes": base64.b64encode(value).decode()}
     if kind is complex:

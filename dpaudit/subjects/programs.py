@@ -22,7 +22,7 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +131,11 @@ class ExecMechanism:
     pairs: list[Any] | None = None
     digests: tuple[str, ...] = ()
 
-    def promised(self, x: Any, x_prime: Any) -> Claim | None:
-        """What the program's greeting claims."""
-        return self.stated
+    @property
+    def promised(self) -> Callable[[Any, Any], Claim] | None:
+        """What the program's greeting claims, of every pair; None if it claims nothing."""
+        stated = self.stated
+        return None if stated is None else lambda x, x_prime: stated
 
     def __repr__(self) -> str:
         return f"ExecMechanism({self.command!r}, {self.digests!r})"

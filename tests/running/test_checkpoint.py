@@ -402,6 +402,23 @@ def test_plain_values_come_back_as_they_were():
             to_data(value)
 
 
+def test_a_set_has_the_same_bytes_in_whatever_order_its_values_come():
+    # 0 and 8 share a place in a set of this size: which of them is first depends on which was put in first.
+    one, other = {0, 8}, {8, 0}
+    assert list(one) != list(other)
+    assert to_data(one) == to_data(other)
+    assert to_data(frozenset(one)) == to_data(frozenset(other))
+
+
+def test_a_search_that_cannot_be_repeated_has_no_checkpoint(tmp_path):
+    def own(data):
+        return float(data + np.random.default_rng().laplace())
+
+    search = dpaudit.Search({"kind": "number", "low": 0, "high": 1}, budget=1000)
+    with pytest.raises(dpaudit.UsageError, match=r"a search .* with randomness of its own"):
+        dpaudit.audit(own, "eps=1", search, samples=50, checkpoint=tmp_path / "there")
+
+
 def test_the_header_can_be_read_alone_and_a_temporary_checkpoint_saved(tmp_path):
     plan = CheckpointPlan()
     with pytest.raises(Stop):

@@ -291,6 +291,23 @@ def test_an_input_without_a_json_form_is_no_outcome(program):
         dpaudit.audit(dpaudit.exec_subject(program("")), "eps=1", [(0, {1})], samples=50, seed=1)
 
 
+def test_programs_are_not_isolated_and_their_silence_and_errors_are_no_outcomes_in_a_worker(program):
+    subject = dpaudit.exec_subject(program(""))
+    with pytest.raises(UsageError, match=r"isolation must not be given with a program, .* got 'seconds=1,"):
+        dpaudit.audit(subject, "eps=1", [(0, 1)], samples=50, seed=1, isolation="seconds=1")
+
+    def speaks(data, rng):  # to a program, as a subject of one's own may
+        return subject.mechanism.sample(data, 1, rng)[0]
+
+    with pytest.raises(ProgramError, match="an input of a program must have a JSON form, got set"):
+        dpaudit.audit(speaks, "eps=1", [(0, {1})], samples=50, seed=1, isolation="seconds=5")
+
+
+def test_a_program_that_claims_nothing_has_no_metadata(program):
+    result = dpaudit.audit(dpaudit.exec_subject(program("")), "eps=1", [(0, 1)], samples=50, seed=1)
+    assert result.side_findings == ()
+
+
 def test_threads_share_a_program_one_request_at_a_time(program):
     code = "def answer(r): return {'id': r['id'], 'outputs': [r['input']] * r['size']}"
     subject = dpaudit.exec_subject(program(code))

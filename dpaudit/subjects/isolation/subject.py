@@ -34,13 +34,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import SubjectError, UsageError
+from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.callables import CallError, Ended, Failed, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
 from dpaudit.subjects.isolation.plain import array_from, unpacked
 from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
-from dpaudit.subjects.isolation.worker import BLOCK, NUMBER, OBJECT, TIME_OUT
+from dpaudit.subjects.isolation.worker import BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
 HOPELESS = 24  # calls that ended, on two inputs at least, none of which came back: every call will
@@ -158,6 +158,7 @@ class IsolatedSubject(Subject):
         body = {"kind": "batch", "key": key, "size": size, "rng": rng}
         answer = self._ask(ward, body, {key: content}, _derived(rng, 1), self.isolation.seconds_for(size))
         _forward(rng)
+        _check_conversation(answer)
         record.calls[key] += 1
         record.looked[key] += 1
         self._note(answer, [key])
@@ -243,6 +244,7 @@ class IsolatedSubject(Subject):
             body: dict[str, Any] = {"kind": "calls", "names": names, "schedule": array.array("I", schedule)}
             seeds = _derived(parts[0][2], 1)
             answer = self._ask(ward, body, dict(inputs), seeds, None, give_streams)
+            _check_conversation(answer)
             found, taken = self._read_log(ward, len(schedule))
             keys = [inputs[p][0] for p in schedule]
             if answer.ended is not None and len(found) < len(schedule):
@@ -452,6 +454,12 @@ def _pickled(data: Any) -> bytes:
 def _sentence(ended: Ended) -> str:
     last = " ".join(ended.message.split())[-120:]
     return f"an end by {ended.kind}" + (f", after it printed {last!r}" if last else "")
+
+
+def _check_conversation(answer: Answer) -> None:
+    """Raise what a call of a program raised: never an outcome, as without isolation."""
+    if isinstance(answer.value, tuple) and len(answer.value) == 2 and answer.value[0] == BROKEN:
+        raise ProgramError(str(answer.value[1]))
 
 
 def _derived(rng: np.random.Generator, jumps: int) -> np.random.Generator:

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.errors import ProgramError
 from dpaudit.subjects.callables import Ended, Subject
 from dpaudit.subjects.isolation.keeper import children
 from dpaudit.subjects.isolation.limits import Isolation
@@ -38,6 +39,7 @@ MAGIC = b"dpa1"
 TIME_OUT = "time-out"
 OUTPUT_LIMIT = "output limit"
 UNREADABLE = "unreadable output"
+BROKEN = "broken conversation"  # with a program that the subject speaks to: an error of the audit
 NOTHING, NUMBER, OBJECT = 0, 1, 2  # kinds of records of the log
 NOTES = ("mutated", "global_generator", "working_directory", "environment", "threads", "processes", "signal_handlers")
 
@@ -159,6 +161,9 @@ class Worker:  # pragma: no cover (in the worker)
         self.log.since[0] = self.clock()
         try:
             outputs = self.call(data, size, request["rng"])
+        except ProgramError as error:  # what broke is a conversation, not a call
+            self.check_process()
+            return (BROKEN, str(error)), b"", {}
         except BaseException as error:
             self.check_process()
             return ("raised", brief(error)), b"", self.mutated(key, data)
@@ -220,6 +225,10 @@ class Worker:  # pragma: no cover (in the worker)
                 output = call(data, 1, rng)
                 if vectorised:
                     output = _single(output)
+            except ProgramError as error:
+                # Validity: no outcome of a call: it may say that an input has no JSON form, or that a program is slow.
+                self.check_process()
+                return (BROKEN, str(error)), notes
             except BaseException as error:
                 output = brief(error)
             elapsed = clock() - began
