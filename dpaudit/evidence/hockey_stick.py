@@ -71,7 +71,8 @@ class HockeyStickGame(ABC):
         product is a lower bound of the power. A claim with free lines is bet at the best of `ANCHORS`.
         """
         at_budget = self._loss_at_budget(event_mass)
-        guesses = int(special.bdtrik(GUESSES_QUANTILE, self.draws, event_mass))
+        # A pair of an adaptive audit may have had no draw at all.
+        guesses = int(special.bdtrik(GUESSES_QUANTILE, self.draws, event_mass)) if self.draws > 0 else 0
         if guesses < 1:
             return math.inf, at_budget
         detectable = math.inf

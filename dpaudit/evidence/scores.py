@@ -199,9 +199,11 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
     if kind == "remainder":
         return Remainder(float.fromhex(record["modulus"]))
     if kind == "nearness":
+        if record["order"] not in (1, 2):
+            raise ValueError(f"order must be 1 or 2, got {record['order']!r}.")
         near = Nearness.between(x, x_prime, tuple(record["shape"]))
         if not near:
-            raise ValueError(f"inputs must be numbers of shape {tuple(record['shape'])}, got others.")
+            raise ValueError(f"inputs must be two different arrays of shape {tuple(record['shape'])}, got others.")
         return near[int(record["order"]) - 1]
     if kind == "cells":
         from dpaudit.evidence.partition import cell_score_from_dict

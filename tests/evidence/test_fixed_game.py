@@ -163,3 +163,39 @@ def test_the_fit_finds_the_side_on_which_each_input_lies():
     game.start(0.05)
     feed(game, [0, 1, 1], [2, 3, 3, 3])
     assert game.counts == (7, 0, 0) and game.rule.sides == 2
+
+
+def response_in_an_event(loss, mass, draws, rng):
+    """Labelled draws of x and of x_prime: 1 or -1 in an event of this mass, told apart with this loss, else 0."""
+    sides = []
+    for sign in (1.0, -1.0):
+        right = rng.random(draws) < keep(loss)
+        sides.append(outcomes(np.where(rng.random(draws) < mass, np.where(right, sign, -sign), 0.0)))
+    return sides
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "draws"), [(4.0, 1e-3, 17_000), (3.0, 1e-2, 3_400)])
+def test_a_rule_that_is_rarely_wrong_finds_the_loss_that_the_power_promises(epsilon, delta, draws):
+    """90% are promised of a witness that knows the event. Fewer than 40 of 60: probability 1e-6 at 0.9, 0.02 at 0.8."""
+    rng = np.random.default_rng(20)
+    found, joint = 0, 0
+    for _ in range(60):
+        game = FixedGame(ApproxDP(epsilon, delta), draws)
+        game.start(0.05)
+        loss, _ = game.power(0.1, 0.9)
+        game.fit(*response_in_an_event(loss, 0.1, int(0.09 * draws), rng), 0.05)
+        game.add(*(game.statistic.count(side) for side in response_in_an_event(loss, 0.1, draws // 2, rng)))
+        found += game.p_value <= 0.05
+        joint += game.rule.sides == 2 and not game.is_sure
+    assert found >= 40 and joint >= 50
+
+
+def test_a_rule_on_few_draws_is_sure_only_where_the_line_would_have_shown_wrong_guesses():
+    perfect = outcomes([1.0] * 60 + [0.0] * 540), outcomes([-1.0] * 60 + [0.0] * 540)
+    for epsilon, is_sure in ((0.5, True), (4.0, False)):
+        game = FixedGame(ApproxDP(epsilon, 1e-3), 10_000)
+        game.fit(*perfect, 0.05)
+        assert game.is_sure == is_sure
+    pure = FixedGame(PureDP(4.0), 10_000)
+    pure.fit(*perfect, 0.05)
+    assert pure.is_sure

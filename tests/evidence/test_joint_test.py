@@ -118,3 +118,11 @@ def test_thresholds_between_values_that_repeat_stay():
 def test_a_threshold_without_enough_scores_beside_it_stays():
     rule = Rule(Coordinate(0, 1), -math.inf, 0.5, 1, Reading(1), ABSTAIN)
     assert inset(rule, read_outputs([1.0] * 5, 5), read_outputs([0.0] * 5, 5)) == (rule, 0.0)
+
+
+def test_thresholds_move_to_finite_places():
+    largest = np.finfo(float).max
+    rule = Rule(Coordinate(0, 1), -math.inf, 0.5 * largest, 1, Reading(1), ABSTAIN)
+    other = [-largest, *[0.0] * 3, 0.1 * largest, 0.2 * largest, 0.3 * largest, 0.4 * largest, 0.5 * largest]
+    moved, lost = inset(rule, read_outputs([largest] * 9, 9), read_outputs(other, 9))
+    assert 0.5 * largest < moved.high <= largest and 0.0 <= lost <= 1.0 and moved.sides == 1
