@@ -73,9 +73,7 @@ class FixedGame(HockeyStickGame):
             # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
             self._rule, self._weight = rare
 
-    def _rarely_wrong(
-        self, fitted: FittedRule, first: Outcomes, second: Outcomes
-    ) -> tuple[Rule, float | None] | None:
+    def _rarely_wrong(self, fitted: FittedRule, first: Outcomes, second: Outcomes) -> tuple[Rule, float | None] | None:
         """The rule and the weight of a wrong guess, where there may be few of them; else None.
 
         Its thresholds are where they were fitted, or further from the other label, whichever promises more. Where they
