@@ -221,7 +221,7 @@ def test_the_weight_of_a_wrong_guess_is_that_of_the_line_where_the_pilot_tells_l
 
 def test_the_bound_and_the_verdict_of_the_joint_test_agree():
     verdicts = set()
-    for correct in (150, 200, 250, 300, 350, 400):
+    for correct in (150, 165, 175, 200, 400):
         game = never_wrong(4.0, 1e-2)
         game.add(np.array([0, correct, 5_000 - correct]), np.array([correct, 1, 4_999 - correct]))
         game.update()
