@@ -203,7 +203,7 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
             raise ValueError(f"order must be 1 or 2, got {record['order']!r}.")
         near = Nearness.between(x, x_prime, tuple(record["shape"]))
         if not near:
-            raise ValueError(f"inputs must be two different arrays of shape {tuple(record['shape'])}, got others.")
+            raise ValueError(f"inputs must be numbers of shape {tuple(record['shape'])}, got others.")
         return near[int(record["order"]) - 1]
     if kind == "cells":
         from dpaudit.evidence.partition import cell_score_from_dict
