@@ -26,6 +26,7 @@ MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an ex
 SURE_GUESSES = 30  # right ones among the training draws, without a wrong one
 INSET_WRONG = 0.3  # wrong guesses that a rule is expected to make whose thresholds have moved away from the other label
 SURE_LOSS = 0.03  # share of them that is lost where thresholds move away from the other label's scores
+CLEAR_WRONG = 6.0  # wrong guesses on the training draws of a rule just on the line, which tell it from a better one
 MOST_WRONG = 40.0  # wrong guesses that a rule is expected to make, up to which a line with a delta has the joint test
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
 
@@ -69,16 +70,18 @@ class FixedGame(HockeyStickGame):
         self._rule, self._weight, self.merit = fitted.rule, None, best_rule([fitted], objective)[1]
         rare = self._rarely_wrong(fitted, first, second)
         if rare is not None:
-            self._rule, correct, wrong = rare
-            if self._has_delta:
-                # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
-                self._weight = weight_of_wrong(correct, wrong, self._cost(self._rule) * self.draws)
+            # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
+            self._rule, self._weight = rare
 
-    def _rarely_wrong(self, fitted: FittedRule, first: Outcomes, second: Outcomes) -> tuple[Rule, float, float] | None:
-        """The rule and its expected numbers of correct and wrong guesses, where there may be few wrong ones; else None.
+    def _rarely_wrong(self, fitted: FittedRule, first: Outcomes, second: Outcomes) -> tuple[Rule, float | None] | None:
+        """The rule and the weight of a wrong guess, where there may be few of them; else None.
 
         Its thresholds are where they were fitted, or further from the other label, whichever promises more. Where they
         were fitted to just exclude the other label's draws, one of them more than were seen has to be expected a side.
+
+        The weight is that for the highest bound only where the training draws tell the rule from one that is just on
+        the line. Else it comes as near to the line's own, e^epsilon, as they allow: too large a weight loses the
+        verdict at the first few wrong guesses. (Lines without a delta have none: there the test is the binomial one.)
         """
         self.is_sure = False
         times = self.draws / fitted.trained_on
@@ -86,10 +89,19 @@ class FixedGame(HockeyStickGame):
             return None
         rule, lost = inset(fitted.rule, first, second)
         correct, seen = fitted.correct * self.draws, fitted.wrong * fitted.trained_on
-        self.is_sure = seen == 0 and lost <= SURE_LOSS and fitted.correct * fitted.trained_on >= SURE_GUESSES
-        ways = [(fitted.rule, correct, (seen + fitted.rule.sides) * times), (rule, correct * (1.0 - lost), INSET_WRONG)]
+        cautious = (seen + fitted.rule.sides) * times
+        ways = [(fitted.rule, correct, cautious), (rule, correct * (1.0 - lost), INSET_WRONG)]
         cost = self._cost(rule) * self.draws
-        return max(ways, key=lambda way: weight_of_wrong(way[1], way[2], cost))
+        rule, correct, wrong = max(ways, key=lambda way: weight_of_wrong(way[1], way[2], cost))
+        is_clear, weight = True, None
+        if self._has_delta:
+            factor = math.exp(min(self._line_at_budget(self._anchor)["epsilon"], 700.0))
+            is_clear = correct - cost >= CLEAR_WRONG * times * factor
+            weight = weight_of_wrong(correct, wrong if is_clear else max(wrong, cautious), cost)
+            weight = max(weight, min(factor, weight_of_wrong(correct, max(seen * times, INSET_WRONG), cost)))
+        often = fitted.correct * fitted.trained_on >= SURE_GUESSES
+        self.is_sure = seen == 0 and lost <= SURE_LOSS and often and is_clear
+        return rule, weight
 
     def _cost(self, rule: Rule) -> float:
         """What the line at the budget pays for of a rule's correct guesses, a labelled draw."""
@@ -133,8 +145,11 @@ class FixedGame(HockeyStickGame):
 
     def update(self) -> None:
         """Look at the record, once, at the end: the lower bound."""
-        rejected = self._rejected_by_counts if self._weight is None else self._rejected_jointly
-        self._lower = max(self._lower, largest_rejected(rejected(), self._lower, self.claim.value))
+        if self._weight is None:
+            found = largest_rejected(self._rejected_by_counts(), self._lower, self.claim.value)
+        else:  # a value at a time: each takes a sum over numbers of wrong guesses
+            found = largest_rejected(self._rejected_jointly(), self._lower, self.claim.value, points=2)
+        self._lower = max(self._lower, found)
 
     def _rejected_by_counts(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
         """Which parameter values the binomial test of the correct guesses rejects."""

@@ -41,7 +41,10 @@ class Coordinate:
 
 @dataclasses.dataclass(frozen=True)
 class Remainder:
-    """What is left of a single number modulo `modulus`, in [0, modulus); exact, and NaN where it is not finite."""
+    """What is left of a single number modulo `modulus`, in [0, modulus]; NaN where the number is not finite.
+
+    Exact of numbers from 0 on; of a negative one it is rounded, to `modulus` itself where that is nearest.
+    """
 
     modulus: float
 

@@ -33,6 +33,7 @@ from dpaudit.privacy.claims import FloatArray
 
 INTERVALS = 256  # of the grid over w: c is off by 1/256 of its range, some tenth of a standard deviation
 LEFT_OUT = 1e-12  # probability of more wrong guesses than are summed over, about
+NEGLIGIBLE = 1e-18  # probability of one number of wrong guesses; there are at most as many numbers as draws
 UPPER_SHARE = 0.02  # of the level, for the upper limit on the probability of a guess
 
 
@@ -73,7 +74,10 @@ def joint_p_value(
         least = math.ceil(statistic + weight * count - 1e-9 * max(1.0, abs(statistic)))
         if least > draws - count:
             break
-        total = total + _mass(count, draws, low) * binomial_upper_tail(least, draws - count, high / (1.0 - low))
+        mass = _mass(count, draws, low)
+        seen = mass > NEGLIGIBLE  # elsewhere so many wrong guesses count as if they had T >= t: the tails cost most
+        mass[seen] *= binomial_upper_tail(least, draws - count, high[seen] / (1.0 - low[seen]))
+        total = total + mass
     return min(1.0, spent + float(total.max()))
 
 

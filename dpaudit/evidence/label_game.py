@@ -275,8 +275,8 @@ class LabelGame:
     inputs : sequence of (int, int) or Pool
         One a game: the positions of x and x_prime among the audit's inputs, which differ; or the pairs that it pools.
     samples : int
-        At most 2 * samples labelled draws are taken a pair; in adaptive mode samples runs an input, on average over the
-        inputs, and `ADAPTIVE_REACH` times as many labelled draws a pair.
+        At most 2 * samples labelled draws are taken a pair; in adaptive mode about samples runs an input, on average
+        over the inputs (coins may call for a few more), and `ADAPTIVE_REACH` times as many labelled draws a pair.
     confidence : float
         Of everything together: P(some bound of some pair exceeds its truth) <= 1 - confidence.
     mode : {"sequential", "adaptive", "fixed"}
@@ -474,7 +474,7 @@ class LabelGame:
         pairs = [self.pairs[k] for k in open_pairs]
         used = np.array([pair.pool.labelled(self.pilot) + pair.labelled for pair in pairs], dtype=float)
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
-        step = min(max(SMALLEST_ROUND, growth * used.sum()), left)  # a labelled draw is one run at most
+        step = min(max(SMALLEST_ROUND, growth * used.sum()), left)  # of a pair of its own a labelled draw is one run
         has_begun = any(pair.labelled for pair in self.pairs)
         target = _shares_by_rank([pair.wealth if has_begun else pair.main.merit for pair in pairs])
         wanted = np.maximum(target * (used.sum() + step) - used, 0.0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -289,7 +290,8 @@ def _moved(threshold: float, own: FloatArray, other: FloatArray) -> tuple[float,
     other = np.sort(other[np.isfinite(other)])
     if not math.isfinite(threshold) or len(other) <= INSET:
         return threshold, 0.0
-    moved = max(threshold, float(2.0 * other[-1] - other[-1 - INSET]))
+    last, spaced = float(other[-1]), float(other[-1 - INSET])
+    moved = max(threshold, min(2.0 * last - spaced, sys.float_info.max))
     before, after = (int(np.count_nonzero(own > place)) for place in (threshold, moved))
     return moved, 1.0 - after / max(before, 1)
 

@@ -199,6 +199,8 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
     if kind == "remainder":
         return Remainder(float.fromhex(record["modulus"]))
     if kind == "nearness":
+        if record["order"] not in (1, 2):
+            raise ValueError(f"order must be 1 or 2, got {record['order']!r}.")
         near = Nearness.between(x, x_prime, tuple(record["shape"]))
         if not near:
             raise ValueError(f"inputs must be numbers of shape {tuple(record['shape'])}, got others.")

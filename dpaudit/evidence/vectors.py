@@ -76,7 +76,7 @@ class Nearness:
     With d = x - x_prime, order 1 is the sum of |y - x_prime| - |y - x| over the sum of |d|, in [-1, 1]: the log density
     ratio of Laplace noise, or of randomised response on bits, up to its scale. Order 2 is the sum of
     d (2 y - x - x_prime) over the sum of d^2, that of normal noise. Both are rounded to `NEARNESS_DECIMALS` decimals:
-    the last bits of a sum tell which doubles an input can give. NaN says nothing.
+    the last bits of a sum tell which doubles an input can give. An output with a NaN or an infinity may score NaN.
     """
 
     x: FloatArray

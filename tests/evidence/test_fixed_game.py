@@ -10,6 +10,7 @@ import pytest
 from scipy import special, stats
 
 from dpaudit.evidence.fixed_game import FixedGame
+from dpaudit.evidence.joint_test import joint_p_value
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.rules import ABSTAIN, Rule, rule_from_dict
 from dpaudit.evidence.scores import Coordinate
@@ -163,3 +164,67 @@ def test_the_fit_finds_the_side_on_which_each_input_lies():
     game.start(0.05)
     feed(game, [0, 1, 1], [2, 3, 3, 3])
     assert game.counts == (7, 0, 0) and game.rule.sides == 2
+
+
+def response_in_an_event(loss, mass, draws, rng):
+    """Labelled draws of x and of x_prime: 1 or -1 in an event of this mass, told apart with this loss, else 0."""
+    sides = []
+    for sign in (1.0, -1.0):
+        right = rng.random(draws) < keep(loss)
+        sides.append(outcomes(np.where(rng.random(draws) < mass, np.where(right, sign, -sign), 0.0)))
+    return sides
+
+
+def test_a_rule_that_is_rarely_wrong_finds_the_loss_that_the_power_promises():
+    """90% are promised of a witness that knows the event. Fewer than 40 of 60: probability 2e-7 at 0.9, 5e-3 at 0.8."""
+    rng = np.random.default_rng(20)
+    epsilon, delta, draws, found = 3.0, 1e-2, 3_400, 0
+    for _ in range(60):
+        game = FixedGame(ApproxDP(epsilon, delta), draws)
+        game.start(0.05)
+        loss, _ = game.power(0.1, 0.9)
+        game.fit(*response_in_an_event(loss, 0.1, int(0.09 * draws), rng), 0.05)
+        game.add(*(game.statistic.count(side) for side in response_in_an_event(loss, 0.1, draws // 2, rng)))
+        found += game.p_value <= 0.05
+    assert found >= 40
+
+
+def test_a_rule_on_few_draws_is_sure_only_where_the_line_would_have_shown_wrong_guesses():
+    perfect = outcomes([1.0] * 60 + [0.0] * 540), outcomes([-1.0] * 60 + [0.0] * 540)
+    for epsilon, is_sure in ((0.5, True), (4.0, False)):
+        game = FixedGame(ApproxDP(epsilon, 1e-3), 10_000)
+        game.fit(*perfect, 0.05)
+        assert game.is_sure == is_sure
+    pure = FixedGame(PureDP(4.0), 10_000)
+    pure.fit(*perfect, 0.05)
+    assert pure.is_sure
+
+
+def never_wrong(epsilon, delta):
+    """A game of 10,000 draws on a leak of mass 0.1 that is never wrong on 1,200 draws, started."""
+    game = FixedGame(ApproxDP(epsilon, delta), 10_000)
+    game.fit(outcomes([1.0] * 60 + [0.0] * 540), outcomes([-1.0] * 60 + [0.0] * 540), 0.05)
+    game.start(0.05)
+    return game
+
+
+def test_the_weight_of_a_wrong_guess_is_that_of_the_line_where_the_pilot_tells_little():
+    game = never_wrong(4.0, 1e-3)
+    game.add(np.array([1, 500, 4_500]), np.array([490, 2, 4_507]))
+    assert game.counts == (990, 3, 9_007)
+    assert game.p_value == pytest.approx(joint_p_value(990, 3, 10_000, 4.0, 1e-3, math.exp(4.0), 0.05), rel=1e-9)
+    clear = never_wrong(0.5, 1e-3)  # the highest bound's: 990 / (0.3 + 2 * 0.3^0.5 + 3)
+    clear.add(np.array([1, 500, 4_500]), np.array([490, 2, 4_507]))
+    weight = 990.0 / (0.3 + 2.0 * 0.3**0.5 + 3.0)
+    assert clear.p_value == pytest.approx(joint_p_value(990, 3, 10_000, 0.5, 1e-3, weight, 0.05), rel=1e-9)
+
+
+def test_the_bound_and_the_verdict_of_the_joint_test_agree():
+    verdicts = set()
+    for correct in (150, 165, 175, 200, 400):
+        game = never_wrong(4.0, 1e-2)
+        game.add(np.array([0, correct, 5_000 - correct]), np.array([correct, 1, 4_999 - correct]))
+        game.update()
+        assert game.is_rejected == (game.lower > 4.0) == (game.p_value <= 0.05)
+        verdicts.add(game.is_rejected)
+    assert verdicts == {True, False}

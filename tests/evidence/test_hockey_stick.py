@@ -159,3 +159,9 @@ def test_a_free_family_has_the_smallest_loss_at_the_budget_of_its_lines():
 def test_without_enough_draws_no_loss_is_detectable():
     detectable, at_budget = fixed_game(PureDP(1.0), 5, 0.05).power(0.1, 0.9)
     assert detectable == math.inf and at_budget == pytest.approx(1.0)
+
+
+def test_a_pair_that_had_no_draw_has_no_power():
+    game = FixedGame(PureDP(1.0), 0)
+    game.start(0.05)
+    assert game.power(0.1, 0.9) == (math.inf, 1.0)

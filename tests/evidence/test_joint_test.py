@@ -76,6 +76,19 @@ def test_the_grid_is_fine_enough():
     assert p <= 1.1 * found
 
 
+@pytest.mark.parametrize("weight", [2.0, 20.0, 60.0])
+def test_the_p_value_is_no_less_than_the_tail_of_any_law_within_the_limit(weight):
+    """Exact, without any slack: also between the points of the grid, and at its end, where c + w is at the limit."""
+    correct, wrong, draws, epsilon, cost, level = 90, 1, 2_000, 3.0, 0.02, 0.05
+    most = float(stats.beta.ppf(1.0 - UPPER_SHARE * level, correct + wrong + 1, draws - correct - wrong))
+    p = joint_p_value(correct, wrong, draws, epsilon, cost, weight, level) - UPPER_SHARE * level
+    counts = np.arange(200)
+    for w in np.linspace(0.0, (most - cost) / (1.0 + math.exp(epsilon)), 301):
+        c = math.exp(epsilon) * w + cost
+        tail = stats.binom.sf(np.ceil(correct - weight * wrong + weight * counts) - 1, draws - counts, c / (1.0 - w))
+        assert (stats.binom.pmf(counts, draws, w) * tail).sum() <= p * (1.0 + 1e-9)
+
+
 def test_all_correct_and_few_of_them_is_more_than_the_binomial_test_can_say():
     arguments = (1_000, 1_000, 200_000, 5.58, 0.001, 0.05)
     assert binomial.p_value(*arguments, 0.05) > 0.05
@@ -118,3 +131,11 @@ def test_thresholds_between_values_that_repeat_stay():
 def test_a_threshold_without_enough_scores_beside_it_stays():
     rule = Rule(Coordinate(0, 1), -math.inf, 0.5, 1, Reading(1), ABSTAIN)
     assert inset(rule, read_outputs([1.0] * 5, 5), read_outputs([0.0] * 5, 5)) == (rule, 0.0)
+
+
+def test_thresholds_move_to_finite_places():
+    largest = np.finfo(float).max
+    rule = Rule(Coordinate(0, 1), -math.inf, 0.5 * largest, 1, Reading(1), ABSTAIN)
+    other = [-largest, *[0.0] * 3, 0.1 * largest, 0.2 * largest, 0.3 * largest, 0.4 * largest, 0.5 * largest]
+    moved, lost = inset(rule, read_outputs([largest] * 9, 9), read_outputs(other, 9))
+    assert 0.5 * largest < moved.high <= largest and 0.0 <= lost <= 1.0 and moved.sides == 1
