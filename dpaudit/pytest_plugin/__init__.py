@@ -53,8 +53,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in LINES:
         config.addinivalue_line("markers", line)
     settings = Settings(config)
-    if settings.store is not None:
-        _require_store()
     config.stash[PLAN] = Plan(settings)
     if not settings.is_worker:
         summary = config.stash[SUMMARY] = Summary(settings)
@@ -63,16 +61,6 @@ def pytest_configure(config: pytest.Config) -> None:
             from dpaudit.pytest_plugin import witnesses
 
             witnesses.clear(settings.cache)
-
-
-def _require_store() -> None:
-    """Refuse `--dp-store` where `dpaudit.audit` keeps no evidence."""
-    import inspect
-
-    from dpaudit.auditing import audit
-
-    if "store" not in inspect.signature(audit).parameters:
-        raise pytest.UsageError("dp_store must be left out: this version of dpaudit keeps no evidence.")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -1,12 +1,5 @@
-"""`--dp-store`: evidence that accumulates over sessions, where the version keeps any."""
+"""`--dp-store`: evidence that accumulates over sessions."""
 
-import inspect
-
-import pytest
-
-import dpaudit
-
-HAS_STORE = "store" in inspect.signature(dpaudit.audit).parameters
 NIGHT = """
     @pytest.mark.dp_audit(confidence=0.99, calls=1)
     def test_kept(dp_audit):
@@ -20,15 +13,6 @@ NIGHT = """
 """
 
 
-@pytest.mark.skipif(HAS_STORE, reason="this version keeps evidence")
-def test_a_version_without_a_store_says_so(pytester, write):
-    write(NIGHT)
-    result = pytester.runpytest("--dp-store", "evidence.sqlite")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*dp_store must be left out: this version of dpaudit keeps no evidence.*"])
-
-
-@pytest.mark.skipif(not HAS_STORE, reason="this version keeps no evidence")
 def test_tests_that_say_their_confidence_go_on_from_session_to_session(pytester, write):
     write(NIGHT)
     draws = []
