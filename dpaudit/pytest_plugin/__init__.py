@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpaudit.errors import UsageError
-from dpaudit.pytest_plugin.marks import LINES
+from dpaudit.pytest_plugin.marks import LINES, known_violation
 from dpaudit.pytest_plugin.options import SEED_INPUT, Settings, add_options
 from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
 from dpaudit.pytest_plugin.summary import Summary
@@ -131,6 +131,8 @@ def pytest_runtest_makereport(
     report = yield
     state = item.stash.get(STATE, None)
     if state is None:
+        if report.when == "call" and report.outcome == "passed" and item.get_closest_marker("dp_known_violation"):
+            _fail_if_expired(item, report)
         return report
     if report.when == "call" and report.outcome == "passed" and state.known is not None:
         verdicts = {record["verdict"] for record in state.records}
@@ -140,6 +142,17 @@ def pytest_runtest_makereport(
     # An attribute of its own, which xdist sends along with the report, and which no JUnit file shows.
     vars(report)["dpaudit"] = [dict(record, place=list(item.location[:2])) for record in state.records]
     return report
+
+
+def _fail_if_expired(item: pytest.Item, report: pytest.TestReport) -> None:
+    """A test that is marked as a known violation fails from its date on, also where it has audited nothing."""
+    try:
+        known = known_violation(item, ())
+    except UsageError as error:
+        report.outcome, report.longrepr = "failed", str(error)
+        return
+    if known is not None and known.is_expired:
+        report.outcome, report.longrepr = "failed", known.expired_text()
 
 
 class Reporting:
