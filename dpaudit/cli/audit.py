@@ -65,7 +65,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     default=None,
     help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
 )
-@click.option("--store", help="File in which evidence accumulates: go on from earlier nights, and save this one.")
+@click.option(
+    "--store",
+    help="File in which evidence accumulates: go on from earlier nights, and save this one. The confidence is then for "
+    "all nights together: 0.999 is recommended.",
+)
 @click.option(
     "--grey-box/--no-grey-box",
     default=None,
