@@ -167,8 +167,9 @@ def audit(
     store : path, optional
         A file in which evidence accumulates (it is made where there is none): the bets on each pair go on from where
         earlier audits of the same mechanism and claim left them, on streams of their own. Verdicts and bounds are then
-        those of all these nights together, and `confidence` is for all of them, for ever. Sequential mode only, and no
-        universes; the floating-point check is asked on the first night only.
+        those of all these nights together, and `confidence` is for all of them, for ever; 0.999 is recommended, which
+        costs a few nights and lets one in a thousand sound mechanisms at most be called violated. Sequential mode
+        only, and no universes; the floating-point check is asked on the first night only.
     isolation : Isolation or str or True, optional
         Call the subject in worker processes, with limits of time, memory and output: an `Isolation`, its short form
         ("seconds=1,memory=512M"), or True for the default limits. A call that does not come back is an outcome of that

@@ -71,7 +71,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     help="Ask pairs of one shift in one game, for mechanisms that say they only move their noise.  "
     "[default: where that is possible]",
 )
-@click.option("--store", help="File in which evidence accumulates: go on from earlier nights, and save this one.")
+@click.option(
+    "--store",
+    help="File in which evidence accumulates: go on from earlier nights, and save this one. The confidence is then for "
+    "all nights together: 0.999 is recommended.",
+)
 @click.option(
     "--grey-box/--no-grey-box",
     default=None,

@@ -90,6 +90,7 @@ def merge_command(others: tuple[str, ...], path: str) -> None:
     Where both have bet on a pair, their wealth multiplies. A store that has a stream in common is refused as a whole:
     its draws would count twice.
     """
+    from dpaudit.reports.wording import plural
     from dpaudit.running.store import Store
     from dpaudit.running.store_merging import merge
 
@@ -97,7 +98,7 @@ def merge_command(others: tuple[str, ...], path: str) -> None:
         for place in others:
             with Store.at(place, create=False) as other:
                 nights, pairs = merge(store, other)
-            click.echo(f"{place}: {nights} nights, {pairs} pairs")
+            click.echo(f"{place}: {plural(nights, 'night')}, {plural(pairs, 'pair')}")
 
 
 @evidence_group.command("forget")
@@ -110,6 +111,7 @@ def forget_command(subjects: tuple[str, ...], changed: tuple[str, ...], path: st
 
     Its nights stay on record, and their streams are never drawn again. What comes next has an error rate of its own.
     """
+    from dpaudit.reports.wording import clean, plural
     from dpaudit.subjects.targets import resolve_target
 
     if not subjects and not changed:
@@ -127,7 +129,8 @@ def forget_command(subjects: tuple[str, ...], changed: tuple[str, ...], path: st
         ]
         store.forget([one["id"] for one in found])
     for one in found:
-        click.echo(f"Forgotten: {one['id'][:12]} {one['name']}, {one['claim']}, {len(one['pairs'])} pairs")
+        about = f"{clean(one['name'])}, {clean(one['claim'])}"
+        click.echo(f"Forgotten: {one['id'][:12]} {about}, {plural(len(one['pairs']), 'pair')}")
     if not found:
         click.echo("Nothing to forget.")
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpaudit.errors import UsageError
-from dpaudit.pytest_plugin.marks import LINES
+from dpaudit.pytest_plugin.marks import LINES, known_violation
 from dpaudit.pytest_plugin.options import SEED_INPUT, Settings, add_options
 from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
 from dpaudit.pytest_plugin.summary import Summary
@@ -53,8 +53,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in LINES:
         config.addinivalue_line("markers", line)
     settings = Settings(config)
-    if settings.store is not None:
-        _require_store()
     config.stash[PLAN] = Plan(settings)
     if not settings.is_worker:
         summary = config.stash[SUMMARY] = Summary(settings)
@@ -63,16 +61,6 @@ def pytest_configure(config: pytest.Config) -> None:
             from dpaudit.pytest_plugin import witnesses
 
             witnesses.clear(settings.cache)
-
-
-def _require_store() -> None:
-    """Refuse `--dp-store` where `dpaudit.audit` keeps no evidence."""
-    import inspect
-
-    from dpaudit.auditing import audit
-
-    if "store" not in inspect.signature(audit).parameters:
-        raise pytest.UsageError("dp_store must be left out: this version of dpaudit keeps no evidence.")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -143,6 +131,8 @@ def pytest_runtest_makereport(
     report = yield
     state = item.stash.get(STATE, None)
     if state is None:
+        if report.when == "call" and report.outcome == "passed" and item.get_closest_marker("dp_known_violation"):
+            _fail_if_expired(item, report)
         return report
     if report.when == "call" and report.outcome == "passed" and state.known is not None:
         verdicts = {record["verdict"] for record in state.records}
@@ -152,6 +142,17 @@ def pytest_runtest_makereport(
     # An attribute of its own, which xdist sends along with the report, and which no JUnit file shows.
     vars(report)["dpaudit"] = [dict(record, place=list(item.location[:2])) for record in state.records]
     return report
+
+
+def _fail_if_expired(item: pytest.Item, report: pytest.TestReport) -> None:
+    """A test that is marked as a known violation fails from its date on, also where it has audited nothing."""
+    try:
+        known = known_violation(item, ())
+    except UsageError as error:
+        report.outcome, report.longrepr = "failed", str(error)
+        return
+    if known is not None and known.is_expired:
+        report.outcome, report.longrepr = "failed", known.expired_text()
 
 
 class Reporting:

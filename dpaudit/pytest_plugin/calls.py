@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,7 @@ class _Call:
         self.accumulates = self._accumulates(confidence)
         self.number, self.spent = self.state.charge(self._key(confidence), position, confidence, self._may_repeat)
         self.options["confidence"] = self.spent.confidence or confidence_of(self.spent.share * AUDIT)
-        if self.accumulates and self.settings.store is not None:
+        if self.accumulates and self.settings.store is not None and self.options.get("store") is None:
             with contextlib.suppress(OSError):  # told by the audit, which cannot open the file
                 self.settings.store.parent.mkdir(parents=True, exist_ok=True)
             self.options["store"] = self.settings.store
@@ -108,10 +109,19 @@ class _Call:
         """Whether the audit goes on from the evidence of earlier sessions (`--dp-store`).
 
         Only where the test says its confidence, so that it is the same every night: the store's is for all nights
-        together. Then no night, and so no session, raises a false alarm with more than the call's share.
+        together. Then no night, and so no session, raises a false alarm with more than the call's share. Not in
+        modes that keep no evidence, nor isolated.
         """
         stated = confidence is not None or self.state.mark.confidence is not None
+        if self.options.get("store") is not None:
+            if not stated:
+                raise UsageError(
+                    "confidence must be stated by a test that keeps evidence (@pytest.mark.dp_audit(confidence=...)), "
+                    f"the same every night, got store={os.fspath(self.options['store'])!r} and none."
+                )
+            return True
         can = self._may_repeat and self.options.get("mode", "sequential") == "sequential"
+        can = can and not self.options.get("isolation") and self.options.get("checkpoint") is None
         return self.settings.store is not None and stated and can
 
     @property
@@ -251,7 +261,7 @@ class _Call:
             self.item.user_properties.append((FLOATING_POINT_PROPERTY, "leaks"))
 
     def _line(self, seed: int | None) -> str:
-        return replay_line(self.settings, self.plan.budget, self.item.nodeid, seed)
+        return replay_line(self.settings, self.plan.budget, self.item.nodeid, seed, self.accumulates)
 
 
 def _located(result: AuditResult, item: pytest.Item) -> AuditResult:

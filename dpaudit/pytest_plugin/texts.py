@@ -74,10 +74,13 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
     return "\n".join(lines)
 
 
-def replay_line(settings: Settings, budget: SessionBudget, node_id: str, seed: int | None) -> str:
+def replay_line(
+    settings: Settings, budget: SessionBudget, node_id: str, seed: int | None, accumulates: bool = False
+) -> str:
     """The command that repeats the test with the same draws, and the same share of the error rate.
 
     With a seed everything repeats itself and nothing saved is replayed; without one (None) what is saved comes first.
+    What is found in the evidence of many sessions is found there again, and in no session alone.
     """
     options: dict[str, Any] = {name: settings.from_command_line(name) for name in (*AUDIT_OPTIONS, *REPEATED)}
     options["test-error"] = settings.from_command_line("test-error")
@@ -87,6 +90,8 @@ def replay_line(settings: Settings, budget: SessionBudget, node_id: str, seed: i
         options["seed"], options["session-seed"] = seed, None
     elif settings.session_seed is not None:
         options["session-seed"] = settings.session_seed
+    if accumulates:
+        options["store"] = settings.from_command_line("store")
     stated = [f"--dp-{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None]
     if settings.config.getoption("dp_strict"):
         stated.append("--dp-strict")

@@ -196,9 +196,17 @@ def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
 def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, str]]:
     witness = finding.witness
     inputs = f"x = {clean(finding.x, 120)}; x′ = {clean(finding.x_prime, 120)}"
-    draws = (
-        f"{finding.samples:,} labelled for this pair, {wording.plural(result.samples, 'run')} of the mechanism in all"
-    )
+    store = result.options.get("store")
+    labelled, runs = f"{finding.samples:,} labelled for this pair", wording.plural(result.samples, "run")
+    draws = f"{labelled}, {runs} of the mechanism in all"
+    kept = []
+    if store is not None:  # the verdict is that of all nights, and stays after a repair that the fingerprint misses
+        draws = f"{labelled} in all nights, {runs} of the mechanism in this one"
+        kept = [
+            ("store", f"night {clean(result.options.get('night'))} of the evidence in {clean(store)}"),
+            ("", "A repair outside of the subject's own source is not seen: then use"),
+            ("", f"dpaudit evidence forget {clean(result.subject.get('fingerprint'))}"),
+        ]
     seed = str(result.seed) + ("" if result.replayable else " (of the labels; the subject takes no generator)")
     together = sum(other.pool == finding.pool for other in result.findings) if finding.pool is not None else 1
     pool = f"asked in one game with {wording.plural(together - 1, 'other pair')} of the same shift"
@@ -211,6 +219,7 @@ def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, s
         ("counts", f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()),
         ("bound", wording.bound_sentence(result, finding) + "."),
         ("draws", draws),
+        *kept,
         ("seed", seed),
     ]
 

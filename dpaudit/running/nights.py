@@ -36,7 +36,10 @@ OLD, NEW, RESTART = 0, 2, 4  # added to the purposes of streams
 
 @dataclasses.dataclass
 class Played:
-    """What a night leaves: each pair's game, its labelled draws of all nights together, and what went wrong."""
+    """What a night leaves: each pair's game, its labelled draws of all nights together, and what went wrong.
+
+    `went_on` says whether a pair of the subject had evidence before, be it one that is not asked tonight.
+    """
 
     games: list[PairGame]
     samples: list[int]
@@ -157,7 +160,7 @@ class AccumulatingAudit:
             self._runs,
             failure,
             self.night,
-            bool(old),
+            bool(known),
             self.subject,
         )
 
@@ -207,9 +210,11 @@ class AccumulatingAudit:
                 )
             )
         part.saved = self.store.admit(self.night, wanted)
-        for place, (k, pair) in enumerate(sound):
-            saved = part.saved[self.keys[k]]
-            if saved.revision:  # another night has let it in since, and bet on it
+        for place, (own, (_, pair)) in enumerate(zip(wanted, sound, strict=True)):
+            saved = part.saved[own.key]
+            if _epoch_ids(saved.state) != _epoch_ids(own.state):
+                # Validity: another night has let it in since. Its bets are those of the pair, also where it has not bet
+                # yet: two grids of stakes would be two products, and the bound the larger one of them.
                 self._adopt(part, place, saved)
             else:
                 pair.start(saved.level)  # Validity: as it was let in; nothing was counted yet
@@ -314,7 +319,8 @@ class AccumulatingAudit:
             raise StoreError("store must not be written by two versions of dpaudit at a time, got another one's bets.")
         new.labelled_before = new.labelled - own
         new.looks = pair.looks[:-1]
-        new.look()
+        if new.labelled:
+            new.look()
         new.finish()
         part.game.pairs[place] = new
 
@@ -335,6 +341,11 @@ class AccumulatingAudit:
     def _runs(self) -> int:
         """Of the mechanism, this night."""
         return sum(part.game.runs for part in self._parts)
+
+
+def _epoch_ids(state: State) -> list[list[str]]:
+    """What tells the fits of one night from those of another: an id names the stream that it was fitted on."""
+    return [[epoch["id"] for epoch in use["epochs"]] for use in state["uses"]]
 
 
 def input_key(value: Any) -> str:

@@ -190,7 +190,7 @@ class Store:
             if first != confidence:
                 raise UsageError(
                     f"confidence must be {first:g}, as on the first night of this evidence, got {confidence:g}. "
-                    "Forget the evidence to begin anew."
+                    "Audit with that, or keep another store."
                 )
             # Validity: the batch that raised was dropped for what it would have shown, so no product goes on behind it.
             failed = execute(

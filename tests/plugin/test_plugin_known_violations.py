@@ -106,3 +106,18 @@ def test_a_table_without_a_reason_is_told(pytester, write):
     pytester.makepyprojecttoml("[[tool.dpaudit.known_violations]]\ntest = 'a'\n")
     result = pytester.runpytest()
     result.stdout.fnmatch_lines(["*UsageError: known_violations must be a list of tables with test, reason and *"])
+
+
+def test_it_fails_from_its_date_on_where_nothing_is_audited_any_more(pytester, write):
+    write("""
+        @pytest.mark.dp_known_violation(reason="old", expires="2020-02-02")
+        def test_release():
+            pass
+
+        @pytest.mark.dp_known_violation(reason="still there", expires="9999-12-31")
+        def test_other():
+            pass
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1, passed=1)
+    result.stdout.fnmatch_lines(["*The known violation (old) expired on 2020-02-02.*"])

@@ -114,9 +114,6 @@ def test_logs_of_audits_become_one_run_with_all_results():
         summary.one_log([log([]), log([], "2")])
 
 
-@pytest.mark.skipif(
-    "sarif" not in __import__("dpaudit.reports").reports.FORMATS, reason="this version writes no SARIF"
-)
 def test_a_session_has_one_sarif_log(pytester, write):
     write(SESSION)
     pytester.runpytest("--dp-report", "sarif")

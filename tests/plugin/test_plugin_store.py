@@ -1,12 +1,5 @@
-"""`--dp-store`: evidence that accumulates over sessions, where the version keeps any."""
+"""`--dp-store`: evidence that accumulates over sessions."""
 
-import inspect
-
-import pytest
-
-import dpaudit
-
-HAS_STORE = "store" in inspect.signature(dpaudit.audit).parameters
 NIGHT = """
     @pytest.mark.dp_audit(confidence=0.99, calls=1)
     def test_kept(dp_audit):
@@ -20,15 +13,6 @@ NIGHT = """
 """
 
 
-@pytest.mark.skipif(HAS_STORE, reason="this version keeps evidence")
-def test_a_version_without_a_store_says_so(pytester, write):
-    write(NIGHT)
-    result = pytester.runpytest("--dp-store", "evidence.sqlite")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*dp_store must be left out: this version of dpaudit keeps no evidence.*"])
-
-
-@pytest.mark.skipif(not HAS_STORE, reason="this version keeps no evidence")
 def test_tests_that_say_their_confidence_go_on_from_session_to_session(pytester, write):
     write(NIGHT)
     draws = []
@@ -39,3 +23,23 @@ def test_tests_that_say_their_confidence_go_on_from_session_to_session(pytester,
         assert "evidence.sqlite" in line
         draws.append(int(line.split()[-1]))
     assert draws[1] > draws[0]
+
+
+def test_evidence_is_kept_at_a_stated_confidence_and_its_line_finds_it_again(pytester, write):
+    write("""
+        @pytest.mark.dp_audit(confidence=0.99, calls=1)
+        def test_kept(dp_audit):
+            dp_audit(leaky, samples=100, floating_point=False, **PLAIN)
+
+        def test_of_the_call(dp_audit):
+            with pytest.raises(UsageError, match="confidence must be stated by a test that keeps evidence"):
+                dp_audit(sound, samples=100, floating_point=False, store="own.db", **PLAIN)
+    """)
+    result = pytester.runpytest("--dp-store", "evidence.sqlite", "--dp-cache", "none")
+    result.assert_outcomes(passed=1, failed=1)
+    (line,) = {line.strip() for line in result.outlines if line.strip().startswith("replay ")}
+    assert line.endswith("--dp-store evidence.sqlite")
+    assert any("dpaudit evidence forget" in line for line in result.outlines)
+    again = pytester.runpytest(*line.split()[2:], "--dp-cache", "none")
+    again.assert_outcomes(failed=1)
+    assert "0 runs of the mechanism in this one" in " ".join(again.stdout.str().split())

@@ -295,6 +295,40 @@ def test_pairs_that_come_in_beside_each_other_share_the_error_rate(path):
     check_whole(path)
 
 
+def test_a_pair_that_another_night_let_in_has_one_grid_of_stakes(path, monkeypatch):
+    # The night beside this one lets the pair in, and is broken off before it has bet. Its level is another one (four
+    # pairs), and so are its stakes: the pair keeps them, since the larger of two products is none.
+    mechanism = Meanwhile(path)
+    play = nights.LabelGame.play
+
+    def broken_off(game, *arguments):
+        raise KeyboardInterrupt
+
+    def beside(path, *arguments, **options):
+        monkeypatch.setattr(nights.LabelGame, "play", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            begun_with(path, *arguments, **{**options, "pairs": [(0, 1), (1, 0), (1, 2), (2, 1)]})
+        monkeypatch.setattr(nights.LabelGame, "play", play)
+
+    begun_with = night_of
+    monkeypatch.setitem(globals(), "night_of", beside)
+    result = begun_with(path, mechanism)
+    (subject,) = subjects_of(path)
+    pair = next(pair for pair in subject["pairs"] if pair.name == result.findings[0].id)
+    assert pair.labelled == 176 and {epoch["origin"] for epoch in pair.state["uses"][0]["epochs"]} >= {"2/0"}
+    assert result.findings[0].error_share == pair.level < 0.05 * share_of(0) / 2
+    check_whole(path)
+
+
+def test_the_floating_point_check_is_not_asked_again_for_other_pairs(path):
+    def noise(data, size, rng):
+        return data + rng.laplace(size=size)
+
+    options = {"samples": 1000, "seed": 1, "store": path}
+    found = [dpaudit.audit(noise, "eps=2", [(0.0, x)], **options) for x in (1.0, 1.5)]
+    assert found[0].floating_point is not None and found[1].floating_point is None
+
+
 SCRIPT = """
 import math, os, signal, sys
 import numpy as np
