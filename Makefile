@@ -6,7 +6,7 @@ OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
 
-.PHONY: audit universe claims compliance test long quick lint clean
+.PHONY: audit universe claims compliance test long lint clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
@@ -21,13 +21,10 @@ compliance: $(VENV)/.audit
 	$(BIN)/python -m reports.compliance_report --seed $(SEED)
 
 test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not long"
 
 long: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
-
-quick: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m "not slow and not long"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or long"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.items import status_word
-from dpaudit.reports.redaction import REDACTED
+from dpaudit.reports.redaction import is_redacted
 from dpaudit.reports.wording import clean, lower_text, number_text, plural
 from dpaudit.results import VERDICTS, AuditResult, Finding, saved_input
 from dpaudit.version import __version__
@@ -96,7 +96,7 @@ def _apart(old: str | None, new: str | None) -> tuple[str, str]:
 
 def _inputs(before: AuditResult, after: AuditResult) -> Section:
     """Pairs whose names stayed and whose inputs did not: what is said of them compares different things."""
-    if any(finding.x == REDACTED for result in (before, after) for finding in result.findings):
+    if any(is_redacted(finding.x) for result in (before, after) for finding in result.findings):
         return Section("inputs", "Inputs of the pairs", (Paragraph("Not compared: the records are redacted."),))
     sides = [{f.id: [saved_input(f.x), saved_input(f.x_prime)] for f in one.findings} for one in (before, after)]
     old, new = sides

@@ -28,6 +28,11 @@ REDACTED = "(redacted)"
 DIGITS = 12
 
 
+def is_redacted(value: object) -> bool:
+    """Whether this stands in the place of an input that was taken out (an input may be an array, or anything)."""
+    return isinstance(value, str) and value == REDACTED
+
+
 def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
     """The dossier without records; with a stated key (of 32 random bytes) reports can be compared with each other."""
     mask = _Mask(key if key is not None else secrets.token_bytes(32))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from dpaudit.reports import beside
-from dpaudit.reports.redaction import REDACTED
+from dpaudit.reports.redaction import is_redacted
 from dpaudit.reports.wording import (
     asked_count,
     clean,
@@ -107,7 +107,7 @@ def unit(result: AuditResult) -> Row:
     if not result.findings:
         return Row(item, sections, "not assessed", "No pair was run.")
     shown = [f"{clean(f.x, 90)} against {clean(f.x_prime, 90)}" for f in result.findings[:EXAMPLES]]
-    examples = "the inputs are redacted" if result.findings[0].x == REDACTED else f"for example: {'; '.join(shown)}"
+    examples = "the inputs are redacted" if is_redacted(result.findings[0].x) else f"for example: {'; '.join(shown)}"
     facts = (
         f"Tested on {plural(asked_count(result), 'pair')} and no others, {examples}. Whether "
         "they are the unit that people were promised, users with several rows included, is for the reader to judge."

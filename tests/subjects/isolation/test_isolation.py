@@ -203,7 +203,8 @@ def test_a_witness_is_replayed_in_isolation() -> None:
 
 
 SCRIPT = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with SIGINT ignored
 sys.path.insert(0, sys.argv[1])
 import hostile_subjects, dpaudit
 def waits(data, rng):
