@@ -59,6 +59,8 @@ def test_the_reference_mechanisms_that_say_so_move_their_noise_by_the_location(m
     first, second = (mechanism.sample(data, 200, np.random.default_rng(5)) for data in (x, x_prime))
     where = [location_of(mechanism, data) for data in (x, x_prime)]
     assert where[0].shape == first.shape[1:]
+    # Numbers stay well below 1e3, where doubles are 1e-13 apart; adding the noise and taking the place away round once
+    # each, a product of coordinates a few times: 1e-12 of 1e3 is a thousand times that.
     np.testing.assert_allclose(first - where[0], second - where[1], rtol=0, atol=1e-12 * 1e3)
     assert np.unique(np.round(first - where[0], 6), axis=0).shape[0] > 3
 
