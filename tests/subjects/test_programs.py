@@ -163,8 +163,9 @@ def test_a_program_with_seeds_is_replayable_and_one_without_is_not(node, program
 def test_exceptions_of_calls_and_deaths_that_depend_on_the_input_are_found(program):
     # x' raises in half of the calls for one output, x never: infinite loss; miss rate below 1e-9 at 200 draws.
     raises = (
+        "HELLO['seeds'] = True\n"
         "def answer(r):\n"
-        "    if r['input'] and (r['size'] > 1 or random.random() < 0.5):\n"
+        "    if r['input'] and (r['size'] > 1 or random.Random(r['seed']).random() < 0.5):\n"
         "        return {'id': r['id'], 'error': {'kind': 'ValueError', 'message': 'one'}}\n"
         "    return {'id': r['id'], 'outputs': [0] * r['size']}"
     )
@@ -178,8 +179,10 @@ def test_exceptions_of_calls_and_deaths_that_depend_on_the_input_are_found(progr
 @pytest.mark.slow
 def test_a_death_that_depends_on_the_input_is_found_and_one_that_does_not_is_an_error(program):
     dies = (
+        "HELLO['seeds'] = True\n"
         "def answer(r):\n"
-        "    if r['input'] and (r['size'] > 1 or random.random() < 0.5): os.kill(os.getpid(), signal.SIGSEGV)\n"
+        "    dies = r['input'] and (r['size'] > 1 or random.Random(r['seed']).random() < 0.5)\n"
+        "    if dies: os.kill(os.getpid(), signal.SIGSEGV)\n"
         "    return {'id': r['id'], 'outputs': [0] * r['size']}"
     )
     result = dpaudit.audit(dpaudit.exec_subject(program(dies), claim="eps=1"), pairs=[(0, 1)], samples=60, seed=1)
