@@ -68,7 +68,7 @@ class NumberDomain(Domain):
     change : float
         Positive; infinity for any two numbers, as a metric claim has it.
     integer : bool
-        Whether only whole numbers are inputs.
+        Whether only whole numbers are inputs; the ends are whole then, and `change` is at least 1.
     special : tuple
         Further inputs, adjacent to every other one: for example NaN, where the mechanism says that it takes it.
 
@@ -85,8 +85,7 @@ class NumberDomain(Domain):
     special: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        _ends(self.low, self.high)
-        number("change", self.change, "positive", lambda v: v > 0.0)
+        _range(self.low, self.high, self.change, self.integer)
 
     def starts(self) -> Iterator[Start]:
         """The two ends, the middle and zero with their neighbours; then the special inputs."""
@@ -133,7 +132,7 @@ class NumberDomain(Domain):
 
     @property
     def _step(self) -> float:
-        return min(self.change, self.high - self.low)
+        return _largest_change(self.low, self.high, self.change, self.integer)
 
     def _value(self, value: float) -> Any:
         inside = min(max(value, self.low), self.high)
@@ -141,8 +140,8 @@ class NumberDomain(Domain):
 
     def _pair(self, x: float, x_prime: float) -> Inputs:
         first, second = self._value(x), self._value(x_prime)
-        if abs(second - first) > self.change:  # rounding down may have widened it
-            second = self._value(first + math.copysign(self.change, second - first))
+        if abs(second - first) > self._step:  # rounding down may have widened it
+            second = self._value(first + math.copysign(self._step, second - first))
         return first, second
 
     def _start(self, family: str, x: float, x_prime: float) -> Start:
@@ -165,7 +164,7 @@ class VectorDomain(Domain):
         Every number may change by at most `change` (queries of that sensitivity), one number only (a histogram to
         which a record is added), or one goes up and another one down by at most that much (a record is replaced).
     integer : bool
-        Whether the vectors are whole numbers.
+        Whether the vectors are whole numbers; the ends are whole then, and `change` is at least 1.
     special : tuple
         Values that a coordinate may have too: for example NaN, where the mechanism says that it takes it.
     as_list : bool
@@ -189,8 +188,7 @@ class VectorDomain(Domain):
 
     def __post_init__(self) -> None:
         whole_number("length", self.length, "a positive integer", 1)
-        _ends(self.low, self.high)
-        number("change", self.change, "positive", lambda v: v > 0.0)
+        _range(self.low, self.high, self.change, self.integer)
         if self.adjacency not in CHANGES:
             raise UsageError(f"adjacency must be one of {', '.join(CHANGES)}, got {self.adjacency!r}.")
         if self.adjacency == "moved" and self.length < 2:
@@ -211,11 +209,11 @@ class VectorDomain(Domain):
         for family, base in (("staircase", ramp), ("one peak", peak), ("one peak at the end", peak[::-1])):
             for change in list(self._patterns().values())[:2]:
                 yield self._start(family, base, base + step * change)
+        middle = self._vector(np.full(n, 0.5 * (self.low + self.high)))
         for value in self.special:
-            base = np.full(n, 0.5 * (self.low + self.high))
-            other = base.copy()
+            other = np.array(middle, dtype=float)
             other[0] = value
-            yield "special", self._vector(base), other.tolist() if self.as_list else other
+            yield "special", middle, other.tolist() if self.as_list else other
 
     def random(self, rng: np.random.Generator) -> Inputs:
         """Anywhere, or on few values; changed by a random pattern."""
@@ -247,7 +245,7 @@ class VectorDomain(Domain):
 
     @property
     def _step(self) -> float:
-        return min(self.change, self.high - self.low)
+        return _largest_change(self.low, self.high, self.change, self.integer)
 
     @property
     def _levels(self) -> list[float]:
@@ -347,10 +345,12 @@ class DatasetDomain(Domain):
             raise UsageError(f"values must be at least two different records, got {len(self.values)}.")
         whole_number("largest", self.largest, "a positive integer", 1)
         whole_number("smallest", self.smallest, "an integer of at least 0", 0)
-        if self.smallest > self.largest:
-            raise UsageError(f"smallest must be at most largest ({self.largest}), got {self.smallest}.")
         if self.adjacency not in RELATIONS:
             raise UsageError(f"adjacency must be one of {', '.join(RELATIONS)}, got {self.adjacency!r}.")
+        if self.smallest > self.largest:
+            raise UsageError(f"smallest must be at most largest ({self.largest}), got {self.smallest}.")
+        if self.smallest == self.largest and self.adjacency == "add_remove":
+            raise UsageError(f"smallest must be below largest ({self.largest}) for add_remove, got {self.smallest}.")
 
     @classmethod
     def between(cls, low: float, high: float, largest: int = 20, special: Sequence[Any] = (), **others: Any) -> Any:
@@ -386,7 +386,8 @@ class DatasetDomain(Domain):
             for base in telling if size else telling[:1]:
                 rows = [base] * size
                 yield from self._neighbours(family, rows, telling)
-        mixed = [self.values[k % len(self.values)] for k in range(min(self.largest, max(len(self.values), 4)))]
+        size = min(self.largest, max(len(self.values), 4, self.smallest))
+        mixed = [self.values[k % len(self.values)] for k in range(size)]
         yield from self._neighbours("all different", mixed, telling)
         for example in self.examples:
             yield from self._of_example(example, telling)
@@ -582,6 +583,24 @@ def _named(value: Any) -> Any:
 def _ends(low: Any, high: Any) -> None:
     least = number("low", low, "finite", math.isfinite)
     number("high", high, f"finite and above low ({least:g})", lambda v: least < v < math.inf)
+
+
+def _range(low: Any, high: Any, change: Any, integer: Any) -> None:
+    """Check the parameters of a domain of numbers."""
+    _ends(low, high)
+    number("change", change, "positive", lambda v: v > 0.0)
+    if not isinstance(integer, bool):
+        raise UsageError(f"integer must be True or False, got {integer!r}.")
+    if integer:
+        for name, value in (("low", low), ("high", high)):
+            number(name, value, "a whole number where integer is True", lambda v: v == math.floor(v))
+        number("change", change, "at least 1 where integer is True", lambda v: v >= 1.0)
+
+
+def _largest_change(low: float, high: float, change: float, integer: bool) -> float:
+    """The largest change that two numbers of the range can have."""
+    step = min(change, high - low)
+    return math.floor(step) if integer else step
 
 
 def _is_finite(value: Any) -> bool:
