@@ -12,6 +12,7 @@ each is tried at several levels, because most faults depend on where the answers
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 import math
 from abc import ABC, abstractmethod
@@ -191,6 +192,8 @@ class VectorDomain(Domain):
         _range(self.low, self.high, self.change, self.integer)
         if self.adjacency not in CHANGES:
             raise UsageError(f"adjacency must be one of {', '.join(CHANGES)}, got {self.adjacency!r}.")
+        if not isinstance(self.as_list, bool):
+            raise UsageError(f"as_list must be True or False, got {self.as_list!r}.")
         if self.adjacency == "moved" and self.length < 2:
             raise UsageError(f"length must be at least 2 where one number goes up and another down, got {self.length}.")
 
@@ -353,12 +356,21 @@ class DatasetDomain(Domain):
             raise UsageError(f"smallest must be below largest ({self.largest}) for add_remove, got {self.smallest}.")
 
     @classmethod
-    def between(cls, low: float, high: float, largest: int = 20, special: Sequence[Any] = (), **others: Any) -> Any:
+    def between(
+        cls,
+        low: float,
+        high: float,
+        largest: int = 20,
+        special: Sequence[Any] = (),
+        adjacency: Relation = "add_remove",
+        smallest: int = 0,
+        examples: Sequence[Any] = (),
+    ) -> DatasetDomain:
         """Datasets of numbers between two ends: these, the middle, zero if it lies between, and the special ones."""
         _ends(low, high)
         middle = 0.5 * (low + high)
         telling = [low, high, middle, *([0.0] if low < 0.0 < high else []), low + 1e-3 * (high - low), *special]
-        return cls(values=tuple(telling), largest=largest, **others)
+        return cls(tuple(telling), largest, adjacency, smallest, tuple(examples))
 
     @classmethod
     def of_examples(cls, examples: Iterable[Any], adjacency: Relation = "add_remove") -> DatasetDomain:
@@ -557,10 +569,11 @@ def domain_from_dict(record: Mapping[str, Any]) -> Domain:
         "dataset": DatasetDomain.between if "low" in record else DatasetDomain,
         "inputs": ListedDomain,
     }
-    if not isinstance(record, Mapping) or record.get("kind") not in kinds:
-        shown = record.get("kind") if isinstance(record, Mapping) else record
-        raise UsageError(f"kind of a domain must be one of {', '.join(kinds)}, got {shown!r}.")
+    kind = record.get("kind") if isinstance(record, Mapping) else record
+    if not isinstance(kind, str) or kind not in kinds:
+        raise UsageError(f"kind of a domain must be one of {', '.join(kinds)}, got {kind!r}.")
     values = {key: value for key, value in record.items() if key != "kind"}
+    _check_names(kind, kinds[kind], values)
     for name in ("special", "values", "inputs", "examples"):
         if name in values:
             if not isinstance(values[name], list | tuple):
@@ -568,12 +581,23 @@ def domain_from_dict(record: Mapping[str, Any]) -> Domain:
             values[name] = tuple(_named(value) for value in values[name])
     if "change" in values:
         values["change"] = _named(values["change"])
-    if record["kind"] == "vector":  # what JSON has, so that a saved pair is the input that was audited
+    if kind == "vector":  # what JSON has, so that a saved pair is the input that was audited
         values.setdefault("as_list", True)
-    try:
-        return kinds[record["kind"]](**values)
-    except TypeError as error:
-        raise UsageError(f"a domain of kind {record['kind']!r} must have its parameters, got {error}.") from error
+    return kinds[kind](**values)
+
+
+def _check_names(kind: str, make: Callable[..., Domain], values: Mapping[str, Any]) -> None:
+    """Check that the parameters of a JSON object are those that its kind takes, and that none is missing."""
+    parameters = dict(inspect.signature(make).parameters)
+    parameters.pop("adjacent", None)  # a function: JSON has none
+    unknown = [name for name in values if name not in parameters]
+    if unknown:
+        known = ", ".join(parameters)
+        raise UsageError(f"parameters of a domain of kind {kind!r} must be among {known}, got {unknown[0]!r}.")
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in values:
+            given = ", ".join(values) or "nothing"
+            raise UsageError(f"{name} must be given for a domain of kind {kind!r}, got {given}.")
 
 
 def _named(value: Any) -> Any:

@@ -153,7 +153,17 @@ def test_json_domains_are_the_classes_with_numbers_by_name():
     ("record", "message"),
     [
         ({"kind": "set"}, "kind of a domain must be one of number, vector, dataset, inputs, got 'set'"),
-        ({"kind": "number", "low": 0}, "must have its parameters, got .*high"),
+        ({"kind": ["number"]}, r"kind of a domain must be one of .*, got \['number'\]"),
+        (
+            {"kind": "number", "low": 0, "hi": 1},
+            r"parameters of a domain of kind 'number' must be among low, high, change, integer, special, got 'hi'\.$",
+        ),
+        ({"kind": "number", "low": 0}, r"high must be given for a domain of kind 'number', got low\.$"),
+        ({"kind": "dataset"}, "values must be given for a domain of kind 'dataset', got nothing"),
+        ({"kind": "dataset", "low": 0}, "high must be given for a domain of kind 'dataset', got low"),
+        ({"kind": "dataset", "low": 0, "high": 1, "values": [1]}, "must be among low, high, largest, .*, got 'values'"),
+        ({"kind": "inputs", "inputs": [1, 2], "adjacent": "x"}, "must be among inputs, got 'adjacent'"),
+        ({"kind": "vector", "length": 2, "as_list": 1}, "as_list must be True or False, got 1"),
         ({"kind": "number", "low": 1, "high": 0}, r"high must be finite and above low \(1\), got 0"),
         ({"kind": "number", "low": 0, "high": 1, "change": 0}, "change must be positive, got 0"),
         ({"kind": "number", "low": 0.5, "high": 2, "integer": True}, "low must be a whole number where .* got 0.5"),
