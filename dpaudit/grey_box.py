@@ -538,11 +538,12 @@ def _implied(a: _Parts | None, b: _Parts | None, claim: Claim | None, runs: int)
             return loss, ""
         what = f"the noise-free parts are {loss:.9g} scales of their noise apart"
         return loss, f"{what}: a loss of {loss:.6g} nats, claimed {number_text(claim.value)}, {condition}"
-    excess = _excess(claim, loss, float(distance[laplace].max(initial=0.0)), mu, slack)
+    # Validity: the deltas are those of Laplace noise; logistic noise of the same scale has smaller ones.
+    excess = _excess(claim, float(distance[known & same & (family == "laplace")].max(initial=0.0)), mu, slack)
     return total, f"{excess}, {condition}" if excess else ""
 
 
-def _excess(claim: Claim, loss: float, largest: float, mu: float, slack: float) -> str:
+def _excess(claim: Claim, largest: float, mu: float, slack: float) -> str:
     """What normal noise mu standard deviations apart, or Laplace noise, breaks of a claim that is not pure."""
     apart = f"the noise-free parts are {mu:.6g} standard deviations of their noise apart"
     if claim.family == "renyi":

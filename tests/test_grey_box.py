@@ -235,6 +235,16 @@ def test_the_same_seed_gives_the_same_result_and_the_claim_may_be_missing():
     assert first == second and first.claim is None and first.pairs[0].implied_loss == 1.0 and first.grade == "same"
 
 
+def test_a_delta_of_laplace_noise_is_not_asked_of_logistic_noise():
+    def logistic(data, rng):
+        return data + rng.logistic()
+
+    # Moved by 1, the total variation of logistic noise is tanh(1/4) = 0.245; of Laplace noise it is 0.393.
+    (pair,) = replay(logistic, [(0.0, 1.0)], "eps=0,delta=0.3").pairs
+    assert pair.grade == "same" and pair.implied_loss == pytest.approx(1.0)
+    assert replay(logistic, [(0.0, 1.0)], "eps=0.9").grade == "implied"
+
+
 def test_an_audit_carries_the_finding_and_its_verdict_does_not_depend_on_it():
     options = {"samples": 400, "seed": 3, "floating_point": False}
     plain, boxed = (dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], grey_box=box, **options) for box in (False, True))
