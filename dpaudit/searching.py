@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.auditing import identity_of, stated_claim
-from dpaudit.errors import UsageError
+from dpaudit.errors import DpauditError, UsageError
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.label_game import common_failure
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
@@ -395,14 +395,21 @@ class _Searcher:
         import hypothesis
 
         active: list[_Candidate] = []
+        broken: list[DpauditError] = []
 
         def look(pair: Any) -> None:
+            if broken:
+                return
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
             candidate = self._add(active, "strategy", "strategy", *pair)
             if candidate is None:
                 return
-            self._look(candidate, draws)
+            try:
+                self._look(candidate, draws)
+            except DpauditError as error:  # raised here, hypothesis would run the pair again and call it flaky
+                broken.append(error)
+                return
             hypothesis.target(min(max(candidate.suspicion, -1e9), 1e9))
 
         # No database and a fixed seed: what is tried depends on the seed and on nothing that earlier runs left.
@@ -418,6 +425,8 @@ class _Searcher:
             settings(hypothesis.seed(self.seed)(given(look)))()
         except hypothesis.errors.Unsatisfiable as error:
             raise UsageError("domain must yield pairs, got none from the strategy.") from error
+        if broken:
+            raise broken[0]
         if not active:
             raise UsageError("domain must yield pairs of which the claim asks something, got none from the strategy.")
         return active
@@ -502,8 +511,7 @@ class _Searcher:
         deep = [c for c in ranked if c.draws >= last // 2 or c.raises or c.suspicion >= RAISES]
         raising = [candidate for candidate in deep if candidate.raises]
         # A call that raises makes the audit ask for one output a call: one such pair is enough.
-        chosen = [*[c for c in deep if not c.raises][: self.search.pairs - bool(raising)], *raising[:1]]
-        chosen.sort(key=lambda candidate: (-candidate.suspicion, candidate.place))
+        chosen = [c for c in deep if not c.raises or c is raising[0]][: self.search.pairs]
         taken = {candidate.place for candidate in chosen}
         ranked = [*chosen, *(candidate for candidate in ranked if candidate.place not in taken)]
         named = as_pairs([Pair(candidate.x, candidate.x_prime) for candidate in ranked])
