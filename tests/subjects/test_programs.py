@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import multiprocessing.util
 import os
 import shutil
 import subprocess
@@ -258,6 +259,24 @@ def test_much_on_stderr_and_large_inputs_block_nobody(program):
     subject = dpaudit.exec_subject(program(code), timeout=20)
     assert draws(subject, [0.5] * 300_000, 2) == [300_000] * 2
     assert len(programs._program(subject.mechanism.command, 20.0).errors) == programs.STDERR_KEPT
+
+
+def test_a_request_that_is_answered_before_it_is_read_breaks_the_protocol(program):
+    code = (
+        "sys.stdin.readline(); print(json.dumps(HELLO), flush=True)\n"
+        "os.read(0, 100); print(json.dumps({'id': 1, 'outputs': [0]}), flush=True); time.sleep(60)"
+    )
+    subject = dpaudit.exec_subject(program(code), timeout=20)
+    with pytest.raises(ProgramError, match="a request must be read to its end before it is answered"):
+        draws(subject, [0.5] * 300_000, 1)
+
+
+def test_a_program_that_dies_at_every_call_leaves_nothing_behind_in_this_process(program):
+    subject = dpaudit.exec_subject(program("def answer(r): os._exit(1)"))
+    draws(subject, 0, 1)
+    before = len(multiprocessing.util._finalizer_registry)
+    assert [output.message for output in draws(subject, 0, 1) + draws(subject, 0, 1)] == ["exit status 1"] * 2
+    assert len(multiprocessing.util._finalizer_registry) == before
 
 
 def test_programs_end_with_the_process_that_started_them(program):
