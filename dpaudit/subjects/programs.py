@@ -1,7 +1,8 @@
 """Programs in any language as subjects: `exec:COMMAND`, JSON lines on stdin and stdout (docs/exec-protocol.md).
 
 One process a worker, started when it is first needed, killed with its process group when it breaks the protocol, takes
-too long, or is not needed any more. The messages follow `dpaudit/schemas/exec-1.json`.
+too long, or is not needed any more (a child that left the group is not: the document says how to contain it). The
+messages follow `dpaudit/schemas/exec-1.json`.
 """
 
 from __future__ import annotations

@@ -41,6 +41,8 @@ for line in sys.stdin:
     print(reply if isinstance(reply, str) else json.dumps(reply), flush=True)
 """
 
+HEART_BEATS = "import time\nfor _ in range(60): open(%r, 'w').close(); time.sleep(0.05)"  # of a process, for 3 seconds
+
 
 @pytest.fixture
 def program(tmp_path):
@@ -235,6 +237,29 @@ def test_a_program_that_hangs_is_killed_with_what_it_started(program, tmp_path):
         draws(subject, 0, 1)
     assert time.monotonic() - started < 30.0
     assert _is_gone(int(child.read_text()))
+
+
+@pytest.mark.parametrize("contained", [False, True], ids=["as it is", "in a namespace"])
+def test_a_child_that_leaves_the_group_is_killed_in_a_namespace_only(program, tmp_path, contained):
+    # What docs/exec-protocol.md says of such children.
+    namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"] if contained else []
+    if contained and (shutil.which("unshare") is None or subprocess.run([*namespace, "true"], check=False).returncode):
+        pytest.skip("processes cannot have a namespace of their own here")
+    alive = tmp_path / "alive"
+    code = (
+        "import subprocess\n"
+        "def answer(r):\n"
+        f"    subprocess.Popen([sys.executable, '-S', '-c', {HEART_BEATS % str(alive)!r}], start_new_session=True)\n"
+        f"    while not os.path.exists({str(alive)!r}): time.sleep(0.01)\n"
+        "    time.sleep(60)"
+    )
+    with pytest.raises(ProgramError, match="an answer must take at most"):
+        draws(dpaudit.exec_subject([*namespace, *program(code)], timeout=1.0), 0, 1)
+    alive.unlink(missing_ok=True)
+    until = time.monotonic() + (0.5 if contained else 20.0)  # the child may be slow to start
+    while not alive.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert alive.exists() is not contained
 
 
 def _is_gone(process: int) -> bool:
