@@ -94,6 +94,7 @@ class Holder:
 
     def __init__(self) -> None:
         self.ward: Ward | None = None
+        self.end_ward: Callable[[], Any] = lambda: None  # once; at the end of the holder, if not before
         self.record = Record()
         self.keys: OrderedDict[int, tuple[Any, int, bytes]] = OrderedDict()  # by id: the input, its key, its pickle
         self.next_key = 0
@@ -122,10 +123,11 @@ class IsolatedSubject(Subject):
 
     def close(self) -> None:
         """End the worker and its keeper; the next call starts new ones."""
-        if self.holder.ward is not None:
-            self.holder.ward.close()
-            self.holder.record.in_blocks["processes"] += self.holder.ward.left_over
-            self.holder.ward = None
+        holder = self.holder
+        if holder.ward is not None:
+            holder.end_ward()
+            holder.record.in_blocks["processes"] += holder.ward.left_over
+            holder.ward = None
 
     def recycle(self) -> None:
         """End the worker: the next call is made by a new one, in the state that the subject had at first."""
@@ -291,7 +293,7 @@ class IsolatedSubject(Subject):
         if holder.ward is None or holder.ward.owner != os.getpid():
             plain = Subject(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Subject)})
             holder.ward = Ward(plain, self.isolation)
-            weakref.finalize(holder, holder.ward.close)
+            holder.end_ward = weakref.finalize(holder, holder.ward.close)
         return holder.ward
 
     def _input(self, data: Any) -> tuple[int, bytes]:
