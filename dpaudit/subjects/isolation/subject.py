@@ -248,7 +248,7 @@ class IsolatedSubject(Subject):
             answer = self._ask(ward, body, dict(inputs), seeds, None, give_streams)
             _check_conversation(answer)
             found, taken = self._read_log(ward, len(schedule))
-            keys = [inputs[p][0] for p in schedule]
+            keys, logged = [inputs[p][0] for p in schedule], len(found)
             if answer.ended is not None and len(found) < len(schedule):
                 if ward.log.since[0] < 0.0 and not found:
                     raise SubjectError(f"{self.name}: a worker must make calls, got {_sentence(answer.ended)}.")
@@ -262,7 +262,7 @@ class IsolatedSubject(Subject):
             for key, outcome in zip(keys, found, strict=False):
                 record.calls[key] += 1
                 record.returned += not isinstance(outcome, Ended)
-            for key, outcome in zip(keys[: len(found) - (answer.ended is not None)], found, strict=False):
+            for key, outcome in zip(keys[:logged], found, strict=False):
                 if isinstance(outcome, Ended):
                     record.end(key, outcome, self.isolation.seconds_a_call if outcome.kind == TIME_OUT else 0.0)
             self._note(answer, sorted(set(keys[: len(found)])) or keys[:1])

@@ -150,6 +150,17 @@ def test_a_new_worker_does_not_repeat_the_noise_of_the_last_one() -> None:
     assert not set(first) & set(second)
 
 
+def test_a_call_that_was_late_and_ended_its_worker_is_counted() -> None:
+    def late_and_deaf(data: Any, rng: np.random.Generator) -> float:
+        os.closerange(3, 64)
+        time.sleep(0.055)
+        return 0.0
+
+    with isolated(as_subject(late_and_deaf), Isolation(seconds_a_call=0.05)) as subject:
+        assert subject.sample(0, 3, np.random.default_rng(1)) == [Ended("time-out", "")] * 3
+        assert subject.holder.record.ended[0] == {"time-out": 3}
+
+
 def test_a_closed_subject_keeps_nothing_of_its_workers() -> None:
     subject = isolated(as_subject(lambda data, rng: float(rng.laplace())), Isolation())
     wards = []
