@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
+from dpaudit.privacy.pairs import Pair, counted_pairs, differing_pairs
 from dpaudit.results import SideFinding
 from dpaudit.subjects.callables import Subject
 
@@ -65,7 +65,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         return ()
     details = {"compared": compared, "differences": differences[:MOST_SHOWN], "count": len(differences)}
     if not differences:
-        summary = f"The claim is what the metadata of {subject.name} promise for {_pairs(compared)}: {known}."
+        summary = f"The claim is what the metadata of {subject.name} promise for {counted_pairs(compared)}: {known}."
         return (SideFinding(KIND, "nothing_found", summary, None, details),)
     first = differences[0]
     words = {
@@ -75,8 +75,8 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         "not promised": "is about inputs for which its metadata promise nothing: a violation is none of theirs",
     }[first["claim_is"]]
     summary = (
-        f"The claim {first['claim']} for {subject.name} {words} (pair {first['pair']}; {len(differences)} of "
-        f"{_pairs(compared)} differ)."
+        f"The claim {first['claim']} for {subject.name} {words} (pair {first['pair']}; "
+        f"{differing_pairs(len(differences), compared)})."
     )
     return (SideFinding(KIND, "found", summary, None, details),)
 
@@ -112,7 +112,3 @@ def _renyi(stated: Claim, library: Claim) -> list[tuple[float, float]]:
     """What two claims of Renyi families promise at the finite orders that both speak of."""
     orders = [order for order in stated.orders if order in library.orders and math.isfinite(order)]
     return [(stated.inequality(order).epsilon, library.inequality(order).epsilon) for order in orders]
-
-
-def _pairs(count: int) -> str:
-    return f"{count:,} pair{'' if count == 1 else 's'}"

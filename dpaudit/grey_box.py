@@ -33,7 +33,7 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.leaves import learn_layout
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 from dpaudit.privacy.claims import Claim, gaussian_profile, number_text, whole_number
-from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results import SideFinding, to_json
 from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
@@ -142,12 +142,13 @@ class GreyBoxResult:
             summary = f"{worst.grade.capitalize()}, pair {worst.id}: {worst.statement}"
         elif worst.grade == "hint":
             summary = (
-                f"Nothing definite on {self.runs} equal streams; {counts['hint']} of {len(self.pairs)} pairs differ "
-                f"in a way that is no violation in itself, as pair {worst.id}: {worst.hints[0].text}"
+                f"Nothing definite on {self.runs} equal streams; {differing_pairs(counts['hint'], len(self.pairs))} "
+                f"in a way that is no violation in itself, pair {worst.id}: {worst.hints[0].text}"
             )
         else:
-            pairs = f"{len(self.pairs)} pair{'' if len(self.pairs) == 1 else 's'}"
-            summary = f"No difference on {self.runs} equal streams but in the outputs ({pairs})."
+            summary = (
+                f"No difference on {self.runs} equal streams but in the outputs ({counted_pairs(len(self.pairs))})."
+            )
         found = worst.grade in ("definite", "implied")
         details = {
             "seed": self.seed,

@@ -35,7 +35,7 @@ from dpaudit.evidence.label_game import common_failure
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 from dpaudit.grey_box import GreyBox, GreyBoxPair, GreyBoxResult
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, whole_number
-from dpaudit.privacy.pairs import Pair, as_pairs, short_form
+from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, short_form
 from dpaudit.results import Finding, SideFinding, SideStatus, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
@@ -145,7 +145,8 @@ class SearchResult:
         status: SideStatus = "found" if violated else "nothing_found"
         confirmed = f"the audit confirmed {len(violated)} of them on fresh draws" if findings else "no audit yet"
         summary = (
-            f"{len(self.pairs)} pairs were chosen of {len(self.tried) + self.refused} that were tried, in "
+            f"{counted_pairs(len(self.pairs))} {'was' if len(self.pairs) == 1 else 'were'} chosen of "
+            f"{len(self.tried) + self.refused} that were tried, in "
             f"{self.samples} runs whose ranking has no confidence; {confirmed}."
         )
         details = {

@@ -226,6 +226,7 @@ def test_pairs_that_nothing_is_promised_for_are_found_and_subjects_without_metad
     pairs = as_pairs([(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)])
     (side,) = claim_metadata(subject, dpaudit.PureDP(1.0), pairs)
     assert side.status == "found" and "inputs for which its metadata promise nothing" in side.summary
+    assert "(pair 0.0|2.0; 1 of 3 pairs differs)." in side.summary
     assert side.details["differences"] == [
         {"pair": "0.0|2.0", "claim": "eps=1", "metadata": None, "claim_is": "not promised"}
     ]
