@@ -25,7 +25,8 @@ def test_different_contents_have_different_digests():
         None, True, 1, 1.0, -1.0, 0.0, -0.0, "1", b"1", (1,), [1], [1, [2]], [[1], 2], {1: 2}, {2: 1}, {1}, {1, 2},
         np.array([1, 2]), np.array([1.0, 2.0]), np.array([[1, 2]]), np.float64(1.0), np.array([1, "a"], dtype=object),
         np.ma.array([1, 2], mask=[0, 0]), np.ma.array([1, 2], mask=[0, 1]), fields[0], fields[1], fields[:1],
-        fields[:1].astype([("b", int)]), Named("a", 1), Named("b", 1), Named("a", 2), Other(), ("ab", "c"), ("a", "bc"), len, max,
+        fields[:1].astype([("b", int)]), Named("a", 1), Named("b", 1), Named("a", 2), Other(), ("ab", "c"), ("a", "bc"),
+        len, max,
     ]  # fmt: skip
     found = [digest(value) for value in values]
     assert len(set(found)) == len(values)
