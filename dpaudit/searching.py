@@ -33,15 +33,14 @@ from dpaudit.errors import DpauditError, UsageError
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.label_game import common_failure
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
-from dpaudit.grey_box import GreyBox, GreyBoxPair, GreyBoxResult
+from dpaudit.grey_box import GreyBox, GreyBoxPair
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, whole_number
-from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, short_form
-from dpaudit.results import Finding, SideFinding, SideStatus, to_json
+from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream
+from dpaudit.search_result import SearchResult, TriedPair
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
 
-KIND = "pair_search"
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
 MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
@@ -56,111 +55,6 @@ GREY_RUNS = 6  # streams of each candidate; the chosen pairs are replayed on mor
 BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints
 DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
 MOST_CHOSEN = 100  # pairs
-LISTED = 40  # pairs that the side finding lists
-
-
-@dataclasses.dataclass(frozen=True)
-class TriedPair:
-    """A pair that the search looked at.
-
-    Attributes
-    ----------
-    pair : Pair
-    family : str
-        The pattern that it is of, or of the pair that it was moved from.
-    origin : {"start", "random", "move", "strategy"}
-    suspicion : float
-        `excess` with what the grey box adds. It ranks pairs and means nothing else: no confidence is attached to it.
-    excess : float
-        Estimated loss less the budget, in standard deviations of the estimate; on draws that chose the pair too.
-    loss : float
-        That estimate in nats, at the line that the pair was ranked by; NaN where a call raised.
-    epsilon, delta : float
-        The line.
-    draws : int
-        Of each input, in the search.
-    grey_box : str
-        The grade of the replay on the same randomness; empty where there was none.
-    """
-
-    pair: Pair
-    family: str
-    origin: str
-    suspicion: float
-    excess: float
-    loss: float
-    epsilon: float
-    delta: float
-    draws: int
-    grey_box: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The pair by its names, with its figures, as JSON values."""
-        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "pair"}
-        names = {"id": self.pair.id, "x": self.pair.x_id, "x_prime": self.pair.x_prime_id}
-        saved: dict[str, Any] = to_json({**names, **record})
-        return saved
-
-
-@dataclasses.dataclass(frozen=True)
-class SearchResult:
-    """What a search tried and chose. No confidence is attached to any of it: an audit of the chosen pairs has one.
-
-    Attributes
-    ----------
-    pairs : tuple of Pair
-        The most suspicious ones, the first first; at most as many as were asked for.
-    tried : tuple of TriedPair
-        All that were looked at: the chosen ones, then the others by suspicion.
-    refused : int
-        Further pairs on which every call raised, on both inputs.
-    samples : int
-        Runs of the mechanism that the search took.
-    seconds : float
-    seed : int
-    claim : str
-    domain : dict
-        Where the pairs came from.
-    grey_box : GreyBoxResult or None
-        The replay of the chosen pairs on the same randomness; None if it was turned off.
-    """
-
-    pairs: tuple[Pair, ...]
-    tried: tuple[TriedPair, ...]
-    refused: int
-    samples: int
-    seconds: float
-    seed: int
-    claim: str
-    domain: dict[str, Any]
-    grey_box: GreyBoxResult | None = None
-
-    def side_findings(self, findings: Sequence[Finding] = ()) -> tuple[SideFinding, ...]:
-        """The provenance of the pairs, for an audit with these findings; and that of the grey box.
-
-        "found" says that the audit called one of the chosen pairs violated.
-        """
-        chosen = {pair.id for pair in self.pairs}
-        violated = [finding.id for finding in findings if finding.verdict == "violated" and finding.id in chosen]
-        status: SideStatus = "found" if violated else "nothing_found"
-        confirmed = f"the audit confirmed {len(violated)} of them on fresh draws" if findings else "no audit yet"
-        summary = (
-            f"{counted_pairs(len(self.pairs))} {'was' if len(self.pairs) == 1 else 'were'} chosen of "
-            f"{len(self.tried) + self.refused} that were tried, in "
-            f"{self.samples} runs whose ranking has no confidence; {confirmed}."
-        )
-        details = {
-            "seed": self.seed,
-            "spawn_keys": [[SEARCH_DRAWS, "input", "chunk"], [SEARCH_CHOICES, "round"]],
-            "domain": self.domain,
-            "samples": self.samples,
-            "refused": self.refused,
-            "chosen": [pair.id for pair in self.pairs],
-            "violated": violated,
-            "tried": [entry.to_dict() for entry in self.tried[:LISTED]],
-        }
-        found = (SideFinding(KIND, status, summary, None, to_json(details)),)
-        return found if self.grey_box is None else (*found, self.grey_box.side_finding())
 
 
 @dataclasses.dataclass(frozen=True)
