@@ -20,6 +20,7 @@ from dpaudit.subjects.callables import Subject
 KIND = "claim_metadata"
 MOST_PAIRS = 1_000  # that are compared
 MOST_SHOWN = 20  # differences that are listed
+PROMISES_SHOWN = 3  # different ones, where there is no difference to the claim
 SAME = 1e-9  # relative: libraries round their figures up by a few units in the last place
 ANCHORS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons at which two privacy profiles are compared
 
@@ -48,7 +49,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         return ()
     differences: list[dict[str, Any]] = []
     compared = 0
-    known: Claim | None = None
+    known: dict[str, None] = {}  # what is promised, in words
     for pair in itertools.islice(pairs, MOST_PAIRS):
         try:
             library = promised(pair.x, pair.x_prime)
@@ -57,15 +58,17 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         compared += 1
         stated = claim.for_pair(pair.x, pair.x_prime)
         relation = "not promised" if library is None else compared_claims(stated, library)
-        known = known or library
+        text = None if library is None else str(library)
+        if text is not None:
+            known[text] = None
         if relation != "the same":
-            text = None if library is None else str(library)
             differences.append({"pair": pair.id, "claim": str(stated), "metadata": text, "claim_is": relation})
-    if known is None and not differences:
+    if not compared:
         return ()
     details = {"compared": compared, "differences": differences[:MOST_SHOWN], "count": len(differences)}
     if not differences:
-        summary = f"The claim is what the metadata of {subject.name} promise for {counted_pairs(compared)}: {known}."
+        promises = ", ".join(list(known)[:PROMISES_SHOWN]) + (", ..." if len(known) > PROMISES_SHOWN else "")
+        summary = f"The claim is what the metadata of {subject.name} promise for {counted_pairs(compared)}: {promises}."
         return (SideFinding(KIND, "nothing_found", summary, None, details),)
     first = differences[0]
     words = {

@@ -231,6 +231,11 @@ def test_pairs_that_nothing_is_promised_for_are_found_and_subjects_without_metad
         {"pair": "0.0|2.0", "claim": "eps=1", "metadata": None, "claim_is": "not promised"}
     ]
     assert claim_metadata(dpaudit.as_subject(lambda data: data), dpaudit.PureDP(1.0), pairs) == ()
+    metric = dpaudit.MetricDP(lambda x, y: abs(x - y))
+    subject.mechanism.promised = lambda x, y: dpaudit.PureDP(abs(x - y))
+    (side,) = claim_metadata(subject, metric, pairs)
+    assert side.status == "nothing_found" and side.summary.endswith("promise for 3 pairs: eps=1, eps=2.")
+    del subject.mechanism.promised
     (side,) = claim_metadata(subject, dpaudit.PureDP(1.0), as_pairs([("a", "b")]))
     assert side.status == "not_applicable" and "cannot be read" in side.summary
 
