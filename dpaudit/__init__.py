@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from dpaudit.reports import write_report
     from dpaudit.reports.dossier import Dossier, read_dossier
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, SideFinding, load
-    from dpaudit.searching import Search, SearchResult, search_pairs
+    from dpaudit.search_result import SearchResult
+    from dpaudit.searching import Search, search_pairs
     from dpaudit.subjects import domains, libraries
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.isolation.limits import Isolation
@@ -98,7 +99,7 @@ _HOMES = {
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
     "Search": "dpaudit.searching",
-    "SearchResult": "dpaudit.searching",
+    "SearchResult": "dpaudit.search_result",
     "SideFinding": "dpaudit.results",
     "SessionEnded": "dpaudit.subjects.protocol",
     "Subject": "dpaudit.subjects.callables",

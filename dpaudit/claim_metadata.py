@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import Pair
+from dpaudit.privacy.pairs import Pair, counted_pairs, differing_pairs
 from dpaudit.results import SideFinding
 from dpaudit.subjects.callables import Subject
 
 KIND = "claim_metadata"
 MOST_PAIRS = 1_000  # that are compared
 MOST_SHOWN = 20  # differences that are listed
+PROMISES_SHOWN = 3  # different ones, where there is no difference to the claim
 SAME = 1e-9  # relative: libraries round their figures up by a few units in the last place
 ANCHORS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons at which two privacy profiles are compared
 
@@ -48,7 +49,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         return ()
     differences: list[dict[str, Any]] = []
     compared = 0
-    known: Claim | None = None
+    known: dict[str, None] = {}  # what is promised, in words
     for pair in itertools.islice(pairs, MOST_PAIRS):
         try:
             library = promised(pair.x, pair.x_prime)
@@ -57,15 +58,17 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         compared += 1
         stated = claim.for_pair(pair.x, pair.x_prime)
         relation = "not promised" if library is None else compared_claims(stated, library)
-        known = known or library
+        text = None if library is None else str(library)
+        if text is not None:
+            known[text] = None
         if relation != "the same":
-            text = None if library is None else str(library)
             differences.append({"pair": pair.id, "claim": str(stated), "metadata": text, "claim_is": relation})
-    if known is None and not differences:
+    if not compared:
         return ()
     details = {"compared": compared, "differences": differences[:MOST_SHOWN], "count": len(differences)}
     if not differences:
-        summary = f"The claim is what the metadata of {subject.name} promise for {_pairs(compared)}: {known}."
+        promises = ", ".join(list(known)[:PROMISES_SHOWN]) + (", ..." if len(known) > PROMISES_SHOWN else "")
+        summary = f"The claim is what the metadata of {subject.name} promise for {counted_pairs(compared)}: {promises}."
         return (SideFinding(KIND, "nothing_found", summary, None, details),)
     first = differences[0]
     words = {
@@ -75,8 +78,8 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         "not promised": "is about inputs for which its metadata promise nothing: a violation is none of theirs",
     }[first["claim_is"]]
     summary = (
-        f"The claim {first['claim']} for {subject.name} {words} (pair {first['pair']}; {len(differences)} of "
-        f"{_pairs(compared)} differ)."
+        f"The claim {first['claim']} for {subject.name} {words} (pair {first['pair']}; "
+        f"{differing_pairs(len(differences), compared)})."
     )
     return (SideFinding(KIND, "found", summary, None, details),)
 
@@ -112,7 +115,3 @@ def _renyi(stated: Claim, library: Claim) -> list[tuple[float, float]]:
     """What two claims of Renyi families promise at the finite orders that both speak of."""
     orders = [order for order in stated.orders if order in library.orders and math.isfinite(order)]
     return [(stated.inequality(order).epsilon, library.inequality(order).epsilon) for order in orders]
-
-
-def _pairs(count: int) -> str:
-    return f"{count:,} pair{'' if count == 1 else 's'}"

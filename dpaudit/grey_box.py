@@ -31,26 +31,25 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.leaves import learn_layout
-from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
-from dpaudit.privacy.claims import Claim, gaussian_profile, number_text, whole_number
-from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.evidence.outcomes import join, read_outputs
+from dpaudit.privacy.claims import Claim, whole_number
+from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.recognised_noise import Run, Side, implied_loss, is_constant, recognised, uneven_scales
 from dpaudit.results import SideFinding, to_json
-from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
+from dpaudit.running.recording import Call, EndlessLoop, RecordingGenerator, words_between
 from dpaudit.running.streams import GREY_BOX, fresh_seed
-from dpaudit.subjects.callables import Failed, Subject, as_subject
+from dpaudit.subjects.callables import Subject, as_subject
 
 KIND = "same_randomness"
 RUNS = 16
 LEAST_RUNS = 4
-ROUNDING = 1e-9  # relative, of sums of doubles: what is compared agrees up to this, or not at all
 MOST_PAIRS = 200  # of an audit
 LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
 LISTED = 20  # pairs that a side finding lists
 Grade = Literal["definite", "implied", "hint", "same"]
 GRADES: tuple[Grade, ...] = ("definite", "implied", "hint", "same")
 HINTS = ("constant", "outcome", "scale", "branches", "consumption")  # the most telling first
-INFINITE_SHIFT = ("exponential", "uniform")  # noise whose support moves with its centre: any shift has infinite loss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,12 +141,13 @@ class GreyBoxResult:
             summary = f"{worst.grade.capitalize()}, pair {worst.id}: {worst.statement}"
         elif worst.grade == "hint":
             summary = (
-                f"Nothing definite on {self.runs} equal streams; {counts['hint']} of {len(self.pairs)} pairs differ "
-                f"in a way that is no violation in itself, as pair {worst.id}: {worst.hints[0].text}"
+                f"Nothing definite on {self.runs} equal streams; {differing_pairs(counts['hint'], len(self.pairs))} "
+                f"in a way that is no violation in itself, pair {worst.id}: {worst.hints[0].text}"
             )
         else:
-            pairs = f"{len(self.pairs)} pair{'' if len(self.pairs) == 1 else 's'}"
-            summary = f"No difference on {self.runs} equal streams but in the outputs ({pairs})."
+            summary = (
+                f"No difference on {self.runs} equal streams but in the outputs ({counted_pairs(len(self.pairs))})."
+            )
         found = worst.grade in ("definite", "implied")
         details = {
             "seed": self.seed,
@@ -214,37 +214,6 @@ def replay_same_randomness(
     return GreyBox(subject, promise, fresh_seed() if seed is None else int(seed), runs).examine(as_pairs(chosen))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Run:
-    """One run of one input: its outcome, the log of its calls, and the words that the stream moved on."""
-
-    outcome: Outcomes
-    log: Log
-    words: int
-
-    @property
-    def took_nothing(self) -> bool:
-        """Whether the generator was left as it was, and nobody had the stream itself."""
-        return self.words == 0 and self.log.count == 0 and not self.log.is_open
-
-    @property
-    def token(self) -> str:
-        tokens = self.outcome.as_objects().tokens
-        return "" if tokens is None else str(tokens[0])
-
-    @property
-    def failed(self) -> bool:
-        return bool(self.outcome.raw) and isinstance(self.outcome.raw[0], Failed)
-
-
-@dataclasses.dataclass(frozen=True)
-class Side:
-    """All runs of one input; `quiet` is the run on constant noise, None where there is none."""
-
-    runs: tuple[_Run, ...]
-    quiet: _Run | None
-
-
 class GreyBox:
     """Replays inputs of one subject on the same streams; an input is run once, whatever the number of its pairs.
 
@@ -309,27 +278,27 @@ class GreyBox:
         if self.message:
             return GreyBoxPair(*names, grade="same")
         claim = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
-        parts = _parts(first), _parts(second)
-        hints = tuple(_hints(first.runs, second.runs, _uneven(*parts)))
+        parts = recognised(first), recognised(second)
+        hints = tuple(_hints(first.runs, second.runs, uneven_scales(*parts)))
         if claim is not None and claim.is_vacuous:
             return GreyBoxPair(*names, grade="hint" if hints else "same", hints=hints)
         statement = _definite(pair, first.runs, second.runs, claim)
         if statement:
             return GreyBoxPair(*names, grade="definite", statement=statement, implied_loss=math.inf, hints=hints)
-        loss, statement = _implied(*parts, claim, len(first.runs))
+        loss, statement = implied_loss(*parts, claim, len(first.runs))
         if statement:
             return GreyBoxPair(*names, grade="implied", statement=statement, implied_loss=loss, hints=hints)
         return GreyBoxPair(*names, grade="hint" if hints else "same", implied_loss=loss, hints=hints)
 
-    def _run(self, x: Any, run: int, constant: bool) -> _Run:
+    def _run(self, x: Any, run: int, constant: bool) -> Run:
         stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(GREY_BOX, run)))
         rng = RecordingGenerator(stream, constant)
         before = stream.state
         self.samples += 1
         outputs = self.subject.sample(x, 1, rng)
-        return _Run(read_outputs(outputs, 1), rng.log, words_between(before, stream.state))
+        return Run(read_outputs(outputs, 1), rng.log, words_between(before, stream.state))
 
-    def _quiet(self, x: Any) -> _Run | None:
+    def _quiet(self, x: Any) -> Run | None:
         """The run on constant noise; None where some noise has no fixed value, or a loop waits for another one."""
         try:
             quiet = self._run(x, 0, constant=True)
@@ -338,7 +307,7 @@ class GreyBox:
         return quiet if quiet.log.is_constant and not quiet.failed else None
 
 
-def _definite(pair: Pair, first: Sequence[_Run], second: Sequence[_Run], claim: Claim | None) -> str:
+def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None) -> str:
     """Why the loss of the pair is infinite whatever the noise; empty where that does not follow."""
     sides = ((pair.x_id, first), (pair.x_prime_id, second))
     still = [all(run.took_nothing for run in runs) and len({run.token for run in runs}) == 1 for _, runs in sides]
@@ -359,7 +328,7 @@ def _definite(pair: Pair, first: Sequence[_Run], second: Sequence[_Run], claim: 
     return ""
 
 
-def _hints(first: Sequence[_Run], second: Sequence[_Run], uneven: str) -> list[Hint]:
+def _hints(first: Sequence[Run], second: Sequence[Run], uneven: str) -> list[Hint]:
     """What differs on the same streams, kind by kind; `uneven` says how the noise of the outputs differs."""
     found: dict[str, tuple[list[int], str]] = {}
 
@@ -393,7 +362,7 @@ def _called(calls: Sequence[Call], place: int) -> str:
     return str(calls[place]) if place < len(calls) else "none"
 
 
-def _constants(first: Sequence[_Run], second: Sequence[_Run]) -> str:
+def _constants(first: Sequence[Run], second: Sequence[Run]) -> str:
     """A number of the output that is the same on all streams, another one for x than for x_prime; empty if none is."""
     numbers = _numbers(first, second)
     if numbers is None:
@@ -402,19 +371,15 @@ def _constants(first: Sequence[_Run], second: Sequence[_Run]) -> str:
             return f"the output is always {min(tokens[0]):.60} on x and {min(tokens[1]):.60} on x_prime."
         return ""
     a, b = numbers
-    still = _is_constant(a) & _is_constant(b) & ~((a[0] == b[0]) | (np.isnan(a[0]) & np.isnan(b[0])))
+    still = is_constant(a) & is_constant(b) & ~((a[0] == b[0]) | (np.isnan(a[0]) & np.isnan(b[0])))
     if not still.any():
         return ""
     column = int(np.argmax(still))
     return f"number {column} of the output is always {a[0, column]:.9g} on x and {b[0, column]:.9g} on x_prime."
 
 
-def _is_constant(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return np.asarray(((numbers == numbers[0]) | (np.isnan(numbers) & np.isnan(numbers[0]))).all(axis=0))
-
-
 def _numbers(
-    first: Sequence[_Run], second: Sequence[_Run]
+    first: Sequence[Run], second: Sequence[Run]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """The outputs as numbers, (runs, numbers) each; of objects those that their common layout has."""
     sides = [join([run.outcome for run in runs]) for runs in (first, second)]
@@ -422,144 +387,3 @@ def _numbers(
         return sides[0].numbers, sides[1].numbers
     laid = learn_layout(sides[0].as_objects(), sides[1].as_objects())
     return None if laid is None else (laid[1].numbers, laid[2].numbers)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Parts:
-    """Noise-free parts of the numbers of an output, and the noise that covers each; family "" where unknown."""
-
-    centre: NDArray[np.float64]  # (numbers,)
-    scale: NDArray[np.float64]
-    family: tuple[str, ...]
-
-
-def _parts(side: Side) -> _Parts | None:
-    """The output as noise-free part plus recognised noise; None where it is no array of numbers."""
-    quiet = side.quiet
-    if quiet is None or any(run.outcome.tokens is not None or not run.log.is_complete for run in side.runs):
-        return None
-    families, width = side.runs[0].log.families, quiet.outcome.numbers.shape[1]
-    if quiet.outcome.tokens is not None or any(run.outcome.numbers.shape[1] != width for run in side.runs):
-        return None
-    numbers = np.concatenate([run.outcome.numbers for run in side.runs])  # (runs, numbers)
-    centre = quiet.outcome.numbers[0]
-    if any(run.log.families != families for run in side.runs) or not np.isfinite([*numbers, centre]).all():
-        return None
-    empty = np.zeros(0)
-    noise = np.array([np.concatenate([*run.log.values, empty]) for run in side.runs])  # (runs, noises)
-    scales = np.array([np.concatenate([*run.log.scales, empty]) for run in side.runs])
-    scale, family, taken = np.zeros(width), [""] * width, set()
-    moved = numbers - centre
-    nearest = _nearest(moved, noise)
-    for column in range(width):
-        size = np.abs(numbers[:, column]).max() + abs(centre[column])
-        if _is_constant(numbers[:, column : column + 1])[0]:
-            family[column] = "none" if np.abs(moved[:, column]).max() <= ROUNDING * size else ""
-            continue
-        for j in nearest[column]:
-            z = noise[:, j]
-            if j in taken or not np.any(z) or scales[:, j].min() != scales[:, j].max():
-                continue
-            factor = float(moved[:, column] @ z / (z @ z))
-            rest = np.abs(moved[:, column] - factor * z).max()
-            if factor != 0.0 and rest <= ROUNDING * size and rest <= 1e-6 * np.abs(factor * z).max():
-                scale[column], family[column] = abs(factor) * scales[0, j], families[j]
-                taken.add(j)
-                break
-    # Validity: the other numbers may be anything, even functions of this noise; leaving them out is post-processing.
-    return _Parts(centre, scale, tuple(family))
-
-
-def _nearest(moved: NDArray[np.float64], noise: NDArray[np.float64]) -> list[list[int]]:
-    """For each number of an output the noises that it may be a multiple of: the ratio of two of its runs is theirs."""
-    count = noise.shape[1]
-    if count == 0:
-        return [[] for _ in range(moved.shape[1])]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        keys, wanted = np.nan_to_num(noise[1] / noise[0]), np.nan_to_num(moved[1] / moved[0])
-    order = np.argsort(keys, kind="stable")
-    places = np.searchsorted(keys[order], wanted)
-    found = []
-    for column, place in enumerate(places.tolist()):
-        near = order[max(place - 2, 0) : place + 2].tolist()
-        found.append([column, *near] if column < count else near)  # most often noise is drawn in the output's order
-    return found
-
-
-def _known(a: _Parts, b: _Parts) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which numbers of the output have noise of one known law on both sides; which have one scale."""
-    pairs = zip(a.family, b.family, strict=True)
-    known = np.array([u == v and u not in ("", "none") for u, v in pairs], dtype=bool)
-    return known, np.abs(a.scale - b.scale) <= ROUNDING * (a.scale + b.scale)
-
-
-def _uneven(a: _Parts | None, b: _Parts | None) -> str:
-    """Where the noise of an output has another scale on x than on x_prime; empty if nowhere."""
-    if a is None or b is None or len(a.centre) != len(b.centre):
-        return ""
-    known, same = _known(a, b)
-    if not (known & ~same).any():
-        return ""
-    k = int(np.argmax(known & ~same))
-    return f"the scale of the {a.family[k]} noise is {a.scale[k]:.9g} on x and {b.scale[k]:.9g} on x_prime"
-
-
-def _implied(a: _Parts | None, b: _Parts | None, claim: Claim | None, runs: int) -> tuple[float | None, str]:
-    """The loss of the recognised noise, and what follows from it where it is more than the claim allows."""
-    if a is None or b is None or len(a.centre) != len(b.centre):
-        return None, ""
-    shift = np.abs(a.centre - b.centre)
-    shift[shift <= ROUNDING * (np.abs(a.centre) + np.abs(b.centre))] = 0.0
-    known, same = _known(a, b)
-    if not known.any():
-        return None, ""
-    family = np.array(a.family)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.where(known & same, shift / a.scale, 0.0)
-    condition = f"if the output is its noise-free part plus this noise for every draw, as it was on all {runs} streams."
-    laplace = known & same & np.isin(family, ("laplace", "logistic"))
-    normal = known & same & (family == "normal")
-    loss = float(distance[laplace].sum())
-    mu = math.sqrt(float((distance[normal] ** 2).sum()))
-    moved = known & same & np.isin(family, INFINITE_SHIFT) & (shift > 0.0)
-    total = math.inf if moved.any() else loss if mu == 0.0 else mu if loss == 0.0 else math.inf
-    if claim is None:
-        return total, ""
-    is_pure = claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0
-    uneven = known & ~same & np.isin(family, ("laplace", "normal", "exponential"))
-    if is_pure and uneven.any():
-        return math.inf, f"{_uneven(a, b)}: an infinite loss, {condition}"
-    if is_pure and (moved.any() or mu > 0.0):
-        k = int(np.argmax(moved | (normal & (distance > 0.0))))
-        return math.inf, f"the centre of {family[k]} noise moves by {shift[k]:.9g}: an infinite loss, {condition}"
-    slack = 1.0 + 1e3 * ROUNDING
-    if is_pure:
-        if loss <= claim.value * slack + ROUNDING:
-            return loss, ""
-        what = f"the noise-free parts are {loss:.9g} scales of their noise apart"
-        return loss, f"{what}: a loss of {loss:.6g} nats, claimed {number_text(claim.value)}, {condition}"
-    excess = _excess(claim, loss, float(distance[laplace].max(initial=0.0)), mu, slack)
-    return total, f"{excess}, {condition}" if excess else ""
-
-
-def _excess(claim: Claim, loss: float, largest: float, mu: float, slack: float) -> str:
-    """What normal noise mu standard deviations apart, or Laplace noise, breaks of a claim that is not pure."""
-    apart = f"the noise-free parts are {mu:.6g} standard deviations of their noise apart"
-    if claim.family == "renyi":
-        for order in claim.orders:
-            allowed = float(claim.renyi_epsilons(np.array([claim.value]), order)[0])
-            if 0.5 * order * mu * mu > allowed * slack + ROUNDING:
-                return f"{apart}: a divergence of {0.5 * order * mu * mu:.6g} at order {order:g}, claimed {allowed:.6g}"
-        return ""
-    for epsilon in sorted({min(claim.budget.epsilon, 700.0), 0.0, 0.1, 0.5, 1.0, 2.0, 4.0}):
-        allowed = claim.profile(epsilon)
-        delta = float(gaussian_profile(np.array([mu]), epsilon)[0])
-        if delta > allowed * slack + ROUNDING:
-            return f"{apart}: delta {delta:.6g} at epsilon {epsilon:.6g}, claimed {allowed:.6g}"
-        delta = -math.expm1(0.5 * (epsilon - largest)) if largest > epsilon else 0.0
-        if delta > allowed * slack + ROUNDING:
-            return (
-                f"a noise-free part is {largest:.6g} scales of its Laplace noise apart: delta {delta:.6g} at epsilon "
-                f"{epsilon:.6g}, claimed {allowed:.6g}"
-            )
-    return ""

@@ -130,6 +130,9 @@ class Plan:
         Seconds that the audit was to take at most, floating-point check included; None if none was given.
     samples_wanted : int or None
         What was asked for, where it takes longer than that: `samples` is then what can be had in the time.
+    pools : int
+        Games in which the audit asks several pairs of one shift together. No figure of the plan counts on them: all are
+        of an audit with pool=False.
     """
 
     claim: str
@@ -153,6 +156,7 @@ class Plan:
     environment: dict[str, str]
     time_limit: float | None = None
     samples_wanted: int | None = None
+    pools: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as strict JSON values."""

@@ -11,6 +11,9 @@ inside an event of a stated mass). Two figures stand side by side:
 
 The subject is run for one thing only, the time it takes (and, where asked for, an estimate of the event mass that suits
 it): a pilot on streams that no audit draws, so a plan spends nothing of the audit's evidence.
+
+Pools are not planned for: the figures are those of an audit that asks its pairs one by one, and `Plan.pools` says where
+it will not.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode, PairGame, common_failure
 from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.evidence.pools import pool_pairs
 from dpaudit.evidence.universe import UniverseGame
 from dpaudit.exact.response import loss_on_claim, value_of_loss
 from dpaudit.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
@@ -115,7 +119,7 @@ def plan(
     ...     return data + rng.laplace(size=size)
     >>> planned = plan(release, "eps=1", [(0.0, 1.0)], samples=10_000, mode="fixed", seed=7)
     >>> [round(power.known, 3) for power in planned.budgets[0].powers]
-    [1.072, 1.167, 1.6]
+    [1.074, 1.172, 1.663]
     """
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
@@ -168,6 +172,7 @@ def plan(
         environment=environment(),
         time_limit=None if seconds is None else float(seconds),
         samples_wanted=wanted if samples < wanted else None,
+        pools=0 if universe else _pools(subject, promise, [chosen[k] for k in asked]),
     )
 
 
@@ -335,6 +340,13 @@ def _asked(promise: Claim, chosen: Sequence[Pair], universe: bool) -> tuple[list
     positions = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
     data, _ = distinct_inputs([chosen[k] for k in positions])
     return positions, [claims[k].value for k in positions], len(data)
+
+
+def _pools(subject: Subject, promise: Claim, asked: Sequence[Pair]) -> int:
+    """Games in which the audit asks several of the pairs."""
+    data, positions = distinct_inputs(asked)
+    claims = [promise.for_pair(pair.x, pair.x_prime) for pair in asked]
+    return pool_pairs(subject, data, positions, claims, None).pools
 
 
 def _represented(asked: Sequence[int], values: Sequence[float]) -> list[tuple[int, int]]:

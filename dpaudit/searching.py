@@ -29,19 +29,18 @@ from typing import Any
 import numpy as np
 
 from dpaudit.auditing import identity_of, stated_claim
-from dpaudit.errors import UsageError
+from dpaudit.errors import DpauditError, UsageError
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.label_game import common_failure
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
-from dpaudit.grey_box import GreyBox, GreyBoxPair, GreyBoxResult
+from dpaudit.grey_box import GreyBox, GreyBoxPair
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
-from dpaudit.results import Finding, SideFinding, SideStatus, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream
+from dpaudit.search_result import SearchResult, TriedPair
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
 
-KIND = "pair_search"
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
 MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
@@ -56,110 +55,6 @@ GREY_RUNS = 6  # streams of each candidate; the chosen pairs are replayed on mor
 BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints
 DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
 MOST_CHOSEN = 100  # pairs
-LISTED = 40  # pairs that the side finding lists
-
-
-@dataclasses.dataclass(frozen=True)
-class TriedPair:
-    """A pair that the search looked at.
-
-    Attributes
-    ----------
-    pair : Pair
-    family : str
-        The pattern that it is of, or of the pair that it was moved from.
-    origin : {"start", "random", "move", "strategy"}
-    suspicion : float
-        `excess` with what the grey box adds. It ranks pairs and means nothing else: no confidence is attached to it.
-    excess : float
-        Estimated loss less the budget, in standard deviations of the estimate; on draws that chose the pair too.
-    loss : float
-        That estimate in nats, at the line that the pair was ranked by; NaN where a call raised.
-    epsilon, delta : float
-        The line.
-    draws : int
-        Of each input, in the search.
-    grey_box : str
-        The grade of the replay on the same randomness; empty where there was none.
-    """
-
-    pair: Pair
-    family: str
-    origin: str
-    suspicion: float
-    excess: float
-    loss: float
-    epsilon: float
-    delta: float
-    draws: int
-    grey_box: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The pair by its names, with its figures, as JSON values."""
-        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "pair"}
-        names = {"id": self.pair.id, "x": self.pair.x_id, "x_prime": self.pair.x_prime_id}
-        saved: dict[str, Any] = to_json({**names, **record})
-        return saved
-
-
-@dataclasses.dataclass(frozen=True)
-class SearchResult:
-    """What a search tried and chose. No confidence is attached to any of it: an audit of the chosen pairs has one.
-
-    Attributes
-    ----------
-    pairs : tuple of Pair
-        The most suspicious ones, the first first; at most as many as were asked for.
-    tried : tuple of TriedPair
-        All that were looked at: the chosen ones, then the others by suspicion.
-    refused : int
-        Further pairs on which every call raised, on both inputs.
-    samples : int
-        Runs of the mechanism that the search took.
-    seconds : float
-    seed : int
-    claim : str
-    domain : dict
-        Where the pairs came from.
-    grey_box : GreyBoxResult or None
-        The replay of the chosen pairs on the same randomness; None if it was turned off.
-    """
-
-    pairs: tuple[Pair, ...]
-    tried: tuple[TriedPair, ...]
-    refused: int
-    samples: int
-    seconds: float
-    seed: int
-    claim: str
-    domain: dict[str, Any]
-    grey_box: GreyBoxResult | None = None
-
-    def side_findings(self, findings: Sequence[Finding] = ()) -> tuple[SideFinding, ...]:
-        """The provenance of the pairs, for an audit with these findings; and that of the grey box.
-
-        "found" says that the audit called one of the chosen pairs violated.
-        """
-        chosen = {pair.id for pair in self.pairs}
-        violated = [finding.id for finding in findings if finding.verdict == "violated" and finding.id in chosen]
-        status: SideStatus = "found" if violated else "nothing_found"
-        confirmed = f"the audit confirmed {len(violated)} of them on fresh draws" if findings else "no audit yet"
-        summary = (
-            f"{len(self.pairs)} pairs were chosen of {len(self.tried) + self.refused} that were tried, in "
-            f"{self.samples} runs whose ranking has no confidence; {confirmed}."
-        )
-        details = {
-            "seed": self.seed,
-            "spawn_keys": [[SEARCH_DRAWS, "input", "chunk"], [SEARCH_CHOICES, "round"]],
-            "domain": self.domain,
-            "samples": self.samples,
-            "refused": self.refused,
-            "chosen": [pair.id for pair in self.pairs],
-            "violated": violated,
-            "tried": [entry.to_dict() for entry in self.tried[:LISTED]],
-        }
-        found = (SideFinding(KIND, status, summary, None, to_json(details)),)
-        return found if self.grey_box is None else (*found, self.grey_box.side_finding())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -395,14 +290,21 @@ class _Searcher:
         import hypothesis
 
         active: list[_Candidate] = []
+        broken: list[DpauditError] = []
 
         def look(pair: Any) -> None:
+            if broken:
+                return
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
             candidate = self._add(active, "strategy", "strategy", *pair)
             if candidate is None:
                 return
-            self._look(candidate, draws)
+            try:
+                self._look(candidate, draws)
+            except DpauditError as error:  # raised here, hypothesis would run the pair again and call it flaky
+                broken.append(error)
+                return
             hypothesis.target(min(max(candidate.suspicion, -1e9), 1e9))
 
         # No database and a fixed seed: what is tried depends on the seed and on nothing that earlier runs left.
@@ -418,6 +320,8 @@ class _Searcher:
             settings(hypothesis.seed(self.seed)(given(look)))()
         except hypothesis.errors.Unsatisfiable as error:
             raise UsageError("domain must yield pairs, got none from the strategy.") from error
+        if broken:
+            raise broken[0]
         if not active:
             raise UsageError("domain must yield pairs of which the claim asks something, got none from the strategy.")
         return active
@@ -502,8 +406,7 @@ class _Searcher:
         deep = [c for c in ranked if c.draws >= last // 2 or c.raises or c.suspicion >= RAISES]
         raising = [candidate for candidate in deep if candidate.raises]
         # A call that raises makes the audit ask for one output a call: one such pair is enough.
-        chosen = [*[c for c in deep if not c.raises][: self.search.pairs - bool(raising)], *raising[:1]]
-        chosen.sort(key=lambda candidate: (-candidate.suspicion, candidate.place))
+        chosen = [c for c in deep if not c.raises or c is raising[0]][: self.search.pairs]
         taken = {candidate.place for candidate in chosen}
         ranked = [*chosen, *(candidate for candidate in ranked if candidate.place not in taken)]
         named = as_pairs([Pair(candidate.x, candidate.x_prime) for candidate in ranked])

@@ -42,6 +42,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.results import SideFinding
 from dpaudit.running.streams import INDEPENDENCE_DRAWS, TIMING_COINS, TIMING_DRAWS, stream
 from dpaudit.subjects.isolation import IsolatedSubject
+from dpaudit.subjects.isolation.subject import LOOKED_AT
 
 TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
 INDEPENDENCE_RATE = 1e-3  # the same, of sharing noise
@@ -120,7 +121,11 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
         ones = int(stream(seed, TIMING_COINS, place).binomial(calls, 0.5))
         sides = [(pair.x, ones), (pair.x_prime, calls - ones)]
         parts = [(data, size, stream(seed, TIMING_DRAWS, place, k)) for k, (data, size) in enumerate(sides)]
+        looked_at = [(data, LOOKED_AT, stream(seed, TIMING_DRAWS, place, 2 + k)) for k, (data, _) in enumerate(sides)]
         try:
+            # Validity: the first calls on an input are requests of their own, which take another time. Once each input
+            # has had these, where a request begins does not depend on the labels.
+            subject.together(looked_at)
             order, _, seconds = subject.in_random_order(parts)
         except SubjectError as error:
             summary = f"The subject broke while it was timed: {error}"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dpaudit.auditing import audit
+from dpaudit.auditing import PairSource, audit
 from dpaudit.errors import UsageError
 from dpaudit.plan_result import Plan
 from dpaudit.planning import plan
 from dpaudit.privacy.claims import Claim, number_text
 from dpaudit.results import AuditResult
+from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.isolation import as_isolation, isolated
 
-PLANNED = ("samples", "mode", "confidence", "seed", "target", "name")  # options that an audit and its plan share
+PLANNED = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
 
 
 class TooSlowError(UsageError):
@@ -68,7 +71,8 @@ def audit_within(
     seconds : float
         Above 0.
     mechanism, claim, pairs, **options
-        As for `dpaudit.audit`.
+        As for `dpaudit.audit`; pairs must be given or the mechanism's own, not a search for them. An audit in adaptive
+        mode takes as many runs as one in sequential mode, which is what the plan then speaks of.
 
     Raises
     ------
@@ -87,16 +91,24 @@ def audit_within(
     ...     10 <= error.plan.samples <= 100
     True
     """
-    check_time(seconds, mechanism, claim, pairs, **options)
-    return audit(mechanism, claim, pairs, **options)
+    listed = pairs if pairs is None or isinstance(pairs, Sequence | PairSource) else list(pairs)  # it is read twice
+    check_time(seconds, mechanism, claim, listed, **options)
+    return audit(mechanism, claim, listed, **options)
 
 
 def check_time(
     seconds: float, mechanism: Any, claim: Claim | str | None, pairs: Iterable[Any] | None, **options: Any
 ) -> None:
     """Raise `TooSlowError` if an audit of these arguments would take longer than `seconds`."""
-    planned = plan(
-        mechanism, claim, pairs, seconds=seconds, **{name: options[name] for name in PLANNED if name in options}
-    )
+    if isinstance(pairs, PairSource):
+        raise UsageError(f"pairs must be given where seconds are, not searched for, got {pairs!r:.100}.")
+    stated = {name: options[name] for name in PLANNED if name in options}
+    if stated.get("mode") == "adaptive":
+        stated["mode"] = "sequential"
+    limits = as_isolation(options.get("isolation"))
+    subject = as_subject(mechanism, options.get("target"), options.get("name"))
+    # A subject that is to be contained is contained while it is timed, too.
+    with isolated(subject, limits) if limits is not None else contextlib.nullcontext(subject) as timed:
+        planned = plan(timed, claim, pairs, seconds=seconds, **stated)
     if planned.samples_wanted is not None:
         raise TooSlowError(planned)

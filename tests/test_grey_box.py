@@ -168,7 +168,7 @@ def test_a_rejection_sampler_and_a_sparse_vector_give_no_more_than_hints():
         result = replay(mechanism, [pair], "eps=1", runs=60)
         assert result.grade == "hint" and kinds(result) == {"branches", "consumption"}
         assert result.side_finding().status == "nothing_found"
-        assert "no violation in itself" in result.side_finding().summary
+        assert "; the only pair differs in a way that is no violation in itself" in result.side_finding().summary
 
 
 def test_a_number_that_does_not_vary_is_the_first_hint():
@@ -233,6 +233,16 @@ def test_anybody_can_replay_a_run_from_the_finding():
 def test_the_same_seed_gives_the_same_result_and_the_claim_may_be_missing():
     first, second = (replay(no_noise_when_empty, [([1.0], [2.0])]) for _ in range(2))
     assert first == second and first.claim is None and first.pairs[0].implied_loss == 1.0 and first.grade == "same"
+
+
+def test_a_delta_of_laplace_noise_is_not_asked_of_logistic_noise():
+    def logistic(data, rng):
+        return data + rng.logistic()
+
+    # Moved by 1, the total variation of logistic noise is tanh(1/4) = 0.245; of Laplace noise it is 0.393.
+    (pair,) = replay(logistic, [(0.0, 1.0)], "eps=0,delta=0.3").pairs
+    assert pair.grade == "same" and pair.implied_loss == pytest.approx(1.0)
+    assert replay(logistic, [(0.0, 1.0)], "eps=0.9").grade == "implied"
 
 
 def test_an_audit_carries_the_finding_and_its_verdict_does_not_depend_on_it():

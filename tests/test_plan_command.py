@@ -21,6 +21,12 @@ class Own:
     def pairs(self): return [(0.0, 1.0), (2.0, 1.0)]
 
 own = Own()
+
+class Moves(Own):
+    translation_family = True
+    def pairs(self): return [(0.0, 1.0), (1.0, 2.0), (2.0, 1.0)]
+
+moves = Moves()
 """
 
 
@@ -41,6 +47,14 @@ def run(project):
 
 def ask(run, *arguments):
     return run("m.py:release", "--claim", "eps=1", "--pairs", "0,1", "--seed", "3", *arguments)
+
+
+def test_a_plan_says_that_it_does_not_count_on_pools(run):
+    text = " ".join(run("m.py:moves", "--seed", "3").stdout.split())
+    assert "together (1 pool). This plan does not count on that: its figures are those of --no-pool." in text
+    planned = json.loads(run("m.py:moves", "--seed", "3", "--format", "json").stdout)
+    assert planned["pools"] == 1 and planned["pairs"] == 3
+    assert "pool" not in run("m.py:own", "--seed", "3").stdout
 
 
 def test_a_plan_says_what_is_found_what_is_needed_and_what_it_costs(run):

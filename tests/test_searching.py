@@ -166,6 +166,32 @@ def test_a_hypothesis_strategy_is_steered_and_seeded():
         search_pairs(clipped_sum, "eps=1", st.just(0), seed=SEED)
 
 
+def test_what_breaks_a_search_of_a_strategy_is_said_as_it_is():
+    strategies = pytest.importorskip("hypothesis.strategies")
+
+    def one_too_many(data, size, rng):
+        return rng.laplace(size=size + 1)
+
+    with pytest.raises(dpaudit.SubjectError, match="outputs"):
+        search_pairs(one_too_many, "eps=1", strategies.tuples(strategies.just(0.0), strategies.floats(1, 2)), seed=SEED)
+
+
+def test_a_pair_that_raises_takes_no_place_from_one_that_is_worse():
+    def release(data, size, rng):  # without any noise at 1, and refused at 3
+        if data == 1:
+            return np.full(size, 1.0)
+        noise = rng.laplace(size=size)
+        if data == 3:
+            raise ValueError
+        return data + noise
+
+    domain = domains.ListedDomain((0, 1, 2, 3), lambda x, y: {x, y} != {1, 3})
+    (chosen,) = search_pairs(release, "eps=1", domain, pairs=1, budget=2000, seed=SEED).pairs
+    assert 1 in (chosen.x, chosen.x_prime) and 3 not in (chosen.x, chosen.x_prime)
+    several = search_pairs(release, "eps=1", domain, pairs=4, budget=2000, seed=SEED).pairs
+    assert sum(3 in (pair.x, pair.x_prime) for pair in several) == 1
+
+
 def test_example_data_is_enough():
     examples = [[0.3, 0.6, 1.0], [0.2]]
     result = dpaudit.audit(heavy_at_the_boundary, "eps=1", Search(examples=examples, budget=6000), **QUICK)

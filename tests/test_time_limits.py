@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import time
 from pathlib import Path
@@ -56,6 +57,29 @@ def test_an_audit_that_fits_is_the_same_audit_and_one_that_does_not_is_a_plan():
         dpaudit.audit_within(3.0, slow, "eps=1", [(0.0, 1.0)], samples=50_000, seed=1)
     assert isinstance(caught.value, UsageError) and caught.value.plan.samples < 50_000
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(copy.copy(caught.value)) == str(caught.value)
+
+
+def test_pairs_that_can_be_read_once_and_adaptive_audits_have_a_time_limit_too():
+    options = {"samples": 1_000, "seed": 3, "floating_point": False, "mode": "adaptive"}
+    within = dpaudit.audit_within(600.0, fast, "eps=1", iter([(0.0, 1.0)]), **options)
+    assert within.findings == dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], **options).findings
+
+
+def test_a_search_for_pairs_has_no_time_limit():
+    search = dpaudit.Search(dpaudit.domains.NumberDomain(0, 1))
+    with pytest.raises(UsageError, match="pairs must be given where seconds are, not searched for, got Search"):
+        dpaudit.audit_within(600.0, fast, "eps=1", search)
+
+
+def test_a_subject_that_is_to_be_contained_is_contained_while_it_is_timed(tmp_path):
+    def leaves_its_process(data, rng):
+        (tmp_path / str(os.getpid())).touch()
+        return data + rng.laplace()
+
+    options = {"samples": 20, "seed": 3, "floating_point": False, "isolation": "seconds=5"}
+    dpaudit.audit_within(600.0, leaves_its_process, "eps=1", [(0.0, 1.0)], **options)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left and str(os.getpid()) not in left
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("inf"), "5"])

@@ -218,8 +218,15 @@ def _run(
     try:
         with run.progress() as on_progress:
             more: dict[str, Any] = {"on_progress": on_progress}
-            # A store saves every round itself; what an isolated subject gives is not noted.
-            if run.checkpoint is not None or not (stated.get("store") or as_isolation(stated.get("isolation"))):
+            if as_isolation(stated.get("isolation")) is not None:
+                run.keeps = (
+                    "Nothing is saved: draws of an isolated subject are not. Audit without --isolation to save them."
+                )
+            elif stated.get("store"):
+                run.keeps = (
+                    f"Finished rounds are kept in {plain(str(stated['store']))}: the next audit goes on from them."
+                )
+            if run.checkpoint is not None or not run.keeps:
                 more["checkpoint"] = plan
             return audit(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
     except UsageError as error:

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 class RunInTerminal:
     """What the options say of one run, and where it stands.
 
-    Without `checkpoint` one is kept in a temporary file, and saved beside the reports when the run is interrupted.
+    Without `checkpoint` one is kept in a temporary file, and saved beside the reports when the run is interrupted; but
+    not where the subject is isolated, or the evidence is kept in a store (`keeps` then says what is kept).
     """
 
     quiet: bool
     checkpoint: str | None
     resume: bool
     progress_file: str | None
+    keeps: str = ""
     state: Progress | None = None
     _plan: CheckpointPlan | None = None
 
@@ -72,9 +74,13 @@ class RunInTerminal:
 
         lines = ["Interrupted" + (f": {state_text(self.state)}." if self.state is not None else ".")]
         kept = self._plan.checkpoint if self._plan is not None else None
-        if kept is None or not len(kept):
+        if self.keeps:
+            lines.append(self.keeps)
+        elif kept is None or not len(kept):
             if kept is not None and kept.trouble:
                 lines.append(f"Nothing is saved ({plain(kept.trouble)}).")
+            elif self.state is not None:
+                lines.append("Nothing is saved. State a file with --checkpoint to have it saved next time.")
         else:
             try:
                 path = kept.save(_free(place if str(place) != "." else Path(DEFAULT_OUT)))

@@ -208,3 +208,21 @@ def all_pairs(inputs: Sequence[Any], ids: Sequence[str] | None = None) -> Sequen
     """
     pairs = AllPairs(inputs, ids)
     return pairs if len(pairs) > MANY_PAIRS else as_pairs(pairs)
+
+
+def counted_pairs(count: int) -> str:
+    """So many pairs, in words: "1 pair", "2,000 pairs"."""
+    return f"{count:,} pair{'' if count == 1 else 's'}"
+
+
+def differing_pairs(count: int, total: int) -> str:
+    """That so many of all pairs differ, as a clause.
+
+    Examples
+    --------
+    >>> differing_pairs(1, 1), differing_pairs(1, 3), differing_pairs(2, 3)
+    ('the only pair differs', '1 of 3 pairs differs', '2 of 3 pairs differ')
+    """
+    if total == 1:
+        return "the only pair differs"
+    return f"{count:,} of {counted_pairs(total)} differ{'s' if count == 1 else ''}"

@@ -140,6 +140,11 @@ def _sentences(plan: Plan) -> list[str]:
         sentences.append(
             f"These figures hold for every pair: the {SELECTED} most suspicious ones are examined in depth as well."
         )
+    if plan.pools:
+        sentences.append(
+            f"The audit asks pairs of one shift together ({plural(plan.pools, 'pool')}). This plan does not count on "
+            "that: its figures are those of --no-pool."
+        )
     shown = sum(planned.pairs for planned in plan.budgets)
     if len(plan.budgets) < shown:
         sentences.append("A pair with +n stands for n more, of its budget or up to the next one that is shown.")

@@ -184,8 +184,7 @@ class Checkpoint:
     def _read(self) -> None:
         """Find the records, and cut off what is torn."""
         self._stream.seek(0)
-        position, header = _read_header(self._stream)
-        del header
+        position, _ = _read_header(self._stream)
         while True:
             frame = self._stream.read(FRAME.size)
             if len(frame) < FRAME.size:
@@ -223,23 +222,23 @@ def open_checkpoint(
         If the place cannot be written, is used by another process, or holds something else or another audit.
     """
     place = Path(path)
-    exists = _holds_something(place)
-    if exists and not resume:
-        raise UsageError(
-            f"checkpoint must be a new file, got {str(place)!r}, which is there. Use resume (--resume) to go on from "
-            "it, or remove it."
-        )
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        stream: BinaryIO = open(place, "r+b" if exists else "w+b", buffering=0)  # noqa: SIM115
+        # Not emptied: until the lock is held it may be another process's.
+        stream: BinaryIO = os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
     except OSError as error:
         raise UsageError(
             f"checkpoint must be a file that can be written, got {str(place)!r} ({error.strerror})."
         ) from error
     try:
         _lock(stream, place)
-        if not exists:
+        if stream.seek(0, os.SEEK_END) == 0:
             return _begun(stream, header, place, replayable)
+        if not resume:
+            raise UsageError(
+                f"checkpoint must be a new file, got {str(place)!r}, which is there. Use resume (--resume) to go on "
+                "from it, or remove it."
+            )
         _check_header(read_header(place), header, place)
         checkpoint = Checkpoint(stream, header, place, replayable)
         checkpoint._read()

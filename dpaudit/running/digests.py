@@ -45,14 +45,17 @@ def _feed(state: Any, value: Any, depth: int, whole: bool) -> None:
         say(kind.__name__, repr(value))
     elif kind is float:
         say("float", value.hex())
+    elif isinstance(value, np.ma.MaskedArray):
+        say("masked")
+        _feed(state, (np.ma.getmaskarray(value), value.data), depth + 1, whole)
     elif isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufcUSmM":
         say("array", value.dtype.str, repr(value.shape))
         if not whole and value.nbytes > LARGE:
-            value = value.ravel()[:: value.size // SPREAD]
+            value = value.ravel()[:: max(value.size // SPREAD, 1)]
         state.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, np.ndarray):
-        say("objects", repr(value.shape))
-        _feed(state, value.ravel().tolist(), depth + 1, whole)
+    elif isinstance(value, np.ndarray | np.void):  # of objects, or with fields
+        say("objects", str(value.dtype), repr(value.shape))
+        _feed(state, value.tolist(), depth + 1, whole)
     elif isinstance(value, enum.Enum):
         say("enum", kind.__qualname__, value.name)
     elif isinstance(value, Mapping):

@@ -1,7 +1,8 @@
 """Programs in any language as subjects: `exec:COMMAND`, JSON lines on stdin and stdout (docs/exec-protocol.md).
 
 One process a worker, started when it is first needed, killed with its process group when it breaks the protocol, takes
-too long, or is not needed any more. The messages follow `dpaudit/schemas/exec-1.json`.
+too long, or is not needed any more (a child that left the group is not: the document says how to contain it). The
+messages follow `dpaudit/schemas/exec-1.json`.
 """
 
 from __future__ import annotations
@@ -262,6 +263,7 @@ def _digests(words: Sequence[str]) -> list[str]:
 # --- processes -----------------------------------------------------------------------------------------------------
 
 _PROGRAMS: dict[tuple[int, tuple[str, ...], float], _Program] = {}
+_ENDING: set[int] = set()  # processes that will end their programs when they end
 _STARTING = threading.Lock()
 
 
@@ -273,7 +275,9 @@ def _program(words: tuple[str, ...], timeout: float) -> _Program:
         known = _PROGRAMS.get(key)
         if known is None or not known.is_open:
             known = _PROGRAMS[key] = _Program(words, timeout)
-            multiprocessing.util.Finalize(None, close_programs, exitpriority=0)  # workers do not run atexit
+            if os.getpid() not in _ENDING:
+                _ENDING.add(os.getpid())
+                multiprocessing.util.Finalize(None, close_programs, exitpriority=0)  # workers do not run atexit
         return known
 
 
@@ -418,6 +422,8 @@ class _Program:
                             raise self.broken(f"a line must have at most {LARGEST_LINE:,} bytes, got more")
                     else:
                         raise self._death()
+        if waiting:  # the rest would be read as the beginning of the next request
+            raise self.broken("a request must be read to its end before it is answered")
         line, _, self.unread = b"".join(chunks).partition(b"\n")
         if self.unread:
             raise self.broken(f"each request has one line for an answer, got more: {self.unread[:60]!r}")

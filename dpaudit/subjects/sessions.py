@@ -43,10 +43,13 @@ class StopAfter:
     analyst: Any
     condition: Callable[[Any], bool]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "analyst", _by_itself(self.analyst))
+
     def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
         if transcript and self.condition(transcript[-1][1]):
             return None
-        return as_analyst(self.analyst).next_query(transcript, rng)
+        return self.analyst.next_query(transcript, rng)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,15 +96,15 @@ class AnyOf:
     def __post_init__(self) -> None:
         if not self.analysts:
             raise UsageError("analysts must be at least one, got none.")
-        object.__setattr__(self, "analysts", tuple(self.analysts))
+        object.__setattr__(self, "analysts", tuple(_by_itself(analyst) for analyst in self.analysts))
 
     def choose(self, rng: np.random.Generator) -> tuple[int, Analyst]:
         """The one that is taken for a session."""
         place = int(rng.integers(len(self.analysts)))
-        return place, as_analyst(self.analysts[place])
+        return place, self.analysts[place]
 
     def next_query(self, transcript: Transcript, rng: np.random.Generator) -> Any:
-        raise UsageError("analyst must be one that can be asked by itself, got AnyOf within another analyst.")
+        raise UsageError("analyst must be one that chance has chosen, got all of AnyOf: use choose.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,6 +134,14 @@ def as_analyst(analyst: Any) -> Analyst:
     if callable(analyst) and not isinstance(analyst, type):
         return _Function(analyst, "rng" in inspect.signature(analyst).parameters)
     raise UsageError(f"analyst must have next_query(transcript, rng), or be a function or a list, got {analyst!r}.")
+
+
+def _by_itself(analyst: Any) -> Analyst:
+    """An analyst that is a part of another one."""
+    # Refused here: raised in a session it would be an outcome of the mechanism.
+    if isinstance(analyst, AnyOf):
+        raise UsageError("analyst must be one that can be asked by itself, got AnyOf within another analyst.")
+    return as_analyst(analyst)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +201,7 @@ def as_sessions(
     ----------
     mechanism : InteractiveMechanism
         `start(data, rng)` gives a session with `answer(query)`. Its `claim` and `pairs()`, if it has them, are of whole
-        sessions.
+        sessions; `replayable = False` says that it has randomness of its own.
     analyst : Analyst, function or list
         Who asks: an object with `next_query(transcript, rng)`, a function `f(transcript)` or `f(transcript, rng)`, or
         the list of queries. It stops by None; the session may stop by `SessionEnded`.
@@ -225,4 +236,6 @@ def as_sessions(
         raise UsageError(f"queries must be a positive integer, got {queries!r}.")
     sessions = Sessions(mechanism, as_analyst(analyst), queries, with_queries)
     shown = name or f"sessions of {getattr(mechanism, 'name', '') or type(mechanism).__name__}"
-    return dataclasses.replace(as_subject(sessions), name=shown)
+    # Validity: copies of randomness of its own could repeat each other in workers, which draw replayable subjects.
+    replayable = bool(getattr(mechanism, "replayable", True))
+    return dataclasses.replace(as_subject(sessions), name=shown, replayable=replayable)

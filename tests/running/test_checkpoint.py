@@ -293,11 +293,27 @@ def test_a_mechanism_that_draws_something_else_is_found_though_its_fingerprint_i
     assert dpaudit.audit(Hidden(), checkpoint=path, resume=True, **options).verdict
 
 
+def test_an_audit_that_begins_beside_another_one_does_not_empty_its_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "kept"
+    opened = checkpoints._lock
+
+    def late(stream, place):  # behind another audit, which has begun since the file was opened, and has been killed
+        monkeypatch.setattr(checkpoints, "_lock", opened)
+        open_checkpoint(place, {"seed": 1}, resume=False, replayable=True).close()
+        opened(stream, place)
+
+    monkeypatch.setattr(checkpoints, "_lock", late)
+    with pytest.raises(dpaudit.UsageError, match="checkpoint must be a new file"):
+        open_checkpoint(path, {"seed": 2}, resume=False, replayable=True)
+    assert read_header(path) == {"seed": 1}
+
+
 def test_two_audits_do_not_share_a_checkpoint(tmp_path):
     path = tmp_path / "kept"
     first = open_checkpoint(path, {"seed": 1}, resume=False, replayable=True)
-    with pytest.raises(dpaudit.UsageError, match="used by one audit at a time"):
-        open_checkpoint(path, {"seed": 1}, resume=True, replayable=True)
+    for resume in (False, True):
+        with pytest.raises(dpaudit.UsageError, match="used by one audit at a time"):
+            open_checkpoint(path, {"seed": 1}, resume=resume, replayable=True)
     first.close()
     open_checkpoint(path, {"seed": 1}, resume=True, replayable=True).close()
 

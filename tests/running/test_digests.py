@@ -20,10 +20,13 @@ class Other:
 
 
 def test_different_contents_have_different_digests():
+    fields = np.array([(1,), (2,)], dtype=[("a", int)])
     values = [
         None, True, 1, 1.0, -1.0, 0.0, -0.0, "1", b"1", (1,), [1], [1, [2]], [[1], 2], {1: 2}, {2: 1}, {1}, {1, 2},
         np.array([1, 2]), np.array([1.0, 2.0]), np.array([[1, 2]]), np.float64(1.0), np.array([1, "a"], dtype=object),
-        Named("a", 1), Named("b", 1), Named("a", 2), Other(), ("ab", "c"), ("a", "bc"), len, max,
+        np.ma.array([1, 2], mask=[0, 0]), np.ma.array([1, 2], mask=[0, 1]), fields[0], fields[1], fields[:1],
+        fields[:1].astype([("b", int)]), Named("a", 1), Named("b", 1), Named("a", 2), Other(), ("ab", "c"), ("a", "bc"),
+        len, max,
     ]  # fmt: skip
     found = [digest(value) for value in values]
     assert len(set(found)) == len(values)
@@ -48,3 +51,5 @@ def test_a_large_array_is_looked_at_here_and_there_unless_wholly():
     other[:] = 0.0
     assert digest(values, whole=False) != digest(other, whole=False)
     assert digest(values[:10], whole=False) == digest(values[:10])
+    texts = np.array(["a" * 1_000] * 300)  # few entries, and many bytes
+    assert digest(texts, whole=False) == digest(texts)

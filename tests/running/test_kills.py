@@ -144,6 +144,25 @@ def test_an_interrupted_audit_is_saved_and_says_how_to_go_on(tmp_path, monkeypat
     assert not Path("dpaudit-out/audit.checkpoint").exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (
+            "--isolation=on",
+            "Nothing is saved: draws of an isolated subject are not. Audit without --isolation to save them.",
+        ),
+        ("--store=kept", "Finished rounds are kept in kept: the next audit goes on from them."),
+    ],
+)
+def test_an_interrupted_audit_without_a_checkpoint_says_what_is_kept(tmp_path, monkeypatch, option, said):
+    monkeypatch.chdir(tmp_path)
+    interrupted_at(monkeypatch, 60)
+    options = ["--claim", "eps=1", "--pairs", "0,1", "--samples", "200", "-q", "--no-floating-point", option]
+    done = CliRunner().invoke(main, ["audit", f"{SUBJECTS}:labels", *options])
+    lines = done.stderr.splitlines()
+    assert done.exit_code == 130 and lines[0].startswith("Interrupted: ") and lines[1:] == [said]
+
+
 def test_an_interruption_before_the_first_draw_saves_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 

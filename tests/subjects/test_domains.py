@@ -47,16 +47,19 @@ def is_near_dataset(domain, x, y):
 CASES = [
     (NumberDomain(0, 10), is_near_number),
     (NumberDomain(-3, 8, change=2, integer=True), is_near_number),
+    (NumberDomain(0, 10, change=1.5, integer=True), is_near_number),
     (NumberDomain(0, 1, change=math.inf), is_near_number),
     (VectorDomain(5, 0, 4), is_near_vector),
     (VectorDomain(5, 0, 4, integer=True), is_near_vector),
     (VectorDomain(1, -1, 1, change=0.5), is_near_vector),
     (VectorDomain(4, 0, 9, integer=True, adjacency="one"), is_near_vector),
     (VectorDomain(4, 0, 9, integer=True, adjacency="moved"), is_near_vector),
+    (VectorDomain(4, 0, 9, change=2.5, integer=True, adjacency="one"), is_near_vector),
     (VectorDomain(2, 0, 9, change=math.inf), is_near_vector),
     (DatasetDomain((0, 1)), is_near_dataset),
     (DatasetDomain.between(0.0, 1.0, largest=6), is_near_dataset),
     (DatasetDomain((0, 1, 2), largest=5, adjacency="replace_one", smallest=1), is_near_dataset),
+    (DatasetDomain((0, 1), largest=20, smallest=10), is_near_dataset),
     (DatasetDomain.of_examples([[1, 2, 3], [5]]), is_near_dataset),
     (DatasetDomain.of_examples([(1, 2, 3), (5, 7)], "replace_one"), is_near_dataset),
 ]
@@ -115,6 +118,12 @@ def test_special_values_appear_only_where_they_are_named():
     assert math.inf in values and any(v != v for v in values)
 
 
+def test_a_special_value_of_a_whole_vector_is_its_only_change():
+    domain = VectorDomain(3, 0, 9, integer=True, adjacency="one", special=(math.nan,))
+    ((x, y),) = [(x, y) for family, x, y in domain.starts() if family == "special"]
+    assert math.isnan(y[0]) and x.tolist()[1:] == y.tolist()[1:] == [4, 4]
+
+
 def test_neighbours_of_examples_have_their_type_and_their_records():
     arrays = DatasetDomain.of_examples([np.array([3.0, 9.0, 5.0])])
     for _, x, y in arrays.starts():
@@ -144,9 +153,23 @@ def test_json_domains_are_the_classes_with_numbers_by_name():
     ("record", "message"),
     [
         ({"kind": "set"}, "kind of a domain must be one of number, vector, dataset, inputs, got 'set'"),
-        ({"kind": "number", "low": 0}, "must have its parameters, got .*high"),
+        ({"kind": ["number"]}, r"kind of a domain must be one of .*, got \['number'\]"),
+        (
+            {"kind": "number", "low": 0, "hi": 1},
+            r"parameters of a domain of kind 'number' must be among low, high, change, integer, special, got 'hi'\.$",
+        ),
+        ({"kind": "number", "low": 0}, r"high must be given for a domain of kind 'number', got low\.$"),
+        ({"kind": "dataset"}, "values must be given for a domain of kind 'dataset', got nothing"),
+        ({"kind": "dataset", "low": 0}, "high must be given for a domain of kind 'dataset', got low"),
+        ({"kind": "dataset", "low": 0, "high": 1, "values": [1]}, "must be among low, high, largest, .*, got 'values'"),
+        ({"kind": "inputs", "inputs": [1, 2], "adjacent": "x"}, "must be among inputs, got 'adjacent'"),
+        ({"kind": "vector", "length": 2, "as_list": 1}, "as_list must be True or False, got 1"),
         ({"kind": "number", "low": 1, "high": 0}, r"high must be finite and above low \(1\), got 0"),
         ({"kind": "number", "low": 0, "high": 1, "change": 0}, "change must be positive, got 0"),
+        ({"kind": "number", "low": 0.5, "high": 2, "integer": True}, "low must be a whole number where .* got 0.5"),
+        ({"kind": "number", "low": 0, "high": 2, "change": 0.5, "integer": True}, "change must be at least 1 .* 0.5"),
+        ({"kind": "number", "low": 0, "high": 1, "integer": "yes"}, "integer must be True or False, got 'yes'"),
+        ({"kind": "dataset", "values": [1, 2], "largest": 3, "smallest": 3}, "smallest must be below largest .3. for"),
         ({"kind": "vector", "length": 0}, "length must be a positive integer, got 0"),
         ({"kind": "vector", "length": 3, "adjacency": "two"}, "adjacency must be one of each, one, moved, got 'two'"),
         ({"kind": "vector", "length": 1, "adjacency": "moved"}, "length must be at least 2 .* got 1"),

@@ -130,10 +130,32 @@ def test_a_query_sees_the_rows_of_its_input_and_cannot_change_them():
     subject = sql.subject(total, table="sales", columns=["name", "amount"], claim="eps=1")
     assert draws(subject, [["a", 1.5], ["b", 2.0], [None, 1.0]], 2) == [(4.5, 2)] * 2
     assert subject.replayable and str(subject.claim) == "eps=1"
+    for rows in (np.array([[1, 2], [3, 4]]), [np.array([1, 2]), (3, np.int64(4))]):
+        assert draws(sql.subject(total, table="sales", columns=["name", "amount"]), rows, 1) == [(6, 2)]
     (failed,) = draws(sql.subject(deleting), [1, 2], 1)
     assert failed.kind == "OperationalError" and "readonly" in failed.message
     with pytest.raises(UsageError, match=r"columns must be plain names, got \['a b'\]"):
         sql.subject(total, columns=["a b"])
+
+
+def test_what_the_caller_adds_to_a_library_is_in_the_fingerprint():
+    # Evidence of equal fingerprints is added up: other outputs must not have the fingerprint of these.
+    def query(connection):
+        return connection.execute("SELECT SUM(value) FROM data").fetchone()[0]
+
+    def connect(rows):
+        raise OSError(rows)
+
+    kinds = [
+        estimators.subject(Slope(), lambda fitted: fitted.coef_),
+        estimators.subject(Slope(), lambda fitted: fitted.intercept_),
+        estimators.subject(Slope(), ["coef_"]),
+        estimators.subject(Slope(), ["coef_"], fit=lambda model, data: model.fit(data, data)),
+        sql.subject(query),
+        sql.subject(query, connect=connect),
+    ]
+    assert len({subject.fingerprint for subject in kinds}) == len(kinds)
+    assert estimators.subject(Slope(), ["coef_"]).fingerprint == kinds[2].fingerprint
 
 
 def test_the_examples_of_an_estimator_and_a_query_are_told_from_their_faulty_twins():
@@ -204,10 +226,16 @@ def test_pairs_that_nothing_is_promised_for_are_found_and_subjects_without_metad
     pairs = as_pairs([(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)])
     (side,) = claim_metadata(subject, dpaudit.PureDP(1.0), pairs)
     assert side.status == "found" and "inputs for which its metadata promise nothing" in side.summary
+    assert "(pair 0.0|2.0; 1 of 3 pairs differs)." in side.summary
     assert side.details["differences"] == [
         {"pair": "0.0|2.0", "claim": "eps=1", "metadata": None, "claim_is": "not promised"}
     ]
     assert claim_metadata(dpaudit.as_subject(lambda data: data), dpaudit.PureDP(1.0), pairs) == ()
+    metric = dpaudit.MetricDP(lambda x, y: abs(x - y))
+    subject.mechanism.promised = lambda x, y: dpaudit.PureDP(abs(x - y))
+    (side,) = claim_metadata(subject, metric, pairs)
+    assert side.status == "nothing_found" and side.summary.endswith("promise for 3 pairs: eps=1, eps=2.")
+    del subject.mechanism.promised
     (side,) = claim_metadata(subject, dpaudit.PureDP(1.0), as_pairs([("a", "b")]))
     assert side.status == "not_applicable" and "cannot be read" in side.summary
 
@@ -229,6 +257,14 @@ def test_the_map_of_a_measurement_of_opendp_is_its_claim(dp):
         opendp.stated_claim(laplace, -1)
     with pytest.raises(UsageError, match="measurement must be an OpenDP measurement, got int"):
         opendp.subject(3)
+
+
+def test_measurements_of_opendp_that_promise_something_else_have_other_fingerprints(dp):
+    real = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    made = [dp.m.make_laplace(*real, scale=1.0), dp.m.make_laplace(*real, scale=2.0)]
+    made += [dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*real, scale=scale)) for scale in (1.0, 2.0)]
+    assert len({opendp.subject(one).fingerprint for one in made}) == 4
+    assert opendp.subject(made[2]).fingerprint == opendp.subject(made[2]).fingerprint
 
 
 def test_what_opendp_promises_for_a_pair_goes_by_its_distance(dp):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import multiprocessing.util
 import os
 import shutil
 import subprocess
@@ -39,6 +40,8 @@ for line in sys.stdin:
     reply = HELLO if request["type"] == "hello" else answer(request)
     print(reply if isinstance(reply, str) else json.dumps(reply), flush=True)
 """
+
+HEART_BEATS = "import time\nfor _ in range(60): open(%r, 'w').close(); time.sleep(0.05)"  # of a process, for 3 seconds
 
 
 @pytest.fixture
@@ -236,6 +239,29 @@ def test_a_program_that_hangs_is_killed_with_what_it_started(program, tmp_path):
     assert _is_gone(int(child.read_text()))
 
 
+@pytest.mark.parametrize("contained", [False, True], ids=["as it is", "in a namespace"])
+def test_a_child_that_leaves_the_group_is_killed_in_a_namespace_only(program, tmp_path, contained):
+    # What docs/exec-protocol.md says of such children.
+    namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"] if contained else []
+    if contained and (shutil.which("unshare") is None or subprocess.run([*namespace, "true"], check=False).returncode):
+        pytest.skip("processes cannot have a namespace of their own here")
+    alive = tmp_path / "alive"
+    code = (
+        "import subprocess\n"
+        "def answer(r):\n"
+        f"    subprocess.Popen([sys.executable, '-S', '-c', {HEART_BEATS % str(alive)!r}], start_new_session=True)\n"
+        f"    while not os.path.exists({str(alive)!r}): time.sleep(0.01)\n"
+        "    time.sleep(60)"
+    )
+    with pytest.raises(ProgramError, match="an answer must take at most"):
+        draws(dpaudit.exec_subject([*namespace, *program(code)], timeout=1.0), 0, 1)
+    alive.unlink(missing_ok=True)
+    until = time.monotonic() + (0.5 if contained else 20.0)  # the child may be slow to start
+    while not alive.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert alive.exists() is not contained
+
+
 def _is_gone(process: int) -> bool:
     """Whether a process has ended within two seconds; one that nobody has waited for yet counts as ended."""
     for _ in range(40):
@@ -258,6 +284,24 @@ def test_much_on_stderr_and_large_inputs_block_nobody(program):
     subject = dpaudit.exec_subject(program(code), timeout=20)
     assert draws(subject, [0.5] * 300_000, 2) == [300_000] * 2
     assert len(programs._program(subject.mechanism.command, 20.0).errors) == programs.STDERR_KEPT
+
+
+def test_a_request_that_is_answered_before_it_is_read_breaks_the_protocol(program):
+    code = (
+        "sys.stdin.readline(); print(json.dumps(HELLO), flush=True)\n"
+        "os.read(0, 100); print(json.dumps({'id': 1, 'outputs': [0]}), flush=True); time.sleep(60)"
+    )
+    subject = dpaudit.exec_subject(program(code), timeout=20)
+    with pytest.raises(ProgramError, match="a request must be read to its end before it is answered"):
+        draws(subject, [0.5] * 300_000, 1)
+
+
+def test_a_program_that_dies_at_every_call_leaves_nothing_behind_in_this_process(program):
+    subject = dpaudit.exec_subject(program("def answer(r): os._exit(1)"))
+    draws(subject, 0, 1)
+    before = len(multiprocessing.util._finalizer_registry)
+    assert [output.message for output in draws(subject, 0, 1) + draws(subject, 0, 1)] == ["exit status 1"] * 2
+    assert len(multiprocessing.util._finalizer_registry) == before
 
 
 def test_programs_end_with_the_process_that_started_them(program):

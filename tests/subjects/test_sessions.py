@@ -70,6 +70,17 @@ def test_what_is_no_session_is_refused() -> None:
         as_sessions(Echo(), 5)
     with pytest.raises(UsageError, match="queries must be a positive integer, got 0"):
         as_sessions(Echo(), [0], queries=0)
+    mixed = AnyOf(([1], [2]))
+    for nested in (lambda: StopAfter(mixed, bool), lambda: AnyOf(([1], mixed))):
+        with pytest.raises(UsageError, match="analyst must be one that can be asked by itself, got AnyOf"):
+            nested()
+
+
+def test_sessions_with_randomness_of_their_own_are_not_replayable() -> None:
+    class OwnNoise(Echo):
+        replayable = False
+
+    assert as_sessions(Echo(), [0]).replayable and not as_sessions(OwnNoise(), [0]).replayable
 
 
 def test_a_sound_sparse_vector_is_not_refuted() -> None:

@@ -94,6 +94,7 @@ class Holder:
 
     def __init__(self) -> None:
         self.ward: Ward | None = None
+        self.end_ward: Callable[[], Any] = lambda: None  # once; at the end of the holder, if not before
         self.record = Record()
         self.keys: OrderedDict[int, tuple[Any, int, bytes]] = OrderedDict()  # by id: the input, its key, its pickle
         self.next_key = 0
@@ -122,10 +123,11 @@ class IsolatedSubject(Subject):
 
     def close(self) -> None:
         """End the worker and its keeper; the next call starts new ones."""
-        if self.holder.ward is not None:
-            self.holder.ward.close()
-            self.holder.record.in_blocks["processes"] += self.holder.ward.left_over
-            self.holder.ward = None
+        holder = self.holder
+        if holder.ward is not None:
+            holder.end_ward()
+            holder.record.in_blocks["processes"] += holder.ward.left_over
+            holder.ward = None
 
     def recycle(self) -> None:
         """End the worker: the next call is made by a new one, in the state that the subject had at first."""
@@ -246,7 +248,7 @@ class IsolatedSubject(Subject):
             answer = self._ask(ward, body, dict(inputs), seeds, None, give_streams)
             _check_conversation(answer)
             found, taken = self._read_log(ward, len(schedule))
-            keys = [inputs[p][0] for p in schedule]
+            keys, logged = [inputs[p][0] for p in schedule], len(found)
             if answer.ended is not None and len(found) < len(schedule):
                 if ward.log.since[0] < 0.0 and not found:
                     raise SubjectError(f"{self.name}: a worker must make calls, got {_sentence(answer.ended)}.")
@@ -260,7 +262,7 @@ class IsolatedSubject(Subject):
             for key, outcome in zip(keys, found, strict=False):
                 record.calls[key] += 1
                 record.returned += not isinstance(outcome, Ended)
-            for key, outcome in zip(keys[: len(found) - (answer.ended is not None)], found, strict=False):
+            for key, outcome in zip(keys[:logged], found, strict=False):
                 if isinstance(outcome, Ended):
                     record.end(key, outcome, self.isolation.seconds_a_call if outcome.kind == TIME_OUT else 0.0)
             self._note(answer, sorted(set(keys[: len(found)])) or keys[:1])
@@ -291,7 +293,7 @@ class IsolatedSubject(Subject):
         if holder.ward is None or holder.ward.owner != os.getpid():
             plain = Subject(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Subject)})
             holder.ward = Ward(plain, self.isolation)
-            weakref.finalize(holder, holder.ward.close)
+            holder.end_ward = weakref.finalize(holder, holder.ward.close)
         return holder.ward
 
     def _input(self, data: Any) -> tuple[int, bytes]:

@@ -80,7 +80,9 @@ class Ward:
         self.owner = os.getpid()
 
     def close(self) -> None:
-        """End the worker and the keeper."""
+        """End the worker and the keeper; nothing in a forked copy of the auditor, whose they are not."""
+        if os.getpid() != self.owner:
+            return
         if self.process is not None:
             self._end(at_once=True)
         if self._keeper is not None:

@@ -148,6 +148,7 @@ def tool(
         claim=as_claim(claim) or own,
         promised=lambda x, x_prime: own,
         replayable=True,
+        parts=(read,),
     )
     return library_subject(mechanism, name or function.__name__)
 

@@ -104,6 +104,7 @@ def subject(
         "claim": as_claim(claim),
         "promised": promised,
         "replayable": seeded,
+        "parts": (read if callable(read) else None, fit),
     }
     mechanism: LibraryMechanism
     if seeded:

@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.callables import Subject, as_subject, fingerprint
 
 Promised = Callable[[Any, Any], Claim | None]  # x and x_prime to the library's claim for them; None: it has none
 
@@ -31,7 +31,7 @@ class LibraryMechanism:
     library, version : str
         Of the library.
     description : str
-        The mechanism with its parameters, without addresses: part of the fingerprint.
+        The mechanism with its parameters, without addresses.
     draw : callable
         One output of `draw(data)`, of `draw(data, rng)` where randomness comes from outside, or `size` outputs of
         `draw(data, size, rng)` for a batch.
@@ -43,6 +43,8 @@ class LibraryMechanism:
         Whether its randomness comes from the generator that it is given.
     pairs : sequence or None
         What is audited where the caller gives no pairs.
+    parts : tuple
+        Functions of the caller's own that have a part in a draw (None for none).
     """
 
     library: str
@@ -53,9 +55,12 @@ class LibraryMechanism:
     promised: Promised | None = None
     replayable: bool = False
     pairs: Sequence[Any] | None = None
+    parts: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
-        return f"{self.library} {self.version}".strip() + f": {self.description}"
+        # Validity: fingerprints are of this text, and evidence of equal fingerprints is added up.
+        given = "".join(f" {fingerprint(part)}" for part in self.parts if part is not None)
+        return f"{self.library} {self.version}".strip() + f": {self.description}{given}"
 
 
 class InBatches(LibraryMechanism):

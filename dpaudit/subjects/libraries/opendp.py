@@ -80,7 +80,8 @@ def subject(
     common: dict[str, Any] = {
         "library": "opendp",
         "version": version_of("opendp"),
-        "description": " ".join(f"{measurement!r} d_in={d_in!r}".split()),
+        # What it promises tells its scale, which OpenDP does not print.
+        "description": " ".join(f"{measurement!r} d_in={d_in!r} promises {_text(library_claim)}".split()),
         "claim": as_claim(claim) or library_claim,
         "promised": functools.partial(_promised, measurement, d_in, order),
         "replayable": False,
@@ -202,6 +203,12 @@ def _alike(one: Claim, other: Claim) -> bool:
     if one.anchored:
         return all(math.isclose(one.profile(at), other.profile(at), abs_tol=1e-300) for at in PROFILE_GRID)
     return math.isclose(one.value, other.value) and math.isclose(one.delta, other.delta)
+
+
+def _text(claim: Claim) -> str:
+    """A claim in words; of a privacy profile its deltas on a grid."""
+    deltas = f" {[claim.profile(at) for at in PROFILE_GRID]}" if isinstance(claim, ProfileClaim) else ""
+    return f"{claim}{deltas}"
 
 
 def _promised(measurement: Any, d_in: Any, order: float | None, x: Any, x_prime: Any) -> Claim | None:

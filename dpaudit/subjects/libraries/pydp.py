@@ -75,6 +75,7 @@ def subject(
         claim=as_claim(claim) or own,
         promised=None if own is None else functools.partial(_promised, own, sensitivity),
         replayable=False,
+        parts=(call,),
     )
     return library_subject(adapted, name or type(mechanism).__name__)
 

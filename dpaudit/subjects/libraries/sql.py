@@ -60,8 +60,7 @@ def subject(
     make = connect or _Sqlite(table, tuple(columns))
 
     def draw(data: Any, size: int, rng: np.random.Generator) -> Any:
-        rows = [list(row) if isinstance(row, list | tuple | np.ndarray) else [row] for row in data]
-        connection = make(rows)
+        connection = make([_row(row) for row in data])
         try:
             return inner.sample(connection, size, rng)
         finally:
@@ -70,12 +69,19 @@ def subject(
     mechanism = InBatches(
         library="sqlite3" if connect is None else "sql",
         version=sqlite3.sqlite_version if connect is None else "",
-        description=f"{inner.name} {inner.fingerprint} on {table}({', '.join(columns)})",
+        description=f"{inner.name} on {table}({', '.join(columns)})",
         draw=draw,
         claim=as_claim(claim),
         replayable=inner.replayable,
+        parts=(query, connect),
     )
     return library_subject(mechanism, name or inner.name)
+
+
+def _row(row: Any) -> list[Any]:
+    """The values of a row, as Python's own: databases take no numbers of numpy's."""
+    values = list(row) if isinstance(row, list | tuple | np.ndarray) else [row]
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 class _Sqlite:

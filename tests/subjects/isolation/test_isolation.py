@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -146,6 +148,41 @@ def test_a_new_worker_does_not_repeat_the_noise_of_the_last_one() -> None:
         subject._ward().recycle()
         second = subject.sample(0.0, 4, np.random.default_rng(2))
     assert not set(first) & set(second)
+
+
+def test_a_call_that_was_late_and_ended_its_worker_is_counted() -> None:
+    def late_and_deaf(data: Any, rng: np.random.Generator) -> float:
+        os.closerange(3, 64)
+        time.sleep(0.055)
+        return 0.0
+
+    with isolated(as_subject(late_and_deaf), Isolation(seconds_a_call=0.05)) as subject:
+        assert subject.sample(0, 3, np.random.default_rng(1)) == [Ended("time-out", "")] * 3
+        assert subject.holder.record.ended[0] == {"time-out": 3}
+
+
+def test_a_closed_subject_keeps_nothing_of_its_workers() -> None:
+    subject = isolated(as_subject(lambda data, rng: float(rng.laplace())), Isolation())
+    wards = []
+    for _ in range(3):
+        subject.sample(0, 1, np.random.default_rng(1))
+        wards.append(weakref.ref(subject.holder.ward))
+        subject.close()
+    gc.collect()
+    assert [ward() for ward in wards] == [None] * 3
+
+
+def test_a_forked_copy_of_the_auditor_leaves_its_workers_alone() -> None:
+    with isolated(as_subject(lambda data, rng: float(os.getpid())), Isolation()) as subject:
+        first = subject.sample(0, 1, np.random.default_rng(1))
+        copy = os.fork()
+        if copy == 0:
+            try:
+                subject.close()
+            finally:
+                os._exit(0)
+        os.waitpid(copy, 0)
+        assert subject.sample(0, 1, np.random.default_rng(1)) == first
 
 
 def test_calls_of_a_round_are_made_in_one_random_order() -> None:

@@ -12,7 +12,7 @@ import dpaudit
 from dpaudit.results import SideFinding
 from dpaudit.side_channels import TIMING_RATE, timing_finding, timing_test
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.isolation import Isolation, isolated
+from dpaudit.subjects.isolation import IsolatedSubject, Isolation, isolated
 
 
 def slower_on_1(data: Any, rng: np.random.Generator) -> float:
@@ -46,6 +46,25 @@ def test_a_subject_that_sleeps_on_one_input_is_found() -> None:
 
 def test_a_subject_of_the_same_time_is_not_found() -> None:
     assert timed(steady, 300, 3).status == "nothing_found"  # 1e-3 at most, at this seed
+
+
+def test_where_a_timed_request_begins_does_not_depend_on_the_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[list[int]] = []
+    make = IsolatedSubject.in_random_order
+
+    def noted(self: IsolatedSubject, parts: Any) -> Any:
+        requests.append([])
+        return make(self, parts)
+
+    def block(self: IsolatedSubject, keys: list[int], of: Any = IsolatedSubject._block) -> int:
+        requests[-1].append(of(self, keys))
+        return requests[-1][-1]
+
+    monkeypatch.setattr(IsolatedSubject, "in_random_order", noted)
+    monkeypatch.setattr(IsolatedSubject, "_block", block)
+    with isolated(as_subject(steady), Isolation(seconds_a_call=5.0)) as subject:  # no call was made before
+        timing_finding(subject, [dpaudit.Pair(0.0, 1.0, "0|1"), dpaudit.Pair(2.0, 3.0, "2|3")], 100, 1)
+    assert requests[1::2] == [[100], [100]]  # behind the calls that look at each input
 
 
 @pytest.mark.parametrize(("shift", "found"), [(0.0, False), (1.0, True)])

@@ -1,0 +1,119 @@
+"""What a search for pairs tried and chose, and the side finding that says so in an audit of the chosen pairs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from dpaudit.grey_box import GreyBoxResult
+from dpaudit.privacy.pairs import Pair, counted_pairs
+from dpaudit.results import Finding, SideFinding, SideStatus, to_json
+from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS
+
+KIND = "pair_search"
+LISTED = 40  # pairs that the side finding lists
+
+
+@dataclasses.dataclass(frozen=True)
+class TriedPair:
+    """A pair that the search looked at.
+
+    Attributes
+    ----------
+    pair : Pair
+    family : str
+        The pattern that it is of, or of the pair that it was moved from.
+    origin : {"start", "random", "move", "strategy"}
+    suspicion : float
+        `excess` with what the grey box adds. It ranks pairs and means nothing else: no confidence is attached to it.
+    excess : float
+        Estimated loss less the budget, in standard deviations of the estimate; on draws that chose the pair too.
+    loss : float
+        That estimate in nats, at the line that the pair was ranked by; NaN where a call raised.
+    epsilon, delta : float
+        The line.
+    draws : int
+        Of each input, in the search.
+    grey_box : str
+        The grade of the replay on the same randomness; empty where there was none.
+    """
+
+    pair: Pair
+    family: str
+    origin: str
+    suspicion: float
+    excess: float
+    loss: float
+    epsilon: float
+    delta: float
+    draws: int
+    grey_box: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pair by its names, with its figures, as JSON values."""
+        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "pair"}
+        names = {"id": self.pair.id, "x": self.pair.x_id, "x_prime": self.pair.x_prime_id}
+        saved: dict[str, Any] = to_json({**names, **record})
+        return saved
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchResult:
+    """What a search tried and chose. No confidence is attached to any of it: an audit of the chosen pairs has one.
+
+    Attributes
+    ----------
+    pairs : tuple of Pair
+        The most suspicious ones, the first first; at most as many as were asked for.
+    tried : tuple of TriedPair
+        All that were looked at: the chosen ones, then the others by suspicion.
+    refused : int
+        Further pairs on which every call raised, on both inputs.
+    samples : int
+        Runs of the mechanism that the search took.
+    seconds : float
+    seed : int
+    claim : str
+    domain : dict
+        Where the pairs came from.
+    grey_box : GreyBoxResult or None
+        The replay of the chosen pairs on the same randomness; None if it was turned off.
+    """
+
+    pairs: tuple[Pair, ...]
+    tried: tuple[TriedPair, ...]
+    refused: int
+    samples: int
+    seconds: float
+    seed: int
+    claim: str
+    domain: dict[str, Any]
+    grey_box: GreyBoxResult | None = None
+
+    def side_findings(self, findings: Sequence[Finding] = ()) -> tuple[SideFinding, ...]:
+        """The provenance of the pairs, for an audit with these findings; and that of the grey box.
+
+        "found" says that the audit called one of the chosen pairs violated.
+        """
+        chosen = {pair.id for pair in self.pairs}
+        violated = [finding.id for finding in findings if finding.verdict == "violated" and finding.id in chosen]
+        status: SideStatus = "found" if violated else "nothing_found"
+        confirmed = f"the audit confirmed {len(violated)} of them on fresh draws" if findings else "no audit yet"
+        summary = (
+            f"{counted_pairs(len(self.pairs))} {'was' if len(self.pairs) == 1 else 'were'} chosen of "
+            f"{len(self.tried) + self.refused} that were tried, in "
+            f"{self.samples} runs whose ranking has no confidence; {confirmed}."
+        )
+        details = {
+            "seed": self.seed,
+            "spawn_keys": [[SEARCH_DRAWS, "input", "chunk"], [SEARCH_CHOICES, "round"]],
+            "domain": self.domain,
+            "samples": self.samples,
+            "refused": self.refused,
+            "chosen": [pair.id for pair in self.pairs],
+            "violated": violated,
+            "tried": [entry.to_dict() for entry in self.tried[:LISTED]],
+        }
+        found = (SideFinding(KIND, status, summary, None, to_json(details)),)
+        return found if self.grey_box is None else (*found, self.grey_box.side_finding())

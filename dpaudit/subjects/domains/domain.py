@@ -1,0 +1,54 @@
+"""What a domain is, and helpers of all of them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+
+from dpaudit.privacy.claims import number
+from dpaudit.privacy.metrics import is_same
+
+Inputs = tuple[Any, Any]
+Start = tuple[str, Any, Any]  # the family that a pair is of, x, x_prime
+Relation = Literal["add_remove", "replace_one"]
+RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
+MOVES = 6  # different pairs that `moves` aims at
+
+
+class Domain(ABC):
+    """Where pairs come from; see the module."""
+
+    @abstractmethod
+    def starts(self) -> Iterator[Start]:
+        """The pairs to begin with, the most telling first: (family, x, x_prime)."""
+
+    @abstractmethod
+    def random(self, rng: np.random.Generator) -> Inputs:
+        """A pair at random."""
+
+    @abstractmethod
+    def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
+        """Pairs that differ a little from this one, at most a handful; some may be the pair itself."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The domain as JSON values, for the record of a search."""
+
+
+def check_ends(low: Any, high: Any) -> None:
+    """Check the two ends of a range of numbers."""
+    least = number("low", low, "finite", math.isfinite)
+    number("high", high, f"finite and above low ({least:g})", lambda v: least < v < math.inf)
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """The values, each once."""
+    found: list[Any] = []
+    for value in values:
+        if not any(is_same(value, other) for other in found):
+            found.append(value)
+    return found
