@@ -1,5 +1,6 @@
 """The evidence store: what a night adds, and what neither another writer nor a kill nor a full disk can take away."""
 
+import dataclasses
 import json
 import math
 import os
@@ -480,6 +481,18 @@ def test_a_merge_of_pairs_that_are_new_keeps_the_error_rate(tmp_path, path):
     assert [pair.lower for pair in subject["pairs"][1:]] == [0.0, 0.0]
     result = night_of(path, pairs=[(0, 1), (1, 0), (1, 2)], seed=3)
     assert [finding.samples for finding in result.findings] == [pair.labelled for pair in subjects_of(path)[0]["pairs"]]
+
+
+def test_a_verdict_of_the_other_store_is_not_taken_over(tmp_path, path):
+    other = tmp_path / "other.db"
+    night_of(path, seed=1)
+    night_of(other, seed=2)
+    with Store.at(path) as store, Store.at(other) as second:
+        with second.transaction() as execute:
+            (pair,) = second.pairs_at(execute, 1, 0).values()
+            second.write(execute, 1, 0, dataclasses.replace(pair, state={**pair.state, "violated": True}))
+        merge(store, second)
+    assert not only_pair(path).is_violated  # it was made at the error rate of that store
 
 
 def test_stores_of_different_confidence_are_not_merged(tmp_path, path):
