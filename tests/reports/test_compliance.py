@@ -257,6 +257,19 @@ def test_redaction_takes_records_out_of_every_format(synthetic):
             assert not re.search(r"dpaudit replay ", text)
 
 
+def test_redaction_takes_every_text_of_a_pair_but_the_claims_own(synthetic):
+    (doubles,) = synthetic.make("doubles").floating_point.pairs[:1]
+    finding = dataclasses.replace(synthetic.finding("Aachen", "Bremen", 0.5), message="m", pool="Aachen|Bremen")
+    result = synthetic.result([finding, dataclasses.replace(finding, id="Essen|Bremen", x_id="Essen")])
+    checked = dataclasses.replace(synthetic.make("doubles").floating_point, pairs=(doubles,))
+    hidden = redacted(Dossier.of(dataclasses.replace(result, floating_point=checked))).audits[0]
+    for before, after in ((finding, hidden.findings[0]), (doubles, hidden.floating_point.pairs[0])):
+        texts = {field.name for field in dataclasses.fields(before) if isinstance(getattr(before, field.name), str)}
+        kept = {name for name in texts if getattr(before, name) == getattr(after, name)}
+        assert kept <= {"parameter", "verdict"}
+    assert [one.pool for one in hidden.findings] == [hidden.findings[0].id] * 2  # as its first pair is called
+
+
 def test_redacted_names_are_the_same_within_a_report_and_others_in_the_next(synthetic):
     dossier = full(synthetic)
     first, again = (redacted(dossier, bytes(32)).audits[0] for _ in range(2))
