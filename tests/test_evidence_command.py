@@ -1,6 +1,7 @@
 """`dpaudit evidence`: what it says of a store, and what it changes."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -81,6 +82,19 @@ def test_a_store_is_listed_explained_and_exported(run):
     assert json.loads(Path("x.json").read_text()) == document
 
 
+def test_an_export_that_cannot_be_written_leaves_the_old_one_whole(run, monkeypatch):
+    audited(run)
+    Path("x.json").write_text("as it was")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    result = run("evidence", "export", "--store", "e.db", "--out", "x.json")
+    assert result.exit_code == 2 and "No space left" in result.stderr
+    assert Path("x.json").read_text() == "as it was" and not list(Path().glob(".x.json*"))
+
+
 def test_stores_are_merged_and_the_same_one_not_twice(run):
     audited(run)
     audited(run, store="f.db", seed=2)
@@ -117,7 +131,7 @@ def test_a_fingerprint_that_changed_is_forgotten_and_no_other(run):
         (("explain", "nobody", "--store", "e.db"), "subject must be one that the store has"),
         (("forget", "--store", "e.db"), "subject must be named, or a target by --changed, got neither."),
         (("merge", "m.py", "--store", "e.db"), "store must be an intact store of evidence"),
-        (("export", "--store", "e.db", "--out", "no/x.json"), "out must be a file that can be written"),
+        (("export", "--store", "e.db", "--out", "m.py/x.json"), "output must be a writable place"),
     ],
     ids=["missing", "subject", "neither", "no store", "out"],
 )
