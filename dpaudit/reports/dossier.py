@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
@@ -20,16 +18,11 @@ from dpaudit.errors import UsageError
 from dpaudit.reports.deployment import Deployment
 from dpaudit.results import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results import VERDICTS, AuditResult, Verdict
-from dpaudit.saving import check_types
+from dpaudit.saving import read_saved
 from dpaudit.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.utility_result import UtilityResult
 
 Result = AuditResult | CheckResult | UtilityResult
-READERS: Mapping[str, Callable[[Mapping[str, Any]], Result]] = {
-    AUDIT_SCHEMA: AuditResult.from_dict,
-    CHECK_SCHEMA: CheckResult.from_dict,
-    UTILITY_SCHEMA: UtilityResult.from_dict,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,27 +132,20 @@ def read_dossier(paths: Iterable[str | os.PathLike[str]], deployment: Deployment
 
 
 def _source(path: str) -> Source:
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise UsageError(f"result must be a readable file, got {path!r} ({error.strerror}).") from error
-    try:
-        record = json.loads(content.decode("utf-8"))
-    except ValueError as error:
-        raise UsageError(f"result must be JSON, got {path!r}: {error}.") from error
-    except RecursionError as error:
-        raise UsageError(f"result must be JSON of a depth that can be read, got {path!r}.") from error
-    if not isinstance(record, dict):
-        raise UsageError(f"result must be a JSON object, got {type(record).__name__} at {path!r}.")
-    schema = record.get("schema")
-    if not isinstance(schema, str) or schema not in READERS:
-        raise UsageError(f"schema must be one of {', '.join(READERS)}, got {schema!r} at {path!r}.")
-    try:
-        result = READERS[schema](record)
-        check_types(result)
-        _ = Dossier((Source(path, "", result),)).subjects
-    except UsageError as error:
-        raise UsageError(f"{error} (at {path!r})") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"result must follow {schema}, got {error!r} at {path!r}.") from error
+    result, content = read_saved(path, READERS)
     return Source(path, hashlib.sha256(content).hexdigest(), result)
+
+
+def _check_of(record: Mapping[str, Any]) -> CheckResult:
+    """A run of the conformance suite, each of whose mechanisms has a name."""
+    result = CheckResult.from_dict(record)
+    for mechanism in result.mechanisms:
+        _ = mechanism["name"]
+    return result
+
+
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Result]] = {
+    AUDIT_SCHEMA: AuditResult.from_dict,
+    CHECK_SCHEMA: _check_of,
+    UTILITY_SCHEMA: UtilityResult.from_dict,
+}
