@@ -20,7 +20,7 @@ from dpaudit.running import nights
 from dpaudit.running.nights import input_key
 from dpaudit.running.store import Store, StoreError
 from dpaudit.running.store_merging import merge
-from dpaudit.running.store_rows import Night, share_of
+from dpaudit.running.store_rows import Identity, Night, share_of
 
 PAIRS = [(0, 1)]
 
@@ -415,6 +415,20 @@ def test_a_slow_store_is_written_less_often_but_always_before_it_is_shown(path, 
     night_of(path, samples=400, on_progress=lambda progress: shown.append(progress.draws))
     assert 1 <= len(saves) < 20 and len(shown) <= len(saves)
     assert only_pair(path).labelled == 776
+
+
+def test_what_a_night_that_was_overtaken_saw_alone_does_not_count(path):
+    night_of(path)
+    with Store.at(path) as store:
+        (subject,) = store.subjects()
+        identity = Identity(subject["fingerprint"], subject["name"], None, subject["claim"])
+        first, second = (store.begin(identity, 0.95, seed, 100) for seed in (2, 3))
+        ((key, before),) = store.pairs_of(first).items()
+        store.save(first, {key: (before.state, before)}, {}, 0)
+        bold = {**before.state, "violated": True, "uses": [{**use, "lower": 9.0} for use in before.state["uses"]]}
+        saved = store.save(second, {key: (bold, before)}, {}, 0)[key]
+    assert saved.revision == before.revision + 2
+    assert saved.lower == before.lower < 9.0 and not saved.is_violated
 
 
 # --- a file that is no store ---
