@@ -14,6 +14,7 @@ import pytest
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.pytest_plugin.options import Settings
+from dpaudit.pytest_plugin.unmatched import judged
 
 if TYPE_CHECKING:
     from dpaudit.results import AuditResult
@@ -35,6 +36,8 @@ class Summary:
         self.plan: Mapping[str, Any] | None = None
         self.found: dict[str, dict[int, dict[str, Any]]] = {}  # by node id and number of the call
         self.problem = ""
+        self.collected: list[Mapping[str, Any]] = []  # what each process that collected found of known violations
+        self.unmatched: list[tuple[str, bool]] = []  # what is said of those of no test, and whether it is a failure
         self.written: list[Path] = []
         if settings.formats:  # a format that does not exist is told before anything runs
             from dpaudit.reports import FORMATS
@@ -70,6 +73,7 @@ class Summary:
             beside = self.beside_text()
             if beside:
                 lines.append(f"dpaudit: {beside}")
+        lines += [f"dpaudit: {'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
         for path in self.written:
             lines.append(f"dpaudit: written {path}")
         if self.problem:
@@ -92,7 +96,8 @@ class Summary:
         return "Beside it " + "; ".join(parts) if parts else ""
 
     def finish(self) -> None:
-        """Write the report where one is asked for; a failure is told in the summary."""
+        """Judge known violations of no test, and write the report where one is asked for; the summary tells both."""
+        self.unmatched = judged(self.settings.config, self.settings.known_violations, self.collected)
         if not self.settings.formats or not self.records:
             return
         try:
@@ -101,6 +106,11 @@ class Summary:
             self.written = self._write(whole)
         except (DpauditError, OSError) as error:
             self.problem = f"the report was not written: {error}"
+
+    @property
+    def fails(self) -> bool:
+        """Whether the session fails for a known violation of no test, whatever its tests did."""
+        return any(is_failure for _, is_failure in self.unmatched)
 
     def described(self) -> dict[str, Any]:
         """The session as strict JSON values: the content of session.json."""
