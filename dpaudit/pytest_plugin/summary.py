@@ -109,8 +109,8 @@ class Summary:
 
     @property
     def fails(self) -> bool:
-        """Whether the session fails for a known violation of no test, whatever its tests did."""
-        return any(is_failure for _, is_failure in self.unmatched)
+        """Whether the session fails, whatever its tests did: a known violation of no test, a report not written."""
+        return bool(self.problem) or any(is_failure for _, is_failure in self.unmatched)
 
     def described(self) -> dict[str, Any]:
         """The session as strict JSON values: the content of session.json."""

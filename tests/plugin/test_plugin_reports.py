@@ -85,6 +85,14 @@ def test_a_report_that_cannot_be_written_is_told_and_loses_no_verdict(pytester, 
     result.stdout.fnmatch_lines(["dpaudit: the report was not written: output must be a writable place*"])
 
 
+def test_a_session_whose_report_cannot_be_written_fails(pytester, write):
+    (pytester.path / "out").write_text("in the way")
+    write("    def test_it(dp_audit): dp_audit(sound, samples=3000, floating_point=False, **PLAIN)\n")
+    result = pytester.runpytest("--dp-report", "sarif", "--dp-out", "out")
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED  # else a job would go on without its SARIF, and nobody would see
+
+
 def test_nothing_is_written_where_nothing_was_audited_or_asked_for(pytester, write):
     write("    def test_nothing(): pass\n")
     pytester.runpytest("--dp-report", "json").stdout.no_fnmatch_line("*dpaudit: *")
