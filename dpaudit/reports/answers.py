@@ -6,7 +6,7 @@ import shlex
 
 from dpaudit.reports import doubles, wording
 from dpaudit.reports.dossier import Dossier, Source, subject_of
-from dpaudit.reports.items import Item, check_sentence
+from dpaudit.reports.items import Item, checks_text
 from dpaudit.reports.wording import clean, percent_text, plural
 from dpaudit.results import AuditResult
 from dpaudit.utility_result import UtilityResult
@@ -74,7 +74,7 @@ def _tested(dossier: Dossier) -> tuple[str, ...]:
             f"{plural(len({subject_of(r.subject) for r in dossier.audits}), 'mechanism')}: a program tried to tell "
             "from outputs which input was used."
         )
-    parts += [check_sentence(one.records) for one in dossier.checks]
+    parts += [checks_text(one) for one in dossier.checks]
     for result in dossier.utilities:
         parts.append(
             f"{plural(len(result.findings), 'measurement')} of errors of {clean(subject_of(result.subject), 60)}."
@@ -86,14 +86,16 @@ def _found(dossier: Dossier) -> tuple[str, ...]:
     parts = [_audit_found(result) for result in dossier.audits]
     for one in dossier.checks:
         failed = one.of_status("violated")
+        of = ", ".join(clean(subject_of(mechanism), 60) for mechanism in one.mechanisms[:SUBJECTS])
+        of += f" and {len(one.mechanisms) - SUBJECTS:,} more" if len(one.mechanisms) > SUBJECTS else ""
         names = ", ".join(clean(record.name, 60) for record in failed[:SUBJECTS])
         if failed:
             more = f" and {len(failed) - SUBJECTS:,} more" if len(failed) > SUBJECTS else ""
-            parts.append(f"{plural(len(failed), 'check')} failed: {names}{more}.")
+            parts.append(f"{of}: {plural(len(failed), 'check')} failed: {names}{more}.")
         elif one.verdict == "not_refuted":
-            parts.append("No check of the conformance suite failed.")
+            parts.append(f"{of}: no check of the conformance suite failed.")
         else:
-            parts.append(f"The conformance suite gave no full answer: {one.verdict.replace('_', ' ')}.")
+            parts.append(f"{of}: the conformance suite gave no full answer: {one.verdict.replace('_', ' ')}.")
     parts += [_utility_found(result) for result in dossier.utilities]
     return tuple(parts)
 

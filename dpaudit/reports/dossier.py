@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
@@ -86,13 +86,22 @@ class Dossier:
     @property
     def subjects(self) -> tuple[str, ...]:
         """The names of what was audited, checked or measured, each once, in the order of the results."""
-        names: list[str] = []
-        for source in self.sources:
-            if isinstance(source.result, CheckResult):
-                names += [str(mechanism["name"]) for mechanism in source.result.mechanisms]
-            else:
-                names.append(subject_of(source.result.subject))
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys(subject_of(one) for source in self.sources for one in subjects_of(source.result)))
+
+    def without(self, results: Iterable[Result]) -> tuple[str, ...]:
+        """The names of the subjects that none of these results is about; the same code is the same subject."""
+        seen = {_identity(one) for result in results for one in subjects_of(result)}
+        every = [one for source in self.sources for one in subjects_of(source.result)]
+        return tuple(dict.fromkeys(subject_of(one) for one in every if _identity(one) not in seen))
+
+
+def subjects_of(result: Result) -> Sequence[Mapping[str, Any]]:
+    """What a result is about, as it keeps it."""
+    return result.mechanisms if isinstance(result, CheckResult) else (result.subject,)
+
+
+def _identity(subject: Mapping[str, Any]) -> str:
+    return str(subject.get("fingerprint") or subject_of(subject))
 
 
 def subject_of(subject: Mapping[str, Any]) -> str:

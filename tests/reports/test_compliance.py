@@ -75,6 +75,15 @@ def test_a_status_is_reached_by_results_alone(synthetic):
     utility = dataclasses.replace(utility, findings=utility.findings[:2])
     whole = statuses(synthetic.make("doubles"), check, utility)
     assert whole["epsilon"] == whole["correctness"] == whole["utility"] == "tested"
+    other = dataclasses.replace(synthetic.make("not_refuted"), subject={"name": "other", "fingerprint": "f0"})
+    found = {item.key: item for item in items(Dossier.of(synthetic.make("doubles"), other, check, utility))}
+    assert found["epsilon"].status == "tested"
+    assert found["correctness"].status == found["utility"].status == "tested in part"
+    assert "Not checked by the conformance suite: other." in found["correctness"].evidence
+    assert "Not measured: other." in found["utility"].evidence
+    alien = dataclasses.replace(check, mechanisms=({**check.mechanisms[0], "name": "alien", "fingerprint": "f1"},))
+    found = {item.key: item for item in items(Dossier.of(synthetic.make("not_refuted"), alien))}
+    assert found["epsilon"].status == "tested in part" and "Not audited: alien." in found["epsilon"].evidence
     hidden = dataclasses.replace(check, records=(*records, dataclasses.replace(records[0], status="inconclusive")))
     assert statuses(synthetic.make("doubles"), hidden)["correctness"] == "tested in part"
     assert statuses(synthetic.make("inconclusive"))["epsilon"] == "tested in part"
