@@ -73,12 +73,22 @@ class Summary:
             beside = self.beside_text()
             if beside:
                 lines.append(f"dpaudit: {beside}")
+        if counts and self.settings.store is not None:
+            lines.append(f"dpaudit: {self.store_text()}")
         lines += [f"dpaudit: {'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
         for path in self.written:
             lines.append(f"dpaudit: written {path}")
         if self.problem:
             lines.append(f"dpaudit: {self.problem}")
         return lines
+
+    def store_text(self) -> str:
+        """How many audits add to the evidence that accumulates, and what keeps the others from it."""
+        kept = sum(bool(record.get("accumulates")) for _, record in self.records)
+        text = f"the evidence of {kept:,} of {_plural(len(self.records), 'audit')} accumulates in {self.settings.store}"
+        if kept == len(self.records):
+            return text
+        return f"{text}; a test must state its confidence for that: @pytest.mark.dp_audit(confidence=0.999, calls=1)"
 
     def beside_text(self) -> str:
         """The error rates that do not come out of the session's confidence: what only warns."""
@@ -189,7 +199,8 @@ def promise_text(plan: Mapping[str, Any]) -> str:
         parts.append(f"{_plural(plan['tests'], 'test')} with {_rate(plan['test_error'])} each")
     if plan["reserving"]:
         own = _plural(plan["reserving"], "test")
-        parts.append(f"{own} with a confidence of their own, {_rate(plan['reserved'])} in all")
+        whose = "its" if plan["reserving"] == 1 else "their"
+        parts.append(f"{own} with a confidence of {whose} own, {_rate(plan['reserved'])} in all")
     if plan["lists"]:
         kept = plan["stated_list_error"] * plan["list_factor"]
         scaled = f" (scaled down from {_rate(plan['stated_list_error'])})" if plan["list_factor"] < 1.0 else ""
