@@ -165,7 +165,6 @@ def profile(result: AuditResult) -> Figure | None:
         "promised one is a broken promise only as far as it has confidence; below it, it proves nothing.",
         wide=draw(WIDE),
         narrow=draw(NARROW),
-        scale=Markup(""),
         legend=tuple(legend),
         data=Data(("ε (nats)", "δ promised", "δ measured, estimate", "δ measured, lower limit"), tuple(rows), 0),
     )
@@ -234,7 +233,6 @@ def trade_off(result: AuditResult) -> Figure | None:
         "the better the two inputs can be told apart. Both directions of the pair are averaged.",
         wide=draw(WIDE),
         narrow=draw(NARROW),
-        scale=Markup(""),
         legend=tuple(legend),
         data=Data(columns, tuple(rows), 0),
     )

@@ -151,7 +151,6 @@ def errors(result: UtilityResult) -> Figure | None:
         "An interval without a right end has no upper limit: none is known without an assumption about the loss.",
         wide=_draw_errors(shown, WIDE, description),
         narrow=_draw_errors(shown, NARROW, description),
-        scale=Markup(""),
         legend=tuple(legend),
         data=Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS])),
     )
