@@ -202,7 +202,7 @@ def trade_off(result: AuditResult) -> Figure | None:
     def draw(page: float) -> Markup:
         x, y = _axes(page, 1.0, 1.0)
         body = frame(x, y, "error of the first kind", "error of the second kind", page, gutters=False)
-        body.append(tag("path", d=points([(x(0.0), y(1.0)), (x(1.0), y(0.0))]), cls="edge"))
+        body.append(tag("path", d=points([(x(0.0), y(1.0)), (x(1.0), y(0.0))]), cls="blind"))
         body += _line(x, y, grid, [least(alpha) for alpha in grid], "claimed")
         if hull:
             body.append(tag("path", d=points([(x(a), y(b)) for a, b in hull]), cls="estimated"))
@@ -212,7 +212,7 @@ def trade_off(result: AuditResult) -> Figure | None:
             body.append(tag("circle", cx=x(seen.wrong), cy=y(1.0 - seen.correct), r=4.0, cls="estimate-end"))
         return svg(body, page, _height(page), description)
 
-    legend = [(_swatch("claimed"), "promised: nobody gets below it"), (_swatch("edge"), "guessing blindly")]
+    legend = [(_swatch("claimed"), "promised: nobody gets below it"), (_swatch("blind"), "guessing blindly")]
     if hull:
         words = "the rule of this pair: estimate" + ("" if has_limits else ", without confidence")
         legend.append((_swatch("estimated"), words))
