@@ -47,7 +47,7 @@ def _evaluation(found: tuple[Item, ...]) -> Section:
     rows = tuple((item.name, item.status, f"{item.sections}: {item.part}", item.evidence) for item in found)
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
-    meanings = Table("What a status means", ("status", "meaning"), STATUSES, is_closed=True)
+    meanings = Table("What a status means", ("status", "meaning"), STATUSES)
     return Section("items", "What was tested, declared, and not assessed", (table, Paragraph(SOURCE, "note"), meanings))
 
 

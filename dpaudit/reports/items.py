@@ -58,7 +58,7 @@ NOTHING = {
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One item: its key (`deployment.ITEMS`), name, sections of the draft, status, evidence, what is declared."""
+    """One item: key (`deployment.ITEMS`), name, sections of the draft, status, lines of evidence, what is declared."""
 
     key: str
     name: str
@@ -82,7 +82,7 @@ def _item(key: str, dossier: Dossier) -> Item:
     if status == "not assessed":
         status, evidence = ("not applicable", reason) if reason else ("declared" if said else status, evidence)
     elif reason:
-        evidence = f"{evidence} Declared as not applicable, for the reason: {reason}"
+        evidence = f"{evidence}\nDeclared as not applicable, for the reason: {reason}"
     sections, part = SECTIONS[key]
     return Item(key, ITEMS[key], sections, part, status, evidence, said)
 
@@ -110,7 +110,7 @@ def _epsilon(dossier: Dossier) -> tuple[Status, str] | None:
     missing = _left_out("Not audited", dossier, dossier.audits)
     status: Status = rows[0].status if len(found) == 1 and not missing else "tested in part"
     texts = [f"{wording.subject_name(result)}: {row.facts}" for result, row in zip(dossier.audits, rows, strict=True)]
-    return status, " ".join([*texts, *missing, *_context(dossier)])
+    return status, "\n".join([*texts, *missing, *_context(dossier)])
 
 
 def _left_out(what: str, dossier: Dossier, results: Sequence[Result]) -> list[str]:
@@ -147,7 +147,7 @@ def _unit(dossier: Dossier) -> tuple[Status, str] | None:
     tested = [row for row in rows if row.status != "not assessed"]
     if not tested:
         return None
-    return "tested in part", " ".join(dict.fromkeys(row.facts for row in tested))
+    return "tested in part", "\n".join(dict.fromkeys(row.facts for row in tested))
 
 
 def _contribution(dossier: Dossier) -> tuple[Status, str] | None:
@@ -173,7 +173,7 @@ def _correctness(dossier: Dossier) -> tuple[Status, str] | None:
     # Validity: one violated check must not hide that others gave no answer, as the verdict of the whole list does.
     whole = dossier.audits and dossier.checks and not missing and {"error", "inconclusive"}.isdisjoint(statuses)
     status: Status = "tested" if whole else "tested in part"
-    return status, f"{' '.join([*parts, *missing])} Versions: {clean(', '.join(sorted(versions)), 300)}."
+    return status, "\n".join([*parts, *missing, f"Versions: {clean(', '.join(sorted(versions)), 300)}."])
 
 
 def checks_text(result: CheckResult) -> str:
@@ -208,7 +208,7 @@ def _floating_point(dossier: Dossier) -> tuple[Status, str] | None:
         texts.append(
             f"{wording.subject_name(result)}: {doubles.headline(result)}, at an error rate of {rate} of its own."
         )
-    return "tested in part", f"{' '.join(texts)} Extreme magnitudes and overflow were not searched for."
+    return "tested in part", "\n".join([*texts, "Extreme magnitudes and overflow were not searched for."])
 
 
 def _side_channels(dossier: Dossier) -> tuple[Status, str] | None:
@@ -218,7 +218,7 @@ def _side_channels(dossier: Dossier) -> tuple[Status, str] | None:
 def _sides(dossier: Dossier, kinds: Sequence[str]) -> tuple[Status, str] | None:
     found = [(result, scope.sides_text(result, kinds)) for result in dossier.audits]
     texts = [f"{wording.subject_name(result)}: {text}" for result, text in found if text]
-    return ("tested in part", " ".join(texts)) if texts else None
+    return ("tested in part", "\n".join(texts)) if texts else None
 
 
 def _utility(dossier: Dossier) -> tuple[Status, str] | None:
@@ -237,7 +237,7 @@ def _utility(dossier: Dossier) -> tuple[Status, str] | None:
             f"{plural(len(result.findings), 'test')} violated, at {percent_text(result.confidence)} confidence.{rest}"
         )
     missing = _left_out("Not measured", dossier, measured)
-    return "tested in part" if gaps or missing else "tested", " ".join([*texts, *missing])
+    return "tested in part" if gaps or missing else "tested", "\n".join([*texts, *missing])
 
 
 def _queries(dossier: Dossier) -> tuple[Status, str] | None:

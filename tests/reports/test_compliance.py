@@ -247,6 +247,35 @@ def test_a_stated_verdict_that_the_checks_do_not_have_is_refused(synthetic, tmp_
             read_dossier([tmp_path / "x.json"])
 
 
+def test_the_first_page_names_the_worst_results_and_counts_the_others(synthetic):
+    quiet = [
+        dataclasses.replace(synthetic.make("not_refuted"), subject={"name": f"quiet {k}", "fingerprint": f"f{k}"})
+        for k in range(20)
+    ]
+    dossier = Dossier.of(*quiet, synthetic.make("doubles"), synthetic.make("violated"), synthetic.check())
+    answers = dict(compliance.build(dossier).summary)
+    found = answers["What was found?"]
+    assert found[0].startswith("city release: violated") and len(found) == 13
+    assert found[-1] == "And 11 more results in their chapters: 11 not refuted."
+    assert any("low bits break" in text for text in found[:3])
+    assert any("release: 1 check failed" in text for text in found)
+    assert "counted anew for each audit" in answers["What was tested?"][0]
+
+
+def test_evidence_of_several_subjects_stands_on_lines_of_its_own(synthetic):
+    dossier = Dossier.of(synthetic.make("not_refuted"), synthetic.make("violated"))
+    evidence = items(dossier)[0].evidence
+    assert [line.partition(":")[0] for line in evidence.splitlines()] == ["city release", "city release"]
+    row = next(line for line in reports.render(dossier, "md", "compliance").splitlines() if "Epsilon, delta" in line)
+    assert "<br>city release" in row and row.endswith(" |")
+    assert "Unit" in items(dossier)[1].name and " against " in items(dossier)[1].evidence
+
+
+def test_the_unit_that_was_tested_is_named(synthetic):
+    finding = dataclasses.replace(synthetic.finding("Aachen", "Bremen", 0.5), x=261, x_prime=271)
+    assert "Aachen (261) against Bremen (271)" in scope.unit(synthetic.result([finding])).facts
+
+
 SECRETS = ("Aachen", "Berlin", "Bremen", "above 0.37", "seen twice", "longer than", "185 of 6,839", "ValueError")
 
 
