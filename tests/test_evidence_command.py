@@ -1,5 +1,6 @@
 """`dpaudit evidence`: what it says of a store, and what it changes."""
 
+import io
 import json
 import os
 import sys
@@ -8,9 +9,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import dpaudit
 from dpaudit.cli import main
+from dpaudit.reports.evidence import explanation, list_table
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "evidence-1.json").read_text())
 CODE = """
@@ -147,3 +150,16 @@ def test_an_empty_store_says_so(run):
     Store.at("e.db").close()
     assert run("evidence", "list", "--store", "e.db").stdout == "No evidence yet.\n"
     assert exported(run)["subjects"] == []
+
+
+def test_a_pair_without_draws_is_not_said_to_be_not_refuted(run):
+    audited(run)
+    document = exported(run)
+    (subject,) = document["subjects"]
+    for pair in subject["pairs"]:
+        pair |= {"draws": 0, "violated": False}
+    subject |= {"draws": 0, "violated": False}
+    for shown in (list_table(document), explanation(subject)):
+        console = Console(width=200, file=io.StringIO())
+        console.print(shown)
+        assert "no evidence" in console.file.getvalue() and "not refuted" not in console.file.getvalue()
