@@ -3,7 +3,8 @@
 A test that is there judges its own entry. One that was renamed, deleted, or has no audit any more cannot, and its entry
 would stay for ever. An entry is judged by what was collected, whether or not the session then stopped early (`-x`):
 
-* not where tests were deselected (`-k`, `-m`, `--deselect`, `--lf`), other than by `--dp-only`, or files were ignored;
+* not where tests were deselected (`-k`, `-m`, `--deselect`, `--lf`), other than by `--dp-only`, nor where files were
+  ignored or nothing was run;
 * not where its file lies outside of what the command line names, or could not be collected.
 
 With pytest-xdist every worker collects everything: each says what it found, and the main process judges.
@@ -68,7 +69,7 @@ def judged(
     """
     processes = list(found)
     option = config.option
-    chosen = any(getattr(option, name, None) for name in ("lf", "ignore", "ignore_glob"))
+    chosen = any(getattr(option, name, None) for name in ("lf", "ignore", "ignore_glob", "collectonly"))
     if not processes or chosen or any(one["is_selected"] for one in processes):
         return []
     unread = {node_id for one in processes for node_id in one["unread"]}
