@@ -174,8 +174,14 @@ def test_an_entry_of_no_test_without_a_date_that_is_one_fails_the_session(pytest
 
 @pytest.mark.parametrize(
     "options",
-    [("-k", "release"), ("--deselect", "test_it.py::test_other"), ("test_it.py::test_release",), ("--lf",), ("other",)]
-    + [("--co",)],
+    [
+        ("-k", "release"),
+        ("--deselect", "test_it.py::test_other"),
+        ("test_it.py::test_release",),
+        ("--lf",),
+        ("other",),
+        ("--co",),
+    ],
     ids=str,
 )
 def test_a_session_of_some_tests_judges_no_entry(pytester, write, options):
