@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
 from typing import Any, Literal
 
@@ -101,8 +102,8 @@ def register_profile(
         raise UsageError(f"name must be a word, got {name!r}.")
     _check_number("samples", samples, "an integer of at least 10", numbers.Integral, 10, None)
     _check_number("confidence", confidence, "in (0, 1)", numbers.Real, 0.0, 1.0)
-    _check_number("event_mass", event_mass, "positive", numbers.Real, 0.0, None)
-    _check_number("inconclusive_factor", inconclusive_factor, "at least 1", numbers.Real, 1, None)
+    _check_number("event_mass", event_mass, "positive and finite", numbers.Real, 0.0, None)
+    _check_number("inconclusive_factor", inconclusive_factor, "finite, at least 1", numbers.Real, 1, None)
     if mode not in (None, "sequential", "adaptive", "fixed"):
         raise UsageError(f"mode must be 'sequential', 'adaptive' or 'fixed', got {mode!r}.")
     if seeds not in ("fixed", "fresh"):
@@ -128,6 +129,7 @@ def _check_number(name: str, value: Any, condition: str, kind: type, low: float,
     if value is None:
         return
     fits = isinstance(value, kind) and not isinstance(value, bool)
-    # Integers include their smallest value, and so does 1 as a factor; open intervals of reals do not.
-    if not fits or value < low or (isinstance(low, float) and value <= low) or (high is not None and value >= high):
+    # Integers include their smallest value, and so does 1 as a factor; open intervals of reals do not. NaN never fits.
+    fits = fits and (value > low if isinstance(low, float) else value >= low)
+    if not (fits and value < (math.inf if high is None else high)):
         raise UsageError(f"{name} must be {condition}, got {value!r}.")

@@ -12,14 +12,13 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.saving import as_float, as_floats, from_json, saved_input, to_json, utf8, write_whole
+from dpaudit.saving import as_float, as_floats, from_json, read_saved, saved_input, to_json, utf8, write_whole
 from dpaudit.side_findings import (
     FLOATING_POINT_VERDICTS,
     SIDE_STATUSES,
@@ -402,19 +401,7 @@ def load(path: str | os.PathLike[str]) -> AuditResult:
     Raises
     ------
     UsageError
-        If there is no such file, or it is not an audit result of a known schema.
+        If there is no such file, it is not an audit result of a known schema, or a field is of another type.
     """
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"result must be a readable file, got {os.fspath(path)!r} ({error.strerror}).") from error
-    except ValueError as error:
-        raise UsageError(f"result must be JSON, got {os.fspath(path)!r}: {error}.") from error
-    if not isinstance(record, dict):
-        raise UsageError(f"result must be a JSON object, got {type(record).__name__} at {os.fspath(path)!r}.")
-    try:
-        return AuditResult.from_dict(record)
-    except UsageError as error:
-        raise UsageError(f"{error} (at {os.fspath(path)!r})") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"result must follow {SCHEMA}, got {error!r} at {os.fspath(path)!r}.") from error
+    result: AuditResult = read_saved(path, {SCHEMA: AuditResult.from_dict})[0]
+    return result

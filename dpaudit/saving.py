@@ -11,7 +11,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -109,6 +109,7 @@ def as_floats(record: Mapping[str, Any]) -> dict[str, float]:
 
 SAVED_TYPES: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
+    "str | None": (str, NoneType),
     "bool": (bool,),
     "int": (int,),
     "float": (int, float),
@@ -135,3 +136,48 @@ def check_types(record: Any) -> None:
                 not isinstance(one, expected) or (isinstance(one, bool) and bool not in expected)
             ):
                 raise TypeError(f"{field.name} must be {kind}, got {short_form(one, width=80)}")
+
+
+def read_saved(
+    path: str | os.PathLike[str], readers: Mapping[str, Callable[[Mapping[str, Any]], Any]]
+) -> tuple[Any, bytes]:
+    """A saved result, and the content of its file.
+
+    Parameters
+    ----------
+    path : path
+    readers : mapping of a schema to a function
+        That makes the result of the content of a file of that schema.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, it is of none of these schemas, or a field is of another type.
+    """
+    name = os.fspath(path)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"result must be a readable file, got {name!r} ({error.strerror}).") from error
+    try:
+        record = json.loads(content.decode("utf-8"))
+    except ValueError as error:
+        raise UsageError(f"result must be JSON, got {name!r}: {error}.") from error
+    except RecursionError as error:
+        raise UsageError(f"result must be JSON of a depth that can be read, got {name!r}.") from error
+    if not isinstance(record, dict):
+        raise UsageError(f"result must be a JSON object, got {type(record).__name__} at {name!r}.")
+    schema = record.get("schema")
+    if not isinstance(schema, str) or schema not in readers:
+        known = ", ".join(readers)
+        raise UsageError(f"schema must be {'one of ' * (len(readers) > 1)}{known}, got {schema!r} at {name!r}.")
+    try:
+        result = readers[schema](record)
+        check_types(result)
+    except UsageError as error:
+        raise UsageError(f"{error} (at {name!r})") from error
+    except KeyError as error:
+        raise UsageError(f"result must follow {schema}, got one without {error} at {name!r}.") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UsageError(f"result must follow {schema}, got another: {error} (at {name!r}).") from error
+    return result, content

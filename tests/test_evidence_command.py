@@ -1,15 +1,19 @@
 """`dpaudit evidence`: what it says of a store, and what it changes."""
 
+import io
 import json
+import os
 import sys
 from pathlib import Path
 
 import jsonschema
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import dpaudit
 from dpaudit.cli import main
+from dpaudit.reports.evidence import explanation, list_table
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "evidence-1.json").read_text())
 CODE = """
@@ -81,6 +85,19 @@ def test_a_store_is_listed_explained_and_exported(run):
     assert json.loads(Path("x.json").read_text()) == document
 
 
+def test_an_export_that_cannot_be_written_leaves_the_old_one_whole(run, monkeypatch):
+    audited(run)
+    Path("x.json").write_text("as it was")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    result = run("evidence", "export", "--store", "e.db", "--out", "x.json")
+    assert result.exit_code == 2 and "No space left" in result.stderr
+    assert Path("x.json").read_text() == "as it was" and not list(Path().glob(".x.json*"))
+
+
 def test_stores_are_merged_and_the_same_one_not_twice(run):
     audited(run)
     audited(run, store="f.db", seed=2)
@@ -117,7 +134,7 @@ def test_a_fingerprint_that_changed_is_forgotten_and_no_other(run):
         (("explain", "nobody", "--store", "e.db"), "subject must be one that the store has"),
         (("forget", "--store", "e.db"), "subject must be named, or a target by --changed, got neither."),
         (("merge", "m.py", "--store", "e.db"), "store must be an intact store of evidence"),
-        (("export", "--store", "e.db", "--out", "no/x.json"), "out must be a file that can be written"),
+        (("export", "--store", "e.db", "--out", "m.py/x.json"), "output must be a writable place"),
     ],
     ids=["missing", "subject", "neither", "no store", "out"],
 )
@@ -133,3 +150,16 @@ def test_an_empty_store_says_so(run):
     Store.at("e.db").close()
     assert run("evidence", "list", "--store", "e.db").stdout == "No evidence yet.\n"
     assert exported(run)["subjects"] == []
+
+
+def test_a_pair_without_draws_is_not_said_to_be_not_refuted(run):
+    audited(run)
+    document = exported(run)
+    (subject,) = document["subjects"]
+    for pair in subject["pairs"]:
+        pair |= {"draws": 0, "violated": False}
+    subject |= {"draws": 0, "violated": False}
+    for shown in (list_table(document), explanation(subject)):
+        console = Console(width=200, file=io.StringIO())
+        console.print(shown)
+        assert "no evidence" in console.file.getvalue() and "not refuted" not in console.file.getvalue()

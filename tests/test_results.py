@@ -258,12 +258,17 @@ def test_largest_bounds_ignore_what_is_missing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": "dpaudit.audit/2"}, "schema must be 'dpaudit.audit/1', got 'dpaudit.audit/2'"),
-        ({"schema": None}, "schema must be 'dpaudit.audit/1', got None"),
+        ({"schema": "dpaudit.audit/2"}, "schema must be dpaudit.audit/1, got 'dpaudit.audit/2'"),
+        ({"schema": None}, "schema must be dpaudit.audit/1, got None"),
         ({"verdict": "violated"}, "verdict must be that of the findings, 'not_refuted', got 'violated'"),
         ({"pairs": [1]}, "result must follow dpaudit.audit/1"),
         ({"pairs": [{}]}, "result must follow dpaudit.audit/1"),
         ({"confidence": "high"}, "result must follow dpaudit.audit/1"),
+        ({"samples": "1000"}, "result must follow dpaudit.audit/1, got another: samples must be int, got '1000'"),
+        ({"seed": None}, "seed must be int, got None"),
+        ({"claim": 1}, "claim must be str, got 1"),
+        ({"subject": []}, r"subject must be dict.str, Any., got \[\]"),
+        ({"not_asked": [1]}, "not_asked must be tuple.str, ...., got 1"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path, change, message):
@@ -283,6 +288,9 @@ def test_a_file_of_another_kind_is_refused(tmp_path, change, message):
         ("power", [1]),
         ("witness", "x"),
         ("looks", [1]),
+        ("samples", "many"),
+        ("message", None),
+        ("pool", 1),
     ],
 )
 def test_a_finding_of_another_kind_is_refused(tmp_path, field, value):
@@ -314,6 +322,7 @@ def test_unknown_fields_are_ignored(tmp_path):
         (b"{", "result must be JSON"),
         (b"\xff", "result must be JSON"),
         (b"[]", "result must be a JSON object, got list"),
+        (b"[" * 100_000, "result must be JSON of a depth that can be read"),
     ],
 )
 def test_what_is_no_result_is_refused(tmp_path, content, message):

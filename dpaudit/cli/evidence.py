@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -67,16 +66,15 @@ def export_command(subject: str | None, out: str | None, path: str) -> None:
     """Export what `explain` says as JSON, of schema dpaudit.evidence/1."""
     import json
 
+    from dpaudit.saving import write_whole
+
     document = _document(path)
     document["subjects"] = _chosen(document, [subject] if subject is not None else [])
     text = json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
     if out is None:
         click.echo(text, nl=False)
         return
-    try:
-        Path(out).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"out must be a file that can be written, got {out!r} ({error.strerror}).") from error
+    write_whole(out, text)
     click.echo(f"Written: {out}")
 
 

@@ -13,11 +13,13 @@
 * The seed of a call is derived from the test's node id, from the number of the call within the test and, with fresh
   seeds (a profile decides: `dpaudit.register_profile`), from a seed of the session, which is printed.
 * A violation saves its witness (`.dpaudit/`), which the next run replays first: `dpaudit.pytest_plugin.witnesses`.
-* A known violation has a reason and a date: `dpaudit.pytest_plugin.marks`.
+* A known violation has a reason and a date: `dpaudit.pytest_plugin.marks`; one that is listed for a test which is not
+  there is told at the end: `dpaudit.pytest_plugin.unmatched`.
 * Verdicts are entries `dpaudit` of a test's `user_properties`, so that they reach JUnit files; the summary and the
   report (`--dp-report`) are written once, also with the workers of pytest-xdist (`dpaudit.pytest_plugin.summary`).
 
-Nothing but pytest and this folder is imported until an audit runs. The manual is docs/pytest.md.
+Nothing but pytest, this folder and, at the end, what reads pyproject.toml is imported until an audit runs. The manual
+is docs/pytest.md.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
-PLAN_OUTPUT = "dpaudit_plan"  # what a worker of xdist tells the controller
+PLAN_OUTPUT, FOUND_OUTPUT = "dpaudit_plan", "dpaudit_found"  # what a worker of xdist tells the controller
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,7 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in LINES:
         config.addinivalue_line("markers", line)
     settings = Settings(config)
-    config.stash[PLAN] = Plan(settings)
+    plan = config.stash[PLAN] = Plan(settings)
+    config.pluginmanager.register(plan.collected, "dpaudit_collected")
     if not settings.is_worker:
         summary = config.stash[SUMMARY] = Summary(settings)
         config.pluginmanager.register(Reporting(summary), "dpaudit_reporting")
@@ -78,7 +81,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = [item for item in items if not can_audit(item) and bound_check(item) is None]
         if others:
             items[:] = [item for item in items if can_audit(item) or bound_check(item) is not None]
+            collected = config.stash[PLAN].collected
+            before = collected.is_selected
             config.hook.pytest_deselected(items=others)
+            collected.is_selected = before  # none of these audits
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -131,7 +137,7 @@ def pytest_runtest_makereport(
     report = yield
     state = item.stash.get(STATE, None)
     if state is None:
-        if report.when == "call" and report.outcome == "passed" and item.get_closest_marker("dp_known_violation"):
+        if report.when == "call" and report.outcome == "passed":
             _fail_if_expired(item, report)
         return report
     if report.when == "call" and report.outcome == "passed" and state.known is not None:
@@ -145,9 +151,10 @@ def pytest_runtest_makereport(
 
 
 def _fail_if_expired(item: pytest.Item, report: pytest.TestReport) -> None:
-    """A test that is marked as a known violation fails from its date on, also where it has audited nothing."""
+    """A test with a known violation fails from its date on, also where it has audited nothing."""
+    listed = item.config.stash[PLAN].settings.known_violations if can_audit(item) else ()
     try:
-        known = known_violation(item, ())
+        known = known_violation(item, listed)
     except UsageError as error:
         report.outcome, report.longrepr = "failed", str(error)
         return
@@ -173,13 +180,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     plan = config.stash[PLAN]
     described = plan.described() if plan.is_used else None
     if plan.settings.is_worker:
-        if described is not None:
-            vars(config)["workeroutput"][PLAN_OUTPUT] = described
+        vars(config)["workeroutput"] |= {PLAN_OUTPUT: described, FOUND_OUTPUT: plan.found()}
         return
     summary = config.stash[SUMMARY]
     if described is not None:
         summary.plan = described
+    if plan.has_collected:  # not the controller of xdist
+        summary.collected.append(plan.found())
     summary.finish()
+    if summary.fails and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -192,10 +202,13 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: Any) -> None:
-    """Hear from a worker of xdist how the error rate was split."""
-    described = getattr(node, "workeroutput", {}).get(PLAN_OUTPUT)
-    if described is not None:
-        node.config.stash[SUMMARY].plan = described
+    """Hear from a worker of xdist how the error rate was split, and what it collected."""
+    output = getattr(node, "workeroutput", {})
+    summary = node.config.stash[SUMMARY]
+    if output.get(PLAN_OUTPUT) is not None:
+        summary.plan = output[PLAN_OUTPUT]
+    if FOUND_OUTPUT in output:
+        summary.collected.append(output[FOUND_OUTPUT])
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

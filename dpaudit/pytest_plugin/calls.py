@@ -92,8 +92,10 @@ class _Call:
         self.number, self.spent = self.state.charge(self._key(confidence), position, confidence, self._may_repeat)
         self.options["confidence"] = self.spent.confidence or confidence_of(self.spent.share * AUDIT)
         if self.accumulates and self.settings.store is not None and self.options.get("store") is None:
-            with contextlib.suppress(OSError):  # told by the audit, which cannot open the file
+            with contextlib.suppress(OSError, UsageError):  # told by the audit, which cannot open the file
                 self.settings.store.parent.mkdir(parents=True, exist_ok=True)
+                if self.settings.store.parent == self.settings.cache:
+                    witnesses.keep_out(self.settings.cache)
             self.options["store"] = self.settings.store
         self.options.setdefault("seed", self.settings.seed_of(item.nodeid, self.number))
         self.confirmed: Replay | None = None  # a saved witness that broke the promise again
@@ -103,6 +105,7 @@ class _Call:
             "claim": clean(str(self.claim), 200),
             "share": float(self.spent.share),
             "seed": self.options["seed"],
+            "accumulates": self.accumulates,
         }
 
     def _accumulates(self, confidence: float | None) -> bool:

@@ -20,6 +20,7 @@ import pytest
 
 from dpaudit.errors import UsageError
 
+LIST = "[[tool.dpaudit.known_violations]]"
 MARK_OPTIONS = ("samples", "mode", "seed", "event_mass", "inconclusive_factor", "floating_point", "jobs", "backend")
 LINES = (
     "dp_audit(samples=, mode=, confidence=, calls=, ...): options of every dp_audit in the test; confidence is that of "
@@ -131,11 +132,18 @@ def known_violation(item: pytest.Item, listed: tuple[Mapping[str, Any], ...]) ->
     if mark is not None:
         names = dict(zip(("reason", "expires", "pairs"), mark.args, strict=False)) | dict(mark.kwargs)
         return _read(names, "the mark dp_known_violation")
-    for entry in listed:
-        if entry.get("test") in (item.nodeid, item.nodeid.partition("[")[0]):
-            place = "[[tool.dpaudit.known_violations]]"
-            return _read({name: value for name, value in entry.items() if name != "test"}, place)
-    return None
+    entry = next((entry for entry in listed if is_of(entry, item.nodeid)), None)
+    return None if entry is None else listed_violation(entry)
+
+
+def is_of(entry: Mapping[str, Any], node_id: str) -> bool:
+    """Whether an entry of `[tool.dpaudit]` is for the test of this node id."""
+    return entry.get("test") in (node_id, node_id.partition("[")[0])
+
+
+def listed_violation(entry: Mapping[str, Any]) -> KnownViolation:
+    """The known violation of an entry of `[tool.dpaudit]`; `UsageError` if it has no reason or date."""
+    return _read({name: value for name, value in entry.items() if name != "test"}, LIST)
 
 
 def _read(entry: Mapping[str, Any], place: str) -> KnownViolation:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,14 @@ class Settings:
 
             self._project = read_config(self.config.rootpath)
         return self._project
+
+    @property
+    def known_violations(self) -> tuple[Mapping[str, Any], ...]:
+        """Those that the project lists; none where its file makes no sense, which every audit tells."""
+        try:
+            return self.project.known_violations
+        except UsageError:
+            return ()
 
     @property
     def confidence(self) -> float:

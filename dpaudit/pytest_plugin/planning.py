@@ -12,6 +12,7 @@ from dpaudit.errors import UsageError
 from dpaudit.pytest_plugin.budget import SessionBudget, TestBudget, split
 from dpaudit.pytest_plugin.marks import AuditMark, KnownViolation, audit_mark, known_violation
 from dpaudit.pytest_plugin.options import Settings
+from dpaudit.pytest_plugin.unmatched import Collected
 
 if TYPE_CHECKING:
     from dpaudit.conformance.faces import BoundCheck, Subjects
@@ -88,9 +89,12 @@ class Plan:
         self.audited: set[str] = set()
         self.tests = 0
         self._budget: SessionBudget | None = None
+        self.collected = Collected()
+        self.has_collected = False
 
     def collect(self, items: list[pytest.Item]) -> None:
         """Count what can raise an alarm among the tests that will run."""
+        self.has_collected = True
         for item in items:
             check = bound_check(item)
             if check is not None and check.spec.is_statistical:
@@ -105,6 +109,11 @@ class Plan:
                 if confidence is not None:
                     self.reserved[item.nodeid] = 1.0 - confidence
                     self.reservations.append(1.0 - confidence)
+
+    def found(self) -> dict[str, Any]:
+        """What this process collected of the known violations that the project lists."""
+        self.collected.look(self.settings.known_violations, self.audited)
+        return self.collected.to_plain()
 
     @property
     def is_used(self) -> bool:

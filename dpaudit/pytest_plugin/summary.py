@@ -14,6 +14,7 @@ import pytest
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.pytest_plugin.options import Settings
+from dpaudit.pytest_plugin.unmatched import judged
 
 if TYPE_CHECKING:
     from dpaudit.results import AuditResult
@@ -35,6 +36,8 @@ class Summary:
         self.plan: Mapping[str, Any] | None = None
         self.found: dict[str, dict[int, dict[str, Any]]] = {}  # by node id and number of the call
         self.problem = ""
+        self.collected: list[Mapping[str, Any]] = []  # what each process that collected found of known violations
+        self.unmatched: list[tuple[str, bool]] = []  # what is said of those of no test, and whether it is a failure
         self.written: list[Path] = []
         if settings.formats:  # a format that does not exist is told before anything runs
             from dpaudit.reports import FORMATS
@@ -70,11 +73,22 @@ class Summary:
             beside = self.beside_text()
             if beside:
                 lines.append(f"dpaudit: {beside}")
+        if counts and self.settings.store is not None:
+            lines.append(f"dpaudit: {self.store_text()}")
+        lines += [f"dpaudit: {'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
         for path in self.written:
             lines.append(f"dpaudit: written {path}")
         if self.problem:
             lines.append(f"dpaudit: {self.problem}")
         return lines
+
+    def store_text(self) -> str:
+        """How many audits add to the evidence that accumulates, and what keeps the others from it."""
+        kept = sum(bool(record.get("accumulates")) for _, record in self.records)
+        text = f"the evidence of {kept:,} of {_plural(len(self.records), 'audit')} accumulates in {self.settings.store}"
+        if kept == len(self.records):
+            return text
+        return f"{text}; a test must state its confidence for that: @pytest.mark.dp_audit(confidence=0.999, calls=1)"
 
     def beside_text(self) -> str:
         """The error rates that do not come out of the session's confidence: what only warns."""
@@ -92,7 +106,8 @@ class Summary:
         return "Beside it " + "; ".join(parts) if parts else ""
 
     def finish(self) -> None:
-        """Write the report where one is asked for; a failure is told in the summary."""
+        """Judge known violations of no test, and write the report where one is asked for; the summary tells both."""
+        self.unmatched = judged(self.settings.config, self.settings.known_violations, self.collected)
         if not self.settings.formats or not self.records:
             return
         try:
@@ -101,6 +116,11 @@ class Summary:
             self.written = self._write(whole)
         except (DpauditError, OSError) as error:
             self.problem = f"the report was not written: {error}"
+
+    @property
+    def fails(self) -> bool:
+        """Whether the session fails, whatever its tests did: a known violation of no test, a report not written."""
+        return bool(self.problem) or any(is_failure for _, is_failure in self.unmatched)
 
     def described(self) -> dict[str, Any]:
         """The session as strict JSON values: the content of session.json."""
@@ -179,7 +199,8 @@ def promise_text(plan: Mapping[str, Any]) -> str:
         parts.append(f"{_plural(plan['tests'], 'test')} with {_rate(plan['test_error'])} each")
     if plan["reserving"]:
         own = _plural(plan["reserving"], "test")
-        parts.append(f"{own} with a confidence of their own, {_rate(plan['reserved'])} in all")
+        whose = "its" if plan["reserving"] == 1 else "their"
+        parts.append(f"{own} with a confidence of {whose} own, {_rate(plan['reserved'])} in all")
     if plan["lists"]:
         kept = plan["stated_list_error"] * plan["list_factor"]
         scaled = f" (scaled down from {_rate(plan['stated_list_error'])})" if plan["list_factor"] < 1.0 else ""

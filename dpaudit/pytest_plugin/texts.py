@@ -57,7 +57,8 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
     """Why a test fails whose saved witness breaks the promise again, in the order of every failure."""
     from dpaudit.reports import wording
 
-    bound = wording.lower_text(found.parameter_lower)
+    bound, budget = wording.compared(found.parameter_lower, found.parameter_budget)
+    symbol, unit = wording.symbol(found.parameter), wording.unit(found.parameter)
     lines = [
         "Violated: the witness that an earlier run saved breaks the promise again, on fresh draws",
         f"  subject  {wording.clean(name, 200)}",
@@ -66,8 +67,8 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
         f"  rule     {wording.clean(found.description, 400)}",
         f"  counts   The rule was right in {found.correct:,}, wrong in {found.wrong:,} draws, and abstained in "
         f"{found.abstained:,}.",
-        f"  bound    {found.parameter} ≥ {bound} with {wording.percent_text(found.confidence)} confidence, where "
-        f"{wording.number_text(found.parameter_budget, 4)} is allowed",
+        f"  bound    {symbol} ≥ {bound}{unit} with {wording.percent_text(found.confidence)} confidence; promised: "
+        f"{symbol} ≤ {budget}",
         f"  seed     {found.seed}",
         f"  replay   {replay_line}",
     ]

@@ -47,11 +47,18 @@ def save(cache: Path, node_id: str, number: int, result: AuditResult) -> None:
     try:
         content = json.dumps(record, allow_nan=False).encode("utf-8", "backslashreplace")
         write_whole(_file(cache, node_id, number), content)
-        ignore = cache / ".gitignore"
-        if not ignore.exists():
-            write_whole(ignore, "*\n")
+        keep_out(cache)
     except DpauditError:
         return
+
+
+def keep_out(cache: Path) -> None:
+    """Keep the folder out of git."""
+    from dpaudit.results import write_whole
+
+    ignore = cache / ".gitignore"
+    if not ignore.exists():
+        write_whole(ignore, "*\n")
 
 
 def forget(cache: Path, node_id: str, number: int) -> None:

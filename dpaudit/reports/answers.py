@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 
+from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import doubles, wording
-from dpaudit.reports.dossier import Dossier, Source, subject_of
-from dpaudit.reports.items import Item, check_sentence
+from dpaudit.reports.dossier import Dossier, Result, Source, subject_of
+from dpaudit.reports.items import Item, checks_text
 from dpaudit.reports.wording import clean, percent_text, plural
-from dpaudit.results import AuditResult
+from dpaudit.results import VERDICTS, AuditResult
 from dpaudit.utility_result import UtilityResult
 
-SUBJECTS = 3  # named on the first page
+SUBJECTS = 3  # named on the first page, of those that a sentence is about
+RESULTS = 12  # with a sentence each there
 LINES = 20  # replay commands
 
 
 def subjects_text(dossier: Dossier) -> str:
     """The subjects by name; of many, the first ones and a count."""
-    names = [clean(name, 60) for name in dossier.subjects]
-    more = len(names) - SUBJECTS
-    return ", ".join(names[:SUBJECTS]) + (f" and {more:,} more" if more > 0 else "")
+    return _some(dossier.subjects)
 
 
 def headline(dossier: Dossier) -> str:
@@ -51,7 +53,9 @@ def _promised(dossier: Dossier) -> tuple[str, ...]:
         claims.setdefault(clean(result.claim, 120), []).append(clean(subject_of(result.subject), 60))
     parts = []
     if claims:
-        stated = "; ".join(f"{claim} ({', '.join(dict.fromkeys(names))})" for claim, names in claims.items())
+        shown = list(claims.items())[:RESULTS]
+        stated = "; ".join(f"{claim} ({_some(list(dict.fromkeys(names)))})" for claim, names in shown)
+        stated += f"; and {plural(len(claims) - len(shown), 'more claim')}" if len(claims) > len(shown) else ""
         parts.append(
             "That whoever sees an output cannot tell well from which of two inputs it came. How well is limited by the "
             f"claim: {stated}."
@@ -68,34 +72,60 @@ def _tested(dossier: Dossier) -> tuple[str, ...]:
     parts = []
     if dossier.audits:
         pairs = sum(wording.asked_count(result) for result in dossier.audits)
+        each = ", counted anew for each audit" if len(dossier.audits) > 1 else ""
         runs = sum(result.samples for result in dossier.audits)
         parts.append(
-            f"{plural(pairs, 'pair')} of inputs, in {plural(runs, 'run')} of "
+            f"{plural(pairs, 'pair')} of inputs{each}, in {plural(runs, 'run')} of "
             f"{plural(len({subject_of(r.subject) for r in dossier.audits}), 'mechanism')}: a program tried to tell "
             "from outputs which input was used."
         )
-    parts += [check_sentence(one.records) for one in dossier.checks]
+    others = [checks_text(one) for one in dossier.checks]
     for result in dossier.utilities:
-        parts.append(
+        others.append(
             f"{plural(len(result.findings), 'measurement')} of errors of {clean(subject_of(result.subject), 60)}."
         )
-    return tuple(parts)
+    more = [f"And {plural(len(others) - RESULTS, 'more result')}."] if len(others) > RESULTS else []
+    return (*parts, *others[:RESULTS], *more)
 
 
 def _found(dossier: Dossier) -> tuple[str, ...]:
-    parts = [_audit_found(result) for result in dossier.audits]
-    for one in dossier.checks:
-        failed = one.of_status("violated")
-        names = ", ".join(clean(record.name, 60) for record in failed[:SUBJECTS])
-        if failed:
-            more = f" and {len(failed) - SUBJECTS:,} more" if len(failed) > SUBJECTS else ""
-            parts.append(f"{plural(len(failed), 'check')} failed: {names}{more}.")
-        elif one.verdict == "not_refuted":
-            parts.append("No check of the conformance suite failed.")
-        else:
-            parts.append(f"The conformance suite gave no full answer: {one.verdict.replace('_', ' ')}.")
-    parts += [_utility_found(result) for result in dossier.utilities]
-    return tuple(parts)
+    """A sentence a result, the worst first; those that have no room are counted by their verdicts."""
+    ranked = sorted((source.result for source in dossier.sources), key=_gravity)
+    rest = Counter(result.verdict.replace("_", " ") for result in ranked[RESULTS:])
+    counted = ", ".join(f"{count:,} {word}" for word, count in rest.items())
+    more = [f"And {plural(rest.total(), 'more result')} in their chapters: {counted}."] if rest else []
+    return (*(_result_found(result) for result in ranked[:RESULTS]), *more)
+
+
+def _gravity(result: Result) -> tuple[int, bool]:
+    """By verdict; of one verdict what found something beside it comes first."""
+    beside = isinstance(result, AuditResult) and (
+        (result.floating_point is not None and result.floating_point.verdict == "leaks")
+        or any(side.status == "found" for side in result.side_findings)
+    )
+    return VERDICTS.index(result.verdict), not beside
+
+
+def _result_found(result: Result) -> str:
+    if isinstance(result, AuditResult):
+        return _audit_found(result)
+    return _check_found(result) if isinstance(result, CheckResult) else _utility_found(result)
+
+
+def _check_found(result: CheckResult) -> str:
+    of = _some([subject_of(mechanism) for mechanism in result.mechanisms])
+    failed = result.of_status("violated")
+    if failed:
+        return f"{of}: {plural(len(failed), 'check')} failed: {_some([record.name for record in failed])}."
+    if result.verdict == "not_refuted":
+        return f"{of}: no check of the conformance suite failed."
+    return f"{of}: the conformance suite gave no full answer: {result.verdict.replace('_', ' ')}."
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names; of many, with a count of the others."""
+    more = len(names) - SUBJECTS
+    return ", ".join(clean(name, 60) for name in names[:SUBJECTS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _audit_found(result: AuditResult) -> str:
@@ -118,8 +148,7 @@ def _utility_found(result: UtilityResult) -> str:
     name = clean(subject_of(result.subject), 60)
     broken = list(dict.fromkeys(finding.bound for finding in result.findings if finding.verdict == "violated"))
     if broken:
-        names = ", ".join(clean(bound, 60) for bound in broken[:SUBJECTS])
-        return f"{name}: errors above {plural(len(broken), 'stated bound')}: {names}."
+        return f"{name}: errors above {plural(len(broken), 'stated bound')}: {_some(broken)}."
     if result.verdict == "not_refuted":
         return f"{name}: no error above a stated bound."
     return f"{name}: the errors gave no full answer: {result.verdict.replace('_', ' ')}."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dpaudit.reports import answers, chapters
 from dpaudit.reports.document import Code, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of
+from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of
 from dpaudit.reports.html import method
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.scope import SOURCE
@@ -47,7 +47,7 @@ def _evaluation(found: tuple[Item, ...]) -> Section:
     rows = tuple((item.name, item.status, f"{item.sections}: {item.part}", item.evidence) for item in found)
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
-    meanings = Table("What a status means", ("status", "meaning"), STATUSES, is_closed=True)
+    meanings = Table("What a status means", ("status", "meaning"), STATUSES)
     return Section("items", "What was tested, declared, and not assessed", (table, Paragraph(SOURCE, "note"), meanings))
 
 
@@ -104,7 +104,7 @@ def _provenance(dossier: Dossier) -> Section:
     for source in dossier.sources:
         result = source.result
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
-        subject = clean(_subject(source), 80)
+        subject = clean(", ".join(subject_of(one) for one in subjects_of(result)), 80)
         seconds, verdict = number_text(float(result.seconds)), result.verdict.replace("_", " ")
         name, seed = clean(source.name, 120), clean(str(result.seed), 40)
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
@@ -132,13 +132,6 @@ def _provenance(dossier: Dossier) -> Section:
             "provenance", "Provenance, and how to replay", (*blocks, Paragraph(text), Code("\n".join(lines)))
         )
     return Section("provenance", "Provenance", tuple(blocks))
-
-
-def _subject(source: Source) -> str:
-    result = source.result
-    if isinstance(result, AuditResult | UtilityResult):
-        return subject_of(result.subject)
-    return ", ".join(str(mechanism["name"]) for mechanism in result.mechanisms)
 
 
 def _environments(dossier: Dossier) -> tuple[tuple[str, str], ...]:

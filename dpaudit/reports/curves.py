@@ -165,7 +165,6 @@ def profile(result: AuditResult) -> Figure | None:
         "promised one is a broken promise only as far as it has confidence; below it, it proves nothing.",
         wide=draw(WIDE),
         narrow=draw(NARROW),
-        scale=Markup(""),
         legend=tuple(legend),
         data=Data(("ε (nats)", "δ promised", "δ measured, estimate", "δ measured, lower limit"), tuple(rows), 0),
     )
@@ -203,7 +202,7 @@ def trade_off(result: AuditResult) -> Figure | None:
     def draw(page: float) -> Markup:
         x, y = _axes(page, 1.0, 1.0)
         body = frame(x, y, "error of the first kind", "error of the second kind", page, gutters=False)
-        body.append(tag("path", d=points([(x(0.0), y(1.0)), (x(1.0), y(0.0))]), cls="edge"))
+        body.append(tag("path", d=points([(x(0.0), y(1.0)), (x(1.0), y(0.0))]), cls="blind"))
         body += _line(x, y, grid, [least(alpha) for alpha in grid], "claimed")
         if hull:
             body.append(tag("path", d=points([(x(a), y(b)) for a, b in hull]), cls="estimated"))
@@ -213,7 +212,7 @@ def trade_off(result: AuditResult) -> Figure | None:
             body.append(tag("circle", cx=x(seen.wrong), cy=y(1.0 - seen.correct), r=4.0, cls="estimate-end"))
         return svg(body, page, _height(page), description)
 
-    legend = [(_swatch("claimed"), "promised: nobody gets below it"), (_swatch("edge"), "guessing blindly")]
+    legend = [(_swatch("claimed"), "promised: nobody gets below it"), (_swatch("blind"), "guessing blindly")]
     if hull:
         words = "the rule of this pair: estimate" + ("" if has_limits else ", without confidence")
         legend.append((_swatch("estimated"), words))
@@ -234,7 +233,6 @@ def trade_off(result: AuditResult) -> Figure | None:
         "the better the two inputs can be told apart. Both directions of the pair are averaged.",
         wide=draw(WIDE),
         narrow=draw(NARROW),
-        scale=Markup(""),
         legend=tuple(legend),
         data=Data(columns, tuple(rows), 0),
     )

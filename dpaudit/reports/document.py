@@ -30,9 +30,10 @@ class Facts:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table; `omitted` counts rows that were left out, `marks` are verdicts or statuses that colour each row.
+    """A table, whose cells may have several lines.
 
-    `is_closed`: shown on demand where the format can do that, and left out of short formats.
+    `omitted` counts rows that were left out, `marks` are verdicts or statuses that colour each row.
+    `is_closed`: shown on demand where the format can do that.
     """
 
     title: str
@@ -55,7 +56,7 @@ Block = Paragraph | Facts | Table | Figure | Code
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A heading with its blocks; `level` 2 or 3; ids are unique in a document. `marks` is a verdict for the heading."""
+    """A heading with its blocks; `level` 2 or 3; ids are unique in a document. `mark` is a verdict for the heading."""
 
     id: str
     title: str

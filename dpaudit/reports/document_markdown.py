@@ -61,6 +61,7 @@ def _block(block: Block, level: int) -> list[str]:
 def _rows(columns: tuple[str, ...], rows: tuple[tuple[str, ...], ...], omitted: int, most: int) -> list[str]:
     if not rows:
         return ["None."]
-    shown = table([escaped(column) for column in columns], [[escaped(cell) for cell in row] for row in rows[:most]])
+    cells = [[escaped(cell).replace("\n", "<br>") for cell in row] for row in rows[:most]]
+    shown = table([escaped(column) for column in columns], cells)
     rest = len(rows) - len(rows[:most]) + omitted
     return [shown, f"{rest:,} more rows are in the saved results."] if rest else [shown]

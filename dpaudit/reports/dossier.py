@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
@@ -20,16 +18,11 @@ from dpaudit.errors import UsageError
 from dpaudit.reports.deployment import Deployment
 from dpaudit.results import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results import VERDICTS, AuditResult, Verdict
-from dpaudit.saving import check_types
+from dpaudit.saving import read_saved
 from dpaudit.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.utility_result import UtilityResult
 
 Result = AuditResult | CheckResult | UtilityResult
-READERS: Mapping[str, Callable[[Mapping[str, Any]], Result]] = {
-    AUDIT_SCHEMA: AuditResult.from_dict,
-    CHECK_SCHEMA: CheckResult.from_dict,
-    UTILITY_SCHEMA: UtilityResult.from_dict,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,13 +86,22 @@ class Dossier:
     @property
     def subjects(self) -> tuple[str, ...]:
         """The names of what was audited, checked or measured, each once, in the order of the results."""
-        names: list[str] = []
-        for source in self.sources:
-            if isinstance(source.result, CheckResult):
-                names += [str(mechanism["name"]) for mechanism in source.result.mechanisms]
-            else:
-                names.append(subject_of(source.result.subject))
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys(subject_of(one) for source in self.sources for one in subjects_of(source.result)))
+
+    def without(self, results: Iterable[Result]) -> tuple[str, ...]:
+        """The names of the subjects that none of these results is about; the same code is the same subject."""
+        seen = {_identity(one) for result in results for one in subjects_of(result)}
+        every = [one for source in self.sources for one in subjects_of(source.result)]
+        return tuple(dict.fromkeys(subject_of(one) for one in every if _identity(one) not in seen))
+
+
+def subjects_of(result: Result) -> Sequence[Mapping[str, Any]]:
+    """What a result is about, as it keeps it."""
+    return result.mechanisms if isinstance(result, CheckResult) else (result.subject,)
+
+
+def _identity(subject: Mapping[str, Any]) -> str:
+    return str(subject.get("fingerprint") or subject_of(subject))
 
 
 def subject_of(subject: Mapping[str, Any]) -> str:
@@ -139,27 +141,20 @@ def read_dossier(paths: Iterable[str | os.PathLike[str]], deployment: Deployment
 
 
 def _source(path: str) -> Source:
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise UsageError(f"result must be a readable file, got {path!r} ({error.strerror}).") from error
-    try:
-        record = json.loads(content.decode("utf-8"))
-    except ValueError as error:
-        raise UsageError(f"result must be JSON, got {path!r}: {error}.") from error
-    except RecursionError as error:
-        raise UsageError(f"result must be JSON of a depth that can be read, got {path!r}.") from error
-    if not isinstance(record, dict):
-        raise UsageError(f"result must be a JSON object, got {type(record).__name__} at {path!r}.")
-    schema = record.get("schema")
-    if not isinstance(schema, str) or schema not in READERS:
-        raise UsageError(f"schema must be one of {', '.join(READERS)}, got {schema!r} at {path!r}.")
-    try:
-        result = READERS[schema](record)
-        check_types(result)
-        _ = Dossier((Source(path, "", result),)).subjects
-    except UsageError as error:
-        raise UsageError(f"{error} (at {path!r})") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"result must follow {schema}, got {error!r} at {path!r}.") from error
+    result, content = read_saved(path, READERS)
     return Source(path, hashlib.sha256(content).hexdigest(), result)
+
+
+def _check_of(record: Mapping[str, Any]) -> CheckResult:
+    """A run of the conformance suite, each of whose mechanisms has a name."""
+    result = CheckResult.from_dict(record)
+    for mechanism in result.mechanisms:
+        _ = mechanism["name"]
+    return result
+
+
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Result]] = {
+    AUDIT_SCHEMA: AuditResult.from_dict,
+    CHECK_SCHEMA: _check_of,
+    UTILITY_SCHEMA: UtilityResult.from_dict,
+}

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from dpaudit.reports.wording import number_text
 
 NARROW = 358.0  # the width of a drawing that a phone shows whole
+TICK = 6.6  # the width of a character of a tick label, at most
 
 
 def tag(name: str, text: str | Markup | None = None, /, **attributes: str | float) -> Markup:
@@ -120,7 +121,8 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: b
         if x.below > 0.0 and at < x.start + 14.0:  # its label would touch the 0 of the gutter
             continue
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
-        body.append(tag("text", label, x=at, y=bottom + 16.0, text_anchor="middle", cls="tick"))
+        place, anchor = (at, "middle") if at + TICK * len(label) / 2 < width else (width - 1.0, "end")
+        body.append(tag("text", label, x=place, y=bottom + 16.0, text_anchor=anchor, cls="tick"))
     for at, label in y.ticks(7):
         body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
         body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))

@@ -112,7 +112,7 @@ def list_table(document: Mapping[str, Any]) -> RenderableType:
             f"{len(subject['pairs']):,}",
             f"{subject['draws']:,}",
             number_text(max(ratios), 4) if ratios else "-",
-            _verdict(subject["violated"]) if subject["pairs"] else Text("no evidence"),
+            _verdict(subject["violated"], subject["draws"]),
         )
     return table
 
@@ -138,7 +138,7 @@ def explanation(subject: Mapping[str, Any]) -> RenderableType:
             f"{pair['parameter']} {_number(pair['parameter_budget'])}",
             _number(pair["log_wealth"]),
             _number(pair["log_wealth_needed"]),
-            _verdict(pair["violated"]),
+            _verdict(pair["violated"], pair["draws"]),
         )
     parts.append(table)
     best = max(subject["pairs"], key=_ratio, default=None)
@@ -199,8 +199,11 @@ def _ratio(pair: Mapping[str, Any]) -> float:
     return math.inf if pair["violated"] else 0.0
 
 
-def _verdict(violated: bool) -> Text:
-    return Text("violated", "bold red") if violated else Text("not refuted")
+def _verdict(violated: bool, draws: int) -> Text:
+    """In words; a pair that was let in by a night that was broken off at once has no evidence yet."""
+    if violated:
+        return Text("violated", "bold red")
+    return Text("not refuted") if draws else Text("no evidence")
 
 
 def _number(value: Any) -> str:

@@ -60,9 +60,9 @@ class Figure:
     note: str
     wide: Markup
     narrow: Markup
-    scale: Markup
     legend: tuple[tuple[Markup, str], ...]
     data: Data
+    scale: Markup = dataclasses.field(default_factory=Markup)
     scrolls: bool = False
 
 
@@ -327,7 +327,6 @@ def scatter(result: AuditResult) -> Figure | None:
         note=_scatter_note(result),
         wide=pages[0],
         narrow=pages[1],
-        scale=Markup(""),
         legend=tuple(legend),
         data=_pair_data(result),
     )
@@ -460,7 +459,6 @@ def wealth(result: AuditResult) -> Figure | None:
         note="Under the claim wealth does not grow on average. The legend says where a curve ends, even outside.",
         wide=_draw_wealth(with_looks, named, levels, WIDE, description),
         narrow=_draw_wealth(with_looks, named, levels, NARROW, description),
-        scale=Markup(""),
         legend=tuple(legend),
         data=Data(columns, tuple(rows), sum(len(finding.looks) for finding in with_looks) - len(rows)),
     )

@@ -48,6 +48,9 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
         return None
     top = top_ratio(result)
     violated = sum(finding.verdict == "violated" for finding in drawn)
+    rest = len(result.findings) - len(drawn)
+    missing = f"{plural(rest, 'more pair')} not drawn: no place is known, no answer was reached, or too many are worse."
+    missing = missing if rest else "Inputs that no line joins were not audited as a pair."
     source = "as declared" if any(name in coordinates for name in used) else "the inputs themselves"
     description = (
         f"Map of {len(used):,} inputs and {plural(len(drawn), 'pair')} between them, coloured by the ratio of lower "
@@ -67,8 +70,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
         id="map",
         title="Loss against budget where the inputs lie",
         description=description,
-        note=f"Coordinates are {source}. A line is a pair of inputs, the worst on top; inputs that no line joins were "
-        "not audited as a pair.",
+        note=f"Coordinates are {source}. A line is a pair of inputs, the worst on top. {missing}".rstrip(),
         wide=pages[0],
         narrow=pages[1],
         scale=draw_scale(top),
@@ -136,8 +138,8 @@ def errors(result: UtilityResult) -> Figure | None:
     shown = ranked[:INTERVALS]
     violated = sum(finding.verdict == "violated" for finding in usable)
     description = (
-        f"Measured error over the stated bound for {plural(len(shown), 'bound')} and input, with confidence intervals; "
-        f"{violated:,} above 1."
+        f"Measured error over the stated bound for the worst {len(shown):,} of {plural(len(usable), 'test')}, with "
+        f"confidence intervals; {violated:,} violated."
     )
     found = {finding.verdict for finding in shown}
     legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
@@ -151,7 +153,6 @@ def errors(result: UtilityResult) -> Figure | None:
         "An interval without a right end has no upper limit: none is known without an assumption about the loss.",
         wide=_draw_errors(shown, WIDE, description),
         narrow=_draw_errors(shown, NARROW, description),
-        scale=Markup(""),
         legend=tuple(legend),
         data=Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS])),
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.cases import Case, cases
-from dpaudit.reports.dossier import Dossier, Result, Source, kind_of, subject_of
+from dpaudit.reports.dossier import Dossier, Result, Source, kind_of, subject_of, subjects_of
 from dpaudit.reports.wording import clean
 from dpaudit.results import AuditResult, to_json
 
@@ -52,9 +52,7 @@ def _subjects(dossier: Dossier) -> list[dict[str, Any]]:
     """What was tested, each once: its name, and dpaudit's fingerprint of it as a digest of its own kind."""
     seen: dict[tuple[str, str], dict[str, Any]] = {}
     for source in dossier.sources:
-        result = source.result
-        subjects = result.mechanisms if isinstance(result, CheckResult) else (result.subject,)
-        for subject in subjects:
+        for subject in subjects_of(source.result):
             name = clean(str(subject.get("target") or subject_of(subject)), 200)
             mark = clean(str(subject.get("fingerprint") or "unknown"), 128)
             seen.setdefault((name, mark), {"name": name, "digest": {"dpauditFingerprint": mark}})

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpaudit.conformance.result import CheckRecord
+from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import doubles, scope, wording
 from dpaudit.reports.deployment import ITEMS
-from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.dossier import Dossier, Result, subject_of
 from dpaudit.reports.scope import Status
 from dpaudit.reports.wording import clean, percent_text, plural
 
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-3  # beyond which the report says so, as context
+NAMED = 5  # subjects, where some are left out
 ANSWERS = ("violated", "not_refuted", "inconclusive", "xfail")  # statuses of checks that ran to an end
 SECTIONS = {
     "epsilon": ("2.2, 2.3, 2.5", "claim against measurement"),
@@ -57,7 +58,7 @@ NOTHING = {
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One item: its key (`deployment.ITEMS`), name, sections of the draft, status, evidence, what is declared."""
+    """One item: key (`deployment.ITEMS`), name, sections of the draft, status, lines of evidence, what is declared."""
 
     key: str
     name: str
@@ -81,7 +82,7 @@ def _item(key: str, dossier: Dossier) -> Item:
     if status == "not assessed":
         status, evidence = ("not applicable", reason) if reason else ("declared" if said else status, evidence)
     elif reason:
-        evidence = f"{evidence} Declared as not applicable, for the reason: {reason}"
+        evidence = f"{evidence}\nDeclared as not applicable, for the reason: {reason}"
     sections, part = SECTIONS[key]
     return Item(key, ITEMS[key], sections, part, status, evidence, said)
 
@@ -106,9 +107,18 @@ def _epsilon(dossier: Dossier) -> tuple[Status, str] | None:
     if not rows:
         return None
     found = {row.status for row in rows}
-    status: Status = rows[0].status if len(found) == 1 else "tested in part"
+    missing = _left_out("Not audited", dossier, dossier.audits)
+    status: Status = rows[0].status if len(found) == 1 and not missing else "tested in part"
     texts = [f"{wording.subject_name(result)}: {row.facts}" for result, row in zip(dossier.audits, rows, strict=True)]
-    return status, " ".join([*texts, *_context(dossier)])
+    return status, "\n".join([*texts, *missing, *_context(dossier)])
+
+
+def _left_out(what: str, dossier: Dossier, results: Sequence[Result]) -> list[str]:
+    """A sentence that names the subjects which none of these results is about; nothing where there is none."""
+    # Validity: what was seen of one mechanism must not stand for another one of the same report.
+    names = [clean(name, 60) for name in dossier.without(results)]
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return [f"{what}: {', '.join(names[:NAMED])}{more}."] if names else []
 
 
 def _context(dossier: Dossier) -> list[str]:
@@ -137,7 +147,7 @@ def _unit(dossier: Dossier) -> tuple[Status, str] | None:
     tested = [row for row in rows if row.status != "not assessed"]
     if not tested:
         return None
-    return "tested in part", " ".join(dict.fromkeys(row.facts for row in tested))
+    return "tested in part", "\n".join(dict.fromkeys(row.facts for row in tested))
 
 
 def _contribution(dossier: Dossier) -> tuple[Status, str] | None:
@@ -148,7 +158,11 @@ def _correctness(dossier: Dossier) -> tuple[Status, str] | None:
     parts = []
     for result in dossier.audits:
         parts.append(f"{wording.subject_name(result)}: audited, {wording.VERDICT_WORDS[result.verdict]}.")
-    parts += [check_sentence(one.records) for one in dossier.checks if one.records]
+    parts += [checks_text(one) for one in dossier.checks if one.records]
+    missing = [
+        *(_left_out("Not audited", dossier, dossier.audits) if dossier.audits else ()),
+        *(_left_out("Not checked by the conformance suite", dossier, dossier.checks) if dossier.checks else ()),
+    ]
     found = [finding.verdict for result in dossier.audits for finding in result.findings]
     found += [result.universe.overall for result in dossier.audits if result.universe is not None]
     statuses = {*found, *(record.status for one in dossier.checks for record in one.records)}
@@ -157,9 +171,16 @@ def _correctness(dossier: Dossier) -> tuple[Status, str] | None:
     versions = {f"{name} {value}" for source in dossier.sources for name, value in source.result.environment.items()
                 if name in ("python", "numpy", "scipy", "opendp", "dpaudit")}  # fmt: skip
     # Validity: one violated check must not hide that others gave no answer, as the verdict of the whole list does.
-    whole = dossier.audits and dossier.checks and {"error", "inconclusive"}.isdisjoint(statuses)
+    whole = dossier.audits and dossier.checks and not missing and {"error", "inconclusive"}.isdisjoint(statuses)
     status: Status = "tested" if whole else "tested in part"
-    return status, f"{' '.join(parts)} Versions: {clean(', '.join(sorted(versions)), 300)}."
+    return status, "\n".join([*parts, *missing, f"Versions: {clean(', '.join(sorted(versions)), 300)}."])
+
+
+def checks_text(result: CheckResult) -> str:
+    """How many checks of a run ended how, and of which mechanisms."""
+    names = [clean(subject_of(one), 60) for one in result.mechanisms]
+    of = ", ".join(names) if len(names) <= NAMED else plural(len(names), "mechanism")
+    return f"{of}: {check_sentence(result.records)}"
 
 
 def check_sentence(records: Sequence[CheckRecord]) -> str:
@@ -187,7 +208,7 @@ def _floating_point(dossier: Dossier) -> tuple[Status, str] | None:
         texts.append(
             f"{wording.subject_name(result)}: {doubles.headline(result)}, at an error rate of {rate} of its own."
         )
-    return "tested in part", f"{' '.join(texts)} Extreme magnitudes and overflow were not searched for."
+    return "tested in part", "\n".join([*texts, "Extreme magnitudes and overflow were not searched for."])
 
 
 def _side_channels(dossier: Dossier) -> tuple[Status, str] | None:
@@ -197,25 +218,26 @@ def _side_channels(dossier: Dossier) -> tuple[Status, str] | None:
 def _sides(dossier: Dossier, kinds: Sequence[str]) -> tuple[Status, str] | None:
     found = [(result, scope.sides_text(result, kinds)) for result in dossier.audits]
     texts = [f"{wording.subject_name(result)}: {text}" for result, text in found if text]
-    return ("tested in part", " ".join(texts)) if texts else None
+    return ("tested in part", "\n".join(texts)) if texts else None
 
 
 def _utility(dossier: Dossier) -> tuple[Status, str] | None:
     measured = [result for result in dossier.utilities if any(f.verdict != "error" for f in result.findings)]
     if not measured:
         return None
-    texts, missing = [], 0
+    texts, gaps = [], 0
     for result in measured:
         broken = sum(finding.verdict == "violated" for finding in result.findings)
         unclear = sum(finding.verdict in ("error", "inconclusive") for finding in result.findings)
         rest = f" {plural(unclear, 'test')} gave no answer or could hardly have found anything." if unclear else ""
-        missing += unclear
+        gaps += unclear
         texts.append(
             f"{clean(str(result.subject.get('name', '')), 80)}: {plural(len(result.bounds), 'stated error bound')} on "
             f"{plural(len({f.input_id for f in result.findings}), 'input')}, {broken:,} of "
             f"{plural(len(result.findings), 'test')} violated, at {percent_text(result.confidence)} confidence.{rest}"
         )
-    return "tested in part" if missing else "tested", " ".join(texts)
+    missing = _left_out("Not measured", dossier, measured)
+    return "tested in part" if gaps or missing else "tested", "\n".join([*texts, *missing])
 
 
 def _queries(dossier: Dossier) -> tuple[Status, str] | None:

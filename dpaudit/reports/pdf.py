@@ -120,7 +120,8 @@ def _text(text: str, style: str, colour: str = INK) -> Any:
     from reportlab.platypus import Paragraph as Running
 
     chosen = _style(style, SOFT if style == "note" else colour)
-    return Running(escape_markup(_known(text, chosen.fontName)), chosen)
+    lines = [escape_markup(_known(line, chosen.fontName)) for line in text.split("\n")]
+    return Running("<br/>".join(lines), chosen)
 
 
 def _first(document: Document, width: float) -> list[Any]:

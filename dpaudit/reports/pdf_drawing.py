@@ -33,6 +33,7 @@ CLASSES: dict[str, Style] = {
     "cell-none": ("#e3e6ea", None, 0.0, None),
     "cell-error": ("#f4ecfa", None, 0.0, None),
     "slash": (None, OTHER, 1.0, None),
+    "blind": (None, SOFT, 1.0, [1.5, 3.0]),
     "claimed": (None, INK, 2.0, [6.0, 4.0]),
     "estimated": (None, OTHER, 1.6, None),
     "confident": (None, W[0], 2.2, None),

@@ -17,6 +17,8 @@ import hashlib
 import hmac
 import json
 import secrets
+from collections.abc import Mapping
+from typing import Any
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.dossier import Dossier, Result, Source, content_of, kind_of
@@ -74,9 +76,10 @@ class _Mask:
             ids = tuple(self.name(name) for name in universe.ids)
             universe = dataclasses.replace(universe, ids=ids, pair_ids=pair_ids, partition=None)
         doubles = result.floating_point
+        pools = {finding.id: self._names(finding)["id"] for finding in result.findings}
         return dataclasses.replace(
             result,
-            findings=tuple(self._finding(finding) for finding in result.findings),
+            findings=tuple(self._finding(finding, pools) for finding in result.findings),
             not_asked=tuple(names),
             floating_point=None if doubles is None else self._doubles(doubles),
             universe=universe,
@@ -89,14 +92,18 @@ class _Mask:
             return "|".join(self.name(half) for half in halves)
         return self.name(name, "pair")
 
-    def _finding(self, finding: Finding) -> Finding:
-        x_id, x_prime_id = self.name(finding.x_id), self.name(finding.x_prime_id)
-        plain = finding.id == f"{finding.x_id}|{finding.x_prime_id}"
+    def _names(self, one: Finding | FloatingPointPair) -> dict[str, Any]:
+        """The names of a pair and of its inputs."""
+        x_id, x_prime_id = self.name(one.x_id), self.name(one.x_prime_id)
+        plain = one.id == f"{one.x_id}|{one.x_prime_id}"
+        id = f"{x_id}|{x_prime_id}" if plain else self.name(one.id, "pair")
+        return {"id": id, "x_id": x_id, "x_prime_id": x_prime_id}
+
+    def _finding(self, finding: Finding, pools: Mapping[str, str]) -> Finding:
         return dataclasses.replace(
             finding,
-            id=f"{x_id}|{x_prime_id}" if plain else self.name(finding.id, "pair"),
-            x_id=x_id,
-            x_prime_id=x_prime_id,
+            **self._names(finding),
+            pool=None if finding.pool is None else pools.get(finding.pool, self.name(finding.pool, "pair")),
             x=REDACTED,
             x_prime=REDACTED,
             witness=None if finding.witness is None else self._witness(finding.witness),
@@ -111,16 +118,8 @@ class _Mask:
         return dataclasses.replace(finding, message=message, pairs=tuple(self._double(pair) for pair in finding.pairs))
 
     def _double(self, pair: FloatingPointPair) -> FloatingPointPair:
-        x_id, x_prime_id = self.name(pair.x_id), self.name(pair.x_prime_id)
-        plain = pair.id == f"{pair.x_id}|{pair.x_prime_id}"
-        return dataclasses.replace(
-            pair,
-            id=f"{x_id}|{x_prime_id}" if plain else self.name(pair.id, "pair"),
-            x_id=x_id,
-            x_prime_id=x_prime_id,
-            description=REDACTED if pair.description else "",
-            rule=None,
-        )
+        description = REDACTED if pair.description else ""
+        return dataclasses.replace(pair, **self._names(pair), description=description, rule=None)
 
     def _side(self, finding: SideFinding) -> SideFinding:
         return dataclasses.replace(finding, summary=REDACTED, details={})

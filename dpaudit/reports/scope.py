@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from dpaudit.reports import beside
 from dpaudit.reports.redaction import is_redacted
@@ -106,7 +106,7 @@ def unit(result: AuditResult) -> Row:
     item, sections = "Unit of privacy: what two neighbouring inputs differ in", "2.4"
     if not result.findings:
         return Row(item, sections, "not assessed", "No pair was run.")
-    shown = [f"{clean(f.x, 90)} against {clean(f.x_prime, 90)}" for f in result.findings[:EXAMPLES]]
+    shown = [f"{_input(f.x_id, f.x)} against {_input(f.x_prime_id, f.x_prime)}" for f in result.findings[:EXAMPLES]]
     examples = "the inputs are redacted" if is_redacted(result.findings[0].x) else f"for example: {'; '.join(shown)}"
     facts = (
         f"Tested on {plural(asked_count(result), 'pair')} and no others, {examples}. Whether "
@@ -115,6 +115,12 @@ def unit(result: AuditResult) -> Row:
     if result.not_asked:
         facts += f" {plural(len(result.not_asked), 'pair')} not asked: the claim sets no limit there."
     return Row(item, sections, "tested in part", facts)
+
+
+def _input(name: str, value: Any) -> str:
+    """An input, with its name where it has another one."""
+    shown = clean(value, 90)
+    return shown if name == shown else f"{clean(name, 60)} ({shown})"
 
 
 def _subject(result: AuditResult) -> Row:

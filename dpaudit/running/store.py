@@ -305,7 +305,7 @@ class Store:
                 row = self.write(execute, night.subject, night.life, pair)
                 execute(
                     "insert or replace into looks (pair, night, labelled, log_wealth, lower) values (?, ?, ?, ?, ?)",
-                    (row, night.id, pair.labelled, _finite(pair.log_wealth), pair.lower),
+                    (row, night.id, pair.labelled, _not_nan(pair.log_wealth), pair.lower),
                 )
                 saved[key] = pair
             for key, (count, data) in outputs.items():
@@ -399,7 +399,7 @@ class Store:
         values = (
             *(getattr(pair, name) for name in ABOUT_PAIR),
             pair.labelled,
-            _finite(pair.log_wealth),
+            _not_nan(pair.log_wealth),
             pair.lower,
             int(pair.is_violated),
             pair.revision,
@@ -431,8 +431,8 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _finite(value: float | None) -> float | None:
-    """For a column: SQLite has no NaN; infinities are kept."""
+def _not_nan(value: float | None) -> float | None:
+    """For a column: SQLite has infinities, but no NaN."""
     return None if value is None or math.isnan(value) else value
 
 

@@ -167,6 +167,31 @@ def test_bets_of_another_engine_go_on_as_a_number(monkeypatch):
     assert again.main.now == pytest.approx(pair.main.now, abs=1e-9)
 
 
+def carrying(won, monkeypatch):
+    """The use of a pair whose bets another engine has counted: the log wealth `won` is all that goes on."""
+    state = through_text(pair_state(played(normal, "eps=1").pairs[0], "1"))
+    state["uses"][0] |= {"now": won, "lower": 0.0}
+    monkeypatch.setattr(betting, "END_SHARE", 0.2)
+    return restored(state, game_of(normal, "eps=1", 3).pairs[0], None, 0.0, 1.0).main
+
+
+def test_what_is_carried_rejects_the_budget_alone_and_from_its_own_threshold_on(monkeypatch):
+    goal = -math.log(1.0 - 0.95) - math.log(carrying(1.0, monkeypatch).state["share"])
+    enough, short = carrying(goal + 1e-6, monkeypatch), carrying(goal - 1e-6, monkeypatch)
+    assert enough.state["carried"] == enough.now == goal + 1e-6
+    assert enough.lower == enough.state["watched"] and 1.0 < enough.lower < 1.0 + 1e-6  # nothing is said of more
+    assert short.lower == 0.0  # bets for lower targets have lost all: not even these add to it
+
+
+def test_what_two_states_carry_multiplies_and_what_they_have_in_common_counts_once():
+    first, second = (through_text(pair_state(played(normal, "eps=1", seed).pairs[0], str(seed))) for seed in (1, 2))
+    first["uses"][0]["carried"], second["uses"][0]["carried"] = 1.5, 2.25
+    assert joined(first, second)["uses"][0]["carried"] == 3.75
+    assert joined(first, first, first)["uses"][0]["carried"] == 1.5
+    first["uses"][0]["carried"] = None
+    assert joined(first, second)["uses"][0]["carried"] == joined(second, first)["uses"][0]["carried"] == 2.25
+
+
 def test_a_state_of_another_claim_or_format_or_without_its_parts_is_refused():
     state = through_text(pair_state(played(normal, "eps=1", samples=100).pairs[0], "1"))
     for claim, changed, words_ in (

@@ -121,3 +121,95 @@ def test_it_fails_from_its_date_on_where_nothing_is_audited_any_more(pytester, w
     result = pytester.runpytest()
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(["*The known violation (old) expired on 2020-02-02.*"])
+
+
+# --- entries of no test ---
+
+GONE = """
+    [[tool.dpaudit.known_violations]]
+    test = "test_it.py::test_gone"
+    reason = "issue 12"
+    expires = {date}
+"""
+LINE = "known violation of 'test_it.py::test_gone' (issue 12) belongs to no test that audits"
+QUIET = "    def test_release(dp_audit): dp_audit(sound, samples=20, floating_point=False, **PLAIN)\n"
+OTHER = "    def test_other(): pass\n"
+
+
+def listed(pytester, write, date, code=QUIET + OTHER):
+    write(code)
+    pytester.makepyprojecttoml(GONE.format(date=date))
+
+
+def told(result):
+    return [line for line in result.outlines if "known violation of" in line]
+
+
+@pytest.mark.parametrize("options", [(), ("--dp-only",), ("-x",), (".",), ("test_it.py",)], ids=str)
+def test_an_entry_of_no_test_is_told(pytester, write, options):
+    listed(pytester, write, LATER)
+    result = pytester.runpytest(*options)
+    assert result.ret == 0
+    assert told(result) == [f"dpaudit: {LINE}: correct or remove it in [[tool.dpaudit.known_violations]]"]
+
+
+def test_an_entry_of_no_test_fails_the_session_from_its_date_on(pytester, write):
+    listed(pytester, write, "2020-02-02")
+    result = pytester.runpytest()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=2, warnings=1)
+    assert told(result)[0].startswith(f"dpaudit: FAILED: {LINE} and expired on 2020-02-02: correct or remove it")
+    listed(pytester, write, "2020-02-02", "    def test_gone(): pass\n")  # it is there, but does not audit
+    assert pytester.runpytest().ret == pytest.ExitCode.TESTS_FAILED
+    listed(pytester, write, "2020-02-02", "    x = 1\n")  # no test at all
+    assert pytester.runpytest().ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_an_entry_of_no_test_without_a_date_that_is_one_fails_the_session(pytester, write):
+    listed(pytester, write, "'soon'")
+    result = pytester.runpytest()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["dpaudit: FAILED: *expires must be a date such as '2027-01-31', got 'soon' in *"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-k", "release"),
+        ("--deselect", "test_it.py::test_other"),
+        ("test_it.py::test_release",),
+        ("--lf",),
+        ("other",),
+        ("--co",),
+    ],
+    ids=str,
+)
+def test_a_session_of_some_tests_judges_no_entry(pytester, write, options):
+    (pytester.path / "other").mkdir()
+    (pytester.path / "other" / "test_more.py").write_text("def test_more(): pass\n")
+    listed(pytester, write, "2020-02-02")
+    result = pytester.runpytest(*options)
+    assert result.ret == 0 and not told(result)
+
+
+@pytest.mark.parametrize("line", ["raise ValueError", "pytest.skip('not here', allow_module_level=True)"])
+def test_a_file_that_was_not_read_has_no_entry_judged(pytester, write, line):
+    listed(pytester, write, "2020-02-02", f"    {line}\n{QUIET}")
+    write(QUIET, name="test_more")
+    result = pytester.runpytest("--continue-on-collection-errors")
+    assert not told(result) and result.ret == ("raise" in line)
+
+
+def test_an_entry_of_a_test_that_audits_nothing_any_more_fails_it_from_its_date_on(pytester, write):
+    listed(pytester, write, "2020-02-02", "    def test_gone(dp_audit): pass\n")
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*The known violation (issue 12) expired on 2020-02-02.*"])
+    assert not told(result)
+
+
+def test_workers_tell_of_entries_of_no_test_once(pytester, write):
+    listed(pytester, write, "2020-02-02")
+    result = pytester.runpytest_subprocess("-n", "2")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED and len(told(result)) == 1
+    assert not told(pytester.runpytest_subprocess("-n", "2", "-k", "release"))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import types
 import xml.etree.ElementTree
 
 import pytest
@@ -68,7 +69,8 @@ def test_the_report_is_markdown_for_a_job_summary_too(pytester, write):
 
 def test_a_job_summary_stays_below_its_limit(monkeypatch, pytester):
     found = summary.Summary.__new__(summary.Summary)
-    found.plan, found.problem, found.written = None, "", []
+    found.plan, found.problem, found.written, found.unmatched = None, "", [], []
+    found.settings = types.SimpleNamespace(store=None)
     record = {"call": 1, "verdict": "violated", "claim": "eps=1" * 50, "known": "", "seed": 1, "epsilon_lower": 1.0}
     found.found = {f"test_it.py::test[{'<x>' * 60}{n:05}]": {1: record} for n in range(3_000)}
     text = found.markdown({})
@@ -83,6 +85,14 @@ def test_a_report_that_cannot_be_written_is_told_and_loses_no_verdict(pytester, 
     result = pytester.runpytest("--dp-report", "json", "--dp-out", "out")
     result.assert_outcomes(passed=1, failed=3, xfailed=1)
     result.stdout.fnmatch_lines(["dpaudit: the report was not written: output must be a writable place*"])
+
+
+def test_a_session_whose_report_cannot_be_written_fails(pytester, write):
+    (pytester.path / "out").write_text("in the way")
+    write("    def test_it(dp_audit): dp_audit(sound, samples=3000, floating_point=False, **PLAIN)\n")
+    result = pytester.runpytest("--dp-report", "sarif", "--dp-out", "out")
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED  # else a job would go on without its SARIF, and nobody would see
 
 
 def test_nothing_is_written_where_nothing_was_audited_or_asked_for(pytester, write):

@@ -82,7 +82,7 @@ def test_a_mark_says_options_calls_and_the_confidence_of_the_test(pytester, writ
     result = pytester.runpytest("-s")
     result.assert_outcomes(passed=2)
     assert shares(result) == pytest.approx([0.004, 0.004, 0.04 * 0.6])
-    result.stdout.fnmatch_lines(["*(1 test with 0.04 each, 1 test with a confidence of their own, 0.01 in all)*"])
+    result.stdout.fnmatch_lines(["*(1 test with 0.04 each, 1 test with a confidence of its own, 0.01 in all)*"])
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,9 @@ def test_tests_that_say_their_confidence_go_on_from_session_to_session(pytester,
         result.assert_outcomes(passed=2)
         line = next(line for line in result.outlines if "drawn" in line)
         assert "evidence.sqlite" in line
+        result.stdout.fnmatch_lines(
+            ["dpaudit: the evidence of 1 of 2 audits accumulates in *evidence.sqlite; a test must state its*"]
+        )
         draws.append(int(line.split()[-1]))
     assert draws[1] > draws[0]
 
@@ -43,3 +46,9 @@ def test_evidence_is_kept_at_a_stated_confidence_and_its_line_finds_it_again(pyt
     again = pytester.runpytest(*line.split()[2:], "--dp-cache", "none")
     again.assert_outcomes(failed=1)
     assert "0 runs of the mechanism in this one" in " ".join(again.stdout.str().split())
+
+
+def test_a_store_beside_the_witnesses_is_kept_out_of_git(pytester, write):
+    write(NIGHT)
+    pytester.runpytest("--dp-store", ".dpaudit/evidence.sqlite", "-k", "test_kept").assert_outcomes(passed=1)
+    assert (pytester.path / ".dpaudit" / ".gitignore").read_text() == "*\n"

@@ -35,7 +35,7 @@ def test_a_witness_is_replayed_first_by_the_next_run(pytester, write):
             "  pair     0.0|1.0",
             "  rule     *guess*",
             "  counts   The rule was right in *, wrong in 0 draws*",
-            "  bound    epsilon ≥ * with 99.63% confidence, where 1 is allowed",
+            "  bound    ε ≥ * nats with 99.63% confidence; promised: ε ≤ 1",
             "  seed     *",
             "  replay   pytest test_it.py::test_release",
             "dpaudit: 1 audit: 1 violated",

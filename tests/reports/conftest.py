@@ -92,7 +92,7 @@ def make_result(findings, mode="sequential", **changes):
         "subject": {
             "name": "city release",
             "target": "release.py:mechanism",
-            "fingerprint": "sha256:0123abcd",
+            "fingerprint": "0123abcd",
             "interface": "sample(data, size, rng)",
         },
         "environment": {

@@ -75,6 +75,15 @@ def test_a_status_is_reached_by_results_alone(synthetic):
     utility = dataclasses.replace(utility, findings=utility.findings[:2])
     whole = statuses(synthetic.make("doubles"), check, utility)
     assert whole["epsilon"] == whole["correctness"] == whole["utility"] == "tested"
+    other = dataclasses.replace(synthetic.make("not_refuted"), subject={"name": "other", "fingerprint": "f0"})
+    found = {item.key: item for item in items(Dossier.of(synthetic.make("doubles"), other, check, utility))}
+    assert found["epsilon"].status == "tested"
+    assert found["correctness"].status == found["utility"].status == "tested in part"
+    assert "Not checked by the conformance suite: other." in found["correctness"].evidence
+    assert "Not measured: other." in found["utility"].evidence
+    alien = dataclasses.replace(check, mechanisms=({**check.mechanisms[0], "name": "alien", "fingerprint": "f1"},))
+    found = {item.key: item for item in items(Dossier.of(synthetic.make("not_refuted"), alien))}
+    assert found["epsilon"].status == "tested in part" and "Not audited: alien." in found["epsilon"].evidence
     hidden = dataclasses.replace(check, records=(*records, dataclasses.replace(records[0], status="inconclusive")))
     assert statuses(synthetic.make("doubles"), hidden)["correctness"] == "tested in part"
     assert statuses(synthetic.make("inconclusive"))["epsilon"] == "tested in part"
@@ -238,6 +247,35 @@ def test_a_stated_verdict_that_the_checks_do_not_have_is_refused(synthetic, tmp_
             read_dossier([tmp_path / "x.json"])
 
 
+def test_the_first_page_names_the_worst_results_and_counts_the_others(synthetic):
+    quiet = [
+        dataclasses.replace(synthetic.make("not_refuted"), subject={"name": f"quiet {k}", "fingerprint": f"f{k}"})
+        for k in range(20)
+    ]
+    dossier = Dossier.of(*quiet, synthetic.make("doubles"), synthetic.make("violated"), synthetic.check())
+    answers = dict(compliance.build(dossier).summary)
+    found = answers["What was found?"]
+    assert found[0].startswith("city release: violated") and len(found) == 13
+    assert found[-1] == "And 11 more results in their chapters: 11 not refuted."
+    assert any("low bits break" in text for text in found[:3])
+    assert any("release: 1 check failed" in text for text in found)
+    assert "counted anew for each audit" in answers["What was tested?"][0]
+
+
+def test_evidence_of_several_subjects_stands_on_lines_of_its_own(synthetic):
+    dossier = Dossier.of(synthetic.make("not_refuted"), synthetic.make("violated"))
+    evidence = items(dossier)[0].evidence
+    assert [line.partition(":")[0] for line in evidence.splitlines()] == ["city release", "city release"]
+    row = next(line for line in reports.render(dossier, "md", "compliance").splitlines() if "Epsilon, delta" in line)
+    assert "<br>city release" in row and row.endswith(" |")
+    assert "Unit" in items(dossier)[1].name and " against " in items(dossier)[1].evidence
+
+
+def test_the_unit_that_was_tested_is_named(synthetic):
+    finding = dataclasses.replace(synthetic.finding("Aachen", "Bremen", 0.5), x=261, x_prime=271)
+    assert "Aachen (261) against Bremen (271)" in scope.unit(synthetic.result([finding])).facts
+
+
 SECRETS = ("Aachen", "Berlin", "Bremen", "above 0.37", "seen twice", "longer than", "185 of 6,839", "ValueError")
 
 
@@ -255,6 +293,19 @@ def test_redaction_takes_records_out_of_every_format(synthetic):
                 text = re.sub(r"<(style|svg).*?</\1>", "", text, flags=re.DOTALL)
             assert [secret for secret in SECRETS if secret in text] == []
             assert not re.search(r"dpaudit replay ", text)
+
+
+def test_redaction_takes_every_text_of_a_pair_but_the_claims_own(synthetic):
+    (doubles,) = synthetic.make("doubles").floating_point.pairs[:1]
+    finding = dataclasses.replace(synthetic.finding("Aachen", "Bremen", 0.5), message="m", pool="Aachen|Bremen")
+    result = synthetic.result([finding, dataclasses.replace(finding, id="Essen|Bremen", x_id="Essen")])
+    checked = dataclasses.replace(synthetic.make("doubles").floating_point, pairs=(doubles,))
+    hidden = redacted(Dossier.of(dataclasses.replace(result, floating_point=checked))).audits[0]
+    for before, after in ((finding, hidden.findings[0]), (doubles, hidden.floating_point.pairs[0])):
+        texts = {field.name for field in dataclasses.fields(before) if isinstance(getattr(before, field.name), str)}
+        kept = {name for name in texts if getattr(before, name) == getattr(after, name)}
+        assert kept <= {"parameter", "verdict"}
+    assert [one.pool for one in hidden.findings] == [hidden.findings[0].id] * 2  # as its first pair is called
 
 
 def test_redacted_names_are_the_same_within_a_report_and_others_in_the_next(synthetic):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dpaudit.privacy.claims import Budget, GaussianDP
-from dpaudit.reports import curves, geometry
-from dpaudit.results import WitnessRecord
+from dpaudit.reports import curves, figures, geometry
+from dpaudit.reports.drawing import NARROW
+from dpaudit.results import Look, WitnessRecord
 
 
 def witnessed(synthetic, correct, wrong, abstained, mode="fixed", **changes):
@@ -100,4 +102,25 @@ def test_a_map_needs_places(synthetic):
 def test_errors_are_drawn_with_their_intervals(synthetic):
     figure = geometry.errors(synthetic.utility())
     assert [row[0] for row in figure.data.rows] == ["tail", "mean"]  # the violated first; what broke has no interval
-    assert 'class="interval violated"' in figure.wide and "1 above 1" in figure.description
+    assert 'class="interval violated"' in figure.wide and "; 1 violated." in figure.description
+
+
+def test_a_map_says_how_many_pairs_it_does_not_show(synthetic):
+    result = synthetic.cities(8, violated=False)
+    names = sorted({name for finding in result.findings for name in (finding.x_id, finding.x_prime_id)})
+    places = {name: (float(k), float(k % 3)) for k, name in enumerate(names)}
+    assert "were not audited as a pair" in geometry.atlas(result, places).note
+    broken = dataclasses.replace(result.findings[0], verdict="error", message="broke")
+    some = dataclasses.replace(result, findings=(broken, *result.findings[1:]))
+    note = geometry.atlas(some, places).note
+    assert "1 more pair not drawn" in note and "were not audited" not in note
+
+
+def test_no_tick_label_is_cut_at_the_right_edge(synthetic):
+    look = [Look(draws, 0.1, 0.0) for draws in (10_000, 100_000, 1_918_226)]
+    result = synthetic.result([dataclasses.replace(synthetic.finding("a", "b", 0.5), looks=tuple(look))])
+    for page, width in ((figures.wealth(result).wide, figures.WIDE), (figures.wealth(result).narrow, NARROW)):
+        found = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="(\w+)" class="tick">([\d,]+)<', page)
+        assert len(found) > 2 and (width == NARROW or "2,000,000" in {label for _, _, label in found})
+        for x, anchor, label in found:
+            assert float(x) + {"end": 0.0, "middle": 3.0 * len(label)}[anchor] <= width

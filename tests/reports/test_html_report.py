@@ -258,7 +258,7 @@ def test_all_violated_pairs_are_in_the_ranked_table(synthetic):
 def test_at_most_a_thousand_rows_and_the_rest_is_counted(synthetic):
     findings = [synthetic.finding(f"x{k}", "y", 0.5, looks=()) for k in range(1100)]
     source = render(synthetic.result(findings))
-    assert "100 more rows are in audit.json" in source
+    assert "100 more rows are in the saved result" in source
 
 
 def test_rows_that_nobody_assessed_are_always_printed(any_result):

@@ -1,5 +1,6 @@
 """The evidence store: what a night adds, and what neither another writer nor a kill nor a full disk can take away."""
 
+import dataclasses
 import json
 import math
 import os
@@ -19,7 +20,7 @@ from dpaudit.running import nights
 from dpaudit.running.nights import input_key
 from dpaudit.running.store import Store, StoreError
 from dpaudit.running.store_merging import merge
-from dpaudit.running.store_rows import Night, share_of
+from dpaudit.running.store_rows import Identity, Night, share_of
 
 PAIRS = [(0, 1)]
 
@@ -416,6 +417,20 @@ def test_a_slow_store_is_written_less_often_but_always_before_it_is_shown(path, 
     assert only_pair(path).labelled == 776
 
 
+def test_what_a_night_that_was_overtaken_saw_alone_does_not_count(path):
+    night_of(path)
+    with Store.at(path) as store:
+        (subject,) = store.subjects()
+        identity = Identity(subject["fingerprint"], subject["name"], None, subject["claim"])
+        first, second = (store.begin(identity, 0.95, seed, 100) for seed in (2, 3))
+        ((key, before),) = store.pairs_of(first).items()
+        store.save(first, {key: (before.state, before)}, {}, 0)
+        bold = {**before.state, "violated": True, "uses": [{**use, "lower": 9.0} for use in before.state["uses"]]}
+        saved = store.save(second, {key: (bold, before)}, {}, 0)[key]
+    assert saved.revision == before.revision + 2
+    assert saved.lower == before.lower < 9.0 and not saved.is_violated
+
+
 # --- a file that is no store ---
 
 
@@ -480,6 +495,18 @@ def test_a_merge_of_pairs_that_are_new_keeps_the_error_rate(tmp_path, path):
     assert [pair.lower for pair in subject["pairs"][1:]] == [0.0, 0.0]
     result = night_of(path, pairs=[(0, 1), (1, 0), (1, 2)], seed=3)
     assert [finding.samples for finding in result.findings] == [pair.labelled for pair in subjects_of(path)[0]["pairs"]]
+
+
+def test_a_verdict_of_the_other_store_is_not_taken_over(tmp_path, path):
+    other = tmp_path / "other.db"
+    night_of(path, seed=1)
+    night_of(other, seed=2)
+    with Store.at(path) as store, Store.at(other) as second:
+        with second.transaction() as execute:
+            (pair,) = second.pairs_at(execute, 1, 0).values()
+            second.write(execute, 1, 0, dataclasses.replace(pair, state={**pair.state, "violated": True}))
+        merge(store, second)
+    assert not only_pair(path).is_violated  # it was made at the error rate of that store
 
 
 def test_stores_of_different_confidence_are_not_merged(tmp_path, path):
