@@ -191,10 +191,10 @@ def fit_bets(
     epochs : sequence of int
         How many of the partitions belong to each epoch, in their order.
     lines : (ndarray, ndarray), optional
-        Epsilon and delta of each component's line, shape (1, components), where components bet against several lines
-        of a family. The labels cannot tell which line is the best to bet against (the less likely the labels are by
-        chance, the better they speak for a high level, whatever the stake there): between lines, weights go by what
-        the bets would have won on the training draws.
+        Epsilon and delta of each component's line, shape (1, components). Then components are also weighed by what
+        their bets would have won on the training draws: the labels alone speak for the component that describes most
+        of them best, and what wins may be a few draws in a tail. Between lines of a family that alone counts: the
+        less likely the labels are by chance, the better they speak for a high level, whatever the stake there.
     """
     model = _model(book.train, components)
     switch = book.switch[:, None]

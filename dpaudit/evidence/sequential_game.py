@@ -168,7 +168,7 @@ class SequentialGame(HockeyStickGame):
         kinds = tuple(partition.kind for partition in partitions)
         self._components_count = components.up.shape[1]
         prior = self._prior(kinds, components.up.shape[1])
-        lines = self._lines(self.claim.value, components) if self.claim.anchored else None
+        lines = self._lines(self.claim.value, components)
         bets = fit_bets(book, components, prior, (len(partitions),), lines)
         is_long = book.train[..., 0].sum() >= LONG_TRAINING
         most = components.up.shape[1]
