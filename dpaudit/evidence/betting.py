@@ -48,6 +48,7 @@ SWITCHES = 8.0  # expected number of cells that do not follow their neighbour
 LARGEST_SWITCH = 0.8
 MULTIPLES = (1.0, 0.3)  # of the stake that is best for the level, where the line has a delta
 RESCALED = 8  # cells after which the sum over paths is scaled
+EVEN = 0.5  # share of the weights of components that the labels do not decide
 FLOOR = 0.1  # share of the weights that is spread evenly, whatever was learned
 
 
@@ -191,10 +192,10 @@ def fit_bets(
     epochs : sequence of int
         How many of the partitions belong to each epoch, in their order.
     lines : (ndarray, ndarray), optional
-        Epsilon and delta of each component's line, shape (1, components), where components bet against several lines
-        of a family. The labels cannot tell which line is the best to bet against (the less likely the labels are by
-        chance, the better they speak for a high level, whatever the stake there): between lines, weights go by what
-        the bets would have won on the training draws.
+        Epsilon and delta of each component's line, shape (1, components). Then components are also weighed by what
+        their bets would have won on the training draws: the labels alone speak for the component that describes most
+        of them best, and what wins may be a few draws in a tail. Between lines of a family that alone counts: the
+        less likely the labels are by chance, the better they speak for a high level, whatever the stake there.
     """
     model = _model(book.train, components)
     switch = book.switch[:, None]
@@ -204,7 +205,9 @@ def fit_bets(
         won = Bets(components, model, evidence, switch, shares).log_wealth(book.train, *lines)
         for anchor in np.unique(components.anchor).tolist():
             of_anchor = components.anchor[0] == anchor
-            shares[:, of_anchor] = _normalised(evidence[:, of_anchor]) + won[:, of_anchor]
+            likely = _normalised(evidence[:, of_anchor])
+            likely = np.logaddexp(math.log1p(-EVEN) + likely, math.log(EVEN / likely.shape[1]))
+            shares[:, of_anchor] = likely + won[:, of_anchor]
         shares = _normalised(shares)
     weights = np.concatenate([_floored(part) for part in np.split(history + shares, np.cumsum(epochs)[:-1])])
     return Bets(components, model, evidence, switch, weights)

@@ -48,6 +48,7 @@ TARGET_STEP = 0.35  # from one such target to the next
 FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
 BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
 KEPT = 48  # components of a free family, which has one set for each of `BET_ANCHORS`
+CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION + n) of the wealth is not bet
 IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
 LONG_TRAINING = 2_000  # draws
 KEPT_LATER = 12  # components, of a line without a delta, once training is long
@@ -80,6 +81,11 @@ class Epoch:
         """Of each partition."""
         return tuple(partition.kind for partition in self.partitions)
 
+    @functools.cached_property
+    def idle(self) -> float:
+        """The share of the wealth that is not bet. Validity: the training draws alone decide it."""
+        return CAUTION / (CAUTION + float(self.book.train[..., 0].sum()))
+
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
         start = 0
@@ -98,11 +104,13 @@ class Epoch:
 
 @dataclasses.dataclass(frozen=True)
 class Stack:
-    """Several epochs as one: their book, bets meant for the budget and for targets below it, and where each begins."""
+    """Several epochs as one: their book, bets meant for the budget and for targets below it, where each begins, and
+    the share of its wealth that each does not bet."""
 
     book: Book
     bets: tuple[Bets, ...]
     first: NDArray[np.intp]
+    idle: FloatArray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +176,7 @@ class SequentialGame(HockeyStickGame):
         kinds = tuple(partition.kind for partition in partitions)
         self._components_count = components.up.shape[1]
         prior = self._prior(kinds, components.up.shape[1])
-        lines = self._lines(self.claim.value, components) if self.claim.anchored else None
+        lines = self._lines(self.claim.value, components)
         bets = fit_bets(book, components, prior, (len(partitions),), lines)
         is_long = book.train[..., 0].sum() >= LONG_TRAINING
         most = components.up.shape[1]
@@ -326,7 +334,7 @@ class SequentialGame(HockeyStickGame):
 
     def _of_epoch(self, epoch: Epoch) -> float:
         logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
-        return float(log_sum(logs + epoch.bets.log_weights))
+        return float(_with_idle(log_sum(logs + epoch.bets.log_weights), epoch.idle))
 
     @property
     def is_rejected(self) -> bool:
@@ -369,7 +377,8 @@ class SequentialGame(HockeyStickGame):
             for stack in stacks:
                 for k, bets in enumerate(stack.bets):
                     logs = bets.log_wealth(stack.book.live, *self._lines(value, bets.components)) + bets.log_weights
-                    total[k] += np.logaddexp.reduceat(log_sum(logs, axis=1), stack.first).sum()
+                    of_epochs = np.logaddexp.reduceat(log_sum(logs, axis=1), stack.first)
+                    total[k] += _with_idle(of_epochs, stack.idle).sum()
             return float(log_sum(total))
 
         return lambda values: np.array([log_wealth(value) >= threshold for value in values.tolist()])
@@ -396,7 +405,8 @@ class SequentialGame(HockeyStickGame):
                 components = Components.concatenated(of_epochs, axis=0)
                 prior = np.zeros((len(book.switch), components.up.shape[1]))
                 several.append(fit_bets(book, components, prior, sizes))
-            stacks.append(Stack(book, tuple(several), np.concatenate([[0], np.cumsum(sizes)[:-1]])))
+            first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+            stacks.append(Stack(book, tuple(several), first, np.array([epoch.idle for epoch in epochs])))
         return stacks
 
     def _close(self) -> None:
@@ -481,6 +491,11 @@ class SequentialGame(HockeyStickGame):
     def _critical(self, guesses: int, epsilon: float, delta: float) -> int:
         threshold = -math.log(self.level * self._share)
         return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, threshold)
+
+
+def _with_idle(won: FloatArray, idle: FloatArray | float) -> FloatArray:
+    """Log wealth of epochs, of which these shares are idle and the rest won this."""
+    return np.asarray(np.logaddexp(np.log(idle), np.log1p(-idle) + won))
 
 
 def _targets(value: float, smallest: float) -> tuple[float, ...]:
