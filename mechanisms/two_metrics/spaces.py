@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -151,18 +150,15 @@ class FiniteSpaces:
         >>> [spaces.local_sensitivities(i).tolist() for i in range(3)]
         [[0.0, 1.0, 2.0, 2.0], [1.0, 2.0, 2.0, 2.0], [2.0, 2.0, 2.0, 2.0]]
         """
-        return self._local(distance)
+        if distance not in self._local:
+            nearby = self.shells <= distance
+            self._local[distance] = np.where(nearby, self._at_neighbours, -np.inf).max(axis=1)
+        return self._local[distance]
 
     @functools.cached_property
-    def _local(self) -> Callable[[int], FloatArray]:
-        """Delta_i^x by i, computed once a distance."""
-
-        @functools.cache
-        def found(distance: int) -> FloatArray:
-            nearby = self.shells <= distance
-            return np.where(nearby, self._at_neighbours, -np.inf).max(axis=1)
-
-        return found
+    def _local(self) -> dict[int, FloatArray]:
+        """Delta_i^x by i, as far as it was asked for."""
+        return {}
 
     def nearby_values(self, widths: ArrayLike) -> BoolArray:
         """Whether some dataset with the value v has one with the value r within widths[v], shape (m, m).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import pickle
 import zlib
 from pathlib import Path
 
@@ -33,6 +34,14 @@ from mechanisms import problems as reference
 
 PROBLEMS = [*problem_set.problems(), *reference.problems()]
 IDS = [problem.id for problem in PROBLEMS]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=IDS)
+def test_a_problem_can_be_measured_in_another_process_also_after_it_was_used(problem):
+    subject = as_subject(problem.mechanism)
+    drawn = subject.sample(problem.pair[0], 3, np.random.default_rng(0))
+    again = as_subject(pickle.loads(pickle.dumps(problem)).mechanism)
+    assert repr(again.sample(problem.pair[0], 3, np.random.default_rng(0))) == repr(drawn)
 
 
 def test_the_set_covers_what_the_bench_is_about():

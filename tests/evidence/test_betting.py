@@ -334,6 +334,23 @@ def test_what_lies_between_has_no_say_in_which_extreme_is_bet_on():
     assert is_spread[best] and distance[best] == distance[is_spread].min()
 
 
+def test_what_wins_in_a_tail_has_weight_whatever_the_bulk_says():
+    # Half a million labels at log-odds 0.7 say that the highest level is low; 400 of 420 in the last cell are label 1,
+    # which breaks (1, 0.0001), and only components with a high level and a large stake win by it. Exact counts.
+    train = np.array([[170_000.0, 340_000.0, 400.0], [340_000.0, 170_000.0, 20.0]])[::-1, ::-1, None]
+    book = Book(train, np.zeros_like(train), np.array([0.5]))
+    components = components_for(1.0, 1e-4, wealth.fractions(10**6, math.log(20.0)), 0.0, True)
+    prior, line = np.zeros_like(components.up), (np.full((1, 1), 1.0), np.full((1, 1), 1e-4))
+    by_labels = fit_bets(book, components, prior, (1,))
+    bets = fit_bets(book, components, prior, (1,), line)
+    won = bets.log_wealth(book.train, *line)
+    best = int(np.argmax(won[0]))
+    least = math.log(betting.FLOOR / prior.size)
+    assert won[0, best] > 20.0
+    assert by_labels.log_weights[0, best] == pytest.approx(least, abs=1e-6)  # the labels alone silence it
+    assert np.exp(special.logsumexp(bets.log_weights[won > won[0, best] - 3.0])) > 0.5
+
+
 def test_weights_of_several_epochs_sum_to_one_in_each():
     books = [book_of(np.random.default_rng(seed)) for seed in (1, 2)]
     components = components_for(1.0, 0.0, FRACTIONS)

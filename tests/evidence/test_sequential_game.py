@@ -274,6 +274,29 @@ def test_bets_fitted_on_counts_are_those_fitted_on_the_outputs_that_were_counted
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), *ANCHORED], ids=str)
+@pytest.mark.parametrize("copies", [1, 10])
+def test_the_share_that_is_not_bet_falls_with_training_and_cannot_be_lost(claim, copies):
+    # 10 or 100 training draws a side that never share a value, then a few live draws that say the opposite.
+    game = started(claim, 10_000, 0.05, [1.0] * 10 * copies, [0.0] * 10 * copies)
+    idle = 60.0 / (60.0 + 20.0 * copies)
+    assert game.epochs[-1].idle == pytest.approx(idle)
+    feed(game, [0.0] * 8, [1.0] * 8)
+    game.update()
+    assert math.log(idle * BUDGET_SHARE) < game.log_wealth < math.log(BUDGET_SHARE)
+    assert game.epochs[-1].idle == pytest.approx(idle)  # whatever is counted
+
+
+def test_the_bound_knows_of_the_share_that_is_not_bet(monkeypatch):
+    bounds = []
+    for caution in (1e-9, 60.0):
+        monkeypatch.setattr(sequential_game, "CAUTION", caution)
+        game = started(PureDP(1.0), 1_000, 0.05, [0] * 15 + [3] * 5, [3] * 15 + [0] * 5)
+        feed(game, [0] * 120 + [3] * 10, [3] * 120 + [0] * 10)
+        bounds.append(game.lower)
+    assert bounds[0] > bounds[1] * (1.0 + 2.0 * sequential_game.PRECISION) > 1.0
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), *ANCHORED], ids=str)
 def test_a_useless_fit_is_survived(claim):
     # The bets of a first epoch lose all they can; the next ones are fitted on what there was to see.
     game = started(claim, 100_000, 0.05, [3] * 20, [0] * 20)
