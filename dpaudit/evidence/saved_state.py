@@ -232,6 +232,7 @@ def _epoch_state(epoch: Epoch, origin: str) -> State:
             "evidence": epoch.bets.evidence.tolist(),
             "log_weights": epoch.bets.log_weights.tolist(),
             "kept": epoch.kept.tolist(),
+            "idle": epoch.idle,
         }
         epoch.saved = {"id": _digest(fixed), **fixed}
     return {**epoch.saved, "live": _trimmed(epoch.book.live, sizes)}
@@ -277,7 +278,11 @@ def _epoch_of(record: State, log_density: LogDensity | None, x: Any, x_prime: An
     bets: Bets = fit_bets(book, components, np.zeros_like(log_weights), (len(cells),))
     # The evidence as it was, to the last bit: it was computed together with components that were dropped since.
     bets = dataclasses.replace(bets, log_weights=log_weights, evidence=np.array(record["evidence"], dtype=float))
-    epoch = Epoch(partitions, book, bets, np.array(record["kept"], dtype=np.intp))
+    # Validity: what an epoch does not bet was fixed when it was opened; engines that did not say so bet all.
+    idle = float(record.get("idle", 0.0))
+    if not 0.0 <= idle < 1.0:
+        raise ValueError("idle must be in [0, 1)")
+    epoch = Epoch(partitions, book, bets, np.array(record["kept"], dtype=np.intp), idle)
     epoch.saved = {key: value for key, value in record.items() if key != "live"}
     return epoch
 

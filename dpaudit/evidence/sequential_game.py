@@ -64,6 +64,7 @@ class Epoch:
     book: Book
     bets: Bets
     kept: NDArray[np.intp]  # positions of the bets' components among all
+    idle: float  # the share of the wealth that is not bet, in [0, 1)
     saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
 
     @functools.cached_property
@@ -80,11 +81,6 @@ class Epoch:
     def kinds(self) -> tuple[str, ...]:
         """Of each partition."""
         return tuple(partition.kind for partition in self.partitions)
-
-    @functools.cached_property
-    def idle(self) -> float:
-        """The share of the wealth that is not bet. Validity: the training draws alone decide it."""
-        return CAUTION / (CAUTION + float(self.book.train[..., 0].sum()))
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
@@ -192,7 +188,9 @@ class SequentialGame(HockeyStickGame):
             worth = np.flatnonzero(shares >= min(math.log(IGNORED_WEIGHT), float(shares.max())))
             partitions = [partitions[int(k)] for k in worth]
             book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
-        self._epochs.append(Epoch(tuple(partitions), book, bets, kept))
+        # Validity: the training draws alone decide what is not bet.
+        idle = CAUTION / (CAUTION + max(float(book.train[..., 0].sum()), 1.0))
+        self._epochs.append(Epoch(tuple(partitions), book, bets, kept, idle))
         self._best = None
 
     # --- what is saved ---
@@ -495,7 +493,8 @@ class SequentialGame(HockeyStickGame):
 
 def _with_idle(won: FloatArray, idle: FloatArray | float) -> FloatArray:
     """Log wealth of epochs, of which these shares are idle and the rest won this."""
-    return np.asarray(np.logaddexp(np.log(idle), np.log1p(-idle) + won))
+    with np.errstate(divide="ignore"):  # nothing is idle in epochs of an engine that held nothing back
+        return np.asarray(np.logaddexp(np.log(idle), np.log1p(-idle) + won))
 
 
 def _targets(value: float, smallest: float) -> tuple[float, ...]:

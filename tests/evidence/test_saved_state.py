@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.evidence import betting
+from dpaudit.evidence import betting, sequential_game
 from dpaudit.evidence.kept_outputs import packed, unpacked
 from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
@@ -165,6 +165,33 @@ def test_bets_of_another_engine_go_on_as_a_number(monkeypatch):
     assert pair.is_violated == (pair.main.lower > 0.5)
     again = restored(through_text(pair_state(pair, "2")), game_of(normal, "eps=0.5", 3).pairs[0], None, 0.0, 1.0)
     assert again.main.now == pytest.approx(pair.main.now, abs=1e-9)
+
+
+def test_a_state_goes_on_with_the_share_that_its_own_engine_held_back(monkeypatch):
+    lower = {}
+    for caution in (0.0, 60.0):
+        monkeypatch.setattr(sequential_game, "CAUTION", caution)
+        before = played(normal, "eps=0.5").pairs[0].main
+        state = through_text(pair_state(played(normal, "eps=0.5").pairs[0], "1"))
+        for epoch in state["uses"][0]["epochs"]:
+            assert (epoch["idle"] > 0.0) == (caution > 0.0)
+            if caution == 0.0:
+                del epoch["idle"]  # an engine that held nothing back did not say so
+        monkeypatch.setattr(sequential_game, "CAUTION", 30.0)
+        game = restored(state, game_of(normal, "eps=0.5", 3).pairs[0], None, 0.0, 1.0).main
+        assert game.state["carried"] is None and game.epochs
+        assert game.now == before.now
+        assert game.lower == before.lower
+        lower[caution] = game.lower
+    assert lower[0.0] != lower[60.0]
+
+
+@pytest.mark.parametrize("idle", [-0.1, 1.0, math.nan])
+def test_a_state_that_holds_back_an_impossible_share_is_refused(idle):
+    state = through_text(pair_state(played(normal, "eps=1").pairs[0], "1"))
+    state["uses"][0]["epochs"][0]["idle"] = idle
+    with pytest.raises(StateError, match="idle must be in"):
+        restored(state, game_of(normal, "eps=1", 3).pairs[0], None, 0.0, 1.0)
 
 
 def carrying(won, monkeypatch):
