@@ -121,7 +121,8 @@ SAVED_TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def check_types(record: Any) -> None:
-    """`TypeError` if a field of a result that was read from a file, or of a part of it, is not of its plain type.
+    """`TypeError` if a field of a result that was read from a file, or of a part of it, is not of its plain type;
+    `OverflowError` if it is to be a double and beyond them.
 
     Files come from other people: what a report formats as a number must be one, and what it takes for a text a text.
     """
@@ -136,6 +137,8 @@ def check_types(record: Any) -> None:
                 not isinstance(one, expected) or (isinstance(one, bool) and bool not in expected)
             ):
                 raise TypeError(f"{field.name} must be {kind}, got {short_form(one, width=80)}")
+            elif expected is not None and float in expected and isinstance(one, int):
+                float(one)  # an integer beyond the doubles cannot be formatted as one
 
 
 def read_saved(
@@ -178,6 +181,8 @@ def read_saved(
         raise UsageError(f"{error} (at {name!r})") from error
     except KeyError as error:
         raise UsageError(f"result must follow {schema}, got one without {error} at {name!r}.") from error
-    except (AttributeError, TypeError, ValueError) as error:
+    except RecursionError as error:
+        raise UsageError(f"result must be JSON of a depth that can be read, got {name!r}.") from error
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
         raise UsageError(f"result must follow {schema}, got another: {error} (at {name!r}).") from error
     return result, content

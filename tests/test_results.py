@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -269,6 +270,8 @@ def test_largest_bounds_ignore_what_is_missing():
         ({"claim": 1}, "claim must be str, got 1"),
         ({"subject": []}, r"subject must be dict.str, Any., got \[\]"),
         ({"not_asked": [1]}, "not_asked must be tuple.str, ...., got 1"),
+        ({"confidence": 10**400}, "result must follow dpaudit.audit/1, got another: int too large"),
+        ({"options": {"a": functools.reduce(lambda inner, _: [inner], range(950), 1)}}, "of a depth that can be read"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path, change, message):
@@ -291,6 +294,8 @@ def test_a_file_of_another_kind_is_refused(tmp_path, change, message):
         ("samples", "many"),
         ("message", None),
         ("pool", 1),
+        pytest.param("epsilon_lower", 10**400, id="epsilon_lower beyond the doubles"),
+        pytest.param("log_wealth", 10**400, id="log_wealth beyond the doubles"),
     ],
 )
 def test_a_finding_of_another_kind_is_refused(tmp_path, field, value):
