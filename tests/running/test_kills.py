@@ -45,6 +45,11 @@ def alone(tmp_path_factory):
     return evidence(result), max(sizes)
 
 
+def hears_control_c():
+    """As in a terminal: a background job of a shell starts its children with the signal ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def started(arguments, folder, **options):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])}
     return subprocess.Popen(
@@ -55,6 +60,7 @@ def started(arguments, folder, **options):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=hears_control_c,
         **options,
     )
 
