@@ -194,8 +194,8 @@ def fit_bets(
     lines : (ndarray, ndarray), optional
         Epsilon and delta of each component's line, shape (1, components). Then components are also weighed by what
         their bets would have won on the training draws: the labels alone speak for the component that describes most
-        of them best, and what wins may be a few draws in a tail. Between lines of a family that alone counts: the
-        less likely the labels are by chance, the better they speak for a high level, whatever the stake there.
+        of them best, and what wins may be a few draws in a tail. Between lines of a family the labels have no say: the
+        less likely they are by chance, the better they speak for a high level, whatever the stake there.
     """
     model = _model(book.train, components)
     switch = book.switch[:, None]

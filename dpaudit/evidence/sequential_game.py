@@ -8,6 +8,9 @@ Targets. Bets that are best against the budget are poor where the loss is far be
 there too. So wealth is an average over bets meant for several parameter values: `BUDGET_SHARE` of it for the budget,
 which is what decides the verdict, the rest for values below. Every part decreases in the parameter, so the average
 does, and the rejected parameters are an interval from 0: "violated" *is* "bound above the budget".
+
+Caution. A share of an epoch's wealth is not bet, fixed by the number of its training draws: an average of a constant 1
+and of the bets is an e-value too, and decreases in the parameter as they do.
 """
 
 from __future__ import annotations
