@@ -7,7 +7,8 @@ candidate is also a competitor that may win by luck: of many coordinates, pairs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -85,6 +86,16 @@ def candidates(
         yield candidate
     if not found:
         yield Coordinate(0, columns), first, second
+
+
+def by_kind(several: Iterable[Candidate]) -> Iterator[tuple[str, Candidate]]:
+    """Candidates with their kinds: what finds each again among those that were fitted on other draws."""
+    seen: Counter[str] = Counter()
+    for candidate in several:
+        score = candidate[0]
+        name = type(score).__name__ + (f" of {type(score.score).__name__}" if isinstance(score, Viewed) else "")
+        seen[name] += 1
+        yield f"{name} {seen[name]}", candidate
 
 
 def _of_objects(fit: Halves, rest: Halves) -> Iterator[Candidate]:

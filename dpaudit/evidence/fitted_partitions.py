@@ -7,18 +7,16 @@ more than the optimism does. What a kind of partition has won since it was first
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence.candidates import candidates
+from dpaudit.evidence.candidates import by_kind, candidates
 from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, quantile_edges, rare_edges, whole_edges
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import Coordinate, Histogram, Remainder
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.scores import Viewed
 from dpaudit.privacy.claims import FloatArray
 
 REMAINDERS = np.arange(0.25, 2.0, 0.25)
@@ -55,18 +53,15 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
         hints = hints.fitting(first, second)
     reading = Reading(0 if objects else first.numbers.shape[1])
     partitions: list[Partition] = []
-    seen: Counter[str] = Counter()
-    for score, a, b in candidates(first, second, objects, hints, halves=False):
+    for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves=False)):
         if reading.columns == 1 and isinstance(score, Histogram):
             continue  # the fine cells below say the same
-        name = type(score).__name__ + (f" of {type(score.score).__name__}" if isinstance(score, Viewed) else "")
-        seen[name] += 1
         scores = score(a), score(b)
         looks_closely = reading.columns == 1 and isinstance(score, Coordinate) and hints.log_ratio is None
         for what, edges, is_rough in _edges(np.concatenate(scores), looks_closely):
             cells = Cells(score, edges, reading)
             counts = np.stack([cells.count_scores(scores[1]), cells.count_scores(scores[0])])
-            partitions.append(Partition(cells, counts, f"{name} {seen[name]} {what}", is_rough))
+            partitions.append(Partition(cells, counts, f"{kind} {what}", is_rough))
         if looks_closely:
             partitions.append(_by_remainder(a, b, reading))
     return partitions

@@ -15,13 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence import binomial
+from dpaudit.evidence.cross_validation import Shown, cross_validated
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
 from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.rules import FittedRule, Objective, Rule, best_rule, fit_rules, inset
+from dpaudit.evidence.rules import BOUND_DEVIATIONS, FittedRule, Objective, Rule, best_rule, fit_scores, inset
 from dpaudit.privacy.claims import Claim, FloatArray
 
+REFIT = True
+CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
+COMPARED = 2.5  # deviations by which what these ways show is lowered
+FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
 MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
 SURE_GUESSES = 30  # right ones among the training draws, without a wrong one
 INSET_WRONG = 0.3  # wrong guesses that a rule is expected to make whose thresholds have moved away from the other label
@@ -55,23 +60,42 @@ class FixedGame(HockeyStickGame):
         """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`).
 
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
-        highest bound on the parameter.
+        highest bound on the parameter. Unless it is hardly ever wrong, rules of every kind and way are compared by what
+        they show on draws that they were not fitted on, where there are enough.
         """
-        best: tuple[float, FittedRule, Objective, float] | None = None
-        for anchor in ANCHORS if self.claim.anchored else (0.0,):
-            line = self._line_at_budget(anchor)
-            objective = Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, chase_wealth=False)
-            for fitted in fit_rules(first, second, objective, hints):
-                bound = self._expected_bound(fitted, anchor, objective)
-                if best is None or bound > best[0]:
-                    best = bound, fitted, objective, anchor
-        assert best is not None
-        _, fitted, objective, self._anchor = best
-        self._rule, self._weight, self.merit = fitted.rule, None, best_rule([fitted], objective)[1]
-        rare = self._rarely_wrong(fitted, first, second)
+        ways = {
+            (anchor, deviations): self._objective(anchor, deviations, level)
+            for anchor in (ANCHORS if self.claim.anchored else (0.0,))
+            for deviations in DEVIATIONS
+        }
+        scores = {score.kind: score for score in fit_scores(first, second, hints)}
+        fitted = {
+            (kind, way): score.rules(objective)[0] for kind, score in scores.items() for way, objective in ways.items()
+        }
+        cautious = [key for key in fitted if key[1][1] == CAUTIOUS]
+        best = max(cautious, key=lambda key: self._expected_bound(fitted[key], key[1][0], ways[key[1]]))
+        if fitted[best].wrong * self.draws > MOST_WRONG and min(len(first), len(second)) >= FEWEST_COMPARED:
+            shown = {
+                key: self._expected_bound(record, key[1][0], self._objective(key[1][0], COMPARED, level))
+                for key, record in cross_validated(first, second, ways, hints).items()
+                if key in fitted
+            }
+            best = max(shown, key=lambda key: shown[key], default=best)
+        rule, (self._anchor, _) = fitted[best], best[1]
+        merit = best_rule([rule], self._objective(self._anchor, CAUTIOUS, level))[1]
+        self._rule, self._weight, self.merit = rule.rule, None, merit
+        rare = self._rarely_wrong(rule, first, second)
         if rare is not None:
             # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
             self._rule, self._weight = rare
+        elif REFIT:
+            again = next((s for s in fit_scores(first, second, hints, halves=False) if s.kind == best[0]), None)
+            if again is not None and len(again.first) > len(scores[best[0]].first):
+                self._rule = again.rule_like(rule.rule, scores[best[0]].guessed_masses(rule.rule))
+
+    def _objective(self, anchor: float, deviations: float, level: float) -> Objective:
+        line = self._line_at_budget(anchor)
+        return Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, False, deviations)
 
     def _rarely_wrong(self, fitted: FittedRule, first: Outcomes, second: Outcomes) -> tuple[Rule, float | None] | None:
         """The rule and the weight of a wrong guess, where there may be few of them; else None.
@@ -84,11 +108,11 @@ class FixedGame(HockeyStickGame):
         verdict at the first few wrong guesses. (Lines without a delta have none: there the test is the binomial one.)
         """
         self.is_sure = False
-        times = self.draws / fitted.trained_on
+        times = self.draws / fitted.draws
         if fitted.wrong * self.draws > MOST_WRONG:
             return None
         rule, lost = inset(fitted.rule, first, second)
-        correct, seen = fitted.correct * self.draws, fitted.wrong * fitted.trained_on
+        correct, seen = fitted.correct * self.draws, fitted.wrong * fitted.draws
         cautious = (seen + fitted.rule.sides) * times
         ways = [(fitted.rule, correct, cautious), (rule, correct * (1.0 - lost), INSET_WRONG)]
         cost = self._cost(rule) * self.draws
@@ -99,7 +123,7 @@ class FixedGame(HockeyStickGame):
             is_clear = correct - cost >= CLEAR_WRONG * times * factor
             weight = weight_of_wrong(correct, wrong if is_clear else max(wrong, cautious), cost)
             weight = max(weight, min(factor, weight_of_wrong(correct, max(seen * times, INSET_WRONG), cost)))
-        often = fitted.correct * fitted.trained_on >= SURE_GUESSES
+        often = fitted.correct * fitted.draws >= SURE_GUESSES
         self.is_sure = seen == 0 and lost <= SURE_LOSS and often and is_clear
         return rule, weight
 
@@ -107,13 +131,13 @@ class FixedGame(HockeyStickGame):
         """What the line at the budget pays for of a rule's correct guesses, a labelled draw."""
         return self._line_at_budget(self._anchor)["delta"] * max(rule.sides, 1) / 2.0
 
-    def _expected_bound(self, fitted: FittedRule, anchor: float, objective: Objective) -> float:
+    def _expected_bound(self, record: FittedRule | Shown, anchor: float, objective: Objective) -> float:
         """The bound on the parameter that a rule is expected to give; negative, and higher for better, where none."""
-        rates = (np.array(part) for part in (fitted.correct, fitted.wrong, fitted.trained_on))
+        rates = (np.array(part) for part in (record.correct, record.wrong, record.draws))
         lowest, mass = (float(part) for part in objective.lowest_accuracy(*rates))
         deviation = math.sqrt(mass * max(1.0 - mass, 0.0) / objective.draws)
         least = max(mass - MASS_DEVIATIONS * deviation, 0.0)
-        cost = max(fitted.rule.sides, 1) / 2.0
+        cost = max(record.sides, 1) / 2.0
 
         def rejected(values: FloatArray) -> NDArray[np.bool_]:
             line = self._line(values, anchor)

@@ -51,13 +51,14 @@ FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
 SURE_PILOT_SHARES = (0.02, 0.05)  # before a fixed test, where so many draws show rules that are never wrong
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
-LARGEST_PILOT = 100_000
+LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
 ROUND_GROWTH = {1: 0.04, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 SMALLEST_ROUND = 16
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
-TRAINING_DRAWS = 20_000  # draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS
+# Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
+TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 REFIT_GROWTH = 1.3  # fit again when a pair has this many times the training draws of its last fit
 COUNTS_GROWTH = 1.5  # the same where no more draws are kept, and bets are fitted on counts: of the labelled draws
@@ -337,7 +338,7 @@ class LabelGame:
         share = max(int(PILOT_SHARE[self.mode] * self.planned), 64)
         if self.mode != "fixed":  # one pair needs no ranking; the more there are, the more a good one is worth
             share = min(share, FIRST_PILOT + PILOT_PER_PAIR * (pairs - 1))
-        size = min(share, LARGEST_PILOT)
+        size = min(share, LARGEST_PILOT[self.mode])
         return 2 * max(1, min(size, self.planned // 4) // 2)  # even: as many draws of x as of x_prime
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> None:
@@ -539,7 +540,8 @@ class LabelGame:
     def _most_of(self, pair: PairGame) -> int:
         """The outputs of one input that one member of a game may be fitted on: a bound on time, where they are many."""
         members = len(pair.pool.members)
-        return TRAINING_DRAWS if members == 1 else max(FIRST_DRAWS, TRAINING_DRAWS // members)
+        most = TRAINING_DRAWS[self.mode]
+        return most if members == 1 else max(FIRST_DRAWS, most // members)
 
     def _joined(self, i: int) -> Outcomes:
         if len(self._kept[i]) > 1:
@@ -551,7 +553,7 @@ class LabelGame:
     ) -> dict[int, list[NDArray[np.int64]]]:
         """Draw what each input needs in this round, in chunks; keep training draws; return the summed counts."""
         inputs = max(len(self._kept), len(needed))
-        cap = max(FIRST_DRAWS, min(TRAINING_DRAWS, TRAINING_NUMBERS // (self._columns * inputs)))
+        cap = max(FIRST_DRAWS, min(TRAINING_DRAWS[self.mode], TRAINING_NUMBERS // (self._columns * inputs)))
         largest = max(64, CHUNK_NUMBERS // self._columns)
         tasks = []
         for i, count in needed.items():

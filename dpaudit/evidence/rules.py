@@ -10,6 +10,7 @@ tested on.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.evidence.candidates import candidates
+from dpaudit.evidence.candidates import by_kind, candidates
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.scores import LogDensity, Score, score_from_dict
@@ -148,6 +149,9 @@ class Objective:
     chase_wealth : bool
         Whether to look for the fastest growth of wealth where there is any (sequential), rather than for the highest
         bound at the end (fixed).
+    deviations : float
+        Of the training draws, by which a record is lowered where a bound is expected of it: the more, the more records
+        it is the best of.
     """
 
     epsilon: float
@@ -155,6 +159,7 @@ class Objective:
     draws: int
     level: float
     chase_wealth: bool
+    deviations: float = BOUND_DEVIATIONS
 
     def ways(
         self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
@@ -185,7 +190,7 @@ class Objective:
     ) -> FloatArray:
         """The expected bound on epsilon, from the lower end of Wilson's interval for the accuracy of a guess.
 
-        Its deviations are those of the test to come, and `BOUND_DEVIATIONS` of the training draws. (Lowering the
+        Its deviations are those of the test to come, and `deviations` of the training draws. (Lowering the
         log-odds instead would be far too much where hardly a guess was wrong.)
         """
         lowest, mass = self.lowest_accuracy(correct, wrong, trained_on)
@@ -198,7 +203,7 @@ class Objective:
         """The accuracy of a guess that the test is expected to show, and the rate of guesses."""
         mass = np.maximum(correct + wrong, 1e-150)
         guesses = mass * trained_on
-        square = self._quantile**2 * trained_on / self.draws + BOUND_DEVIATIONS**2
+        square = self._quantile**2 * trained_on / self.draws + self.deviations**2
         accuracy = correct / mass
         spread = np.sqrt(square * (accuracy * (1.0 - accuracy) / guesses + square / (4.0 * guesses**2)))
         lowest = np.maximum(accuracy + square / (2.0 * guesses) - spread, 0.0) / (1.0 + square / guesses)
@@ -232,13 +237,90 @@ class FittedRule:
     rule: Rule
     correct: float
     wrong: float
-    trained_on: float
+    draws: float
+
+    @property
+    def sides(self) -> int:
+        """How many of its guessing events can be non-empty."""
+        return self.rule.sides
 
 
-def fit_rules(first: Outcomes, second: Outcomes, objective: Objective, hints: Hints = NO_HINTS) -> list[FittedRule]:
-    """Rules for outcomes under x (`first`) and x_prime (`second`): the best few of every score that suits the outputs.
+@dataclasses.dataclass(frozen=True)
+class FittedScore:
+    """A score, and its values on the draws that its thresholds are fitted on.
 
-    Scores that are themselves fitted see one half of the draws and get their thresholds from the other.
+    Attributes
+    ----------
+    kind : str
+        What finds it again among the scores that were fitted on other draws.
+    score : Score
+    reading : Reading
+        How it reads outputs.
+    first, second : ndarray of float
+        Its values under x and x_prime.
+    """
+
+    kind: str
+    score: Score
+    reading: Reading
+    first: FloatArray
+    second: FloatArray
+
+    def values(self, outcomes: Outcomes) -> FloatArray:
+        """Its values on other outcomes, shape (draws,)."""
+        return self.score(self.reading(outcomes))
+
+    def rules(self, objective: Objective) -> list[FittedRule]:
+        """The rules that are best in different ways, over a grid of tail masses on both sides."""
+        tails = self._tails
+        chosen: list[FittedRule] = []
+        for choice in _choices(tails, objective):
+            low, high = float(tails.cuts[choice.low]), float(tails.cuts[choice.high])
+            rule = Rule(self.score, low, high, choice.sign, self.reading, choice.nan_guess)
+            if all(rule.thresholds != other.rule.thresholds for other in chosen):
+                chosen.append(FittedRule(rule, choice.correct, choice.wrong, tails.trained_on))
+        return chosen
+
+    def rule_like(self, rule: Rule, masses: tuple[float, float]) -> Rule:
+        """The rule of this score that is most like another one's.
+
+        It guesses in the same way, on about these shares of the outcomes (`guessed_masses`) below and above.
+        """
+        both = np.concatenate([self.first, self.second])
+        known = np.sort(both[~np.isnan(both)])
+        edges = np.flatnonzero(known[1:] > known[:-1]) + 1  # a threshold may lie before these
+        cuts = _between_values(known[edges - 1], known[edges])
+        below = edges / max(len(both), 1)
+        low, high = -math.inf, math.inf
+        if len(cuts) and masses[0] > 0.0:
+            low = float(cuts[np.argmin(np.abs(below - masses[0]))])
+        if len(cuts) and masses[1] > 0.0:
+            high = float(cuts[np.argmin(np.abs(len(known) / len(both) - below - masses[1]))])
+        return dataclasses.replace(rule, score=self.score, low=min(low, high), high=high)
+
+    def guessed_masses(self, rule: Rule) -> tuple[float, float]:
+        """The shares of all outcomes that a rule of this score guesses on below its `low` and above its `high`."""
+        both = np.concatenate([self.first, self.second])
+        return float(np.mean(both < rule.low)), float(np.mean(both > rule.high))
+
+    @functools.cached_property
+    def _tails(self) -> _Tails:
+        nan = [float(np.mean(np.isnan(values))) for values in (self.first, self.second)]
+        s1, s0 = (np.sort(values[~np.isnan(values)]) for values in (self.first, self.second))
+        cuts = _cuts(s1, s0)  # increasing, from -inf to inf
+        n1, n0 = max(len(self.first), 1), max(len(self.second), 1)
+        left1, left0 = np.searchsorted(s1, cuts) / n1, np.searchsorted(s0, cuts) / n0  # mass below each cut
+        right1, right0 = len(s1) / n1 - left1, len(s0) / n0 - left0
+        return _Tails(cuts, left1, left0, right1, right0, nan[0], nan[1], float(n1 + n0))
+
+
+def fit_scores(
+    first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS, halves: bool = True
+) -> list[FittedScore]:
+    """Every score that suits outcomes under x (`first`) and x_prime (`second`).
+
+    With `halves` scores that are themselves fitted see one half of the draws, and are valued on the other; else they
+    see all draws, and are valued on them.
     """
     is_mixed = first.numbers.shape[1] != second.numbers.shape[1]  # numbers of different lengths: compared as objects
     objects = first.tokens is not None or second.tokens is not None or is_mixed
@@ -248,15 +330,19 @@ def fit_rules(first: Outcomes, second: Outcomes, objective: Objective, hints: Hi
         hints = hints.fitting(first, second)
     reading = Reading(0 if objects else first.numbers.shape[1])
     return [
-        rule
-        for score, a, b in candidates(first, second, objects, hints)
-        for rule in _fit_thresholds(score, a, b, objective, reading)
+        FittedScore(kind, score, reading, score(a), score(b))
+        for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves))
     ]
+
+
+def fit_rules(first: Outcomes, second: Outcomes, objective: Objective, hints: Hints = NO_HINTS) -> list[FittedRule]:
+    """Rules for outcomes under x (`first`) and x_prime (`second`): the best few of every score of `fit_scores`."""
+    return [rule for score in fit_scores(first, second, hints) for rule in score.rules(objective)]
 
 
 def best_rule(rules: Sequence[FittedRule], objective: Objective) -> tuple[int, tuple[int, float]]:
     """The position and the merit of the best rule, by the draws that the rules were fitted on."""
-    columns = ([getattr(rule, name) for rule in rules] for name in ("correct", "wrong", "trained_on"))
+    columns = ([getattr(rule, name) for rule in rules] for name in ("correct", "wrong", "draws"))
     correct, wrong, trained_on = (np.array(column) for column in columns)
     merits = objective.merits(correct, wrong, np.array([fitted.rule.sides for fitted in rules]), trained_on)
     position = max(range(len(rules)), key=lambda k: merits[k])
@@ -296,24 +382,18 @@ def _moved(threshold: float, own: FloatArray, other: FloatArray) -> tuple[float,
     return moved, 1.0 - after / max(before, 1)
 
 
-def _fit_thresholds(
-    score: Score, first: Outcomes, second: Outcomes, objective: Objective, reading: Reading
-) -> list[FittedRule]:
-    """The rules of one score that are best in different ways, over a grid of tail masses on both sides."""
-    s1, s0 = score(first), score(second)
-    nan1, nan0 = float(np.mean(np.isnan(s1))), float(np.mean(np.isnan(s0)))
-    s1, s0 = np.sort(s1[~np.isnan(s1)]), np.sort(s0[~np.isnan(s0)])
-    cuts = _cuts(s1, s0)  # increasing, from -inf to inf
-    n1, n0 = max(len(first), 1), max(len(second), 1)
-    left1, left0 = np.searchsorted(s1, cuts) / n1, np.searchsorted(s0, cuts) / n0  # mass below each cut
-    right1, right0 = len(s1) / n1 - left1, len(s0) / n0 - left0
-    chosen: list[FittedRule] = []
-    for choice in _choices(left1, left0, right1, right0, nan1, nan0, float(n1 + n0), objective):
-        low, high = float(cuts[choice.low]), float(cuts[choice.high])
-        rule = Rule(score, low, high, choice.sign, reading, choice.nan_guess)
-        if all(rule.thresholds != other.rule.thresholds for other in chosen):
-            chosen.append(FittedRule(rule, choice.correct, choice.wrong, float(n1 + n0)))
-    return chosen
+@dataclasses.dataclass(frozen=True)
+class _Tails:
+    """Masses below and above each cut under both labels, those of NaN, and the draws that they are of."""
+
+    cuts: FloatArray
+    left1: FloatArray
+    left0: FloatArray
+    right1: FloatArray
+    right0: FloatArray
+    nan1: float
+    nan0: float
+    trained_on: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -328,21 +408,14 @@ class _Choice:
     wrong: float
 
 
-def _choices(
-    left1: FloatArray,
-    left0: FloatArray,
-    right1: FloatArray,
-    right0: FloatArray,
-    nan1: float,
-    nan0: float,
-    trained_on: float,
-    objective: Objective,
-) -> list[_Choice]:
+def _choices(tails: _Tails, objective: Objective) -> list[_Choice]:
     """The cuts that are best in different ways, by the masses below and above each cut under both labels.
 
     The ways: the expected bound; if wealth is chased, also its growth taken hopefully and cautiously, and the largest
     difference of correct and wrong guesses, which uses all of the evidence where every bit of it is weak.
     """
+    left1, left0, right1, right0 = tails.left1, tails.left0, tails.right1, tails.right0
+    nan1, nan0, trained_on = tails.nan1, tails.nan0, tails.trained_on
     size = len(left1)
     upper, lower = np.arange(size)[None, :], np.arange(size)[:, None]  # (cuts, cuts): low, high
     sides = np.broadcast_to((lower > 0).astype(int) + (upper < size - 1).astype(int), (size, size))
@@ -383,7 +456,9 @@ def best_thresholds(
     n1, n0 = max(float(counts1.sum()), 1.0), max(float(counts0.sum()), 1.0)
     left1, left0 = (np.concatenate([[0.0], np.cumsum(c[:-1])]) / n for c, n in ((counts1, n1), (counts0, n0)))
     right1, right0 = left1[-1] - left1, left0[-1] - left0
-    choices = _choices(left1, left0, right1, right0, counts1[-1] / n1, counts0[-1] / n0, n1 + n0, objective)
+    nan1, nan0 = float(counts1[-1]) / n1, float(counts0[-1]) / n0
+    tails = _Tails(np.arange(float(len(left1))), left1, left0, right1, right0, nan1, nan0, n1 + n0)
+    choices = _choices(tails, objective)
     correct, wrong = (np.array([getattr(choice, name) for choice in choices]) for name in ("correct", "wrong"))
     cuts = len(left1)
     sides = np.array([max(int(c.low > 0) + int(c.high < cuts - 1), int(c.nan_guess != ABSTAIN)) for c in choices])
@@ -408,11 +483,17 @@ def _cuts(s1: FloatArray, s0: FloatArray) -> FloatArray:
     ends = np.searchsorted(both, both[positions], side="right")
     edges = np.unique(np.concatenate([starts, ends]))
     edges = edges[(edges > 0) & (edges < size)]
-    with np.errstate(invalid="ignore"):
-        cuts = 0.5 * (both[edges - 1] + both[edges])
-    exact = (cuts <= both[edges - 1]) | ~np.isfinite(cuts)  # neighbouring doubles, or an infinite end
-    cuts[exact] = _between(both[edges[exact] - 1], both[edges[exact]])
+    cuts = _between_values(both[edges - 1], both[edges])
     return np.unique(np.concatenate([[-math.inf], cuts[np.isfinite(cuts)], [math.inf]]))
+
+
+def _between_values(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Thresholds between values: their middles where there is a double there."""
+    with np.errstate(invalid="ignore"):
+        cuts = 0.5 * (low + high)
+    exact = (cuts <= low) | ~np.isfinite(cuts)  # neighbouring doubles, or an infinite end
+    cuts[exact] = _between(low[exact], high[exact])
+    return np.asarray(cuts)
 
 
 def _between(low: FloatArray, high: FloatArray) -> FloatArray:
