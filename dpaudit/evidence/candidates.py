@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -28,12 +29,24 @@ from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.outlines import FORM, STRUCTURE
 from dpaudit.evidence.scores import Score, Viewed
 from dpaudit.evidence.trees import fit_trees
-from dpaudit.evidence.vectors import SUMMARIES, Scales, Summary, fit_linear, fit_quadratic, is_affordable, screened
+from dpaudit.evidence.vectors import (
+    SUMMARIES,
+    Scales,
+    Steps,
+    Summary,
+    fit_linear,
+    fit_quadratic,
+    is_affordable,
+    screened,
+)
 from dpaudit.privacy.claims import FloatArray
 
 MAXIMUM_TABLE = 4_096  # outcomes in a table
 MOST_BINNED = 96  # coordinates of which histograms are made
 MOST_SUMMED = 64  # of these, in a sum of log ratios
+MOST_OF_STEPS = 3  # scores of the differences of coordinates: their sum, and the most informative one in two ways
+COARSE = True
+COARSE_COLUMNS = 8  # from which on log ratios are added up in two bins a column, too
 MOST_IN_TREES = 24  # and the most informative, in trees
 # Draws of both sides from which on a score is worth its fit.
 LINEAR_DRAWS, QUADRATIC_DRAWS, TREE_DRAWS = 32, 60, 1_000
@@ -130,6 +143,10 @@ def _of_vectors(fit: Halves, rest: Halves) -> Iterator[Candidate]:
         yield table, *rest
     for score in _of_columns(fit, range(fit[0].numbers.shape[1])):
         yield score, *rest
+    steps = Steps.between(*fit)
+    if steps is not None:
+        for score in islice(_of_columns((steps(fit[0]), steps(fit[1])), range(fit[0].numbers.shape[1])), MOST_OF_STEPS):
+            yield Viewed(steps, score), *rest
     scales = Scales.of(fit[0].numbers, fit[1].numbers)
     if np.any(scales.spread > 0.0):
         summary = Summary(SUMMARIES, scales.centre, scales.divisor)
@@ -161,6 +178,12 @@ def _of_columns(fit: Halves, own: Sequence[int]) -> Iterator[Score]:
         summed = [k for k in order if deviations[k] > 0.0 and varying[k] in allowed][:MOST_SUMMED]
         if len(summed) > 1:
             yield histogram.only(sorted(summed))
+        if columns >= COARSE_COLUMNS and COARSE:
+            coarse, _, shown = weighed_histogram(first, second, varying, 2)
+            summed = [k for k in np.argsort(-shown, kind="stable").tolist() if shown[k] > 0.0 and varying[k] in allowed]
+            is_new = any(len(coarse.edges[k]) < len(histogram.edges[k]) for k in summed)
+            if len(summed) > 1 and is_new:
+                yield coarse.only(sorted(summed[:MOST_SUMMED]))
     yield Coordinate(varying[top], columns)
     yield histogram.only([top])
     if len(varying) > 1 and draws >= LINEAR_DRAWS:

@@ -25,7 +25,8 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 REFIT = True
 CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
-COMPARED = 2.5  # deviations by which what these ways show is lowered
+COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
+FEWEST_SHOWN = 60  # guesses, without which it shows nothing
 FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
 MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
 SURE_GUESSES = 30  # right ones among the training draws, without a wrong one
@@ -75,12 +76,19 @@ class FixedGame(HockeyStickGame):
         cautious = [key for key in fitted if key[1][1] == CAUTIOUS]
         best = max(cautious, key=lambda key: self._expected_bound(fitted[key], key[1][0], ways[key[1]]))
         if fitted[best].wrong * self.draws > MOST_WRONG and min(len(first), len(second)) >= FEWEST_COMPARED:
-            shown = {
-                key: self._expected_bound(record, key[1][0], self._objective(key[1][0], COMPARED, level))
+            records = {
+                key: record
                 for key, record in cross_validated(first, second, ways, hints).items()
-                if key in fitted
+                if key in fitted and (record.correct + record.wrong) * record.draws >= FEWEST_SHOWN
             }
-            best = max(shown, key=lambda key: shown[key], default=best)
+            for deviations in COMPARED:
+                shown = {
+                    key: self._expected_bound(record, key[1][0], self._objective(key[1][0], deviations, level))
+                    for key, record in records.items()
+                }
+                best = max(shown, key=lambda key: shown[key], default=best)
+                if not shown or shown[best] > 0.0:
+                    break
         rule, (self._anchor, _) = fitted[best], best[1]
         merit = best_rule([rule], self._objective(self._anchor, CAUTIOUS, level))[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit

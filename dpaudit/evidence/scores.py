@@ -34,7 +34,7 @@ from dpaudit.evidence.leaves import Layout
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.outlines import FORM, STRUCTURE, WHOLE
 from dpaudit.evidence.trees import Trees
-from dpaudit.evidence.vectors import Linear, Nearness, Quadratic, Summary, floats
+from dpaudit.evidence.vectors import Linear, Nearness, Quadratic, Steps, Summary, floats
 from dpaudit.privacy.claims import FloatArray
 
 __all__ = [
@@ -192,8 +192,7 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
         return Trees.from_dict(record)
     if kind == "viewed":
         shown = record["view"]
-        view: View = Layout.from_dict(shown) if shown["kind"] == "layout" else Summary.from_dict(shown)
-        return Viewed(view, score_from_dict(record["score"], log_density, x, x_prime))
+        return Viewed(_view_from_dict(shown), score_from_dict(record["score"], log_density, x, x_prime))
     if kind == "log_ratio" and log_density is not None:
         return LogRatio(log_density, x, x_prime, tuple(record["shape"]), bool(record["is_integer"]))
     if kind == "remainder":
@@ -210,3 +209,9 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
 
         return cell_score_from_dict(record)
     raise ValueError(f"score must be of a known kind, got {kind!r}.")
+
+
+def _view_from_dict(record: Mapping[str, Any]) -> View:
+    if record["kind"] == "layout":
+        return Layout.from_dict(record)
+    return Steps.from_dict(record) if record["kind"] == "steps" else Summary.from_dict(record)

@@ -35,7 +35,11 @@ SUMMARIES = (
     "position of the largest",
     "gap between the largest two",
     "number that are not 0",
+    "number above their centres",
 )
+STANDARDISED = (*SUMMARIES[:5], SUMMARIES[8])
+STEPS_CORRELATION = 0.4  # of neighbouring columns, on average, from which on their differences are looked at
+STEP_DECIMALS = 9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,8 +182,9 @@ class Quadratic:
 class Summary:
     """A view: some of `SUMMARIES` of each row, as columns.
 
-    The sums, the largest and the smallest are those of the standardised coordinates (NaN counts as 0); position, gap
-    and number are those of the coordinates as they are (NaN is never the largest).
+    The sums, the largest, the smallest and the number above their centres are those of the standardised coordinates
+    (NaN counts as 0); position, gap and number that are not 0 are those of the coordinates as they are (NaN is never
+    the largest).
     """
 
     names: tuple[str, ...]
@@ -189,7 +194,7 @@ class Summary:
     def __call__(self, outcomes: Outcomes) -> Outcomes:
         raw = outcomes.numbers
         z = np.empty((0, 0))
-        if set(self.names) & set(SUMMARIES[:5]):
+        if set(self.names) & set(STANDARDISED):
             with np.errstate(over="ignore"):  # clipped next
                 z = np.clip((raw - self.centre) / self.spread, -LARGEST_DEVIATION, LARGEST_DEVIATION)
             if np.isnan(z).any():
@@ -210,6 +215,8 @@ class Summary:
             return np.asarray(z.max(axis=1))
         if name == "smallest":
             return np.asarray(z.min(axis=1))
+        if name == "number above their centres":
+            return np.asarray(np.count_nonzero(z > 0.0, axis=1), dtype=float)
         if name == "number that are not 0":
             return np.asarray(np.count_nonzero(raw, axis=1), dtype=float)
         known = np.where(np.isnan(raw), -math.inf, raw)
@@ -239,6 +246,45 @@ class Summary:
 
     def name_of(self, column: int) -> str:
         return f"the {self.names[column]} of the {len(self.centre)} coordinates of the output"
+
+
+@dataclasses.dataclass(frozen=True)
+class Steps:
+    """A view: the first coordinate, and the difference of each one to the one before; for running sums and paths.
+
+    Differences are rounded to `STEP_DECIMALS` decimals of `spread`, the size of the columns (shape (columns,)): the
+    last bits of a difference tell which doubles an input can give. inf - inf is NaN.
+    """
+
+    spread: FloatArray
+
+    def __call__(self, outcomes: Outcomes) -> Outcomes:
+        numbers = outcomes.numbers
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinite outputs
+            steps = np.diff(numbers, axis=1)
+            steps = np.round(steps / self.spread[1:], STEP_DECIMALS) * self.spread[1:]
+        return Outcomes(np.concatenate([numbers[:, :1], steps], axis=1))
+
+    @classmethod
+    def between(cls, first: Outcomes, second: Outcomes) -> Steps | None:
+        """The view, if neighbouring columns of these outcomes are alike enough for their differences to say more."""
+        if first.numbers.shape[1] < 3:
+            return None
+        scales = Scales.of(first.numbers, second.numbers)
+        some = slice(0, SPREAD_DRAWS)
+        z = scales.standardised(np.concatenate([first.numbers[some], second.numbers[some]]))
+        alike = float(np.mean(z[:, 1:] * z[:, :-1]))
+        return cls(scales.divisor) if alike >= STEPS_CORRELATION else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "steps", "spread": _hexes(self.spread)}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Steps:
+        return cls(floats(record["spread"]))
+
+    def name_of(self, column: int) -> str:
+        return f"coordinate {column} of the output" + (f" less coordinate {column - 1}" if column else "")
 
 
 @dataclasses.dataclass(frozen=True)
