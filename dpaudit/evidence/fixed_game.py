@@ -20,10 +20,18 @@ from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
 from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.rules import BOUND_DEVIATIONS, FittedRule, Objective, Rule, best_rule, fit_scores, inset
+from dpaudit.evidence.rules import (
+    BOUND_DEVIATIONS,
+    FittedRule,
+    FittedScore,
+    Objective,
+    Rule,
+    best_rule,
+    fit_scores,
+    inset,
+)
 from dpaudit.privacy.claims import Claim, FloatArray
 
-REFIT = True
 CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
 FEWEST_SHOWN = 60  # guesses, without which it shows nothing
@@ -96,10 +104,17 @@ class FixedGame(HockeyStickGame):
         if rare is not None:
             # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
             self._rule, self._weight = rare
-        elif REFIT:
-            again = next((s for s in fit_scores(first, second, hints, halves=False) if s.kind == best[0]), None)
-            if again is not None and len(again.first) > len(scores[best[0]].first):
-                self._rule = again.rule_like(rule.rule, scores[best[0]].guessed_masses(rule.rule))
+        else:
+            self._rule = self._fitted_on_all(rule.rule, scores[best[0]], first, second, hints)
+
+    def _fitted_on_all(self, rule: Rule, score: FittedScore, first: Outcomes, second: Outcomes, hints: Hints) -> Rule:
+        """The rule of the same kind of score, fitted on all draws, where `score` saw one half of them."""
+        if len(score.first) + len(score.second) >= len(first) + len(second):
+            return rule
+        for again in fit_scores(first, second, hints, halves=False):
+            if again.kind == score.kind:
+                return again.rule_like(rule, score.guessed_masses(rule))
+        return rule
 
     def _objective(self, anchor: float, deviations: float, level: float) -> Objective:
         line = self._line_at_budget(anchor)

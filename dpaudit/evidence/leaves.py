@@ -135,6 +135,11 @@ class Layout:
     def name_of(self, column: int) -> str:
         return self.leaves[column].describe()
 
+    @property
+    def of_columns(self) -> str:
+        """What a column is."""
+        return "a number, length or category at a fixed place"
+
 
 @dataclasses.dataclass(frozen=True)
 class _Parts:

@@ -314,9 +314,7 @@ class FittedScore:
         return _Tails(cuts, left1, left0, right1, right0, nan[0], nan[1], float(n1 + n0))
 
 
-def fit_scores(
-    first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS, halves: bool = True
-) -> list[FittedScore]:
+def fit_scores(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS, halves: bool = True) -> list[FittedScore]:
     """Every score that suits outcomes under x (`first`) and x_prime (`second`).
 
     With `halves` scores that are themselves fitted see one half of the draws, and are valued on the other; else they

@@ -78,6 +78,11 @@ class View(Protocol):
 
     def name_of(self, column: int) -> str: ...
 
+    @property
+    def of_columns(self) -> str:
+        """What a column is."""
+        ...
+
 
 @dataclasses.dataclass(frozen=True)
 class Viewed:
@@ -98,7 +103,7 @@ class Viewed:
         if isinstance(self.score, Histogram) and len(self.score.columns) == 1:
             bins = len(self.score.edges[0]) + 1
             return f"the log ratio, in {bins} bins, of {self.view.name_of(self.score.columns[0])}"
-        return f"{self.score.describe()} (a coordinate is a number, length or category at a fixed place)"
+        return f"{self.score.describe()} (a coordinate is {self.view.of_columns})"
 
 
 LogDensity = Callable[[Any, Any], NDArray[np.float64] | None]

@@ -247,6 +247,11 @@ class Summary:
     def name_of(self, column: int) -> str:
         return f"the {self.names[column]} of the {len(self.centre)} coordinates of the output"
 
+    @property
+    def of_columns(self) -> str:
+        """What a column is."""
+        return f"a summary of the {len(self.centre)} coordinates"
+
 
 @dataclasses.dataclass(frozen=True)
 class Steps:
@@ -285,6 +290,11 @@ class Steps:
 
     def name_of(self, column: int) -> str:
         return f"coordinate {column} of the output" + (f" less coordinate {column - 1}" if column else "")
+
+    @property
+    def of_columns(self) -> str:
+        """What a column is."""
+        return "a number less the one before"
 
 
 @dataclasses.dataclass(frozen=True)

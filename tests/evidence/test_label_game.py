@@ -222,7 +222,7 @@ def test_fixed_bets_on_a_renyi_claim_are_fitted_once_on_the_whole_pilot():
 
 
 def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
-    monkeypatch.setattr(label_game, "TRAINING_DRAWS", 100)
+    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
     trained = []
     fit = label_game.SequentialGame.fit
 
@@ -391,7 +391,7 @@ def test_a_claim_with_an_epsilon_pays_once():
 
 
 def test_training_draws_of_an_input_are_bounded(monkeypatch):
-    monkeypatch.setattr(label_game, "TRAINING_DRAWS", 100)
+    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
     game, _, _ = played(noise, [PureDP(1.0)], [(0, 1)], samples=2_000)
     assert all(sum(len(part) for part in parts) <= 100 for parts in game._kept.values())
 

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.evidence.candidates import candidates
-from dpaudit.evidence.histograms import bytes_of, tokens_of
+from dpaudit.evidence.histograms import Coordinate, bytes_of, tokens_of
 from dpaudit.evidence.leaves import MOST_LEAVES, Layout, Leaf, _summaries, learn_layout
 from dpaudit.evidence.outcomes import Outcomes, canonical, from_objects, read_outputs
 from dpaudit.evidence.outlines import FORM, STRUCTURE, outlines
-from dpaudit.evidence.scores import score_from_dict
+from dpaudit.evidence.scores import Viewed, score_from_dict
 from dpaudit.evidence.trees import Trees, fit_trees
-from dpaudit.evidence.vectors import SUMMARIES, Linear, Quadratic, Summary, fit_linear, fit_quadratic, screened
+from dpaudit.evidence.vectors import SUMMARIES, Linear, Quadratic, Steps, Summary, fit_linear, fit_quadratic, screened
 from dpaudit.subjects.callables import Failed
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
@@ -58,6 +58,7 @@ def vectors(side, size, rng):
 
 BATCHES = {
     "vectors": lambda side, rng: Outcomes(vectors(side, 700, rng)),
+    "running sums": lambda side, rng: Outcomes(np.cumsum(rng.laplace(0.5 * side, size=(700, 5)), axis=1)),
     "bits": lambda side, rng: Outcomes((rng.random((700, 9)) < 0.4 + 0.2 * side).astype(float), is_integer=True),
 } | {
     name: (lambda side, rng, one=one: from_objects([one(side, rng) for _ in range(700)]))
@@ -110,7 +111,7 @@ def test_all_kinds_of_scores_are_among_those():
             kinds |= {record["kind"], record.get("view", {}).get("kind", ""), record.get("score", {}).get("kind", "")}
             kinds.add(record.get("outline", ""))
     expected = {"coordinate", "histogram", "table", "linear", "quadratic", "trees", "viewed", "layout", "summary"}
-    assert kinds >= expected | {"form", "structure"}
+    assert kinds >= expected | {"steps", "form", "structure"}
 
 
 @pytest.mark.parametrize("name", BATCHES)
@@ -304,8 +305,48 @@ def test_a_discriminant_of_columns_with_nan_and_infinity_is_made_of_the_rest():
 def test_summaries_of_a_row():
     rows = np.array([[1.0, 4.0, 0.0], [math.nan, -2.0, 7.0]])
     shown = Summary(SUMMARIES, np.zeros(3), np.ones(3))(Outcomes(rows)).numbers
-    assert shown[0].tolist() == [5.0, 5.0, 17.0, 4.0, 0.0, 1.0, 3.0, 2.0]
-    assert shown[1].tolist() == [5.0, 9.0, 53.0, 7.0, -2.0, 2.0, 9.0, 3.0]
+    assert shown[0].tolist() == [5.0, 5.0, 17.0, 4.0, 0.0, 1.0, 3.0, 2.0, 2.0]
+    assert shown[1].tolist() == [5.0, 9.0, 53.0, 7.0, -2.0, 2.0, 9.0, 3.0, 1.0]
+
+
+def test_steps_are_the_first_coordinate_and_the_differences():
+    view = Steps(np.ones(3))
+    assert view(Outcomes(np.array([[1.0, 4.0, 0.5]]))).numbers.tolist() == [[1.0, 3.0, -3.5]]
+    shown = view(Outcomes(np.array([[math.inf, math.inf, math.nan], [0.0, -math.inf, 2.0]]))).numbers
+    assert np.isnan(shown[0, 1:]).all() and shown[1].tolist() == [0.0, -math.inf, math.inf]
+    assert view.name_of(0) == "coordinate 0 of the output"
+    assert view.name_of(2) == "coordinate 2 of the output less coordinate 1"
+    whole = Viewed(view, fit_linear(Outcomes(normal(50, 3, 13)), Outcomes(normal(50, 3, 14) + 1.0)))
+    assert whole.describe().endswith("(a coordinate is a number less the one before)")
+
+
+def test_steps_of_running_sums_show_nothing_of_what_rounding_leaves():
+    """A running sum of whole numbers and one number: its last step is that number, up to rounding."""
+    rng = np.random.default_rng(20_261_601)
+    first = rng.laplace(scale=1e3, size=500)
+    sums = np.column_stack([first, first + 0.1, first + 0.3])
+    view = Steps.between(Outcomes(sums), Outcomes(sums))
+    steps = view(Outcomes(sums)).numbers
+    assert np.unique(steps[:, 1]).size == np.unique(steps[:, 2]).size == 1
+    assert np.unique(np.diff(sums, axis=1)[:, 0]).size > 1
+
+
+def test_steps_are_looked_at_where_neighbours_go_together():
+    a, b = normal(400, 6, 11), normal(400, 6, 12)
+    assert Steps.between(Outcomes(a), Outcomes(b)) is None
+    assert isinstance(Steps.between(Outcomes(np.cumsum(a, axis=1)), Outcomes(np.cumsum(b, axis=1))), Steps)
+    assert Steps.between(Outcomes(a[:, :2]), Outcomes(b[:, :2])) is None
+
+
+@FIXED
+@given(st.lists(st.lists(st.floats(), min_size=3, max_size=3), min_size=1, max_size=6))
+def test_steps_of_an_output_are_those_of_it_alone(rows):
+    view = Viewed(Steps(np.array([1.0, 0.5, 3.0])), Coordinate(2, 3))
+    back = score_from_dict(json.loads(json.dumps(view.to_dict())), None, 0, 1)
+    together = view(Outcomes(np.array(rows)))
+    assert np.array_equal(back(Outcomes(np.array(rows))), together, equal_nan=True)
+    alone = [view(Outcomes(np.array([row])))[0] for row in rows]
+    assert np.array_equal(alone, together, equal_nan=True)
 
 
 @pytest.mark.parametrize(
