@@ -170,6 +170,8 @@ def joined(state: State, other: State, base: State | None = None) -> State:
             since = (more.get("carried") or 0.0) - (before.get("carried") or 0.0)
             use["carried"] = (use.get("carried") or 0.0) + since
         use["now"] = None
+        if use.get("lower_bets", 1) != more.get("lower_bets", 1):
+            use["lower_bets"] = 0
     result["labelled"] += other["labelled"] - (base["labelled"] if base is not None else 0)
     result["violated"] = False
     return result
@@ -247,6 +249,7 @@ def _fill_sequential(game: SequentialGame, use: State, log_density: LogDensity |
         "watched": float(use["watched"]),
         "share": float(use["share"]),
         "targets": tuple(float(target) for target in use["targets"]),
+        "lower_bets": int(use.get("lower_bets", 1)),
     }
     carried = None if use["carried"] is None else float(use["carried"])
     now = None if use["now"] is None else float(use["now"])

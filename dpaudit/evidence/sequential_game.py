@@ -55,6 +55,9 @@ CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION
 IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
 LONG_TRAINING = 2_000  # draws
 KEPT_LATER = 12  # components, of a line without a delta, once training is long
+# How bets for lower targets are made against a family of free lines, and against others: another number for another
+# way, since they are not saved but made again.
+LOWER_BETS = {True: 2, False: 1}
 SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 POINTS, PRECISION = 2, 2e-3  # of the search for the bound: parts of an interval, and relative precision
 
@@ -69,6 +72,7 @@ class Epoch:
     kept: NDArray[np.intp]  # positions of the bets' components among all
     idle: float  # the share of the wealth that is not bet, in [0, 1)
     saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
+    anchors: dict[float, float] = dataclasses.field(default_factory=dict)  # of bets for lower targets, as they are made
 
     @functools.cached_property
     def cells(self) -> tuple[Cells, ...]:
@@ -155,6 +159,7 @@ class SequentialGame(HockeyStickGame):
         self._history: dict[str, FloatArray] = {}  # log wealth of each kind of partition, by component
         self._past = 0.0  # log wealth of all of them together
         self._best: Witness | None = None  # of the draws so far, once it was asked for
+        self._lower_bets = LOWER_BETS[claim.anchored]  # 0 if an engine that made them in another way has looked at them
 
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend."""
@@ -217,6 +222,7 @@ class SequentialGame(HockeyStickGame):
             "watched": self._watched,
             "share": self._share,
             "targets": self._targets,
+            "lower_bets": self._lower_bets,
         }
 
     @property
@@ -237,6 +243,7 @@ class SequentialGame(HockeyStickGame):
         watched: float,
         share: float,
         targets: Sequence[float],
+        lower_bets: int,
         epochs: Sequence[Epoch],
     ) -> None:
         """Go on from what was saved: `state`, and the epochs with their counts.
@@ -244,8 +251,11 @@ class SequentialGame(HockeyStickGame):
         `carried` is the log wealth of epochs that are not there any more, against the budget: what was bet before, by
         another engine. Validity: it goes on as a factor against the budget, and against smaller parameters, whose
         wealth was as large; it says nothing of larger ones, and the bets meant for lower targets have lost all.
-        `closed` is the log wealth of all epochs but the last; None to compute it.
+        `closed` is the log wealth of all epochs but the last; None to compute it. `lower_bets` says how the bets meant
+        for lower targets were made, which are not saved. Validity: where it was in another way, they have lost all, so
+        that no bound is the better one of two.
         """
+        self._lower_bets = lower_bets if lower_bets == LOWER_BETS[self.claim.anchored] else 0
         self._fraction, self._components_count = fraction, components
         self._history, self._past, self._lower, self._carried = dict(history), past, lower, carried
         # Validity: how wealth is shared was fixed before the first draw; another version may share it otherwise.
@@ -374,6 +384,7 @@ class SequentialGame(HockeyStickGame):
             total = np.log(self._shares)
             if self._carried is not None:
                 total[0] = total[0] + self._carried if value <= self._watched else -math.inf
+            if self._carried is not None or self._lower_bets == 0:
                 total[1:] = -math.inf
             for stack in stacks:
                 for k, bets in enumerate(stack.bets):
@@ -402,13 +413,32 @@ class SequentialGame(HockeyStickGame):
             several = [stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1])]
             for target in self._targets:
                 value = target * self.claim.value
-                of_epochs = [self._components(value, epoch.anchor).repeated(len(epoch.cells)) for epoch in epochs]
+                anchors = [self._anchor_for(value, epoch) for epoch in epochs]
+                of_epochs = [
+                    self._components(value, anchor).repeated(len(epoch.cells))
+                    for epoch, anchor in zip(epochs, anchors, strict=True)
+                ]
                 components = Components.concatenated(of_epochs, axis=0)
                 prior = np.zeros((len(book.switch), components.up.shape[1]))
                 several.append(fit_bets(book, components, prior, sizes))
             first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
             stacks.append(Stack(book, tuple(several), first, np.array([epoch.idle for epoch in epochs])))
         return stacks
+
+    def _anchor_for(self, value: float, epoch: Epoch) -> float:
+        """The line of a free family that an epoch's bets meant for this parameter value are on, by its training draws.
+
+        A line that is good against the budget may be poor far below it.
+        """
+        if not self.claim.anchored:
+            return 0.0
+        if value not in epoch.anchors:
+            components = Components.concatenated([self._components(value, a) for a in BET_ANCHORS], axis=1)
+            prior = np.zeros((len(epoch.cells), components.up.shape[1]))
+            bets = fit_bets(epoch.book, components, prior, (len(epoch.cells),), self._lines(value, components))
+            of_anchors = [log_sum(bets.log_weights[:, components.anchor[0] == anchor]) for anchor in BET_ANCHORS]
+            epoch.anchors[value] = BET_ANCHORS[int(np.argmax(of_anchors))]
+        return epoch.anchors[value]
 
     def _close(self) -> None:
         """End the last epoch; one without draws is dropped."""

@@ -210,6 +210,36 @@ def test_what_is_carried_rejects_the_budget_alone_and_from_its_own_threshold_on(
     assert short.lower == 0.0  # bets for lower targets have lost all: not even these add to it
 
 
+@pytest.mark.parametrize("claim", ["eps=3", "mu=3"])
+def test_bets_for_lower_targets_that_were_made_in_another_way_have_lost_all(claim):
+    """What another version made of them is no second chance: the bounds that were known stay, and none is added."""
+    before = played(normal, claim, samples=2_000).pairs[0]
+    state = through_text(pair_state(before, "1"))
+    assert 0.0 < before.main.lower == state["uses"][0]["lower"] < 3.0
+    for version, known in ((None, 0.0), (0, 0.3), (7, 0.0), (state["uses"][0]["lower_bets"], 0.0)):
+        read = through_text(state)
+        read["uses"][0] |= {"lower": known, "lower_bets": version}
+        if version is None:  # the first way did not say so
+            del read["uses"][0]["lower_bets"]
+        again = restored(read, game_of(normal, claim, 3).pairs[0], None, 0.0, 1.0).main
+        is_same = version == state["uses"][0]["lower_bets"] or (version is None and claim == "eps=3")
+        assert again.now == before.main.now  # those for the budget are as they were
+        assert again.lower == (before.main.lower if is_same else known)
+        assert again.state["lower_bets"] == (state["uses"][0]["lower_bets"] if is_same else 0)
+
+
+def test_the_bound_of_a_free_line_comes_near_the_truth_from_a_budget_far_above_it():
+    """Normal noise of mu = 1. A bound above that has a probability of at most 0.05; the seed is fixed."""
+    assert 0.6 < played(normal, "mu=3", samples=3_000).pairs[0].main.lower <= 1.0
+
+
+def test_states_whose_lower_bets_were_made_in_two_ways_have_none_together():
+    first, second = (through_text(pair_state(played(normal, "mu=1", seed).pairs[0], str(seed))) for seed in (1, 2))
+    assert joined(first, second)["uses"][0]["lower_bets"] == 2
+    del second["uses"][0]["lower_bets"]
+    assert joined(first, second)["uses"][0]["lower_bets"] == joined(second, first)["uses"][0]["lower_bets"] == 0
+
+
 def test_what_two_states_carry_multiplies_and_what_they_have_in_common_counts_once():
     first, second = (through_text(pair_state(played(normal, "eps=1", seed).pairs[0], str(seed))) for seed in (1, 2))
     first["uses"][0]["carried"], second["uses"][0]["carried"] = 1.5, 2.25
