@@ -18,12 +18,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence.candidates import LEAF_DRAWS
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join
 from dpaudit.evidence.rules import Objective, Rule, fit_scores
 
 FOLDS = 3
+MOST_OBJECTS = 4_500  # outputs of one input, where they are no plain numbers: a bound on time
 
 Way = TypeVar("Way")
 
@@ -48,8 +48,8 @@ def cross_validated(
 
     Kinds that do not suit the draws of every fold are left out.
     """
-    if first.tokens is not None or second.tokens is not None:  # a bound on time
-        first, second = (side.rows(slice(0, FOLDS * LEAF_DRAWS)) for side in (first, second))
+    if first.tokens is not None or second.tokens is not None:
+        first, second = (side.rows(slice(0, MOST_OBJECTS)) for side in (first, second))
     folds: dict[tuple[str, Way], list[tuple[Rule, NDArray[np.int64], NDArray[np.int64]]]] = {}
     for fold in range(FOLDS):
         (known1, held1), (known0, held0) = (_split(side, fold) for side in (first, second))

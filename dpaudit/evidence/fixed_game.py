@@ -65,12 +65,15 @@ class FixedGame(HockeyStickGame):
         """Fix the level: the error rate this use may spend."""
         self.level = level
 
-    def fit(self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS) -> None:
+    def fit(
+        self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS, compare: bool = True
+    ) -> None:
         """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`).
 
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
         highest bound on the parameter. Unless it is hardly ever wrong, rules of every kind and way are compared by what
-        they show on draws that they were not fitted on, where there are enough.
+        they show on draws that they were not fitted on, where there are enough; not so without `compare`, for a look
+        that only asks whether the rule is sure.
         """
         ways = {
             (anchor, deviations): self._objective(anchor, deviations, level)
@@ -83,7 +86,8 @@ class FixedGame(HockeyStickGame):
         }
         cautious = [key for key in fitted if key[1][1] == CAUTIOUS]
         best = max(cautious, key=lambda key: self._expected_bound(fitted[key], key[1][0], ways[key[1]]))
-        if fitted[best].wrong * self.draws > MOST_WRONG and min(len(first), len(second)) >= FEWEST_COMPARED:
+        is_rare = fitted[best].wrong * self.draws <= MOST_WRONG
+        if compare and not is_rare and min(len(first), len(second)) >= FEWEST_COMPARED:
             records = {
                 key: record
                 for key, record in cross_validated(first, second, ways, hints).items()
@@ -104,12 +108,13 @@ class FixedGame(HockeyStickGame):
         if rare is not None:
             # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
             self._rule, self._weight = rare
-        else:
+        elif compare:
             self._rule = self._fitted_on_all(rule.rule, scores[best[0]], first, second, hints)
 
     def _fitted_on_all(self, rule: Rule, score: FittedScore, first: Outcomes, second: Outcomes, hints: Hints) -> Rule:
         """The rule of the same kind of score, fitted on all draws, where `score` saw one half of them."""
-        if len(score.first) + len(score.second) >= len(first) + len(second):
+        is_objects = score.reading.columns == 0  # whose fits are long, and capped
+        if is_objects or len(score.first) + len(score.second) >= len(first) + len(second):
             return rule
         for again in fit_scores(first, second, hints, halves=False):
             if again.kind == score.kind:

@@ -179,8 +179,8 @@ class PairGame:
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 
-    def fit(self, first: Outcomes, second: Outcomes, level: float) -> None:
-        """Fit every use on earlier draws of x and x_prime."""
+    def fit(self, first: Outcomes, second: Outcomes, level: float, compare: bool = True) -> None:
+        """Fit every use on earlier draws of x and x_prime; `compare` as for `FixedGame.fit`."""
         self.hints = self.hints.fitting(first, second)
         partitions = None
         for share, game in self.uses:
@@ -188,6 +188,8 @@ class PairGame:
                 if partitions is None:
                     partitions = fit_partitions(first, second, self.hints)
                 game.fit(partitions, level * share)
+            elif isinstance(game, FixedGame):
+                game.fit(first, second, level * share, self.hints, compare)
             else:
                 game.fit(first, second, level * share, self.hints)
         self.trained_on = min(len(first), len(second))
@@ -373,7 +375,7 @@ class LabelGame:
                 self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
                 drawn = target
             for pair in self.pairs:
-                pair.fit(*self._training(pair), even)
+                pair.fit(*self._training(pair), even, compare=target == side)
             if all(pair.is_sure for pair in self.pairs):
                 break
         self._shorten_pilot(2 * drawn)
