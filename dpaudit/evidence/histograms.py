@@ -49,8 +49,17 @@ class Remainder:
     modulus: float
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
+        numbers = outcomes.numbers[:, 0]
         with np.errstate(invalid="ignore"):  # of an infinity
-            return np.asarray(np.mod(outcomes.numbers[:, 0], self.modulus))
+            if self.modulus != 2.0:
+                return np.asarray(np.mod(numbers, self.modulus))
+            # Several times as fast. Halves and doubles are exact, so it is the same number rounded once, except of
+            # the negative number next to 0, whose half is rounded to 0.
+            left = np.floor(0.5 * numbers)
+            left *= -2.0
+            left += numbers
+            left[left < 0.0] = 2.0
+            return left
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "remainder", "modulus": self.modulus.hex()}
