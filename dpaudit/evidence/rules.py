@@ -208,10 +208,12 @@ class Objective:
     def _growth(self, odds: FloatArray, guesses: FloatArray) -> FloatArray:
         """Expected log wealth of guesses at this rate, right with these log-odds, at the best stake."""
         # The relative entropy of the accuracy from the largest that the line allows, written in log-odds.
-        accuracy = special.expit(odds)
-        with np.errstate(invalid="ignore"):  # -inf * 0 where there is nothing to bet on
-            gain = accuracy * (odds - self.epsilon) + np.logaddexp(0.0, self.epsilon) - np.logaddexp(0.0, odds)
-        return np.where(odds > self.epsilon, guesses * gain * self.draws, 0.0)
+        growth = np.zeros(odds.shape)
+        is_worth = odds > self.epsilon
+        odds, guesses = odds[is_worth], guesses[is_worth]
+        gain = special.expit(odds) * (odds - self.epsilon) + np.logaddexp(0.0, self.epsilon) - np.logaddexp(0.0, odds)
+        growth[is_worth] = guesses * gain * self.draws
+        return growth
 
     def merits(
         self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
