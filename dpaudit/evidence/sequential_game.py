@@ -41,7 +41,7 @@ from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_rejected
 from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
-from dpaudit.evidence.stacks import Stack, stack_of_bets, stack_of_fits
+from dpaudit.evidence.stacks import Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
 from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.9  # of the wealth, for bets meant for the budget; it costs -log(0.9) = 0.11 nats of it
@@ -346,7 +346,7 @@ class SequentialGame(HockeyStickGame):
 
     def _of_epoch(self, epoch: Epoch) -> float:
         logs = epoch.log_wealth(self._watched_lines)
-        return float(_with_idle(log_sum(logs + epoch.bets.log_weights), epoch.idle))
+        return float(with_idle(log_sum(logs + epoch.bets.log_weights), epoch.idle))
 
     @property
     def is_rejected(self) -> bool:
@@ -378,30 +378,29 @@ class SequentialGame(HockeyStickGame):
 
     def _rejection(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
         """Whether each of several parameter values is rejected by all draws so far."""
-        stacks = self._stacks()
-        threshold = -math.log(self.level)
 
-        def log_wealth(value: float) -> float:
-            total = np.log(self._shares)
+        def log_shares(value: float) -> FloatArray:
+            logs = np.log(self._shares)
             if self._carried is not None:
-                total[0] = total[0] + self._carried if value <= self._watched else -math.inf
-                total[1:] = -math.inf
-            for k, stack in enumerate(stacks):
-                total[k] += _with_idle(stack.log_wealth(value, self._lines), stack.idle).sum()
-            return float(log_sum(total))
+                logs[0] = logs[0] + self._carried if value <= self._watched else -math.inf
+                logs[1:] = -math.inf
+            return logs
 
-        return lambda values: np.array([log_wealth(value) >= threshold for value in values.tolist()])
+        return Reckoning(self._groups(), log_shares, -math.log(self.level), self._lines).rejects
 
     @property
     def _shares(self) -> FloatArray:
         """Shares of the bets for the budget, and of those for each target."""
         return np.array([self._share] + [(1.0 - self._share) / len(self._targets)] * len(self._targets))
 
-    def _stacks(self) -> list[Stack]:
+    def _groups(self) -> list[Group]:
         """All epochs' counts, with the bets for the budget and for each target; none where nothing was counted."""
         epochs = [epoch for epoch in self._epochs if epoch.book.live.any()]
-        if not epochs:
-            return []
+        counted = [float(epoch.book.live[..., 0].sum()) for epoch in epochs]
+        return [Group(self._stacks(epochs[part])) for part in grouped(counted)]
+
+    def _stacks(self, epochs: Sequence[Epoch]) -> list[Stack]:
+        """Of some epochs: the bets for the budget, and for each target."""
         books = [epoch.book for epoch in epochs]
         sizes = [[cells.size for cells in epoch.cells] for epoch in epochs]
         idle = np.array([epoch.idle for epoch in epochs])
@@ -497,12 +496,6 @@ class SequentialGame(HockeyStickGame):
     def _critical(self, guesses: int, epsilon: float, delta: float) -> int:
         threshold = -math.log(self.level * self._share)
         return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, threshold)
-
-
-def _with_idle(won: FloatArray, idle: FloatArray | float) -> FloatArray:
-    """Log wealth of epochs, of which these shares are idle and the rest won this."""
-    with np.errstate(divide="ignore"):  # nothing is idle in epochs of an engine that held nothing back
-        return np.asarray(np.logaddexp(np.log(idle), np.log1p(-idle) + won))
 
 
 def _targets(value: float, smallest: float) -> tuple[float, ...]:
