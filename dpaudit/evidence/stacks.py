@@ -122,14 +122,14 @@ class Reckoning:
 
 def grouped(counted: Sequence[float]) -> list[slice]:
     """Groups of epochs with so many counted draws, the last epochs first: each as positions."""
-    total, ends, end = sum(counted), [], len(counted)
-    held = np.cumsum(counted[::-1])
-    starts = [len(counted) - 1 - int(np.searchsorted(held, share * total)) for share in GROUPS]
-    for start in [*starts, 0]:
+    groups: list[slice] = []
+    end, held = len(counted), np.cumsum(counted[::-1])
+    needed = [int(np.searchsorted(held, share * sum(counted))) + 1 for share in GROUPS] if end else []
+    for start in [*(len(counted) - last for last in needed), 0]:
         if start < end:
-            ends.append(slice(start, end))
+            groups.append(slice(start, end))
             end = start
-    return ends
+    return groups
 
 
 def with_idle(won: FloatArray, idle: FloatArray | float) -> FloatArray:
