@@ -51,10 +51,7 @@ class Cells:
 
     def index(self, outcomes: Outcomes) -> NDArray[np.intp]:
         """The cell of each outcome, shape (draws,)."""
-        scores = self.score(self.reading(outcomes))
-        index = np.searchsorted(self.edges, scores, side="right")
-        index[np.isnan(scores)] = len(self.edges) + 1
-        return index
+        return EdgeCounter(self.edges).index(self.score(self.reading(outcomes)))
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """How many outcomes fall into each cell, shape (cells,)."""

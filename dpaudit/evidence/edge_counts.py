@@ -48,6 +48,20 @@ class EdgeCounter:
             return self._by_search(numbers)
         return self._by_grid(numbers, *self._grid)
 
+    def index(self, numbers: FloatArray) -> NDArray[np.intp]:
+        """The cell of each number, shape (numbers,): how many edges are at most it; edges + 1 for NaN."""
+        is_nan = numbers != numbers
+        if len(numbers) <= FEW_NUMBERS or self._grid is None:
+            index = np.searchsorted(self.edges, numbers, side="right")
+        else:
+            lowest, scale, is_shared, cells = self._grid
+            places = _places(np.where(is_nan, lowest, numbers), lowest, scale)
+            index = cells[places]
+            compared = np.flatnonzero(is_shared[places])
+            index[compared] = np.searchsorted(self.edges, numbers[compared], side="right")
+        index[is_nan] = len(self.edges) + 1
+        return index
+
     def _by_comparison(self, numbers: FloatArray) -> NDArray[np.int64]:
         at_least = np.zeros(len(self.edges) + 1, dtype=np.int64)
         for start in range(0, len(numbers), BLOCK):

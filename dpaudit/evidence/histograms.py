@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.evidence.edge_counts import EdgeCounter
 from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.evidence.outlines import WHOLE, outlines
 from dpaudit.privacy.claims import FloatArray
@@ -161,9 +162,7 @@ class Table:
 
 def bin_of(column: FloatArray, edges: FloatArray) -> NDArray[np.intp]:
     """The bin of each value: how many edges are at most it; NaN gets the last index, len(edges) + 1."""
-    index = np.searchsorted(edges, column, side="right")
-    index[np.isnan(column)] = len(edges) + 1
-    return index
+    return EdgeCounter(edges).index(column)
 
 
 def tokens_of(outcomes: Outcomes, outline: str = WHOLE) -> list[str]:

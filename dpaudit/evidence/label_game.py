@@ -375,13 +375,17 @@ class LabelGame:
         targets = {side}
         if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
             targets |= {max(min(int(share * self.planned) // 2, side), drawn) for share in SURE_PILOT_SHARES}
+        seen: dict[int, tuple[int, int]] = {}
         for target in sorted(targets):
             if target > drawn:
                 self._round += 1
                 self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
                 drawn = target
-            for pair in self.pairs:
-                pair.fit(*self._training(pair), even)
+            for k, pair in enumerate(self.pairs):
+                first, second = self._training(pair)
+                if seen.get(k) != (len(first), len(second)):  # else no more draws are kept than at the last fit
+                    pair.fit(first, second, even)
+                    seen[k] = len(first), len(second)
             if all(pair.is_sure for pair in self.pairs):
                 break
         self._shorten_pilot(2 * drawn)
