@@ -12,6 +12,7 @@ counted on (`dpaudit.evidence.floating_point`).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -61,6 +62,27 @@ class Table:
         codes = self.feature.codes(values)
         if not len(self.starts):
             return np.zeros(values.shape)
+        if self._by_code is None:
+            return self._searched(codes)
+        least, scores = self._by_code
+        special_code = codes >= SPECIAL
+        found = scores[np.clip(codes - (least - 1), 0, len(scores) - 1)]
+        if special_code.any():
+            found[special_code] = self._searched(codes[special_code])
+        return np.asarray(found)
+
+    @functools.cached_property
+    def _by_code(self) -> tuple[int, FloatArray] | None:
+        """The least plain code, and the scores of that before it, of it and all plain ones up to one behind the last.
+
+        None where they are too many, or none.
+        """
+        plain = self.starts[self.starts < SPECIAL]
+        if not len(plain) or plain[-1] - plain[0] >= SMALL_SPAN:
+            return None
+        return int(plain[0]), self._searched(np.arange(plain[0] - 1, plain[-1] + 2))
+
+    def _searched(self, codes: Codes) -> FloatArray:
         places = np.maximum(np.searchsorted(self.starts, codes, side="right") - 1, 0)
         special_code = codes >= SPECIAL
         if self.feature.is_ordered:
