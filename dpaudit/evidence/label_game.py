@@ -17,7 +17,8 @@ Everything that is printed with a confidence derives from here. The rules that m
   the verdict) and 20% for epsilon at the report delta.
 * **Pilot of a fixed test.** A first part of it is enough where every pair has a rule that was never wrong: what more
   draws could teach is worth less than they are in the test. How long the pilot is depends on the pilot alone.
-* **Looks.** Sequential wealth may be looked at after every round (Ville's inequality); the exact test of the fixed mode
+* **Looks.** Sequential wealth may be looked at after every round (Ville's inequality), and how long a round is may
+  depend on the wealth before it: rounds are longer where no pair is near a decision. The exact test of the fixed mode
   is looked at once, after a number of draws fixed beforehand.
 """
 
@@ -53,15 +54,15 @@ SURE_PILOT_SHARES = (0.02, 0.05)  # before a fixed test, where so many draws sho
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = 100_000
 ROUND_GROWTH = {1: 0.04, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
-LOW_GROWTH = 0.145  # the same where no wealth comes near to what decides, and so many draws have been taken:
-LOW_FROM, LOW_SHARE = 1_000, 0.25  # labelled draws; of the log wealth that decides
+FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two such rounds, and bets are fitted again
+FAR_SHARE = 0.25  # of the log wealth that decides, below which a pair is far from it
+FAR_DRAWS = 1_000  # labelled draws before which no pair is
 SMALLEST_ROUND = 16
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
 TRAINING_DRAWS = 20_000  # draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
-LOW_REFIT, LOW_COUNTS = 1.3, 1.5
 REFIT_GROWTH = 1.3  # fit again when a pair has this many times the training draws of its last fit
 COUNTS_GROWTH = 1.5  # the same where no more draws are kept, and bets are fitted on counts: of the labelled draws
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
@@ -197,8 +198,7 @@ class PairGame:
 
     def fit_again(self, draws_before: int) -> None:
         """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
-        growth = LOW_COUNTS if self.is_far else COUNTS_GROWTH
-        if self.labelled + draws_before < growth * (self.labelled_at_fit + draws_before):
+        if self.labelled + draws_before < COUNTS_GROWTH * (self.labelled_at_fit + draws_before):
             return
         for _, game in self.uses:
             if isinstance(game, SequentialGame):
@@ -248,8 +248,8 @@ class PairGame:
 
     @property
     def is_far(self) -> bool:
-        """Whether a round more would hardly decide the pair: its wealth is low."""
-        return self.wealth < -LOW_SHARE * math.log(self.level)
+        """Whether its wealth is so low, after many draws, that a few more would hardly decide it."""
+        return self.labelled >= FAR_DRAWS * self.pool.breadth and self.wealth < -FAR_SHARE * math.log(self.level)
 
     @property
     def is_sure(self) -> bool:
@@ -473,8 +473,8 @@ class LabelGame:
             return self._adaptive_sizes(open_pairs)
         used = self.pilot + max(self.pairs[k].labelled / self.pairs[k].pool.breadth for k in open_pairs)
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
-        if used >= LOW_FROM and all(self.pairs[k].is_far for k in open_pairs):
-            growth = max(growth, LOW_GROWTH)
+        if all(self.pairs[k].is_far for k in open_pairs):
+            growth = max(growth, FAR_GROWTH)
         size = self.planned if self.mode == "fixed" else max(SMALLEST_ROUND, int(growth * used))
         return {k: self.pairs[k].pool.labelled(size) for k in open_pairs}
 
@@ -536,8 +536,7 @@ class LabelGame:
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(len(part) for part in self._kept[i]), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
-        low = pair.is_far and pair.labelled >= LOW_FROM
-        if available >= (LOW_REFIT if low else REFIT_GROWTH) * pair.trained_on:
+        if available >= REFIT_GROWTH * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
         else:
             pair.fit_again(pair.pool.labelled(self.pilot))

@@ -104,3 +104,21 @@ def test_remainders_modulo_two_are_the_general_ones(values):
     with np.errstate(invalid="ignore"):
         general = np.mod(array, 2.0)
     assert np.array_equal(Remainder(2.0)(Outcomes(array[:, None])), general, equal_nan=True)
+
+
+def test_the_cell_of_a_number_on_the_grid_is_that_of_a_search(monkeypatch):
+    monkeypatch.setattr(edge_counts, "FEW_NUMBERS", 0)
+    monkeypatch.setattr(edge_counts, "PLACES", 8)
+    grids = []
+
+    @FIXED
+    @given(edge_lists, numbers)
+    def check(edges, values):
+        counter = EdgeCounter(edges)
+        index = counter.index(np.array(values, dtype=float)).tolist()
+        known = [len(edges) + 1 if math.isnan(v) else sum(edge <= v for edge in edges.tolist()) for v in values]
+        assert index == known
+        grids.append(counter._grid is not None)
+
+    check()
+    assert sum(grids) > 50, "the grid has to be what is tested"
