@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -59,38 +59,25 @@ class Attainable:
         return f"{kinds}, u a multiple of 2^-53 (noise sampled by inversion)"
 
     def _can_be(self, values: FloatArray, location: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        steps = np.arange(-REACH, REACH + 1)[:, None]
         with np.errstate(all="ignore"):  # outputs far away, infinities and NaN cannot be
-            noise = values - location
-            tail = _padded(np.exp, -np.abs(noise) / self.scale)  # 2u below the median, 2 - 2u above it
-            known = np.zeros(values.shape, dtype=bool)
-            if self.sampler == "logarithm":
-                sign = np.where(noise > 0.0, -self.scale, self.scale)
-                nearest = np.rint(tail * GRID)
-                for step in range(-REACH, REACH + 1):
-                    u = np.clip(nearest + step, 1.0, GRID) / GRID
-                    known |= location + sign * _padded(np.log, u) == values
-                return known
+            # Validity: vectorised exponentials and logarithms may give other bits at the end of an array, where vectors
+            # are not full. So all values go through full vectors: a code is a function of the value alone.
+            padded = np.full(len(values) + LANES - len(values) % LANES, math.nan)
+            padded[: len(values)] = values
+            noise = padded - location
+            tail = np.exp(-np.abs(noise) / self.scale)  # 2u below the median, 2 - 2u above it
             upper = noise > 0.0
-            nearest = np.rint(np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) * GRID)
-            for step in range(-REACH, REACH + 1):
-                u = (nearest + step) / GRID
+            sign = np.where(upper, -self.scale, self.scale)
+            if self.sampler == "logarithm":
+                u = np.clip(np.rint(tail * GRID) + steps, 1.0, GRID) / GRID  # (steps, values)
+                known = location + sign * np.log(u) == padded
+            else:
+                u = (np.rint(np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) * GRID) + steps) / GRID
                 # (2 - u) - u rounds on the way, which the grid of the upper half depends on.
-                noise_of_u = np.where(upper, -self.scale, self.scale) * _padded(
-                    np.log, np.where(upper, (2.0 - u) - u, u + u)
-                )
-                known |= (location + noise_of_u == values) & (u > 0.0) & (u < 1.0)
-        return known
-
-
-def _padded(function: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:
-    """`function` of each value, its last bits independent of the place in the batch and of the batch's size.
-
-    Validity: vectorised exponentials and logarithms may give other bits at the end of an array, where vectors are not
-    full. So all values go through full vectors.
-    """
-    padded = np.ones(len(values) + LANES - len(values) % LANES)
-    padded[: len(values)] = values
-    return function(padded)[: len(values)]
+                noise_of_u = sign * np.log(np.where(upper, (2.0 - u) - u, u + u))
+                known = (location + noise_of_u == padded) & (u > 0.0) & (u < 1.0)
+        return np.asarray(known.any(axis=0)[: len(values)])
 
 
 def attainable(x: float, x_prime: float, epsilon: float) -> list[Attainable]:

@@ -31,6 +31,7 @@ draws and never validity, since weights see training draws only.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 
@@ -40,6 +41,7 @@ from scipy import special
 
 from dpaudit.privacy.claims import FloatArray
 
+LEVELS = 5  # of a cell
 MIDDLE_LEVEL, LEAST_MIDDLE = 0.6, 0.1  # in units of the highest level
 SPREAD_LEVELS = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)  # in the same units
 HIGH_SHARE = 0.5  # of the largest stake, from which on a level is taken for far above epsilon
@@ -47,7 +49,7 @@ END_SHARE = 0.35  # prior probability of each of the two extreme levels in a cel
 SWITCHES = 8.0  # expected number of cells that do not follow their neighbour
 LARGEST_SWITCH = 0.8
 MULTIPLES = (1.0, 0.3)  # of the stake that is best for the level, where the line has a delta
-RESCALED = 8  # cells after which the sum over paths is scaled
+RESCALED = 16  # cells after which the sum over paths is scaled
 EVEN = 0.5  # share of the weights of components that the labels do not decide
 FLOOR = 0.1  # share of the weights that is spread evenly, whatever was learned
 
@@ -67,6 +69,11 @@ class Book:
     train: FloatArray
     live: FloatArray
     switch: FloatArray
+
+    def only_partition(self, k: int, cells: int) -> Book:
+        """One partition, of so many cells."""
+        part = slice(k, k + 1)
+        return Book(self.train[:, :cells, part], self.live[:, :cells, part], self.switch[part])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +101,10 @@ class Components:
         """Some of them."""
         return Components(*(part[:, positions] for part in self._parts))
 
+    def row(self, k: int) -> Components:
+        """Those of one partition."""
+        return Components(*(part[k : k + 1] for part in self._parts))
+
     def repeated(self, partitions: int) -> Components:
         """The same for each of several partitions."""
         return Components(*(np.repeat(part, partitions, axis=0) for part in self._parts))
@@ -107,6 +118,34 @@ class Components:
     @property
     def _parts(self) -> tuple[FloatArray, ...]:
         return self.anchor, self.up, self.down, self.highest, self.middle
+
+
+@dataclasses.dataclass(frozen=True)
+class Gains:
+    """Log factors of a draw that is bet on, against one line a component; of shape (partitions or 1, components).
+
+    `gain1` and `loss1` of labels 1 and 0 in cells of the highest level, `gain0` and `loss0` of labels 0 and 1 in those
+    of the lowest, `idle` elsewhere; where a stake is not `legal` they are 0.
+    """
+
+    legal: NDArray[np.bool_]
+    gain1: FloatArray
+    loss1: FloatArray
+    gain0: FloatArray
+    loss0: FloatArray
+    idle: FloatArray
+    has_idle: bool
+
+
+def gains(components: Components, epsilon: FloatArray, delta: FloatArray) -> Gains:
+    """What each component gains or loses with a draw; epsilon and delta of its line, shape (partitions or 1, same)."""
+    up, down = components.up, components.down
+    charge = 0.5 * delta * (up + down)
+    risk = np.exp(np.minimum(epsilon, 700.0))
+    legal = np.maximum(up, down) * risk + charge < 1.0
+    payoffs = (up - charge, -up * risk - charge, down - charge, -down * risk - charge, -charge)
+    gain1, loss1, gain0, loss0, idle = (np.log1p(np.where(legal, payoff, 0.0)) for payoff in payoffs)
+    return Gains(legal, gain1, loss1, gain0, loss0, idle, bool(np.any(idle)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,19 +180,17 @@ class Bets:
         epsilon, delta : ndarray of float, shape (partitions or 1, components)
             Each component's line.
         """
-        up, down = self.components.up, self.components.down
-        charge = 0.5 * delta * (up + down)
-        risk = np.exp(np.minimum(epsilon, 700.0))
-        legal = np.maximum(up, down) * risk + charge < 1.0
-        payoffs = (up - charge, -up * risk - charge, down - charge, -down * risk - charge, -charge)
-        gain1, loss1, gain0, loss0, idle = (np.log1p(np.where(legal, payoff, 0.0)) for payoff in payoffs)
+        return self.log_wealth_of(counts, gains(self.components, epsilon, delta))
+
+    def log_wealth_of(self, counts: FloatArray, line: Gains) -> FloatArray:
+        """The same with the gains against the line, which are worth keeping where they serve several times."""
         label0, label1 = counts[..., None]  # (cells, partitions, 1)
         emission = self.model.copy()
-        emission[:, -1] += label1 * gain1 + label0 * loss1
-        emission[:, 0] += label0 * gain0 + label1 * loss0
-        if np.any(idle):
-            emission[:, 1:-1] += ((label0 + label1) * idle)[:, None]
-        return np.where(legal, path_log_sum(emission, self.switch) - self.evidence, -math.inf)
+        emission[:, -1] += label1 * line.gain1 + label0 * line.loss1
+        emission[:, 0] += label0 * line.gain0 + label1 * line.loss0
+        if line.has_idle:
+            emission[:, 1:-1] += ((label0 + label1) * line.idle)[:, None]
+        return np.where(line.legal, path_log_sum(emission, self.switch) - self.evidence, -math.inf)
 
     def only(self, positions: NDArray[np.intp]) -> Bets:
         """Bets on some of the components, with weights that sum to 1 again."""
@@ -161,6 +198,14 @@ class Bets:
         weights = weights - log_sum(weights)
         model, evidence = self.model[..., positions], self.evidence[:, positions]
         return Bets(self.components.only(positions), model, evidence, self.switch, weights)
+
+    def only_partition(self, k: int, cells: int) -> Bets:
+        """Bets on one partition, of so many cells, with the weights that they have among all."""
+        part = slice(k, k + 1)
+        components = self.components.row(k) if len(self.components.up) > 1 else self.components
+        return Bets(
+            components, self.model[:cells, :, part], self.evidence[part], self.switch[part], self.log_weights[part]
+        )
 
     def for_partitions(self, positions: NDArray[np.intp], cells: int) -> Bets:
         """Bets on some of the partitions, of so many cells at most, with weights that sum to 1 again."""
@@ -197,9 +242,8 @@ def fit_bets(
         of them best, and what wins may be a few draws in a tail. Between lines of a family the labels have no say: the
         less likely they are by chance, the better they speak for a high level, whatever the stake there.
     """
-    model = _model(book.train, components)
+    model, evidence = evidence_of(book, components)
     switch = book.switch[:, None]
-    evidence = path_log_sum(model, switch)
     shares = _normalised(evidence)
     if lines is not None:
         won = Bets(components, model, evidence, switch, shares).log_wealth(book.train, *lines)
@@ -209,8 +253,23 @@ def fit_bets(
             likely = np.logaddexp(math.log1p(-EVEN) + likely, math.log(EVEN / likely.shape[1]))
             shares[:, of_anchor] = likely + won[:, of_anchor]
         shares = _normalised(shares)
-    weights = np.concatenate([_floored(part) for part in np.split(history + shares, np.cumsum(epochs)[:-1])])
-    return Bets(components, model, evidence, switch, weights)
+    return Bets(components, model, evidence, switch, _weighed(history + shares, epochs))
+
+
+def evidence_of(book: Book, components: Components) -> tuple[FloatArray, FloatArray]:
+    """What the model makes of a book's training labels: `Bets.model` and `Bets.evidence`."""
+    model = _model(book.train, components)
+    return model, path_log_sum(model, book.switch[:, None])
+
+
+def weights_of(evidence: FloatArray, epochs: Sequence[int]) -> FloatArray:
+    """Log weights by the evidence alone, shape (partitions, components); so many partitions belong to each epoch."""
+    return _weighed(_normalised(evidence), epochs)
+
+
+def _weighed(logs: FloatArray, epochs: Sequence[int]) -> FloatArray:
+    """Log weights in proportion to exp(logs) over the partitions and components of each epoch."""
+    return np.concatenate([_floored(part) for part in np.split(logs, np.cumsum(epochs)[:-1])])
 
 
 def _model(train: FloatArray, components: Components) -> FloatArray:
@@ -225,12 +284,15 @@ def _model(train: FloatArray, components: Components) -> FloatArray:
     levels = np.stack([-highest, -middle, np.zeros_like(highest), middle, highest])
     label0, label1 = train[:, :, None, :, None]
     model = label1 * special.log_expit(levels) + label0 * special.log_expit(-levels)
-    if np.any(is_spread):
-        spread = np.multiply.outer(SPREAD_LEVELS, highest)
-        for position, own in ((1, -spread), (3, spread)):
-            logs = label1 * special.log_expit(own) + label0 * special.log_expit(-own)
-            average = log_sum(logs, axis=1) - math.log(len(SPREAD_LEVELS))
-            model[:, position] = np.where(is_spread, average, model[:, position])
+    positions = np.flatnonzero(np.any(is_spread, axis=0))
+    if len(positions):
+        is_spread = is_spread[:, positions]
+        spread = np.multiply.outer(SPREAD_LEVELS, highest[:, positions])
+        right, wrong = special.log_expit(spread), special.log_expit(-spread)
+        for position, of_1, of_0 in ((1, wrong, right), (3, right, wrong)):
+            average = log_sum(label1 * of_1 + label0 * of_0, axis=1) - math.log(len(SPREAD_LEVELS))
+            at = model[:, position]
+            at[..., positions] = np.where(is_spread, average, at[..., positions])
     return np.asarray(model)
 
 
@@ -292,28 +354,28 @@ def _floored(logs: FloatArray) -> FloatArray:
 def stacked(books: Sequence[Book]) -> Book:
     """Several epochs' books as one, their partitions one after the other."""
     cells = max(book.train.shape[1] for book in books)
-
-    def padded(part: FloatArray) -> FloatArray:
-        return np.pad(part, ((0, 0), (0, cells - part.shape[1]), (0, 0)))
-
-    train = np.concatenate([padded(book.train) for book in books], axis=2)
-    live = np.concatenate([padded(book.live) for book in books], axis=2)
+    ends = np.cumsum([len(book.switch) for book in books])
+    train, live = np.zeros((2, 2, cells, int(ends[-1])))
+    for book, end in zip(books, ends.tolist(), strict=True):
+        part = slice(end - len(book.switch), end)
+        train[:, : book.train.shape[1], part] = book.train
+        live[:, : book.live.shape[1], part] = book.live
     return Book(train, live, np.concatenate([book.switch for book in books]))
 
 
 def stacked_bets(several: Sequence[Bets], cells: int) -> Bets:
     """Several epochs' bets as one, for books of so many cells."""
-
-    def padded(model: FloatArray) -> FloatArray:
-        return np.pad(model, ((0, cells - len(model)), (0, 0), (0, 0), (0, 0)))
-
+    ends = np.cumsum([len(bets.switch) for bets in several])
+    model = np.zeros((cells, LEVELS, int(ends[-1]), several[0].model.shape[-1]))
+    for bets, end in zip(several, ends.tolist(), strict=True):
+        model[: len(bets.model), :, end - len(bets.switch) : end] = bets.model
     components = [
         bets.components if len(bets.components.up) > 1 else bets.components.repeated(len(bets.switch))
         for bets in several
     ]
     return Bets(
         Components.concatenated(components, axis=0),
-        np.concatenate([padded(bets.model) for bets in several], axis=2),
+        model,
         *(np.concatenate([getattr(bets, name) for bets in several]) for name in ("evidence", "switch", "log_weights")),
     )
 
@@ -328,26 +390,41 @@ def path_log_sum(emission: FloatArray, switch: FloatArray) -> FloatArray:
         The probability that a cell does not follow its neighbour. Then its level is drawn anew: with probability 1/2
         from the levels next to the neighbour's, else from the prior of a first cell.
     """
-    start, jump = _prior(emission.shape[1])
+    start, jump = _prior(emission.shape[1], END_SHARE)
     top = emission.max(axis=1, keepdims=True)
-    # Levels last: (cells, ..., components, levels), for products with one matrix a partition.
-    weights = np.exp(np.moveaxis(emission - top, 1, -1))
     total = top[:, 0].sum(axis=0)
-    switch = np.broadcast_to(switch, (*emission.shape[2:-1], 1))[..., None]
-    matrix = (1.0 - switch) * np.eye(len(start)) + switch * jump
-    state = start * weights[0]
-    for cell in range(1, len(weights)):
-        state = (state @ matrix) * weights[cell]
+    # From both ends at once, which takes half as many steps: half the cells from the first one on, the others from the
+    # last one back (and where they are odd, from one of weight 1 behind it).
+    cells = len(emission)
+    half = (cells + 1) // 2
+    # (cells, directions, ..., levels, components), for products with one matrix a direction and partition.
+    weights = np.empty((half, 2, *total.shape[:-1], emission.shape[1], total.shape[-1]))
+    by_level = np.moveaxis(weights, -2, 2)  # (cells, directions, levels, ..., components)
+    np.subtract(emission[:half], top[:half], out=by_level[:, 0])
+    by_level[: 2 * half - cells, 1] = 0.0
+    np.subtract(emission[: half - 1 : -1], top[: half - 1 : -1], out=by_level[2 * half - cells :, 1])
+    np.exp(weights, out=weights)
+    matrices = np.empty((2, *total.shape[:-1], len(start), len(start)))
+    np.multiply(np.broadcast_to(switch, (*total.shape[:-1], 1))[..., None], jump - np.eye(len(start)), out=matrices[1])
+    matrices[1] += np.eye(len(start))
+    matrices[0] = np.swapaxes(matrices[1], -1, -2)
+    state = weights[0]
+    state[0] *= start[:, None]
+    for cell in range(1, half):
+        state = np.matmul(matrices, state)
+        state *= weights[cell]
         if cell % RESCALED == 0:  # in between it cannot vanish: every level is reached with some probability
-            mass = state.sum(axis=-1)
-            total += np.log(mass)
-            state /= mass[..., None]
-    return np.asarray(total + np.log(state.sum(axis=-1)))
+            mass = state.sum(axis=-2)
+            total += np.log(mass).sum(axis=0)
+            state /= mass[..., None, :]
+    met = (np.matmul(matrices[0], state[0]) * state[1]).sum(axis=-2)
+    return np.asarray(total + np.log(met))
 
 
-def _prior(levels: int) -> tuple[FloatArray, FloatArray]:
+@functools.cache
+def _prior(levels: int, end_share: float) -> tuple[FloatArray, FloatArray]:
     """Probabilities of the first cell's levels, and of those of a cell that does not follow its neighbour."""
-    start = np.full(levels, (1.0 - 2.0 * END_SHARE) / (levels - 2))
-    start[[0, -1]] = END_SHARE
+    start = np.full(levels, (1.0 - 2.0 * end_share) / (levels - 2))
+    start[[0, -1]] = end_share
     beside = np.eye(levels, k=1) + np.eye(levels, k=-1)
     return start, 0.5 * beside / beside.sum(axis=1, keepdims=True) + 0.5 * start

@@ -85,7 +85,8 @@ def candidates(
             yield Coordinate(0, columns), first, second
         return
     if columns == 1 and not objects:
-        if _varies(first.numbers[:, 0], second.numbers[:, 0]):
+        # Where partitions are made of the scores, fine cells of the output say the same as its histograms.
+        if halves and _varies(first.numbers[:, 0], second.numbers[:, 0]):
             bins = int(np.clip(draws // 25, 4, 64))
             yield fit_histogram(*fit, (0,), bins), *rest
             # Not beside a known density: a few wide bins win by luck, and show less than the density does.

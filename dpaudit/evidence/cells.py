@@ -6,13 +6,16 @@ A partition is fixed before the draws that are counted on it. Counts add up over
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.evidence.edge_counts import EdgeCounter
+from dpaudit.evidence.histograms import Coordinate
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.scores import LogDensity, Score, score_from_dict
 from dpaudit.privacy.claims import FloatArray
@@ -25,7 +28,6 @@ DRAWS_A_CELL = 12  # training draws in a cell of equal mass
 SMALLEST_CELL = 6.0  # training draws beyond a cut in a tail
 SEPARATE_VALUES = 12  # so few different values have a cell each
 LARGEST_ATOMS = 8  # cells of single values
-BLOCK = 1 << 15  # draws compared with the edges at a time: they stay in the processor's cache
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,28 +51,15 @@ class Cells:
 
     def index(self, outcomes: Outcomes) -> NDArray[np.intp]:
         """The cell of each outcome, shape (draws,)."""
-        scores = self.score(self.reading(outcomes))
-        index = np.searchsorted(self.edges, scores, side="right")
-        index[np.isnan(scores)] = len(self.edges) + 1
-        return index
+        return EdgeCounter(self.edges).index(self.score(self.reading(outcomes)))
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """How many outcomes fall into each cell, shape (cells,)."""
         return self.count_scores(self.score(self.reading(outcomes)))
 
     def count_scores(self, scores: FloatArray) -> NDArray[np.int64]:
-        """The same for outcomes with these scores.
-
-        By comparisons with each edge: for few edges several times faster than a search for every draw.
-        """
-        at_least = np.zeros(len(self.edges) + 1, dtype=np.int64)
-        scores = np.ascontiguousarray(scores)
-        for start in range(0, len(scores), BLOCK):
-            block = scores[start : start + BLOCK]
-            at_least[0] += np.count_nonzero(block == block)  # not NaN
-            for k, edge in enumerate(self.edges, start=1):
-                at_least[k] += np.count_nonzero(block >= edge)
-        return np.concatenate([at_least[:-1] - at_least[1:], at_least[-1:], [len(scores) - at_least[0]]])
+        """The same for outcomes with these scores."""
+        return EdgeCounter(self.edges).count(scores)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -107,12 +96,59 @@ class CellSet:
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """How many outcomes fall into each cell of each partition."""
         read: dict[Reading, Outcomes] = {}
-        counts = []
+        counts = self.zeros()
+        for group in self._groups:
+            if group.reading not in read:
+                read[group.reading] = group.reading(outcomes)
+            merged = group.counter.count(group.score(read[group.reading]))
+            below = np.concatenate([[0], np.cumsum(merged[:-1])])  # each edge, and infinity
+            counts[group.places] = below[group.last] - below[group.first]
+            counts[group.nan_places] = merged[-1]
+        return counts
+
+    @functools.cached_property
+    def _groups(self) -> tuple[_Group, ...]:
+        """The partitions by one score, together: their draws are looked at once, with the edges of all."""
+        by_score: dict[Any, list[tuple[int, Cells]]] = {}
+        start = 0
         for part in self.parts:
-            if part.reading not in read:
-                read[part.reading] = part.reading(outcomes)
-            counts.append(part.count_scores(part.score(read[part.reading])))
-        return np.concatenate(counts)
+            # A score with arrays has no hash; partitions of one fit share the object.
+            score = part.score if isinstance(part.score, Coordinate) else id(part.score)
+            by_score.setdefault((score, part.reading), []).append((start, part))
+            start += part.size
+        return tuple(_group(parts) for parts in by_score.values())
+
+
+@dataclasses.dataclass(frozen=True)
+class _Group:
+    """Partitions by one score, and where their counts come from: all but NaN's from cells `first` to before `last`.
+
+    `places` and `nan_places` are positions among the counts of the whole set.
+    """
+
+    score: Score
+    reading: Reading
+    counter: EdgeCounter
+    places: NDArray[np.intp]
+    first: NDArray[np.intp]
+    last: NDArray[np.intp]
+    nan_places: NDArray[np.intp]
+
+
+def _group(parts: Sequence[tuple[int, Cells]]) -> _Group:
+    """Partitions by one score, each with the position of its first count."""
+    _, one = parts[0]
+    edges = np.unique(np.concatenate([cells.edges for _, cells in parts]))
+    ends = [np.concatenate([[0], np.searchsorted(edges, part.edges) + 1, [len(edges) + 1]]) for _, part in parts]
+    return _Group(
+        one.score,
+        one.reading,
+        EdgeCounter(edges),
+        np.concatenate([np.arange(start, start + part.size - 1) for start, part in parts]),
+        np.concatenate([of_part[:-1] for of_part in ends]),
+        np.concatenate([of_part[1:] for of_part in ends]),
+        np.array([start + part.size - 1 for start, part in parts]),
+    )
 
 
 def quantile_edges(scores: FloatArray, most: int = MOST_CELLS) -> FloatArray:

@@ -173,7 +173,8 @@ class Remainder:
     def codes(self, values: FloatArray) -> Codes:
         with np.errstate(all="ignore"):
             steps = values / self.step
-            phase = (np.floor((steps - np.floor(steps)) * PHASES + 0.5)) % PHASES
+            phase = np.floor((steps - np.floor(steps)) * PHASES + 0.5)
+        phase[phase == PHASES] = 0.0
         finite = np.isfinite(phase)
         return np.where(finite, np.where(finite, phase, 0.0).astype(np.int64), NOT_FINITE)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.evidence.edge_counts import EdgeCounter
 from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.evidence.outlines import WHOLE, outlines
 from dpaudit.privacy.claims import FloatArray
@@ -49,8 +50,17 @@ class Remainder:
     modulus: float
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
+        numbers = outcomes.numbers[:, 0]
         with np.errstate(invalid="ignore"):  # of an infinity
-            return np.asarray(np.mod(outcomes.numbers[:, 0], self.modulus))
+            if self.modulus != 2.0:
+                return np.asarray(np.mod(numbers, self.modulus))
+            # Several times as fast. Halves and doubles are exact, so it is the same number rounded once, except of
+            # the negative number next to 0, whose half is rounded to 0.
+            left = np.floor(0.5 * numbers)
+            left *= -2.0
+            left += numbers
+            left[left < 0.0] = 2.0
+            return left
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "remainder", "modulus": self.modulus.hex()}
@@ -152,9 +162,7 @@ class Table:
 
 def bin_of(column: FloatArray, edges: FloatArray) -> NDArray[np.intp]:
     """The bin of each value: how many edges are at most it; NaN gets the last index, len(edges) + 1."""
-    index = np.searchsorted(edges, column, side="right")
-    index[np.isnan(column)] = len(edges) + 1
-    return index
+    return EdgeCounter(edges).index(column)
 
 
 def tokens_of(outcomes: Outcomes, outline: str = WHOLE) -> list[str]:

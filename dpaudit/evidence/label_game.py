@@ -17,7 +17,8 @@ Everything that is printed with a confidence derives from here. The rules that m
   the verdict) and 20% for epsilon at the report delta.
 * **Pilot of a fixed test.** A first part of it is enough where every pair has a rule that was never wrong: what more
   draws could teach is worth less than they are in the test. How long the pilot is depends on the pilot alone.
-* **Looks.** Sequential wealth may be looked at after every round (Ville's inequality); the exact test of the fixed mode
+* **Looks.** Sequential wealth may be looked at after every round (Ville's inequality), and how long a round is may
+  depend on the wealth before it: rounds are longer where no pair is near a decision. The exact test of the fixed mode
   is looked at once, after a number of draws fixed beforehand.
 """
 
@@ -53,6 +54,9 @@ SURE_PILOT_SHARES = (0.02, 0.05)  # before a fixed test, where so many draws sho
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
 ROUND_GROWTH = {1: 0.04, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
+FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two such rounds, and bets are fitted again
+FAR_SHARE = 0.25  # of the log wealth that decides, below which a pair is far from it
+FAR_DRAWS = 1_000  # labelled draws before which no pair is
 SMALLEST_ROUND = 16
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
@@ -246,6 +250,11 @@ class PairGame:
         return 0.0 if wealth is None else wealth
 
     @property
+    def is_far(self) -> bool:
+        """Whether its wealth is so low, after many draws, that a few more would hardly decide it."""
+        return self.labelled >= FAR_DRAWS * self.pool.breadth and self.wealth < -FAR_SHARE * math.log(self.level)
+
+    @property
     def is_sure(self) -> bool:
         """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
         return all(isinstance(game, FixedGame) and game.is_sure for _, game in self.uses)
@@ -369,13 +378,18 @@ class LabelGame:
         targets = {side}
         if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
             targets |= {max(min(int(share * self.planned) // 2, side), drawn) for share in SURE_PILOT_SHARES}
+        seen: dict[int, tuple[int, int, bool]] = {}
         for target in sorted(targets):
             if target > drawn:
                 self._round += 1
                 self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
                 drawn = target
-            for pair in self.pairs:
-                pair.fit(*self._training(pair), even, compare=target == side)
+            for k, pair in enumerate(self.pairs):
+                first, second = self._training(pair)
+                known = len(first), len(second), target == side
+                if seen.get(k) != known:  # else no more draws are kept than at the last fit
+                    pair.fit(first, second, even, compare=target == side)
+                    seen[k] = known
             if all(pair.is_sure for pair in self.pairs):
                 break
         self._shorten_pilot(2 * drawn)
@@ -463,6 +477,8 @@ class LabelGame:
             return self._adaptive_sizes(open_pairs)
         used = self.pilot + max(self.pairs[k].labelled / self.pairs[k].pool.breadth for k in open_pairs)
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
+        if all(self.pairs[k].is_far for k in open_pairs):
+            growth = max(growth, FAR_GROWTH)
         size = self.planned if self.mode == "fixed" else max(SMALLEST_ROUND, int(growth * used))
         return {k: self.pairs[k].pool.labelled(size) for k in open_pairs}
 

@@ -12,6 +12,7 @@ counted on (`dpaudit.evidence.floating_point`).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -35,6 +36,7 @@ from dpaudit.privacy.claims import FloatArray
 
 MOST_COLUMNS = 16  # of an output that a rule looks at
 POOLED = 12  # draws of both sides below which neighbouring codes of an ordered feature share a table entry
+SMALL_SPAN = 1 << 15  # of codes that are counted one by one, between the least and the greatest
 LARGEST_SCORE = 6.0  # of one column
 MOST_CUTS = 32  # thresholds that are tried a side
 CAUTION = 1.0  # standard deviations by which a record of the training draws is distrusted
@@ -60,6 +62,27 @@ class Table:
         codes = self.feature.codes(values)
         if not len(self.starts):
             return np.zeros(values.shape)
+        if self._by_code is None:
+            return self._searched(codes)
+        least, scores = self._by_code
+        special_code = codes >= SPECIAL
+        found = scores[np.clip(codes - (least - 1), 0, len(scores) - 1)]
+        if special_code.any():
+            found[special_code] = self._searched(codes[special_code])
+        return np.asarray(found)
+
+    @functools.cached_property
+    def _by_code(self) -> tuple[int, FloatArray] | None:
+        """The least plain code, and the scores of that before it, of it and all plain ones up to one behind the last.
+
+        None where they are too many, or none.
+        """
+        plain = self.starts[self.starts < SPECIAL]
+        if not len(plain) or plain[-1] - plain[0] >= SMALL_SPAN:
+            return None
+        return int(plain[0]), self._searched(np.arange(plain[0] - 1, plain[-1] + 2))
+
+    def _searched(self, codes: Codes) -> FloatArray:
         places = np.maximum(np.searchsorted(self.starts, codes, side="right") - 1, 0)
         special_code = codes >= SPECIAL
         if self.feature.is_ordered:
@@ -239,17 +262,27 @@ def _table(feature: Feature, first: FloatArray, second: FloatArray) -> Table:
     if isinstance(feature, SeenBefore):  # its own draws were all seen: what each code speaks for is known beforehand
         return Table(feature, np.arange(4), np.array([0.0, 1.0, -1.0, 0.5 * _sign(first, second)]))
     sides = [feature.codes(first), feature.codes(second)]
-    starts, inverse = np.unique(np.concatenate(sides), return_inverse=True)
-    counts = [
-        np.bincount(part, minlength=len(starts)).astype(float)
-        for part in (inverse[: len(first)], inverse[len(first) :])
-    ]
+    starts, *counts = _counted(*sides)
     if feature.is_ordered:
         groups = _pooled(starts, counts[0] + counts[1])
         starts = starts[groups]
         counts = [np.add.reduceat(count, groups) for count in counts]
     ratios = np.log((counts[0] + 0.5) / (len(first) + 1.0)) - np.log((counts[1] + 0.5) / (len(second) + 1.0))
     return Table(feature, starts, np.clip(ratios, -LARGEST_SCORE, LARGEST_SCORE))
+
+
+def _counted(first: Codes, second: Codes) -> tuple[Codes, FloatArray, FloatArray]:
+    """The different codes of both sides, increasing, and how often each side has them."""
+    least = int(min(first.min(), second.min()))
+    span = int(max(first.max(), second.max())) - least + 1
+    if span <= SMALL_SPAN:  # without a sort
+        own = [np.bincount(side - least, minlength=span) for side in (first, second)]
+        found = np.flatnonzero(own[0] + own[1])
+        return found + least, own[0][found].astype(float), own[1][found].astype(float)
+    starts, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
+    parts = (inverse[: len(first)], inverse[len(first) :])
+    counts = [np.bincount(part, minlength=len(starts)).astype(float) for part in parts]
+    return starts, counts[0], counts[1]
 
 
 def _sign(first: FloatArray, second: FloatArray) -> float:
@@ -278,11 +311,10 @@ def _thresholds(
     The expected bound on epsilon is the log-odds of a right guess, with limits of the test's `level` on the counts to
     come and of `CAUTION` standard deviations on the rates seen here; one wrong guess is added for each event.
     """
-    scores = np.unique(np.concatenate([first, second]))
+    both = np.sort(np.concatenate([first, second]))
+    scores = both[np.concatenate([[True], both[1:] != both[:-1]])]
     if len(scores) > MOST_CUTS:
-        scores = np.unique(
-            np.quantile(np.concatenate([first, second]), np.linspace(0.0, 1.0, MOST_CUTS), method="lower")
-        )
+        scores = np.unique(both[np.floor(np.linspace(0.0, 1.0, MOST_CUTS) * (len(both) - 1)).astype(int)])
     first, second = np.sort(first), np.sort(second)
     n1, n0 = len(first), len(second)
     highs, lows = np.append(scores, math.inf), np.append(scores, -math.inf)

@@ -213,10 +213,12 @@ class Objective:
     def _growth(self, odds: FloatArray, guesses: FloatArray) -> FloatArray:
         """Expected log wealth of guesses at this rate, right with these log-odds, at the best stake."""
         # The relative entropy of the accuracy from the largest that the line allows, written in log-odds.
-        accuracy = special.expit(odds)
-        with np.errstate(invalid="ignore"):  # -inf * 0 where there is nothing to bet on
-            gain = accuracy * (odds - self.epsilon) + np.logaddexp(0.0, self.epsilon) - np.logaddexp(0.0, odds)
-        return np.where(odds > self.epsilon, guesses * gain * self.draws, 0.0)
+        growth = np.zeros(odds.shape)
+        is_worth = odds > self.epsilon
+        odds, guesses = odds[is_worth], guesses[is_worth]
+        gain = special.expit(odds) * (odds - self.epsilon) + np.logaddexp(0.0, self.epsilon) - np.logaddexp(0.0, odds)
+        growth[is_worth] = guesses * gain * self.draws
+        return growth
 
     def merits(
         self, correct: FloatArray, wrong: FloatArray, sides: NDArray[np.int_], trained_on: FloatArray
@@ -414,25 +416,31 @@ def _choices(tails: _Tails, objective: Objective) -> list[_Choice]:
     """
     left1, left0, right1, right0 = tails.left1, tails.left0, tails.right1, tails.right0
     nan1, nan0, trained_on = tails.nan1, tails.nan0, tails.trained_on
-    size = len(left1)
-    upper, lower = np.arange(size)[None, :], np.arange(size)[:, None]  # (cuts, cuts): low, high
-    sides = np.broadcast_to((lower > 0).astype(int) + (upper < size - 1).astype(int), (size, size))
-    legal = (lower <= upper) & (sides > 0)
-    # Both signs at once: (2, cuts, cuts).
-    correct = 0.5 * np.stack([right1[None, :] + left0[:, None], right0[None, :] + left1[:, None]])
-    wrong = 0.5 * np.stack([right0[None, :] + left1[:, None], right1[None, :] + left0[:, None]])
+    low, high, sides = _legal_cuts(len(left1))  # (places,): pairs of positions
+    # Both signs at once: (2, places).
+    correct = 0.5 * np.stack([right1[high] + left0[low], right0[high] + left1[low]])
+    wrong = 0.5 * np.stack([right0[high] + left1[low], right1[high] + left0[low]])
     bound, hopeful, cautious = objective.ways(correct, wrong, sides, np.full((), trained_on))
     chosen = []
     for table in [bound, hopeful, cautious, correct - wrong] if objective.chase_wealth else [bound]:
-        k, i, j = np.unravel_index(int(np.argmax(np.where(legal, table, -math.inf))), table.shape)
-        c, w, nan_guess = float(correct[k, i, j]), float(wrong[k, i, j]), ABSTAIN
+        k, place = np.unravel_index(int(np.argmax(table)), table.shape)
+        c, w, nan_guess = float(correct[k, place]), float(wrong[k, place]), ABSTAIN
         if nan1 + nan0 > 0.0:
             gains = np.array([c, c + 0.5 * nan0, c + 0.5 * nan1]), np.array([w, w + 0.5 * nan1, w + 0.5 * nan0])
             merits = objective.merits(*gains, np.full(3, 2), np.full(3, trained_on))
             nan_guess = max((ABSTAIN, 0, 1), key=lambda guess: merits[guess + 1])
             c, w = float(gains[0][nan_guess + 1]), float(gains[1][nan_guess + 1])
-        chosen.append(_Choice(int(i), int(j), 1 - 2 * int(k), nan_guess, c, w))
+        chosen.append(_Choice(int(low[place]), int(high[place]), 1 - 2 * int(k), nan_guess, c, w))
     return chosen
+
+
+@functools.lru_cache(maxsize=64)
+def _legal_cuts(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int_]]:
+    """Positions of two cuts in order, of which one leaves something to guess, and how many sides are guessed on."""
+    low, high = np.triu_indices(size)
+    sides = (low > 0).astype(int) + (high < size - 1).astype(int)
+    legal = (sides > 0) | (size == 1)
+    return low[legal], high[legal], sides[legal]
 
 
 def best_thresholds(

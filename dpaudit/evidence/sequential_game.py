@@ -31,16 +31,17 @@ from dpaudit.evidence.betting import (
     Bets,
     Book,
     Components,
+    Gains,
     components_for,
     fit_bets,
+    gains,
     log_sum,
-    stacked,
-    stacked_bets,
 )
 from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_rejected
 from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
+from dpaudit.evidence.stacks import Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
 from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.9  # of the wealth, for bets meant for the budget; it costs -log(0.9) = 0.11 nats of it
@@ -73,6 +74,8 @@ class Epoch:
     idle: float  # the share of the wealth that is not bet, in [0, 1)
     saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
     anchors: dict[float, float] = dataclasses.field(default_factory=dict)  # of bets for lower targets, as they are made
+    _gains: Gains | None = dataclasses.field(default=None, repr=False, compare=False)
+    _logs: FloatArray | None = dataclasses.field(default=None, repr=False, compare=False)  # of the counts so far
 
     @functools.cached_property
     def cells(self) -> tuple[Cells, ...]:
@@ -97,23 +100,24 @@ class Epoch:
             self.book.live[0, : cells.size, k] += counts_x_prime[part]
             self.book.live[1, : cells.size, k] += counts_x[part]
             start += cells.size
+        self._logs = None
+
+    def log_wealth(self, line: Callable[[Components], tuple[FloatArray, FloatArray]]) -> FloatArray:
+        """Log wealth of each bet on the draws so far, shape (partitions, components), against the watched line.
+
+        `line` gives epsilon and delta of each component's, and is asked once: it is the same at each call.
+        """
+        if self._gains is None:
+            self._gains = gains(self.bets.components, *line(self.bets.components))
+        if self._logs is None:
+            self._logs = self.bets.log_wealth_of(self.book.live, self._gains)
+        return self._logs
 
     @functools.cached_property
     def anchor(self) -> float:
         """The line of a free family that holds most of the weights."""
         best = np.argmax(log_sum(self.bets.log_weights, axis=0))
         return float(self.bets.components.anchor[0, best])
-
-
-@dataclasses.dataclass(frozen=True)
-class Stack:
-    """Several epochs as one: their book, bets meant for the budget and for targets below it, where each begins, and
-    the share of its wealth that each does not bet."""
-
-    book: Book
-    bets: tuple[Bets, ...]
-    first: NDArray[np.intp]
-    idle: FloatArray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -295,7 +299,7 @@ class SequentialGame(HockeyStickGame):
 
     def _remember(self, epoch: Epoch) -> None:
         """Add what an epoch won to the history of its kinds of partitions and of its components."""
-        logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
+        logs = epoch.log_wealth(self._watched_lines)
         average = float(log_sum(logs + epoch.bets.log_weights))
         total = self._components_count
         for kind, row in zip(epoch.kinds, logs, strict=True):
@@ -311,8 +315,15 @@ class SequentialGame(HockeyStickGame):
         epsilon, delta = (float(part[0]) for part in self.claim.lines(np.array([value]), anchor))
         return components_for(epsilon, delta, self._fraction, anchor, self._has_delta)
 
+    def _watched_lines(self, components: Components) -> tuple[FloatArray, FloatArray]:
+        return self._lines(self._watched, components)
+
     def _lines(self, value: float, components: Components) -> tuple[FloatArray, FloatArray]:
-        """Epsilon and delta, at a parameter value, of the line of each component."""
+        """Epsilon and delta, at a parameter value, of the line of each component: of its shape, or (1, 1) for all."""
+        first = components.anchor[0, 0]
+        if np.all(components.anchor == first):
+            line = self.claim.lines(np.array([value]), float(first))
+            return np.full((1, 1), line[0][0]), np.full((1, 1), line[1][0])
         epsilon, delta = np.empty_like(components.anchor), np.empty_like(components.anchor)
         for anchor in np.unique(components.anchor).tolist():
             of_anchor = components.anchor == anchor
@@ -344,8 +355,8 @@ class SequentialGame(HockeyStickGame):
             self._lower = max(self._lower, self._watched)
 
     def _of_epoch(self, epoch: Epoch) -> float:
-        logs = epoch.bets.log_wealth(epoch.book.live, *self._lines(self._watched, epoch.bets.components))
-        return float(_with_idle(log_sum(logs + epoch.bets.log_weights), epoch.idle))
+        logs = epoch.log_wealth(self._watched_lines)
+        return float(with_idle(log_sum(logs + epoch.bets.log_weights), epoch.idle))
 
     @property
     def is_rejected(self) -> bool:
@@ -377,52 +388,43 @@ class SequentialGame(HockeyStickGame):
 
     def _rejection(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
         """Whether each of several parameter values is rejected by all draws so far."""
-        stacks = self._stacks()
-        threshold = -math.log(self.level)
 
-        def log_wealth(value: float) -> float:
-            total = np.log(self._shares)
+        def log_shares(value: float) -> FloatArray:
+            logs = np.log(self._shares)
             if self._carried is not None:
-                total[0] = total[0] + self._carried if value <= self._watched else -math.inf
+                logs[0] = logs[0] + self._carried if value <= self._watched else -math.inf
             if self._carried is not None or self._lower_bets == 0:
-                total[1:] = -math.inf
-            for stack in stacks:
-                for k, bets in enumerate(stack.bets):
-                    logs = bets.log_wealth(stack.book.live, *self._lines(value, bets.components)) + bets.log_weights
-                    of_epochs = np.logaddexp.reduceat(log_sum(logs, axis=1), stack.first)
-                    total[k] += _with_idle(of_epochs, stack.idle).sum()
-            return float(log_sum(total))
+                logs[1:] = -math.inf
+            return logs
 
-        return lambda values: np.array([log_wealth(value) >= threshold for value in values.tolist()])
+        return Reckoning(self._groups(), log_shares, -math.log(self.level), self._lines).rejects
 
     @property
     def _shares(self) -> FloatArray:
         """Shares of the bets for the budget, and of those for each target."""
         return np.array([self._share] + [(1.0 - self._share) / len(self._targets)] * len(self._targets))
 
-    def _stacks(self) -> list[Stack]:
-        """All epochs' counts, with the bets for the budget and for each target; those of as many bets together."""
-        by_components: dict[int, list[Epoch]] = {}
-        for epoch in self._epochs:
-            if epoch.book.live.any():
-                by_components.setdefault(len(epoch.kept), []).append(epoch)
-        stacks = []
-        for epochs in by_components.values():
-            book = stacked([epoch.book for epoch in epochs])
-            sizes = [len(epoch.cells) for epoch in epochs]
-            several = [stacked_bets([epoch.bets for epoch in epochs], book.train.shape[1])]
-            for target in self._targets:
-                value = target * self.claim.value
-                anchors = [self._anchor_for(value, epoch) for epoch in epochs]
-                of_epochs = [
-                    self._components(value, anchor).repeated(len(epoch.cells))
-                    for epoch, anchor in zip(epochs, anchors, strict=True)
-                ]
-                components = Components.concatenated(of_epochs, axis=0)
-                prior = np.zeros((len(book.switch), components.up.shape[1]))
-                several.append(fit_bets(book, components, prior, sizes))
-            first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-            stacks.append(Stack(book, tuple(several), first, np.array([epoch.idle for epoch in epochs])))
+    def _groups(self) -> list[Group]:
+        """All epochs' counts, with the bets for the budget and for each target; none where nothing was counted."""
+        epochs = [epoch for epoch in self._epochs if epoch.book.live.any()]
+        counted = [float(epoch.book.live[..., 0].sum()) for epoch in epochs]
+        return [Group(self._stacks(epochs[part])) for part in grouped(counted)]
+
+    def _stacks(self, epochs: Sequence[Epoch]) -> list[Stack]:
+        """Of some epochs: the bets for the budget, and for each target."""
+        books = [epoch.book for epoch in epochs]
+        sizes = [[cells.size for cells in epoch.cells] for epoch in epochs]
+        idle = np.array([epoch.idle for epoch in epochs])
+        stacks = [stack_of_bets(books, [epoch.bets for epoch in epochs], sizes, idle)]
+        for target in self._targets:
+            value = target * self.claim.value
+            of_anchors: dict[float, Components] = {}
+            for epoch in epochs:
+                anchor = self._anchor_for(value, epoch)
+                if anchor not in of_anchors:
+                    of_anchors[anchor] = self._components(value, anchor)
+            of_epochs = [of_anchors[self._anchor_for(value, epoch)] for epoch in epochs]
+            stacks.append(stack_of_fits(books, of_epochs, sizes, idle))
         return stacks
 
     def _anchor_for(self, value: float, epoch: Epoch) -> float:
@@ -522,12 +524,6 @@ class SequentialGame(HockeyStickGame):
     def _critical(self, guesses: int, epsilon: float, delta: float) -> int:
         threshold = -math.log(self.level * self._share)
         return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, threshold)
-
-
-def _with_idle(won: FloatArray, idle: FloatArray | float) -> FloatArray:
-    """Log wealth of epochs, of which these shares are idle and the rest won this."""
-    with np.errstate(divide="ignore"):  # nothing is idle in epochs of an engine that held nothing back
-        return np.asarray(np.logaddexp(np.log(idle), np.log1p(-idle) + won))
 
 
 def _targets(value: float, smallest: float) -> tuple[float, ...]:

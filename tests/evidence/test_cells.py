@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.evidence import cells as cells_module
+from dpaudit.evidence import edge_counts
 from dpaudit.evidence.cells import (
     LARGEST_ATOMS,
     MOST_CELLS,
@@ -99,7 +99,7 @@ def test_blocks_of_a_long_batch_change_nothing(monkeypatch):
     values = np.concatenate([np.linspace(-3.0, 3.0, 1_001), [math.nan, math.inf, -math.inf]])
     cells = cut([-1.0, 0.0, 0.5])
     whole = cells.count(outcomes(values)).tolist()
-    monkeypatch.setattr(cells_module, "BLOCK", 7)
+    monkeypatch.setattr(edge_counts, "BLOCK", 7)
     assert cells.count(outcomes(values)).tolist() == whole
 
 

@@ -288,9 +288,9 @@ def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
     seen = []
     fit = game.pairs[0].fit
 
-    def watched(first, second, level):
+    def watched(first, second, level, **how):
         seen.append({float(v) for side in (first, second) for v in side.numbers.ravel()})
-        fit(first, second, level)
+        fit(first, second, level, **how)
 
     game.pairs[0].fit = watched
     game.start()
@@ -472,3 +472,49 @@ def test_progress_counts_draws_runs_and_violated_pairs():
     last = seen[-1]
     assert (last.draws, last.planned, last.pairs, last.violated, last.runs) == (600, 600, 3, 2, game.runs)
     assert last.largest_ratio > 1.0
+
+
+# --- how long a round is ---
+
+
+def round_lengths(game):
+    """The labelled draws of each round so far."""
+    looks = [look.draws for look in game.pairs[0].looks]
+    return np.diff([0, *looks]).tolist()
+
+
+def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeypatch):
+    monkeypatch.setattr(label_game, "FAR_DRAWS", 2_000)
+    game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=5_000)
+    game.start()
+    while game.play_round():
+        pass
+    pair, used = game.pairs[0], game.pilot
+    decides = -math.log(pair.level)
+    seen = set()
+    before = (0, 0.0)
+    for look, length in zip(pair.looks, round_lengths(game), strict=True):
+        # Validity: the length of a round is a function of what was known before it.
+        draws, wealth = before
+        is_far = draws >= 2_000 and wealth < label_game.FAR_SHARE * decides
+        growth = label_game.FAR_GROWTH if is_far else label_game.ROUND_GROWTH[1]
+        expected = max(label_game.SMALLEST_ROUND, int(growth * (used + draws)))
+        assert length == expected or look is pair.looks[-1]
+        seen.add(is_far)
+        before = look.draws, look.log_wealth
+    assert seen == {True, False}
+
+
+def test_a_pair_near_a_decision_keeps_the_rounds_of_all_short(monkeypatch):
+    game, _, _ = game_of(noise, [PureDP(1.0)] * 2, [(0, 1), (2, 3)], samples=5_000)
+    game.start()
+    while game.pairs[0].labelled < 2 * label_game.FAR_DRAWS and game.play_round():
+        pass
+    assert all(pair.is_far for pair in game.pairs)
+    long = game._round_sizes([0, 1])[0]
+    monkeypatch.setattr(type(game.pairs[1].main), "log_wealth", property(lambda self: 0.9 * -math.log(self.level)))
+    game.pairs[0].main.__class__ = type("Low", (type(game.pairs[0].main),), {"log_wealth": property(lambda self: 0.0)})
+    assert game.pairs[0].is_far and not game.pairs[1].is_far
+    used = game.pilot + game.pairs[0].labelled
+    assert long == int(label_game.FAR_GROWTH * used)
+    assert set(game._round_sizes([0, 1]).values()) == {int(label_game.ROUND_GROWTH[1] * used)}
