@@ -45,7 +45,8 @@ def one_by_one(game, value):
     for epoch in game.epochs:
         kinds = [epoch.bets]
         for target in game._targets:
-            components = game._components(target * game.claim.value, epoch.anchor)
+            meant_for = target * game.claim.value
+            components = game._components(meant_for, game._anchor_for(meant_for, epoch))
             prior = np.zeros((len(epoch.cells), components.up.shape[1]))
             kinds.append(fit_bets(epoch.book, components, prior, (len(epoch.cells),)))
         for k, bets in enumerate(kinds):
