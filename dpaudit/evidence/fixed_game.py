@@ -82,16 +82,18 @@ class FixedGame(HockeyStickGame):
         }
         scores = {score.kind: score for score in fit_scores(first, second, hints)}
         fitted = {
-            (kind, way): score.rules(objective)[0] for kind, score in scores.items() for way, objective in ways.items()
+            (kind, way): score.rules(objective)[0]
+            for kind, score in scores.items()
+            for way, objective in ways.items()
+            if way[1] == CAUTIOUS
         }
-        cautious = [key for key in fitted if key[1][1] == CAUTIOUS]
-        best = max(cautious, key=lambda key: self._expected_bound(fitted[key], key[1][0], ways[key[1]]))
+        best = max(fitted, key=lambda key: self._expected_bound(fitted[key], key[1][0], ways[key[1]]))
         is_rare = fitted[best].wrong * self.draws <= MOST_WRONG
         if compare and not is_rare and min(len(first), len(second)) >= FEWEST_COMPARED:
             records = {
                 key: record
                 for key, record in cross_validated(first, second, ways, hints).items()
-                if key in fitted and (record.correct + record.wrong) * record.draws >= FEWEST_SHOWN
+                if key[0] in scores and (record.correct + record.wrong) * record.draws >= FEWEST_SHOWN
             }
             for deviations in COMPARED:
                 shown = {
@@ -101,7 +103,8 @@ class FixedGame(HockeyStickGame):
                 best = max(shown, key=lambda key: shown[key], default=best)
                 if not shown or shown[best] > 0.0:
                     break
-        rule, (self._anchor, _) = fitted[best], best[1]
+        rule = fitted[best] if best in fitted else scores[best[0]].rules(ways[best[1]])[0]
+        self._anchor = best[1][0]
         merit = best_rule([rule], self._objective(self._anchor, CAUTIOUS, level))[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit
         rare = self._rarely_wrong(rule, first, second)

@@ -476,7 +476,7 @@ def best_thresholds(
 
 def _cuts(s1: FloatArray, s0: FloatArray) -> FloatArray:
     """Thresholds between distinct scores, at geometrically spaced masses in both tails, with -inf and inf."""
-    both = np.sort(np.concatenate([s1, s0]))
+    both = np.sort(np.concatenate([s1, s0]), kind="stable")  # both are sorted: they are only merged
     size = len(both)
     if size < 2:
         middle = both if size else np.zeros(1)
