@@ -176,7 +176,7 @@ def classics(problem: Problem, design: Design, _: int) -> Record:
         most = bound(problem.law, 0.0, allowed // 2, CONFIDENCE)
         reason = f"the optimum's bound with all {allowed:,} runs is {most.median:.3f} ± {most.standard_error:.3f}"
         if most.guess is not None:
-            reason += f", on an event of probability {most.guess.mass:.2g} that it is told and the auditor has to find"
+            reason += f", by guesses on {most.guess.mass:.2g} of the outputs, which it is told and the auditor finds"
     return {
         "lower": lower,
         "runs": result.samples,
