@@ -20,6 +20,7 @@ from dpaudit.evidence.outlines import WHOLE, outlines
 from dpaudit.privacy.claims import FloatArray
 
 LARGEST_LOG_RATIO = 12.0
+TAIL_DRAWS = 16  # in the rarest bin of a histogram with fine tails, at least
 MOST_RARE_ATOMS = 8  # values of less than half a bin's mass that get a bin all the same
 
 
@@ -183,8 +184,10 @@ def bytes_of(numbers: FloatArray) -> list[bytes]:
     return [whole[start : start + size] for start in range(0, len(rows) * size, size)]
 
 
-def histogram_edges(column: FloatArray, bins: int) -> FloatArray:
+def histogram_edges(column: FloatArray, bins: int, tails: bool = False) -> FloatArray:
     """Edges that cut a sample into about `bins` bins of equal mass, with every frequent value (atom) in its own bin.
+
+    With `tails` the outermost bins are halved again and again, as far as there are `TAIL_DRAWS` draws.
 
     A value that holds more than half of a bin's mass gets the edges (value, next double after it), so that what leaks
     by an exact value is seen as such.
@@ -193,6 +196,9 @@ def histogram_edges(column: FloatArray, bins: int) -> FloatArray:
     if len(finite) == 0:
         return np.empty(0)
     levels = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+    if tails:
+        rare = 0.5 ** np.arange(1.0, 1.0 + max(0.0, math.log2(len(finite) / (bins * TAIL_DRAWS)))) / bins
+        levels = np.concatenate([rare[::-1], levels, 1.0 - rare])
     edges = finite[np.minimum((levels * len(finite)).astype(int), len(finite) - 1)]
     # The first of each run of equal values (sorted already), and how long the run is.
     starts = np.flatnonzero(np.concatenate([[True], finite[1:] != finite[:-1]]))
@@ -216,25 +222,30 @@ def shrunk_log_ratio(first: FloatArray, second: FloatArray, pseudo_count: float 
 
 
 def fit_histogram(first: Outcomes, second: Outcomes, columns: tuple[int, ...], bins: int) -> Histogram:
-    """A `Histogram` over the given columns from outcomes under x (`first`) and x_prime (`second`)."""
-    return weighed_histogram(first, second, columns, bins)[0]
+    """A `Histogram` over columns, fine in both tails, from outcomes under x (`first`) and x_prime (`second`)."""
+    return weighed_histogram(first, second, columns, bins, tails=True)[0]
 
 
 def weighed_histogram(
-    first: Outcomes, second: Outcomes, columns: tuple[int, ...], bins: int, own_edges: FloatArray | None = None
+    first: Outcomes,
+    second: Outcomes,
+    columns: tuple[int, ...],
+    bins: int,
+    own_edges: FloatArray | None = None,
+    tails: bool = False,
 ) -> tuple[Histogram, FloatArray, FloatArray]:
     """`fit_histogram`, the information in each column, and by how many deviations it exceeds that of mere noise.
 
     The information is the difference of the fitted log ratio's means on the two sides, less what bins as many would
     show between two samples of one law: there it is about (1/n + 1/m) times a chi-square of (bins - 1) degrees.
-    Where `own_edges` are given, every column is cut there.
+    Where `own_edges` are given, every column is cut there; `tails` as for `histogram_edges`.
     """
     all_edges, all_values = [], []
     information, deviations = np.zeros(len(columns)), np.zeros(len(columns))
     scale = 1.0 / max(len(first), 1) + 1.0 / max(len(second), 1)
     for k, column in enumerate(columns):
         a, b = first.numbers[:, column], second.numbers[:, column]
-        edges = histogram_edges(np.concatenate([a, b]), bins) if own_edges is None else own_edges
+        edges = histogram_edges(np.concatenate([a, b]), bins, tails) if own_edges is None else own_edges
         p, q = (np.bincount(bin_of(part, edges), minlength=len(edges) + 2).astype(float) for part in (a, b))
         values = shrunk_log_ratio(p, q)
         all_edges.append(edges)

@@ -50,7 +50,7 @@ SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 # Of all labelled draws: before many pairs' bets, before a fixed test.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
-SURE_PILOT_SHARES = (0.02, 0.05)  # before a fixed test, where so many draws show rules that are never wrong
+SURE_PILOT_SHARES = (0.005, 0.02, 0.05)  # before a fixed test, where so many draws show rules that are never wrong
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
 ROUND_GROWTH = {1: 0.04, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on

@@ -462,3 +462,14 @@ def test_a_rare_exact_value_has_a_bin_of_its_own_and_a_sample_without_one_none()
     edges = histogram_edges(hidden, 16)
     assert {0.25, np.nextafter(0.25, np.inf)} <= set(edges.tolist())
     assert len(histogram_edges(sample, 16)) == 15
+
+
+def test_fine_tails_halve_the_outermost_bins_while_there_are_draws():
+    sample = np.random.default_rng(3).normal(size=1_024)
+    fine, plain = histogram_edges(sample, 8, tails=True), histogram_edges(sample, 8)
+    assert set(plain) <= set(fine)
+    # of 128 draws in an outermost bin the halves have 64, 32 and 16
+    assert [int(np.count_nonzero(sample < edge)) for edge in fine[:4]] == [16, 32, 64, 128]
+    assert [int(np.count_nonzero(sample >= edge)) for edge in fine[-4:]] == [128, 64, 32, 16]
+    few = sample[:20]
+    assert np.array_equal(histogram_edges(few, 8, tails=True), histogram_edges(few, 8))
