@@ -52,7 +52,8 @@ MOST_IN_TREES = 24  # and the most informative, in trees
 LINEAR_DRAWS, QUADRATIC_DRAWS, TREE_DRAWS = 32, 60, 1_000
 DIAGONAL_COLUMNS = 8  # from which on the draws may be too few for correlations
 DRAWS_A_NUMBER = 25  # from which on integer parts are worth a look
-LEAF_DRAWS = 4_000  # of one side, that scores of objects are fitted on, and as many their thresholds
+# Of one side, that scores of objects are fitted on: again and again, or on one half and valued on the other.
+LEAF_DRAWS = {False: 8_000, True: 16_000}
 
 Candidate = tuple[Score, Outcomes, Outcomes]
 Halves = tuple[Outcomes, Outcomes]
@@ -67,7 +68,7 @@ def candidates(
     """
     draws, columns = len(first) + len(second), first.numbers.shape[1]
     if objects:
-        first, second = (part.rows(slice(0, 2 * LEAF_DRAWS)) for part in (first, second))
+        first, second = (part.rows(slice(0, LEAF_DRAWS[halves])) for part in (first, second))
     fit = rest = first, second
     if halves:
         fit = first.rows(slice(0, None, 2)), second.rows(slice(0, None, 2))

@@ -23,7 +23,7 @@ from dpaudit.evidence.outcomes import Outcomes, join
 from dpaudit.evidence.rules import Objective, Rule, fit_scores
 
 FOLDS = 3
-MOST_OBJECTS = 4_500  # outputs of one input, where they are no plain numbers: a bound on time
+MOST_OBJECTS = 12_000  # outputs of one input, where they are no plain numbers: a bound on time
 
 Way = TypeVar("Way")
 
