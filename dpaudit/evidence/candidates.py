@@ -44,7 +44,7 @@ from dpaudit.privacy.claims import FloatArray
 MAXIMUM_TABLE = 4_096  # outcomes in a table
 MOST_BINNED = 96  # coordinates of which histograms are made
 MOST_SUMMED = 64  # of these, in a sum of log ratios
-MOST_OF_STEPS = 3  # scores of the differences of coordinates: their sum, and the most informative one in two ways
+MOST_OF_STEPS = 3  # scores of the differences of coordinates, the first few: their sums, and the most informative one
 COARSE_COLUMNS = 8  # from which on log ratios are added up in two bins a column, too
 MOST_IN_TREES = 24  # and the most informative, in trees
 # Draws of both sides from which on a score is worth its fit.

@@ -454,7 +454,8 @@ class LabelGame:
             ]
             for i, reads in readers.items()
         }
-        counts = self._collect(needed, requests, keeps=self.mode != "fixed")  # a fixed test is fitted on its pilot alone
+        is_fitted_later = self.mode != "fixed"
+        counts = self._collect(needed, requests, keeps=is_fitted_later)
         totals = {k: [[game.statistic.zeros() for _, game in self.pairs[k].uses] for _ in (0, 1)] for k in sizes}
         for i, reads in readers.items():
             vectors = iter(counts[i])
