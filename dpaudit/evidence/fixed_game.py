@@ -74,7 +74,7 @@ class FixedGame(HockeyStickGame):
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
         highest bound on the parameter. Unless it is hardly ever wrong, rules of every kind and way are compared by what
         they show on draws that they were not fitted on, where there are enough; not so without `compare`, for a look
-        that only asks whether the rule is sure.
+        that only asks whether the rule is sure, or for a ranking of many pairs.
         """
         ways = {
             (anchor, deviations): self._objective(anchor, deviations, level)
