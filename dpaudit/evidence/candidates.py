@@ -44,8 +44,7 @@ from dpaudit.privacy.claims import FloatArray
 MAXIMUM_TABLE = 4_096  # outcomes in a table
 MOST_BINNED = 96  # coordinates of which histograms are made
 MOST_SUMMED = 64  # of these, in a sum of log ratios
-MOST_OF_STEPS = 3  # scores of the differences of coordinates: their sum, and the most informative one in two ways
-COARSE = True
+MOST_OF_STEPS = 3  # scores of the differences of coordinates, the first few: their sums, and the most informative one
 COARSE_COLUMNS = 8  # from which on log ratios are added up in two bins a column, too
 MOST_IN_TREES = 24  # and the most informative, in trees
 # Draws of both sides from which on a score is worth its fit.
@@ -180,7 +179,7 @@ def _of_columns(fit: Halves, own: Sequence[int]) -> Iterator[Score]:
         summed = [k for k in order if deviations[k] > 0.0 and varying[k] in allowed][:MOST_SUMMED]
         if len(summed) > 1:
             yield histogram.only(sorted(summed))
-        if columns >= COARSE_COLUMNS and COARSE:
+        if columns >= COARSE_COLUMNS:
             coarse, _, shown = weighed_histogram(first, second, varying, 2)
             summed = [k for k in np.argsort(-shown, kind="stable").tolist() if shown[k] > 0.0 and varying[k] in allowed]
             is_new = any(len(coarse.edges[k]) < len(histogram.edges[k]) for k in summed)

@@ -89,6 +89,10 @@ class CellSet:
 
     parts: tuple[Cells, ...]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the groups, which are fifty times as long, and quickly made where they are needed."""
+        return {"parts": self.parts}
+
     def zeros(self) -> NDArray[np.int64]:
         """The counts of no draws."""
         return np.zeros(sum(part.size for part in self.parts), dtype=np.int64)

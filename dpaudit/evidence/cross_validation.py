@@ -48,7 +48,8 @@ def cross_validated(
 
     Kinds that do not suit the draws of every fold are left out.
     """
-    if first.tokens is not None or second.tokens is not None:
+    is_mixed = first.numbers.shape[1] != second.numbers.shape[1]  # compared as objects
+    if first.tokens is not None or second.tokens is not None or is_mixed:
         first, second = (side.rows(slice(0, MOST_OBJECTS)) for side in (first, second))
     folds: dict[tuple[str, Way], list[tuple[Rule, NDArray[np.int64], NDArray[np.int64]]]] = {}
     for fold in range(FOLDS):

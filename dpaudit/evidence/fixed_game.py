@@ -30,6 +30,7 @@ from dpaudit.evidence.rules import (
     fit_scores,
     inset,
 )
+from dpaudit.evidence.scores import Coordinate, Viewed
 from dpaudit.privacy.claims import Claim, FloatArray
 
 CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
@@ -73,7 +74,7 @@ class FixedGame(HockeyStickGame):
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
         highest bound on the parameter. Unless it is hardly ever wrong, rules of every kind and way are compared by what
         they show on draws that they were not fitted on, where there are enough; not so without `compare`, for a look
-        that only asks whether the rule is sure.
+        that only asks whether the rule is sure, or for a ranking of many pairs.
         """
         ways = {
             (anchor, deviations): self._objective(anchor, deviations, level)
@@ -115,13 +116,18 @@ class FixedGame(HockeyStickGame):
             self._rule = self._fitted_on_all(rule.rule, scores[best[0]], first, second, hints)
 
     def _fitted_on_all(self, rule: Rule, score: FittedScore, first: Outcomes, second: Outcomes, hints: Hints) -> Rule:
-        """The rule of the same kind of score, fitted on all draws, where `score` saw one half of them."""
+        """The rule of the same kind of score, fitted on all draws, where `score` saw one half of them.
+
+        A coordinate stays: what was fitted is which one it is, and another one may speak for x where it is small.
+        """
         is_objects = score.reading.columns == 0  # whose fits are long, and capped
-        if is_objects or len(score.first) + len(score.second) >= len(first) + len(second):
+        is_coordinate = isinstance(score.score.score if isinstance(score.score, Viewed) else score.score, Coordinate)
+        if is_objects or is_coordinate or len(score.first) + len(score.second) >= len(first) + len(second):
             return rule
         for again in fit_scores(first, second, hints, halves=False):
             if again.kind == score.kind:
-                return again.rule_like(rule, score.guessed_masses(rule))
+                found = again.rule_like(rule, score.guessed_masses(rule))
+                return found if found.sides else rule
         return rule
 
     def _objective(self, anchor: float, deviations: float, level: float) -> Objective:

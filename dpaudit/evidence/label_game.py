@@ -16,7 +16,8 @@ Everything that is printed with a confidence derives from here. The rules that m
 * **Uses.** A claim without an epsilon of its own pays for two bounds from its level: 80% for its parameter (which is
   the verdict) and 20% for epsilon at the report delta.
 * **Pilot of a fixed test.** A first part of it is enough where every pair has a rule that was never wrong: what more
-  draws could teach is worth less than they are in the test. How long the pilot is depends on the pilot alone.
+  draws could teach is worth less than they are in the test. Nor is it longer than what fits may see. How long the pilot
+  is depends on the pilot alone.
 * **Looks.** Sequential wealth may be looked at after every round (Ville's inequality), and how long a round is may
   depend on the wealth before it: rounds are longer where no pair is near a decision. The exact test of the fixed mode
   is looked at once, after a number of draws fixed beforehand.
@@ -375,6 +376,8 @@ class LabelGame:
         self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
         self._columns = max(part.numbers.shape[1] for parts in self._kept.values() for part in parts)
         drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
+        if self.mode == "fixed":  # what no fit sees is worth more in the test
+            side = min(side, self._most_kept(len(inputs)), max(self._most_of(pair) for pair in self.pairs))
         targets = {side}
         if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
             targets |= {max(min(int(share * self.planned) // 2, side), drawn) for share in SURE_PILOT_SHARES}
@@ -451,7 +454,8 @@ class LabelGame:
             ]
             for i, reads in readers.items()
         }
-        counts = self._collect(needed, requests)
+        is_fitted_later = self.mode != "fixed"
+        counts = self._collect(needed, requests, keeps=is_fitted_later)
         totals = {k: [[game.statistic.zeros() for _, game in self.pairs[k].uses] for _ in (0, 1)] for k in sizes}
         for i, reads in readers.items():
             vectors = iter(counts[i])
@@ -546,11 +550,12 @@ class LabelGame:
             pair.fit_again(pair.pool.labelled(self.pilot))
 
     def _training(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
+        # New objects, without copies of the numbers: what views show of the outputs goes when the fit is done.
         rows = slice(0, self._most_of(pair))
         first, second = (
             join([self._joined(m.inputs[side]).rows(rows).moved(m.move) for m in pair.pool.members])
             if len(pair.pool.members) > 1
-            else self._joined(pair.pool.members[0].inputs[side])
+            else self._joined(pair.pool.members[0].inputs[side]).rows(rows)
             for side in (0, 1)
         )
         return first, second
@@ -566,12 +571,15 @@ class LabelGame:
             self._kept[i] = [join(self._kept[i])]
         return self._kept[i][0]
 
+    def _most_kept(self, inputs: int) -> int:
+        """The outputs of one input that are kept, of so many inputs."""
+        return max(FIRST_DRAWS, min(TRAINING_DRAWS[self.mode], TRAINING_NUMBERS // (self._columns * inputs)))
+
     def _collect(
-        self, needed: dict[int, int], requests: dict[int, list[Request]]
+        self, needed: dict[int, int], requests: dict[int, list[Request]], keeps: bool = True
     ) -> dict[int, list[NDArray[np.int64]]]:
-        """Draw what each input needs in this round, in chunks; keep training draws; return the summed counts."""
-        inputs = max(len(self._kept), len(needed))
-        cap = max(FIRST_DRAWS, min(TRAINING_DRAWS[self.mode], TRAINING_NUMBERS // (self._columns * inputs)))
+        """Draw what each input needs in this round, in chunks; return the summed counts; with `keeps` keep outputs."""
+        cap = self._most_kept(max(len(self._kept), len(needed))) if keeps else 0
         largest = max(64, CHUNK_NUMBERS // self._columns)
         tasks = []
         for i, count in needed.items():

@@ -1,10 +1,10 @@
 """Guessing rules: where to guess x, where to guess x_prime, where to abstain, fitted on earlier draws only.
 
-A rule is a score with two thresholds. Among the scores that suit the outputs, and among the thresholds, the fit takes
-the rule with the best *objective* on the training draws: the expected log wealth at the claim's line while that is
-worth betting on, else the lower confidence bound that the planned draws would give. (An event of fixed mass would cap
-the bound at the logarithm of its mass.) Validity never rests on the fit: it only sees draws that the rule is not
-tested on.
+A rule is a score with two thresholds. Of one score the fit takes the thresholds with the best *objective* on the
+training draws: the expected log wealth at the claim's line while that is worth betting on, else the lower confidence
+bound that the planned draws would give. (An event of fixed mass would cap the bound at the logarithm of its mass.)
+Between scores a fixed test compares what their rules show on draws that they were not fitted on, where there are enough
+(`dpaudit.evidence.fixed_game`). Validity never rests on the fit: it only sees draws that the rule is not tested on.
 """
 
 from __future__ import annotations

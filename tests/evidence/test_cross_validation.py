@@ -9,6 +9,7 @@ from scipy import stats
 from dpaudit.evidence import cross_validation
 from dpaudit.evidence.cross_validation import FOLDS, cross_validated
 from dpaudit.evidence.fixed_game import DEVIATIONS, FixedGame
+from dpaudit.evidence.hints import NO_HINTS
 from dpaudit.evidence.histograms import Table
 from dpaudit.evidence.outcomes import Outcomes, from_objects, read_outputs
 from dpaudit.evidence.rules import FittedScore, Objective, Reading, Rule, fit_scores
@@ -136,3 +137,29 @@ def test_a_table_that_saw_all_draws_is_taken_in_place_of_one_that_saw_half():
         for halves in (True, False)
     )
     assert half.kind == whole.kind and (len(half.first), len(whole.first)) == (200, 400)
+
+
+def test_a_coordinate_stays_where_all_draws_show_another_one_better():
+    """Coordinate 0 is larger under x, coordinate 1 smaller; one half of the draws shows more in 0, all of them in 1."""
+    rng = np.random.default_rng(20_261_607)
+    shifts = np.where(np.arange(400)[:, None] % 2 == 0, [1.0, -0.5, 0.0], [1.0, -4.0, 0.0])
+    first, second = Outcomes(rng.normal(size=(400, 3)) + shifts), Outcomes(rng.normal(size=(400, 3)))
+    half, whole = (
+        next(score for score in fit_scores(first, second, halves=halves) if score.kind == "Coordinate 1")
+        for halves in (True, False)
+    )
+    assert (half.score.column, whole.score.column) == (0, 1)
+    rule = half.rules(ways()[DEVIATIONS[0]])[0].rule
+    again = FixedGame(PureDP(0.5), 10_000)._fitted_on_all(rule, half, first, second, NO_HINTS)
+    right, wrong = again.count(first)[1] + again.count(second)[0], again.count(first)[0] + again.count(second)[1]
+    assert right > 1.5 * wrong
+
+
+@pytest.mark.parametrize("form", ["text", "lists of two lengths"])
+def test_outputs_that_are_no_plain_numbers_are_compared_on_so_many(form, monkeypatch):
+    monkeypatch.setattr(cross_validation, "MOST_OBJECTS", 90)
+    first, second = numbers(np.zeros((300, 2))), numbers(np.ones((300, 3)))
+    if form == "text":
+        first, second = from_objects(["a", "b"] * 150), from_objects(["b"] * 300)
+    shown = cross_validated(first, second, ways())
+    assert shown and {record.draws for record in shown.values()} == {180.0}

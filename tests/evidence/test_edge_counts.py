@@ -1,6 +1,7 @@
 """Counts between edges: three ways to count, one result. Nothing here is random, so nothing has an error rate."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -122,3 +123,13 @@ def test_the_cell_of_a_number_on_the_grid_is_that_of_a_search(monkeypatch):
 
     check()
     assert sum(grids) > 50, "the grid has to be what is tested"
+
+
+def test_partitions_that_have_counted_are_sent_as_short_as_others():
+    edges = np.linspace(-1.0, 1.0, 40)
+    several = CellSet(tuple(Cells(Coordinate(0, 1), edges[::step], Reading(1)) for step in (1, 2)))
+    batch = Outcomes(np.linspace(-2.0, 2.0, 3_000)[:, None])
+    short = pickle.dumps(several)
+    counts = several.count(batch)
+    assert pickle.dumps(several) == short
+    assert pickle.loads(short).count(batch).tolist() == counts.tolist()

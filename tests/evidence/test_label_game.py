@@ -215,6 +215,31 @@ def test_one_pair_without_such_a_rule_keeps_the_pilot_of_a_fixed_game_long():
     assert game.pilot == 1_500
 
 
+def test_the_pilot_of_a_fixed_game_is_no_longer_than_what_is_kept(monkeypatch):
+    monkeypatch.setattr(label_game, "TRAINING_NUMBERS", 800)
+    game, deck, _ = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=5_000)
+    assert game.pilot == 800  # of 1,500 draws that it may have
+    assert game.pairs[0].labelled == 10_000 - 800 == game.pairs[0].main.draws
+    assert game.runs == sum(task.size for task in deck.tasks)
+
+
+def test_a_fixed_game_keeps_no_draw_of_its_test():
+    game, deck, _ = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=5_000)
+    last = max(deck.rounds)
+    assert [task.keep for task in deck.tasks if task.round == last] == [0, 0]
+    assert [len(game.kept(i)) for i in (0, 1)] == [750, 750]
+
+
+def test_what_views_show_of_the_kept_outputs_goes_with_the_fit():
+    def sums(i, size, rng):  # has steps and summaries
+        return np.cumsum(rng.normal(size=(size, 4)), axis=1) + 0.2 * i
+
+    game, *_ = played(sums, [PureDP(1.0)] * 3, TRIANGLE, samples=500)
+    for pair in game.pairs:
+        pair.fit(*game._training(pair), pair.level)
+    assert all(len(game.kept(i)) > 300 and not game.kept(i)._seen for i in range(3))
+
+
 def test_fixed_bets_on_a_renyi_claim_are_fitted_once_on_the_whole_pilot():
     game, *_ = played(often_telling, [ZeroConcentratedDP(0.5)], [(0, 1)], mode="fixed", samples=5_000)
     assert game.pilot == 1_500
