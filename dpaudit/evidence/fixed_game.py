@@ -35,7 +35,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
-FEWEST_SHOWN = 60  # guesses, without which it shows nothing
+FEWEST_SHOWN = 200  # guesses, without which it shows nothing
 FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
 MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
 SURE_GUESSES = 30  # right ones among the training draws, without a wrong one

@@ -51,7 +51,8 @@ SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 # Of all labelled draws: before many pairs' bets, before a fixed test.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
-SURE_PILOT_SHARES = (0.005, 0.02, 0.05)  # before a fixed test, where so many draws show rules that are never wrong
+# Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
+SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
 ROUND_GROWTH = {1: 0.04, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
@@ -380,7 +381,8 @@ class LabelGame:
             side = min(side, self._most_kept(len(inputs)), max(self._most_of(pair) for pair in self.pairs))
         targets = {side}
         if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
-            targets |= {max(min(int(share * self.planned) // 2, side), drawn) for share in SURE_PILOT_SHARES}
+            sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
+            targets |= {max(min(size // 2, side), drawn) for size in sizes}
         seen: dict[int, tuple[int, int, bool]] = {}
         for target in sorted(targets):
             if target > drawn:

@@ -191,17 +191,23 @@ def seldom_telling(i, size, rng):
 
 
 @pytest.mark.parametrize(
-    ("outputs", "share"),
-    [(often_telling, label_game.SURE_PILOT_SHARES[0]), (seldom_telling, 0.15), (noise, 0.15)],
-    ids=["often right", "seldom right", "no leak"],
+    ("outputs", "draws", "pilot"),
+    [
+        (often_telling, 10_000, 200),
+        (often_telling, 190_000, 3_800),
+        (often_telling, 200_000, 1_000),
+        (seldom_telling, 10_000, 1_500),
+        (noise, 10_000, 1_500),
+    ],
+    ids=["often right", "often right, more draws", "often right, many draws", "seldom right", "no leak"],
 )
-def test_the_pilot_of_a_fixed_game_is_short_where_rules_are_never_wrong(outputs, share):
-    # 40,000 labelled draws: the short pilot has 200, in which 100 right guesses are expected, or 0.4 (2 to 4 in 2,000).
-    game, deck, coins = played(outputs, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=20_000)
-    assert game.pilot == round(share * 40_000)
+def test_the_pilot_of_a_fixed_game_is_short_where_rules_are_never_wrong(outputs, draws, pilot):
+    # The short pilot of 10,000 labelled draws has 200, in which 100 right guesses are expected, or 0.4.
+    game, deck, coins = played(outputs, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=draws // 2)
+    assert game.pilot == pilot
     assert len(coins.quotas) == 1
     (quota,) = coins.quotas.values()
-    assert sum(quota) == 40_000 - game.pilot == game.pairs[0].main.draws == sum(game.pairs[0].main.counts)
+    assert sum(quota) == draws - game.pilot == game.pairs[0].main.draws == sum(game.pairs[0].main.counts)
     pilot_rounds = [r for r in deck.rounds if (r, 0) not in coins.quotas]
     assert sum(deck.drawn(i, r) for i in (0, 1) for r in pilot_rounds) == game.pilot
 
