@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpaudit.evidence.candidates import by_kind, candidates
 from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, quantile_edges, rare_edges, whole_edges
 from dpaudit.evidence.hints import NO_HINTS, Hints
-from dpaudit.evidence.histograms import Coordinate, Histogram, Remainder
+from dpaudit.evidence.histograms import Coordinate, Remainder
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.privacy.claims import FloatArray
 
@@ -54,8 +54,6 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
     reading = Reading(0 if objects else first.numbers.shape[1])
     partitions: list[Partition] = []
     for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves=False)):
-        if reading.columns == 1 and isinstance(score, Histogram):
-            continue  # the fine cells below say the same
         scores = score(a), score(b)
         looks_closely = reading.columns == 1 and isinstance(score, Coordinate) and hints.log_ratio is None
         for what, edges, is_rough in _edges(np.concatenate(scores), looks_closely):
