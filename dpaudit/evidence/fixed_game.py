@@ -33,7 +33,7 @@ from dpaudit.evidence.rules import (
 from dpaudit.evidence.scores import Coordinate, Viewed
 from dpaudit.privacy.claims import Claim, FloatArray
 
-CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
+MOST_CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
 FEWEST_SHOWN = 200  # guesses, without which it shows nothing
 FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
@@ -86,7 +86,7 @@ class FixedGame(HockeyStickGame):
             (kind, way): score.rules(objective)[0]
             for kind, score in scores.items()
             for way, objective in ways.items()
-            if way[1] == CAUTIOUS
+            if way[1] == MOST_CAUTIOUS
         }
         best = max(fitted, key=lambda key: self._expected_bound(fitted[key], key[1][0], ways[key[1]]))
         is_rare = fitted[best].wrong * self.draws <= MOST_WRONG
@@ -106,7 +106,7 @@ class FixedGame(HockeyStickGame):
                     break
         rule = fitted[best] if best in fitted else scores[best[0]].rules(ways[best[1]])[0]
         self._anchor = best[1][0]
-        merit = best_rule([rule], self._objective(self._anchor, CAUTIOUS, level))[1]
+        merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit
         rare = self._rarely_wrong(rule, first, second)
         if rare is not None:
