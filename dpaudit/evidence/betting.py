@@ -51,7 +51,7 @@ LARGEST_SWITCH = 0.8
 MULTIPLES = (1.0, 0.3)  # of the stake that is best for the level, where the line has a delta
 RESCALED = 16  # cells after which the sum over paths is scaled
 EVEN = 0.5  # share of the weights of components that the labels do not decide
-FLOOR = 0.1  # share of the weights that is spread evenly, whatever was learned
+FLOOR = 0.05  # share of the weights that is spread evenly, whatever was learned
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +108,16 @@ class Components:
     def repeated(self, partitions: int) -> Components:
         """The same for each of several partitions."""
         return Components(*(np.repeat(part, partitions, axis=0) for part in self._parts))
+
+    def growth(self, epsilon: FloatArray) -> FloatArray:
+        """Nats that a guess wins against epsilon at the best stake, if it is right with the log-odds `highest`.
+
+        The relative entropy of that accuracy from the one that epsilon allows; a delta of the line is left out.
+        """
+        wrong, allowed = special.expit(-self.highest), special.expit(-epsilon)
+        log_ratio = special.log_expit(-self.highest) - special.log_expit(-epsilon)  # of wrong guesses to the allowed
+        spared = -allowed * np.expm1(log_ratio)
+        return np.asarray(wrong * log_ratio + (1.0 - wrong) * np.log1p(spared / (1.0 - allowed)))
 
     @staticmethod
     def concatenated(several: Sequence[Components], axis: int) -> Components:

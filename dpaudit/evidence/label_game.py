@@ -66,7 +66,8 @@ FIRST_DRAWS = 64  # of each input, before the size of an output is known
 # Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
-REFIT_GROWTH = 1.3  # fit again when a pair has this many times the training draws of its last fit
+# Fit again when a pair has this many times the training draws of its last fit, by whether it is far from a decision.
+REFIT_GROWTH = {False: 1.15, True: 1.3}
 COUNTS_GROWTH = 1.5  # the same where no more draws are kept, and bets are fitted on counts: of the labelled draws
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, unless that made more chunks than the next line
@@ -546,7 +547,7 @@ class LabelGame:
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(len(part) for part in self._kept[i]), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
-        if available >= REFIT_GROWTH * pair.trained_on:
+        if available >= REFIT_GROWTH[pair.is_far] * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
         else:
             pair.fit_again(pair.pool.labelled(self.pilot))

@@ -300,6 +300,23 @@ def test_weights_sum_to_one_also_after_a_choice(epsilon, delta):
     assert total_weight(bets.for_partitions(np.array([0, 2]), 4)) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0])
+def test_the_growth_of_a_component_is_the_relative_entropy_of_its_accuracy(epsilon):
+    components = components_for(epsilon, 0.0, FRACTIONS)
+    right, allowed = special.expit(components.highest), special.expit(epsilon)
+    expected = special.rel_entr(right, allowed) + special.rel_entr(1.0 - right, 1.0 - allowed)
+    assert components.growth(np.full((1, 1), epsilon)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_growth_of_a_component_is_right_where_hardly_a_guess_may_be_wrong():
+    # The relative entropy of Poisson's law, which it tends to: that of (1 - f) p wrong guesses from p.
+    components = components_for(60.0, 0.0, FRACTIONS)
+    fraction = -np.expm1(special.log_expit(-components.highest) - special.log_expit(-60.0))
+    expected = math.exp(-60.0) * ((1.0 - fraction) * np.log1p(-fraction) + fraction)
+    assert components.growth(np.full((1, 1), 60.0)) == pytest.approx(expected, rel=1e-6)
+    assert np.all(components_for(700.0, 0.0, FRACTIONS).growth(np.full((1, 1), 700.0)) >= 0.0)
+
+
 def test_no_weight_is_far_below_an_even_share():
     # one partition that explains the training draws by far the best must not silence the others
     book = book_of(np.random.default_rng(0), draws=2_000, law=([0.9, 0.1, 0.0, 0.0], [0.0, 0.0, 0.1, 0.9]))

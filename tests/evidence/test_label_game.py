@@ -536,6 +536,24 @@ def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeyp
     assert seen == {True, False}
 
 
+def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision(monkeypatch):
+    monkeypatch.setattr(label_game, "FAR_DRAWS", 1_000)
+    game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=4_000)
+    game.start()
+    pair, seen = game.pairs[0], set()
+    trained = pair.trained_on
+    while game.play_round():
+        kept = min(len(game.kept(i)) for i in pair.inputs)
+        growth = label_game.REFIT_GROWTH[pair.is_far]
+        if pair.trained_on != trained:
+            assert pair.trained_on == kept >= growth * trained
+            seen.add(pair.is_far)
+        elif game._left(pair) > 0:
+            assert kept < growth * trained
+        trained = pair.trained_on
+    assert seen == {True, False}
+
+
 def test_a_pair_near_a_decision_keeps_the_rounds_of_all_short(monkeypatch):
     game, _, _ = game_of(noise, [PureDP(1.0)] * 2, [(0, 1), (2, 3)], samples=5_000)
     game.start()

@@ -222,7 +222,7 @@ def test_bets_for_lower_targets_that_were_made_in_another_way_have_lost_all(clai
         if version is None:  # the first way did not say so
             del read["uses"][0]["lower_bets"]
         again = restored(read, game_of(normal, claim, 3).pairs[0], None, 0.0, 1.0).main
-        is_same = version == state["uses"][0]["lower_bets"] or (version is None and claim == "eps=3")
+        is_same = version == state["uses"][0]["lower_bets"]
         assert again.now == before.main.now  # those for the budget are as they were
         assert again.lower == (before.main.lower if is_same else known)
         assert again.state["lower_bets"] == (state["uses"][0]["lower_bets"] if is_same else 0)
@@ -235,7 +235,7 @@ def test_the_bound_of_a_free_line_comes_near_the_truth_from_a_budget_far_above_i
 
 def test_states_whose_lower_bets_were_made_in_two_ways_have_none_together():
     first, second = (through_text(pair_state(played(normal, "mu=1", seed).pairs[0], str(seed))) for seed in (1, 2))
-    assert joined(first, second)["uses"][0]["lower_bets"] == 2
+    assert joined(first, second)["uses"][0]["lower_bets"] == first["uses"][0]["lower_bets"] > 0
     del second["uses"][0]["lower_bets"]
     assert joined(first, second)["uses"][0]["lower_bets"] == joined(second, first)["uses"][0]["lower_bets"] == 0
 

@@ -296,6 +296,25 @@ def test_the_bound_knows_of_the_share_that_is_not_bet(monkeypatch):
     assert bounds[0] > bounds[1] * (1.0 + 2.0 * sequential_game.PRECISION) > 1.0
 
 
+def test_stakes_out_of_reach_have_little_weight_beforehand():
+    reach = np.array([0.0, 0.03, 0.3, 3.0, 30.0, 3_000.0])
+    weights = np.exp(sequential_game._within_reach(reach))
+    assert weights == pytest.approx([0.0, 0.01, 0.1, 1.0, 1.0, 0.1], abs=1e-12)
+    assert np.all(np.isfinite(sequential_game._within_reach(np.array([0.0]))))
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.01)], ids=str)
+def test_small_stakes_have_their_weight_once_there_are_draws_enough_for_them(claim):
+    # As many draws of either label in each of two cells: nothing but their number speaks for a stake.
+    def weight_of_small_stakes(copies):
+        game = started(claim, 100_000, 0.05, [0, 1] * copies, [0, 1] * copies)
+        epoch = game.epochs[-1]
+        growth = epoch.bets.components.growth(np.full((1, 1), 1.0))[0]
+        return float(np.exp(special.logsumexp(epoch.bets.log_weights[:, growth < np.quantile(growth, 0.4)])))
+
+    assert weight_of_small_stakes(10) < 0.5 * weight_of_small_stakes(2_000)
+
+
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), *ANCHORED], ids=str)
 def test_a_useless_fit_is_survived(claim):
     # The bets of a first epoch lose all they can; the next ones are fitted on what there was to see.
