@@ -9,9 +9,10 @@ there too. So wealth is an average over bets meant for several parameter values:
 which is what decides the verdict, the rest for values below. Every part decreases in the parameter, so the average
 does, and the rejected parameters are an interval from 0: "violated" *is* "bound above the budget".
 
-Reach. What a stake would win on as many draws as there were training draws, if its level is right, tells which stakes
-are worth their weight now: those that win far less cannot decide soon, and those that win far more would have decided
-long ago. The prior weights of both are lowered, by the number of training draws alone.
+Reach. What a stake would win on as many draws as there were training draws, if every draw were guessed at its level and
+the line had no delta, tells which stakes are worth their weight now: those that win far less cannot decide soon, and
+those that win far more would as a rule have decided long ago. The prior weights of both are lowered in bets for the
+budget, by the number of training draws and what was fixed before them, never by their labels.
 
 Caution. A share of an epoch's wealth is not bet, fixed by the number of its training draws: an average of a constant 1
 and of the bets is an e-value too, and decreases in the parameter as they do.
@@ -57,14 +58,14 @@ FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
 BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
 KEPT = 48  # components of a free family, which has one set for each of `BET_ANCHORS`
 CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION + n) of the wealth is not bet
-# Nats that a stake wins on as many draws as the training draws, over those that decide: below the first its prior
-# weight falls in proportion, above the second with the root.
+# Nats that a stake wins on as many draws as the training draws, over those that decide (see Reach above): below the
+# first its prior weight falls in proportion, above the second with the root.
 REACH, ROOT_REACH = 3.0, 30.0
 IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
 LONG_TRAINING = 2_000  # draws
 KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # How bets for lower targets are made against a family of free lines, and against others: another number for another
-# way, since they are not saved but made again.
+# way (components, weights, their floor), since they are not saved but made again. Reach has no part in them.
 LOWER_BETS = {True: 3, False: 2}
 SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 POINTS, PRECISION = 2, 2e-3  # of the search for the bound: parts of an interval, and relative precision

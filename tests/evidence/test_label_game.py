@@ -536,8 +536,7 @@ def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeyp
     assert seen == {True, False}
 
 
-def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision(monkeypatch):
-    monkeypatch.setattr(label_game, "FAR_DRAWS", 1_000)
+def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision():
     game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=4_000)
     game.start()
     pair, seen = game.pairs[0], set()

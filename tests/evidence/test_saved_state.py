@@ -216,16 +216,17 @@ def test_bets_for_lower_targets_that_were_made_in_another_way_have_lost_all(clai
     before = played(normal, claim, samples=2_000).pairs[0]
     state = through_text(pair_state(before, "1"))
     assert 0.0 < before.main.lower == state["uses"][0]["lower"] < 3.0
-    for version, known in ((None, 0.0), (0, 0.3), (7, 0.0), (state["uses"][0]["lower_bets"], 0.0)):
+    now = state["uses"][0]["lower_bets"]
+    for version, known in ((None, 0.0), (0, 0.3), (now - 1, 0.0), (7, 0.0), (now, 0.0)):
         read = through_text(state)
         read["uses"][0] |= {"lower": known, "lower_bets": version}
         if version is None:  # the first way did not say so
             del read["uses"][0]["lower_bets"]
         again = restored(read, game_of(normal, claim, 3).pairs[0], None, 0.0, 1.0).main
-        is_same = version == state["uses"][0]["lower_bets"]
+        is_same = version == now
         assert again.now == before.main.now  # those for the budget are as they were
         assert again.lower == (before.main.lower if is_same else known)
-        assert again.state["lower_bets"] == (state["uses"][0]["lower_bets"] if is_same else 0)
+        assert again.state["lower_bets"] == (now if is_same else 0)
 
 
 def test_the_bound_of_a_free_line_comes_near_the_truth_from_a_budget_far_above_it():

@@ -303,16 +303,25 @@ def test_stakes_out_of_reach_have_little_weight_beforehand():
     assert np.all(np.isfinite(sequential_game._within_reach(np.array([0.0]))))
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.01)], ids=str)
-def test_small_stakes_have_their_weight_once_there_are_draws_enough_for_them(claim):
-    # As many draws of either label in each of two cells: nothing but their number speaks for a stake.
-    def weight_of_small_stakes(copies):
-        game = started(claim, 100_000, 0.05, [0, 1] * copies, [0, 1] * copies)
-        epoch = game.epochs[-1]
-        growth = epoch.bets.components.growth(np.full((1, 1), 1.0))[0]
-        return float(np.exp(special.logsumexp(epoch.bets.log_weights[:, growth < np.quantile(growth, 0.4)])))
+@pytest.mark.parametrize(
+    ("claim", "copies", "low", "high", "share"),
+    [
+        (PureDP(1.0), 10, 0.0, 0.4, 0.25),  # the small stakes, on few draws
+        (ApproxDP(1.0, 0.01), 10, 0.0, 0.4, 0.25),
+        (PureDP(1.0), 2_000, 0.6, 1.0, 0.8),  # the large ones, on many
+    ],
+)
+def test_stakes_out_of_reach_have_less_weight_than_they_would_have(claim, copies, low, high, share, monkeypatch):
+    # As many draws of either label in each of two cells: no stake wins anything.
+    def weight():
+        bets = started(claim, 100_000, 0.05, [0, 1] * copies, [0, 1] * copies).epochs[-1].bets
+        growth = bets.components.growth(np.full((1, 1), 1.0))[0]
+        chosen = (growth >= np.quantile(growth, low)) & (growth <= np.quantile(growth, high))
+        return float(np.exp(special.logsumexp(bets.log_weights[:, chosen])))
 
-    assert weight_of_small_stakes(10) < 0.5 * weight_of_small_stakes(2_000)
+    lowered = weight()
+    monkeypatch.setattr(sequential_game, "_within_reach", np.zeros_like)
+    assert lowered < share * weight()
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), *ANCHORED], ids=str)
