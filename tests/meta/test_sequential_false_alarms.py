@@ -128,8 +128,8 @@ def test_the_atom_meets_its_claim_with_equality() -> None:
 
 
 def test_the_measurement_sees_a_mechanism_beyond_its_budget() -> None:
-    # The control: noise for epsilon = 3 against the claim of 1, found by 183 of 200 such small audits: fewer than 7 of 10
-    # have probability 0.007. The seeds are fixed.
+    # The control: noise for epsilon = 3 against the claim of 1, which 183 of 200 such small audits found: that fewer
+    # than 7 of 10 do has probability 0.007. The seeds are fixed.
     leaky = dataclasses.replace(CASES[1], mechanism=Laplace(3.0))
     counts = measure(leaky, 10)
     assert counts["alarms"] == counts["above"] >= 7
