@@ -19,10 +19,13 @@ no longer legal its part of the average counts as 0.)
 
 The weights. Which cells speak for x is not known, so the average runs over *paths*: one of a few loss levels a cell, in
 the order of the score; the cells of the two extreme levels are bet on. A path's weight is its posterior probability
-given the training draws, in a model where the label in a cell of level l is 1 with log-odds l and levels tend to
-persist from cell to cell. The sum over paths is that of a hidden Markov chain, one small matrix product a cell. What
-the model needs beside the path, a *component*, is averaged over as well: the highest level, with the stake that is best
-for it; and, where the line has a delta, smaller stakes and bets in one direction only.
+given the training draws, in a model where the label in a cell of level l is 1 with log-odds l; how likely paths are
+beforehand, and how the sum over them is taken, is in `dpaudit.evidence.paths`. What the model needs beside the path, a
+*component*, is averaged over as well: the highest level, with the stake that is best for it; and, where the line has a
+delta, smaller stakes and bets in one direction only.
+
+Twins are partitions of the same cells whose paths have other priors. The training labels say which prior describes them
+better, and so how the weight of all twins together is split.
 
 Nothing is selected, so nothing that was lucky on few draws is followed for long: the model may be wrong, which costs
 draws and never validity, since weights see training draws only.
@@ -31,7 +34,6 @@ draws and never validity, since weights see training draws only.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Sequence
 
@@ -39,18 +41,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpaudit.evidence.paths import LEVELS, PathPriors
 from dpaudit.privacy.claims import FloatArray
 
-LEVELS = 5  # of a cell
 MIDDLE_LEVEL, LEAST_MIDDLE = 0.6, 0.1  # in units of the highest level
 SPREAD_LEVELS = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)  # in the same units
 HIGH_SHARE = 0.5  # of the largest stake, from which on a level is taken for far above epsilon
-END_SHARE = 0.35  # prior probability of each of the two extreme levels in a cell that does not follow its neighbour
-SWITCHES = 8.0  # expected number of cells that do not follow their neighbour
-LARGEST_SWITCH = 0.8
 MULTIPLES = (1.0, 0.3)  # of the stake that is best for the level, where the line has a delta
-RESCALED = 16  # cells after which the sum over paths is scaled
 EVEN = 0.5  # share of the weights of components that the labels do not decide
+EVEN_TWINS = 0.2  # share of the weights of twins that the labels do not decide
 FLOOR = 0.05  # share of the weights that is spread evenly, whatever was learned
 
 
@@ -62,18 +61,18 @@ class Book:
     ----------
     train, live : ndarray of float, shape (2, cells, partitions)
         Draws that weights are fitted on, and draws that are bet on; row 0 is label 0 (x_prime).
-    switch : ndarray of float, shape (partitions,)
-        The probability that a cell does not follow its neighbour. Cells beyond a partition's own are padding.
+    paths : PathPriors
+        How likely paths are beforehand, in each partition. Cells beyond a partition's own are padding.
     """
 
     train: FloatArray
     live: FloatArray
-    switch: FloatArray
+    paths: PathPriors
 
     def only_partition(self, k: int, cells: int) -> Book:
         """One partition, of so many cells."""
         part = slice(k, k + 1)
-        return Book(self.train[:, :cells, part], self.live[:, :cells, part], self.switch[part])
+        return Book(self.train[:, :cells, part], self.live[:, :cells, part], self.paths.only(part))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,8 +168,8 @@ class Bets:
         Log probability of the training labels in each cell at each level.
     evidence : ndarray of float, shape (partitions, components)
         Log probability of all training labels.
-    switch : ndarray of float, shape (partitions, 1)
-        The probability that a cell does not follow its neighbour.
+    paths : PathPriors
+        How likely paths are beforehand, in each partition.
     log_weights : ndarray of float, shape (partitions, components)
         They sum to 1 over the components and the partitions of an epoch.
     """
@@ -178,7 +177,7 @@ class Bets:
     components: Components
     model: FloatArray
     evidence: FloatArray
-    switch: FloatArray
+    paths: PathPriors
     log_weights: FloatArray
 
     def log_wealth(self, counts: FloatArray, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
@@ -200,22 +199,21 @@ class Bets:
         emission[:, 0] += label0 * line.gain0 + label1 * line.loss0
         if line.has_idle:
             emission[:, 1:-1] += ((label0 + label1) * line.idle)[:, None]
-        return np.where(line.legal, path_log_sum(emission, self.switch) - self.evidence, -math.inf)
+        return np.where(line.legal, self.paths.log_sum(emission) - self.evidence, -math.inf)
 
     def only(self, positions: NDArray[np.intp]) -> Bets:
         """Bets on some of the components, with weights that sum to 1 again."""
         weights = self.log_weights[:, positions]
         weights = weights - log_sum(weights)
         model, evidence = self.model[..., positions], self.evidence[:, positions]
-        return Bets(self.components.only(positions), model, evidence, self.switch, weights)
+        return Bets(self.components.only(positions), model, evidence, self.paths, weights)
 
     def only_partition(self, k: int, cells: int) -> Bets:
         """Bets on one partition, of so many cells, with the weights that they have among all."""
         part = slice(k, k + 1)
         components = self.components.row(k) if len(self.components.up) > 1 else self.components
-        return Bets(
-            components, self.model[:cells, :, part], self.evidence[part], self.switch[part], self.log_weights[part]
-        )
+        model, evidence, weights = self.model[:cells, :, part], self.evidence[part], self.log_weights[part]
+        return Bets(components, model, evidence, self.paths.only(part), weights)
 
     def for_partitions(self, positions: NDArray[np.intp], cells: int) -> Bets:
         """Bets on some of the partitions, of so many cells at most, with weights that sum to 1 again."""
@@ -224,7 +222,7 @@ class Bets:
             self.components,
             self.model[:cells, :, positions],
             self.evidence[positions],
-            self.switch[positions],
+            self.paths.only(positions),
             weights - log_sum(weights),
         )
 
@@ -235,6 +233,7 @@ def fit_bets(
     history: FloatArray,
     epochs: Sequence[int],
     lines: tuple[FloatArray, FloatArray] | None = None,
+    twins: Sequence[int] | None = None,
 ) -> Bets:
     """Bets meant to beat a line, from the training draws of a book (its live draws are not looked at).
 
@@ -251,25 +250,28 @@ def fit_bets(
         their bets would have won on the training draws: the labels alone speak for the component that describes most
         of them best, and what wins may be a few draws in a tail. Between lines of a family the labels have no say: the
         less likely they are by chance, the better they speak for a high level, whatever the stake there.
+    twins : sequence of int, optional
+        One number a partition, the same for twins; none by default.
     """
     model, evidence = evidence_of(book, components)
-    switch = book.switch[:, None]
     shares = _normalised(evidence)
     if lines is not None:
-        won = Bets(components, model, evidence, switch, shares).log_wealth(book.train, *lines)
+        won = Bets(components, model, evidence, book.paths, shares).log_wealth(book.train, *lines)
         for anchor in np.unique(components.anchor).tolist():
             of_anchor = components.anchor[0] == anchor
             likely = _normalised(evidence[:, of_anchor])
             likely = np.logaddexp(math.log1p(-EVEN) + likely, math.log(EVEN / likely.shape[1]))
             shares[:, of_anchor] = likely + won[:, of_anchor]
         shares = _normalised(shares)
-    return Bets(components, model, evidence, switch, _weighed(history + shares, epochs))
+    if twins is not None:
+        shares += _among_twins(evidence, np.asarray(twins))[:, None]
+    return Bets(components, model, evidence, book.paths, _weighed(history + shares, epochs))
 
 
 def evidence_of(book: Book, components: Components) -> tuple[FloatArray, FloatArray]:
     """What the model makes of a book's training labels: `Bets.model` and `Bets.evidence`."""
     model = _model(book.train, components)
-    return model, path_log_sum(model, book.switch[:, None])
+    return model, book.paths.log_sum(model)
 
 
 def weights_of(evidence: FloatArray, epochs: Sequence[int]) -> FloatArray:
@@ -280,6 +282,17 @@ def weights_of(evidence: FloatArray, epochs: Sequence[int]) -> FloatArray:
 def _weighed(logs: FloatArray, epochs: Sequence[int]) -> FloatArray:
     """Log weights in proportion to exp(logs) over the partitions and components of each epoch."""
     return np.concatenate([_floored(part) for part in np.split(logs, np.cumsum(epochs)[:-1])])
+
+
+def _among_twins(evidence: FloatArray, twins: NDArray[np.intp]) -> FloatArray:
+    """Log shares of each partition among its twins, times their number, by the evidence; shape (partitions,)."""
+    of_partitions = log_sum(evidence, axis=1)
+    result = np.zeros(len(twins))
+    for twin in np.unique(twins).tolist():
+        same = np.flatnonzero(twins == twin)
+        likely = _normalised(of_partitions[same])
+        result[same] = np.logaddexp(math.log1p(-EVEN_TWINS) + likely + math.log(len(same)), math.log(EVEN_TWINS))
+    return result
 
 
 def _model(train: FloatArray, components: Components) -> FloatArray:
@@ -364,77 +377,29 @@ def _floored(logs: FloatArray) -> FloatArray:
 def stacked(books: Sequence[Book]) -> Book:
     """Several epochs' books as one, their partitions one after the other."""
     cells = max(book.train.shape[1] for book in books)
-    ends = np.cumsum([len(book.switch) for book in books])
+    ends = np.cumsum([len(book.paths) for book in books])
     train, live = np.zeros((2, 2, cells, int(ends[-1])))
     for book, end in zip(books, ends.tolist(), strict=True):
-        part = slice(end - len(book.switch), end)
+        part = slice(end - len(book.paths), end)
         train[:, : book.train.shape[1], part] = book.train
         live[:, : book.live.shape[1], part] = book.live
-    return Book(train, live, np.concatenate([book.switch for book in books]))
+    return Book(train, live, PathPriors.concatenated([book.paths for book in books]))
 
 
 def stacked_bets(several: Sequence[Bets], cells: int) -> Bets:
     """Several epochs' bets as one, for books of so many cells."""
-    ends = np.cumsum([len(bets.switch) for bets in several])
+    ends = np.cumsum([len(bets.paths) for bets in several])
     model = np.zeros((cells, LEVELS, int(ends[-1]), several[0].model.shape[-1]))
     for bets, end in zip(several, ends.tolist(), strict=True):
-        model[: len(bets.model), :, end - len(bets.switch) : end] = bets.model
+        model[: len(bets.model), :, end - len(bets.paths) : end] = bets.model
     components = [
-        bets.components if len(bets.components.up) > 1 else bets.components.repeated(len(bets.switch))
+        bets.components if len(bets.components.up) > 1 else bets.components.repeated(len(bets.paths))
         for bets in several
     ]
     return Bets(
         Components.concatenated(components, axis=0),
         model,
-        *(np.concatenate([getattr(bets, name) for bets in several]) for name in ("evidence", "switch", "log_weights")),
+        np.concatenate([bets.evidence for bets in several]),
+        PathPriors.concatenated([bets.paths for bets in several]),
+        np.concatenate([bets.log_weights for bets in several]),
     )
-
-
-def path_log_sum(emission: FloatArray, switch: FloatArray) -> FloatArray:
-    """Log of the sum over all paths of prior probability times exp(emission), shape (...).
-
-    Parameters
-    ----------
-    emission : ndarray, shape (cells, levels, ...)
-    switch : ndarray, broadcastable to (...)
-        The probability that a cell does not follow its neighbour. Then its level is drawn anew: with probability 1/2
-        from the levels next to the neighbour's, else from the prior of a first cell.
-    """
-    start, jump = _prior(emission.shape[1], END_SHARE)
-    top = emission.max(axis=1, keepdims=True)
-    total = top[:, 0].sum(axis=0)
-    # From both ends at once, which takes half as many steps: half the cells from the first one on, the others from the
-    # last one back (and where they are odd, from one of weight 1 behind it).
-    cells = len(emission)
-    half = (cells + 1) // 2
-    # (cells, directions, ..., levels, components), for products with one matrix a direction and partition.
-    weights = np.empty((half, 2, *total.shape[:-1], emission.shape[1], total.shape[-1]))
-    by_level = np.moveaxis(weights, -2, 2)  # (cells, directions, levels, ..., components)
-    np.subtract(emission[:half], top[:half], out=by_level[:, 0])
-    by_level[: 2 * half - cells, 1] = 0.0
-    np.subtract(emission[: half - 1 : -1], top[: half - 1 : -1], out=by_level[2 * half - cells :, 1])
-    np.exp(weights, out=weights)
-    matrices = np.empty((2, *total.shape[:-1], len(start), len(start)))
-    np.multiply(np.broadcast_to(switch, (*total.shape[:-1], 1))[..., None], jump - np.eye(len(start)), out=matrices[1])
-    matrices[1] += np.eye(len(start))
-    matrices[0] = np.swapaxes(matrices[1], -1, -2)
-    state = weights[0]
-    state[0] *= start[:, None]
-    for cell in range(1, half):
-        state = np.matmul(matrices, state)
-        state *= weights[cell]
-        if cell % RESCALED == 0:  # in between it cannot vanish: every level is reached with some probability
-            mass = state.sum(axis=-2)
-            total += np.log(mass).sum(axis=0)
-            state /= mass[..., None, :]
-    met = (np.matmul(matrices[0], state[0]) * state[1]).sum(axis=-2)
-    return np.asarray(total + np.log(met))
-
-
-@functools.cache
-def _prior(levels: int, end_share: float) -> tuple[FloatArray, FloatArray]:
-    """Probabilities of the first cell's levels, and of those of a cell that does not follow its neighbour."""
-    start = np.full(levels, (1.0 - 2.0 * end_share) / (levels - 2))
-    start[[0, -1]] = end_share
-    beside = np.eye(levels, k=1) + np.eye(levels, k=-1)
-    return start, 0.5 * beside / beside.sum(axis=1, keepdims=True) + 0.5 * start

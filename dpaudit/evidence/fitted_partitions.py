@@ -17,6 +17,7 @@ from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, quantile_edges, rare_
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import Coordinate, Remainder
 from dpaudit.evidence.outcomes import Outcomes, Reading
+from dpaudit.evidence.paths import Order
 from dpaudit.privacy.claims import FloatArray
 
 REMAINDERS = np.arange(0.25, 2.0, 0.25)
@@ -32,15 +33,23 @@ class Partition:
     counts : ndarray of int, shape (2, cells)
         Row 0 for x_prime.
     kind : str
-        What tells it from the other partitions of one fit, and finds it again in the next one.
+        What tells its cells from those of the other partitions of one fit, and finds them again in the next one.
     is_rough : bool
         Whether neighbouring cells have little to say about each other.
+    order : {"free", "monotone", "mirrored"}
+        How likely paths are beforehand, see `dpaudit.evidence.paths`. Partitions of one kind are twins.
     """
 
     cells: Cells
     counts: NDArray[np.int64]
     kind: str
     is_rough: bool = False
+    order: Order = "free"
+
+    @property
+    def name(self) -> str:
+        """What tells it from all other partitions of one fit."""
+        return self.kind if self.order == "free" else f"{self.kind}, {self.order}"
 
 
 def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -> list[Partition]:
@@ -59,10 +68,24 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
         for what, edges, is_rough in _edges(np.concatenate(scores), looks_closely):
             cells = Cells(score, edges, reading)
             counts = np.stack([cells.count_scores(scores[1]), cells.count_scores(scores[0])])
-            partitions.append(Partition(cells, counts, f"{kind} {what}", is_rough))
+            is_first = not partitions
+            partitions += [
+                Partition(cells, counts, f"{kind} {what}", is_rough, order)
+                for order in _orders(what, cells.size, is_first)
+            ]
         if looks_closely:
             partitions.append(_by_remainder(a, b, reading))
     return partitions
+
+
+def _orders(what: str, cells: int, is_first: bool) -> tuple[Order, ...]:
+    """The orders in which a partition is bet on: free ones always, others where neighbours speak for each other.
+
+    Only the first score, the simplest, pays for a monotone one of its own: in fitted scores both ends count.
+    """
+    if what != "coarse" or cells < 3:  # NaN's cell and one more
+        return ("free",)
+    return ("free", "mirrored", "monotone") if is_first and cells > 3 else ("free", "mirrored")
 
 
 def _by_remainder(first: Outcomes, second: Outcomes, reading: Reading) -> Partition:

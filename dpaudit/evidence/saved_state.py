@@ -32,6 +32,7 @@ from dpaudit.evidence.betting import Bets, Book, Components, fit_bets
 from dpaudit.evidence.cells import Cells, cells_from_dict
 from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.label_game import PairGame
+from dpaudit.evidence.paths import ORDERS, Order, PathPriors
 from dpaudit.evidence.renyi_game import Epoch as RenyiEpoch
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity
@@ -222,15 +223,22 @@ def _sequential_state(game: SequentialGame, origin: str) -> State:
 def _epoch_state(epoch: Epoch, origin: str) -> State:
     sizes = [cells.size for cells in epoch.cells]
     if not epoch.saved:
-        components = epoch.bets.components
+        components, paths = epoch.bets.components, epoch.book.paths
         fixed = {
             "origin": origin,
             "partitions": [
-                {**partition.cells.to_dict(), "kind": partition.kind, "is_rough": partition.is_rough}
+                {
+                    **partition.cells.to_dict(),
+                    "kind": partition.kind,
+                    "is_rough": partition.is_rough,
+                    "order": partition.order,
+                }
                 for partition in epoch.partitions
             ],
             "train": _trimmed(epoch.book.train, sizes),
-            "switch": epoch.book.switch.tolist(),
+            "switch": paths.switch.tolist(),
+            "rises": paths.rises.tolist(),
+            "centre": paths.centre.tolist(),
             "components": [part.tolist() for part in dataclasses.astuple(components)],
             "evidence": epoch.bets.evidence.tolist(),
             "log_weights": epoch.bets.log_weights.tolist(),
@@ -273,10 +281,16 @@ def _epoch_of(record: State, log_density: LogDensity | None, x: Any, x_prime: An
     sizes = [part.size for part in cells]
     train, live = (_padded(record[name], sizes) for name in ("train", "live"))
     partitions = tuple(
-        Partition(part, train[:, : part.size, k].astype(np.int64), str(about["kind"]), bool(about["is_rough"]))
+        Partition(
+            part,
+            train[:, : part.size, k].astype(np.int64),
+            str(about["kind"]),
+            bool(about["is_rough"]),
+            _order_of(about),
+        )
         for k, (part, about) in enumerate(zip(cells, record["partitions"], strict=True))
     )
-    book = Book(train, live, np.array(record["switch"], dtype=float))
+    book = Book(train, live, _paths_of(record, sizes))
     components = Components(*(np.array(part, dtype=float) for part in record["components"]))
     log_weights = np.array(record["log_weights"], dtype=float)
     bets: Bets = fit_bets(book, components, np.zeros_like(log_weights), (len(cells),))
@@ -289,6 +303,29 @@ def _epoch_of(record: State, log_density: LogDensity | None, x: Any, x_prime: An
     epoch = Epoch(partitions, book, bets, np.array(record["kept"], dtype=np.intp), idle)
     epoch.saved = {key: value for key, value in record.items() if key != "live"}
     return epoch
+
+
+def _order_of(about: Mapping[str, Any]) -> Order:
+    """The order of a saved partition; engines that did not say so knew free ones alone."""
+    for order in ORDERS:
+        if about.get("order", "free") == order:
+            return order
+    raise ValueError("order must be one of " + ", ".join(ORDERS))
+
+
+def _paths_of(record: State, sizes: Sequence[int]) -> PathPriors:
+    """How likely an epoch's paths are beforehand; engines that did not say so knew free ones alone."""
+    paths = PathPriors.free(record["switch"])
+    if "rises" in record:
+        rises, centre = (np.array(record[name], dtype=np.intp) for name in ("rises", "centre"))
+        paths = PathPriors(paths.switch, rises, centre)
+    if not len(paths.switch) == len(paths.rises) == len(paths.centre) == len(sizes):
+        raise ValueError("switch, rises and centre must have one number a partition")
+    if np.any(np.abs(paths.rises) > 1) or np.any(paths.centre < -1) or np.any(paths.centre > 2 * np.array(sizes)):
+        raise ValueError("rises must be -1, 0 or 1, and centres within the cells")
+    if not np.all((paths.switch >= 0.0) & (paths.switch <= 1.0)):
+        raise ValueError("switch must be in [0, 1]")
+    return paths
 
 
 def _trimmed(counts: FloatArray, sizes: Sequence[int]) -> list[list[list[int]]]:

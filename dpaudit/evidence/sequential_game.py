@@ -31,8 +31,6 @@ from numpy.typing import NDArray
 
 from dpaudit.evidence import wealth
 from dpaudit.evidence.betting import (
-    LARGEST_SWITCH,
-    SWITCHES,
     Bets,
     Book,
     Components,
@@ -45,6 +43,7 @@ from dpaudit.evidence.betting import (
 from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_rejected
+from dpaudit.evidence.paths import PathPriors
 from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
 from dpaudit.evidence.stacks import Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
 from dpaudit.privacy.claims import Claim, FloatArray
@@ -54,7 +53,7 @@ LOWER_TARGETS = (0.6,)  # times the budget: where the other bets are meant
 LARGE_TARGET = 1.0  # of a large parameter, targets go down to this or less
 SMALLEST_TARGET = 0.25  # the same where only the bound is wanted
 TARGET_STEP = 0.35  # from one such target to the next
-FIRST_SHARE = 0.6  # prior weight of the first partition, which is the simplest
+FIRST_SHARE = 0.6  # prior weight of the first partition and its twins: of the simplest score
 BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
 KEPT = 48  # components of a free family, which has one set for each of `BET_ANCHORS`
 CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION + n) of the wealth is not bet
@@ -96,9 +95,15 @@ class Epoch:
         return CellSet(self.cells)
 
     @property
-    def kinds(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """Of each partition."""
-        return tuple(partition.kind for partition in self.partitions)
+        return tuple(partition.name for partition in self.partitions)
+
+    @property
+    def of_each_cells(self) -> list[int]:
+        """The positions of partitions whose cells differ: of twins the first one."""
+        kinds = [partition.kind for partition in self.partitions]
+        return [k for k, kind in enumerate(kinds) if kind not in kinds[:k]]
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
@@ -168,7 +173,7 @@ class SequentialGame(HockeyStickGame):
         self._now = 0.0
         self._lower = 0.0
         self._bound_is_current = True
-        self._history: dict[str, FloatArray] = {}  # log wealth of each kind of partition, by component
+        self._history: dict[str, FloatArray] = {}  # log wealth of partitions by their names, by component
         self._past = 0.0  # log wealth of all of them together
         self._best: Witness | None = None  # of the draws so far, once it was asked for
         self._lower_bets = LOWER_BETS[claim.anchored]  # 0 if an engine that made them in another way has looked at them
@@ -189,12 +194,11 @@ class SequentialGame(HockeyStickGame):
         book = _book(partitions)
         anchors = BET_ANCHORS if self.claim.anchored else (0.0,)
         components = Components.concatenated([self._components(self.claim.value, a) for a in anchors], axis=1)
-        kinds = tuple(partition.kind for partition in partitions)
         self._components_count = components.up.shape[1]
         lines = self._lines(self.claim.value, components)
         reach = components.growth(lines[0]) * book.train[..., 0].sum() / max(-math.log(level), 1.0)
-        prior = self._prior(kinds, components.up.shape[1]) + _within_reach(reach)
-        bets = fit_bets(book, components, prior, (len(partitions),), lines)
+        prior = self._prior(partitions, components.up.shape[1]) + _within_reach(reach)
+        bets = fit_bets(book, components, prior, (len(partitions),), lines, _twins(partitions))
         is_long = book.train[..., 0].sum() >= LONG_TRAINING
         most = components.up.shape[1]
         if self.claim.anchored:
@@ -298,26 +302,27 @@ class SequentialGame(HockeyStickGame):
             self.level,
         )
 
-    def _prior(self, kinds: Sequence[str], components: int) -> FloatArray:
-        """Log prior weights of partitions and components: what their kind has won, or the average where it is new."""
+    def _prior(self, partitions: Sequence[Partition], components: int) -> FloatArray:
+        """Log prior weights of partitions and components: what they have won, or the average where one is new."""
         new = np.full(components, self._past)
-        won = np.array([self._history.get(kind, new) for kind in kinds])
-        shares = np.full((len(kinds), 1), (1.0 - FIRST_SHARE) / len(kinds))
-        shares[0] = FIRST_SHARE
-        return np.asarray(won + np.log(shares))
+        won = np.array([self._history.get(partition.name, new) for partition in partitions])
+        twins = np.array(_twins(partitions))
+        shares = np.where(twins == 0, FIRST_SHARE, (1.0 - FIRST_SHARE) / (1 + twins.max()))
+        shares = shares / np.bincount(twins)[twins]
+        return np.asarray(won + np.log(shares)[:, None])
 
     def _remember(self, epoch: Epoch) -> None:
-        """Add what an epoch won to the history of its kinds of partitions and of its components."""
+        """Add what an epoch won to the history of its partitions and of its components."""
         logs = epoch.log_wealth(self._watched_lines)
         average = float(log_sum(logs + epoch.bets.log_weights))
         total = self._components_count
-        for kind, row in zip(epoch.kinds, logs, strict=True):
-            own = self._history.setdefault(kind, np.full(total, self._past))
+        for name, row in zip(epoch.names, logs, strict=True):
+            own = self._history.setdefault(name, np.full(total, self._past))
             won = np.full(total, average)
             won[epoch.kept] = row
-            self._history[kind] = own + won
-        for kind in self._history.keys() - set(epoch.kinds):
-            self._history[kind] = self._history[kind] + average
+            self._history[name] = own + won
+        for name in self._history.keys() - set(epoch.names):
+            self._history[name] = self._history[name] + average
         self._past += average
 
     def _components(self, value: float, anchor: float) -> Components:
@@ -343,7 +348,7 @@ class SequentialGame(HockeyStickGame):
     @property
     def merit(self) -> tuple[int, float]:
         """How good the current epoch's best rule looks on its training draws, in the order of `Objective.merits`."""
-        return max(self._rule_of(self._epochs[-1], k)[0] for k in range(len(self._epochs[-1].cells)))
+        return max(self._rule_of(self._epochs[-1], k)[0] for k in self._epochs[-1].of_each_cells)
 
     @property
     def statistic(self) -> CellSet:
@@ -494,7 +499,7 @@ class SequentialGame(HockeyStickGame):
         best: tuple[float, Witness] | None = None
         for epoch in self._epochs:
             line = self._line_at_budget(epoch.anchor)
-            for k in range(len(epoch.cells)):
+            for k in epoch.of_each_cells:
                 _, rule, guesses = self._rule_of(epoch, k)
                 label0, label1 = (epoch.book.live[label, : epoch.cells[k].size, k] for label in (0, 1))
                 correct = int(label1[guesses == 1].sum() + label0[guesses == 0].sum())
@@ -555,5 +560,15 @@ def _book(partitions: Sequence[Partition]) -> Book:
     train = np.zeros((2, int(sizes.max()), len(partitions)))
     for k, partition in enumerate(partitions):
         train[:, : partition.cells.size, k] = partition.counts
-    switch = np.where([partition.is_rough for partition in partitions], LARGEST_SWITCH, SWITCHES / sizes)
-    return Book(train, np.zeros_like(train), np.minimum(switch, LARGEST_SWITCH))
+    paths = PathPriors.of_counts(
+        [partition.counts for partition in partitions],
+        [partition.order for partition in partitions],
+        [partition.is_rough for partition in partitions],
+    )
+    return Book(train, np.zeros_like(train), paths)
+
+
+def _twins(partitions: Sequence[Partition]) -> list[int]:
+    """A number for each partition, the same for those of one kind; 0 for the first ones."""
+    kinds = list(dict.fromkeys(partition.kind for partition in partitions))
+    return [kinds.index(partition.kind) for partition in partitions]

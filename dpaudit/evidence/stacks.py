@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.betting import (
-    LEVELS,
     Bets,
     Book,
     Components,
@@ -29,6 +28,7 @@ from dpaudit.evidence.betting import (
     stacked_bets,
     weights_of,
 )
+from dpaudit.evidence.paths import LEVELS
 from dpaudit.privacy.claims import FloatArray
 
 BLOCK_NUMBERS = 1 << 16  # numbers of a block's emissions: they stay in the processor's cache
@@ -164,7 +164,7 @@ def stack_of_fits(
         book = stacked([books[epoch].only_partition(k, size) for epoch, k, size in cells])
         own = Components.concatenated([components[epoch] for epoch, _, _ in cells], axis=0)
         model, evidence[positions] = evidence_of(book, own)
-        bets = Bets(own, model, evidence[positions], book.switch[:, None], evidence[positions])
+        bets = Bets(own, model, evidence[positions], book.paths, evidence[positions])
         blocks.append(Block(positions, book.live, bets))
     weights = weights_of(evidence, [len(own) for own in sizes])
     weighed = [

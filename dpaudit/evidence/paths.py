@@ -1,0 +1,205 @@
+"""Paths: a loss level for each cell in the order of a score, and how likely each path is beforehand.
+
+Which cells speak for x is not known, so bets are averaged over paths. Most paths are hopeless; what is known of privacy
+losses before any draw says which are not. A partition has one of three *orders*:
+
+* free: levels tend to persist from cell to cell, and may change anywhere. What leaks may be a band, an exact value, or
+  both ends of the scale.
+* monotone: along the score, levels only rise, or only fall. So does the loss of a number with noise of log-concave
+  density, which is moved; and that of any pair along a score that orders the outputs by it.
+* mirrored: cells at the same distance from a centre have opposite levels, which only rise, or only fall, away from it.
+  So it is where a reflection swaps the two laws, as with symmetric noise that is added, or with randomised response:
+  two cells then say together what either would say alone, and need half as many draws to say it.
+
+A prior is a hidden Markov chain, so that the sum over all paths takes one small matrix product a cell. Mirrored cells
+are one cell of the chain.
+
+Validity: none rests on the prior. Whatever it is, it is fixed before the draws that are bet on, and the sum over paths
+is an average of bets. Where the centre is, and whether levels rise or fall, is read off the training draws.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.privacy.claims import FloatArray
+
+Order = Literal["free", "monotone", "mirrored"]
+ORDERS: tuple[Order, ...] = get_args(Order)
+LEVELS = 5  # of a cell
+END_SHARE = (
+    0.35  # prior probability of each of the two extreme levels in a free cell that does not follow its neighbour
+)
+SWITCHES = {"free": 8.0, "monotone": 5.0, "mirrored": 3.0}  # expected number of cells that do not follow a neighbour
+LARGEST_SWITCH, LARGEST_RISE = 0.8, 0.6  # probabilities that a cell does not: of free and rough, of rising levels
+# Of levels that only rise: those of the first cell, and the next ones after each, if the next cell does not follow it.
+FIRST_LEVELS = {"monotone": (0.5, 0.2, 0.2, 0.05, 0.05), "mirrored": (0.02, 0.02, 0.3, 0.3, 0.36)}
+NEXT_LEVELS = (
+    (0.0, 0.5, 0.2, 0.15, 0.15),
+    (0.0, 0.0, 0.6, 0.2, 0.2),
+    (0.0, 0.0, 0.0, 0.6, 0.4),
+    (0.0, 0.0, 0.0, 0.0, 1.0),
+    (0.0, 0.0, 0.0, 0.0, 1.0),
+)
+ASTRAY = 0.02  # share of these next levels that is spread evenly: no labels are impossible
+FURTHEST_CENTRE = 3  # cells by which a mirror of the first cell may be off the last one
+RESCALED = 16  # cells after which the sum over paths is scaled
+
+
+@dataclasses.dataclass(frozen=True)
+class PathPriors:
+    """The priors of several partitions, each array of shape (partitions,).
+
+    Attributes
+    ----------
+    switch : ndarray of float
+        The probability that a cell does not follow its neighbour.
+    rises : ndarray of int
+        1 where levels only rise, -1 where they only fall, 0 where they are free.
+    centre : ndarray of int
+        The sum of the positions of two cells that mirror each other; -1 where none do.
+    """
+
+    switch: FloatArray
+    rises: NDArray[np.intp]
+    centre: NDArray[np.intp]
+
+    @classmethod
+    def free(cls, switch: Sequence[float] | FloatArray) -> PathPriors:
+        """Free ones of these switches."""
+        switch = np.asarray(switch, dtype=float)
+        return cls(switch, np.zeros(len(switch), dtype=np.intp), np.full(len(switch), -1, dtype=np.intp))
+
+    @classmethod
+    def of_counts(cls, counts: Sequence[NDArray[Any]], orders: Sequence[Order], is_rough: Sequence[bool]) -> PathPriors:
+        """Those of partitions with such training counts, each of shape (2, cells); the last cell is NaN's.
+
+        A partition is rough where neighbouring cells have little to say about each other.
+        """
+        made = [_prior_of(*about) for about in zip(counts, orders, is_rough, strict=True)]
+        switch, rises, centre = zip(*made, strict=True)
+        return cls(np.array(switch, dtype=float), np.array(rises, dtype=np.intp), np.array(centre, dtype=np.intp))
+
+    @staticmethod
+    def concatenated(several: Sequence[PathPriors]) -> PathPriors:
+        """Those of several sets of partitions, one after the other."""
+        parts = zip(*((priors.switch, priors.rises, priors.centre) for priors in several), strict=True)
+        return PathPriors(*(np.concatenate(part) for part in parts))
+
+    def __len__(self) -> int:
+        return len(self.switch)
+
+    def only(self, positions: NDArray[np.intp] | slice) -> PathPriors:
+        """Those of some of the partitions."""
+        return PathPriors(self.switch[positions], self.rises[positions], self.centre[positions])
+
+    def log_sum(self, emission: FloatArray) -> FloatArray:
+        """Log of the sum over all paths of prior probability times exp(emission), shape (partitions, components).
+
+        Parameters
+        ----------
+        emission : ndarray of float, shape (cells, LEVELS, partitions, components)
+            0 in cells beyond a partition's own: they change nothing.
+        """
+        start, jump = self._chain
+        emission = self._in_chain(emission)
+        top = emission.max(axis=1, keepdims=True)
+        total = top[:, 0].sum(axis=0)
+        # From both ends at once, which takes half as many steps: half the cells from the first one on, the others from
+        # the last one back (and where they are odd, from one of weight 1 behind it).
+        cells, levels = emission.shape[:2]
+        half = (cells + 1) // 2
+        # (cells, directions, partitions, levels, components), for products with one matrix a direction and partition.
+        weights = np.empty((half, 2, len(self), levels, total.shape[-1]))
+        by_level = np.moveaxis(weights, -2, 2)  # (cells, directions, levels, partitions, components)
+        np.subtract(emission[:half], top[:half], out=by_level[:, 0])
+        by_level[: 2 * half - cells, 1] = 0.0
+        np.subtract(emission[: half - 1 : -1], top[: half - 1 : -1], out=by_level[2 * half - cells :, 1])
+        np.exp(weights, out=weights)
+        back = np.eye(levels) + self.switch[:, None, None] * (jump - np.eye(levels))
+        matrices = np.stack([np.swapaxes(back, -1, -2), back])
+        state = weights[0]
+        state[0] *= start[..., None]
+        for cell in range(1, half):
+            state = np.matmul(matrices, state)
+            state *= weights[cell]
+            if cell % RESCALED == 0:  # in between it cannot vanish: every level is reached with some probability
+                mass = state.sum(axis=-2)
+                total += np.log(mass).sum(axis=0)
+                state /= mass[..., None, :]
+        met = (np.matmul(matrices[0], state[0]) * state[1]).sum(axis=-2)
+        return np.asarray(total + np.log(met))
+
+    @functools.cached_property
+    def _chain(self) -> tuple[FloatArray, FloatArray]:
+        """Probabilities of the first cell's levels, (partitions, LEVELS), and of the next ones after each level."""
+        kinds = np.where(self.rises == 0, 0, np.where(self.centre < 0, 1, 2))  # the positions in ORDERS
+        start, jump = (np.stack(part) for part in zip(*map(_chain_of, ORDERS), strict=True))
+        return start[kinds], jump[kinds]
+
+    def _in_chain(self, emission: FloatArray) -> FloatArray:
+        """Emissions in the order of the chain, where levels rise: mirrored cells are one, falling levels are turned."""
+        if not np.any(self.rises):
+            return emission
+        result = emission.copy()
+        folded = np.flatnonzero(self.centre >= 0)
+        if len(folded):
+            cells, levels = emission.shape[:2]
+            above = (self.centre[folded] + 1) // 2 + np.arange(cells)[:, None]  # (cells, folded)
+            below = self.centre[folded] - above
+            above = np.where(above < cells, above, cells)
+            below = np.where((below >= 0) & (below != above), below, cells)  # the middle cell is its own mirror
+            nothing = np.zeros((1, levels, len(folded), emission.shape[-1]))
+            padded = np.concatenate([emission[:, :, folded], nothing])
+            level, at = np.arange(levels)[:, None], np.arange(len(folded))
+            result[:, :, folded] = padded[above[:, None], level, at] + padded[below[:, None], level[::-1], at]
+        falling = np.flatnonzero(self.rises < 0)
+        if len(falling):
+            result[:, :, falling] = result[:, ::-1, falling]
+        return result
+
+
+def _prior_of(counts: NDArray[Any], order: Order, is_rough: bool) -> tuple[float, int, int]:
+    """Switch, rise and centre of a partition with such training counts; see `PathPriors`."""
+    cells = counts.shape[1]
+    if order == "free":
+        return (LARGEST_SWITCH if is_rough else min(SWITCHES[order] / cells, LARGEST_SWITCH)), 0, -1
+    known = np.asarray(counts[:, :-1], dtype=float)
+    pooled = known.sum(axis=0)
+    above = np.sign(np.cumsum(pooled) - 0.5 * pooled - 0.5 * pooled.sum())  # 1 above the median, -1 below it
+    rises = -1 if float(np.sum(above * (known[1] - known[0]))) < 0.0 else 1
+    centre = _centre(pooled) if order == "mirrored" else -1
+    chain = cells if centre < 0 else max(cells - (centre + 1) // 2, centre // 2 + 1)
+    return min(SWITCHES[order] / chain, LARGEST_RISE), rises, centre
+
+
+def _centre(pooled: FloatArray) -> int:
+    """The sum of the positions of two cells that mirror each other: where both have most alike masses."""
+    cells = len(pooled)
+    best, found = cells - 1, float("inf")
+    for off in sorted(range(-FURTHEST_CENTRE, FURTHEST_CENTRE + 1), key=abs):
+        centre = cells - 1 + off
+        mirror = centre - np.arange(cells)
+        is_there = (mirror >= 0) & (mirror < cells)
+        differ = float(np.abs(pooled - np.where(is_there, pooled[np.where(is_there, mirror, 0)], 0.0)).sum())
+        if centre >= 0 and differ < found:
+            best, found = centre, differ
+    return best
+
+
+@functools.cache
+def _chain_of(order: Order) -> tuple[FloatArray, FloatArray]:
+    """Probabilities of the first cell's levels, and of those of a cell that does not follow its neighbour."""
+    if order != "free":
+        return np.array(FIRST_LEVELS[order]), (1.0 - ASTRAY) * np.array(NEXT_LEVELS) + ASTRAY / LEVELS
+    start = np.full(LEVELS, (1.0 - 2.0 * END_SHARE) / (LEVELS - 2))
+    start[[0, -1]] = END_SHARE
+    # Half of them move to a level next to the neighbour's, the others are those of a first cell.
+    beside = np.eye(LEVELS, k=1) + np.eye(LEVELS, k=-1)
+    return start, 0.5 * beside / beside.sum(axis=1, keepdims=True) + 0.5 * start
