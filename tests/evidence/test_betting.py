@@ -1,4 +1,4 @@
-"""Bets on cells: the expectation of every factor, and of the whole wealth, by enumeration; sums over paths; weights.
+"""Bets on cells: the expectation of every factor, and of the whole wealth, by enumeration; weights.
 
 Nothing here is random beyond the choice of cases (fixed seeds): the probabilities are exact sums over all labelled
 draws, so no assertion has an error rate.
@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from scipy import special
 
 from dpaudit.evidence import betting, wealth
-from dpaudit.evidence.betting import Bets, Book, Components, components_for, fit_bets, path_log_sum
+from dpaudit.evidence.betting import Bets, Book, Components, components_for, fit_bets
+from dpaudit.evidence.paths import LEVELS, PathPriors
 from dpaudit.privacy.claims import GaussianDP, ProfileClaim, PureDP
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 FRACTIONS = wealth.fractions(100, math.log(20.0))
-LEVELS = 5
 ROUNDING = 1e-12  # sums of at most 256 products of a few doubles near 1: 256 * 8 * 2**-53 = 2e-13
 LINES = [(0.0, 0.0), (0.1, 0.0), (1.0, 0.0), (4.0, 0.0), (0.0, 0.2), (0.5, 0.01), (1.0, 0.1), (3.0, 0.6)]
 
@@ -58,9 +58,9 @@ def of_all_paths(cells, components):
     for cell in range(cells):
         model[cell, paths[:, cell], np.arange(len(paths))] = 0.0
     model = np.repeat(model, components.up.shape[1], axis=3)
-    switch = np.full((len(paths), 1), 0.5)
+    priors = PathPriors.free(np.full(len(paths), 0.5))
     weights = np.zeros((len(paths), components.up.shape[1]))
-    return paths, Bets(components, model, path_log_sum(model, switch), switch, weights)
+    return paths, Bets(components, model, priors.log_sum(model), priors, weights)
 
 
 def random_components(rng, count, epsilon, delta):
@@ -76,7 +76,7 @@ def random_components(rng, count, epsilon, delta):
 
 def factors(bets, p_or_q, label, epsilon, delta):
     """Mean of the wealth of one draw with this label, shape (partitions, components)."""
-    cells, partitions = len(p_or_q), len(bets.switch)
+    cells, partitions = len(p_or_q), len(bets.paths)
     line = np.full((1, 1), epsilon), np.full((1, 1), delta)
     logs = [bets.log_wealth(one_draw(label, cell, cells, partitions), *line) for cell in range(cells)]
     assert not np.any(np.isnan(logs))  # a negative factor has no logarithm
@@ -138,52 +138,12 @@ def test_a_stake_that_is_no_longer_legal_counts_as_nothing():
     assert np.all(logs == -math.inf)
 
 
-# --- the sum over paths ---
-
-
-def prior_of(path, switch):
-    """The prior of one path, written out from the docstring: the end levels have 0.35 each in a first cell."""
-    start = [0.35, 0.1, 0.1, 0.1, 0.35]
-    probability = start[path[0]]
-    for before, level in itertools.pairwise(path):
-        neighbours = [k for k in (before - 1, before + 1) if 0 <= k < LEVELS]
-        anew = 0.5 * (level in neighbours) / len(neighbours) + 0.5 * start[level]
-        probability *= (1.0 - switch) * (level == before) + switch * anew
-    return probability
-
-
-@pytest.mark.parametrize("switch", [0.0, 0.05, 0.4, 1.0])
-def test_the_sum_over_paths_is_that_of_all_paths_one_by_one(switch):
-    rng = np.random.default_rng(1)
-    emission = rng.normal(scale=3.0, size=(4, LEVELS, 2, 3))
-    total = np.zeros((2, 3))
-    prior = 0.0
-    for path in itertools.product(range(LEVELS), repeat=4):
-        prior += prior_of(path, switch)
-        total += prior_of(path, switch) * np.exp(sum(emission[cell, level] for cell, level in enumerate(path)))
-    assert prior == pytest.approx(1.0, abs=ROUNDING)
-    assert path_log_sum(emission, np.full((2, 1), switch)) == pytest.approx(np.log(total), abs=1e-11)
-
-
-@FIXED
-@given(st.integers(1, 30), st.integers(0, 5), st.floats(0.0, 1.0), st.integers(0, 100))
-def test_the_prior_sums_to_one_and_padding_cells_change_nothing(cells, padding, switch, seed):
-    width = np.full((1, 1), switch)
-    assert path_log_sum(np.zeros((cells, LEVELS, 1, 1)), width)[0, 0] == pytest.approx(0.0, abs=1e-12)
-    emission = np.random.default_rng(seed).normal(scale=5.0, size=(cells, LEVELS, 1, 1))
-    padded = np.pad(emission, ((0, padding), (0, 0), (0, 0), (0, 0)))
-    assert path_log_sum(padded, width)[0, 0] == pytest.approx(path_log_sum(emission, width)[0, 0], abs=1e-10)
-
-
-def test_the_sum_over_paths_survives_large_counts():
-    emission = np.random.default_rng(2).normal(scale=1e6, size=(20, LEVELS, 1, 1))
-    assert math.isfinite(path_log_sum(emission, np.full((1, 1), 0.3))[0, 0])
-
-
 # --- the whole wealth ---
 
 
 SPLITS = ([0, 1, 2, 3], [0, 0, 1, 2], [0, 1, 1, 0])  # the cell of each outcome, in three partitions
+# Of which one is free, levels of one only rise, and one has two cells that mirror each other, with falling levels.
+ALL_ORDERS = PathPriors(np.array([0.5, 0.3, 0.8]), np.array([0, 1, -1]), np.array([-1, -1, 1]))
 
 
 def book_of(rng, draws=20, law=None):
@@ -193,7 +153,7 @@ def book_of(rng, draws=20, law=None):
         for outcome in rng.choice(4, size=draws, p=None if law is None else law[1 - label]):
             for k, cell_of in enumerate(SPLITS):
                 train[label, cell_of[outcome], k] += 1.0
-    return Book(train, np.zeros_like(train), np.array([0.5, 0.3, 0.8]))
+    return Book(train, np.zeros_like(train), ALL_ORDERS)
 
 
 def live(draws):
@@ -342,7 +302,7 @@ def test_what_lies_between_has_no_say_in_which_extreme_is_bet_on():
     # 40% of the draws at log-odds 1.2, 60% at 0.4, and the line is at 1: exact counts, as many as fit no level but 1.2.
     odds, draws = np.array([-1.2, -0.4, 0.4, 1.2]), np.array([4_000.0, 6_000.0, 6_000.0, 4_000.0])
     train = np.stack([draws * special.expit(-odds), draws * special.expit(odds)])[..., None]
-    book = Book(train, np.zeros_like(train), np.array([0.5]))
+    book = Book(train, np.zeros_like(train), PathPriors.free([0.5]))
     components = components_for(1.0, 0.0, wealth.fractions(40_000, math.log(20.0)))
     bets = fit_bets(book, components, np.zeros_like(components.up), (1,))
     is_spread = np.isnan(components.middle[0])
@@ -355,7 +315,7 @@ def test_what_wins_in_a_tail_has_weight_whatever_the_bulk_says():
     # Half a million labels at log-odds 0.7 say that the highest level is low; 400 of 420 in the last cell are label 1,
     # which breaks (1, 0.0001), and only components with a high level and a large stake win by it. Exact counts.
     train = np.array([[170_000.0, 340_000.0, 400.0], [340_000.0, 170_000.0, 20.0]])[::-1, ::-1, None]
-    book = Book(train, np.zeros_like(train), np.array([0.5]))
+    book = Book(train, np.zeros_like(train), PathPriors.free([0.5]))
     components = components_for(1.0, 1e-4, wealth.fractions(10**6, math.log(20.0)), 0.0, True)
     prior, line = np.zeros_like(components.up), (np.full((1, 1), 1.0), np.full((1, 1), 1e-4))
     by_labels = fit_bets(book, components, prior, (1,))
@@ -391,7 +351,8 @@ def test_epochs_that_are_stacked_have_the_wealth_they_have_alone():
     line = np.full((1, 1), 0.5), np.full((1, 1), 0.02)
     rng = np.random.default_rng(4)
     small = Book(
-        rng.integers(0, 9, (2, 3, 2)).astype(float), rng.integers(0, 9, (2, 3, 2)).astype(float), np.full(2, 0.4)
+        *rng.integers(0, 9, (2, 2, 3, 2)).astype(float),
+        PathPriors(np.full(2, 0.4), np.array([-1, 1]), np.array([2, -1])),
     )
     large = book_of(rng)
     large = dataclasses.replace(large, live=live([(1, 0), (1, 2), (0, 3), (0, 1)]))
