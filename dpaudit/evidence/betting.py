@@ -24,8 +24,8 @@ beforehand, and how the sum over them is taken, is in `dpaudit.evidence.paths`. 
 *component*, is averaged over as well: the highest level, with the stake that is best for it; and, where the line has a
 delta, smaller stakes and bets in one direction only.
 
-Twins are partitions of the same cells whose paths have other priors. The training labels say which prior describes them
-better, and so how the weight of all twins together is split.
+Twins are partitions of the same cells whose paths have other priors. In bets for the budget the training labels say
+which prior describes them better, and so how the weight of all twins together is split.
 
 Nothing is selected, so nothing that was lucky on few draws is followed for long: the model may be wrong, which costs
 draws and never validity, since weights see training draws only.
@@ -73,6 +73,10 @@ class Book:
         """One partition, of so many cells."""
         part = slice(k, k + 1)
         return Book(self.train[:, :cells, part], self.live[:, :cells, part], self.paths.only(part))
+
+    def for_partitions(self, positions: NDArray[np.intp]) -> Book:
+        """Some of the partitions, padded as they are."""
+        return Book(self.train[:, :, positions], self.live[:, :, positions], self.paths.only(positions))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -79,7 +79,7 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
 
 
 def _orders(what: str, cells: int, is_first: bool) -> tuple[Order, ...]:
-    """The orders in which a partition is bet on: free ones always, others where neighbours speak for each other.
+    """The orders in which a partition is bet on: free, first; others too where neighbours speak for each other.
 
     Only the first score, the simplest, pays for a monotone one of its own: in fitted scores both ends count.
     """

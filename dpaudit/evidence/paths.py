@@ -5,14 +5,15 @@ losses before any draw says which are not. A partition has one of three *orders*
 
 * free: levels tend to persist from cell to cell, and may change anywhere. What leaks may be a band, an exact value, or
   both ends of the scale.
-* monotone: along the score, levels only rise, or only fall. So does the loss of a number with noise of log-concave
-  density, which is moved; and that of any pair along a score that orders the outputs by it.
-* mirrored: cells at the same distance from a centre have opposite levels, which only rise, or only fall, away from it.
-  So it is where a reflection swaps the two laws, as with symmetric noise that is added, or with randomised response:
-  two cells then say together what either would say alone, and need half as many draws to say it.
+* monotone: along the score, levels as a rule only rise, or only fall. So does the loss of a number with noise of
+  log-concave density, which is moved; and that of any pair along a score that orders the outputs by it.
+* mirrored: cells at the same distance from a centre have opposite levels, and above it levels as a rule only rise, or
+  only fall. So it is where a reflection swaps the two laws, as with symmetric noise that is added, or with randomised
+  response: two cells then say together what either would say alone, and need half as many draws to say it.
 
 A prior is a hidden Markov chain, so that the sum over all paths takes one small matrix product a cell. Mirrored cells
-are one cell of the chain.
+are one cell of the chain; cells without a mirror stand alone, and so does a middle one. NaN's cell, the last one, is
+like the others: where a chain does not suit it, the twin with free paths does.
 
 Validity: none rests on the prior. Whatever it is, it is fixed before the draws that are bet on, and the sum over paths
 is an average of bets. Where the centre is, and whether levels rise or fall, is read off the training draws.
@@ -48,7 +49,6 @@ NEXT_LEVELS = (
     (0.0, 0.0, 0.0, 0.0, 1.0),
 )
 ASTRAY = 0.02  # share of these next levels that is spread evenly: no labels are impossible
-FURTHEST_CENTRE = 3  # cells by which a mirror of the first cell may be off the last one
 RESCALED = 16  # cells after which the sum over paths is scaled
 
 
@@ -61,7 +61,7 @@ class PathPriors:
     switch : ndarray of float
         The probability that a cell does not follow its neighbour.
     rises : ndarray of int
-        1 where levels only rise, -1 where they only fall, 0 where they are free.
+        1 where levels only rise (of mirrored cells: above the centre), -1 where they only fall, 0 where they are free.
     centre : ndarray of int
         The sum of the positions of two cells that mirror each other; -1 where none do.
     """
@@ -80,7 +80,7 @@ class PathPriors:
     def of_counts(cls, counts: Sequence[NDArray[Any]], orders: Sequence[Order], is_rough: Sequence[bool]) -> PathPriors:
         """Those of partitions with such training counts, each of shape (2, cells); the last cell is NaN's.
 
-        A partition is rough where neighbouring cells have little to say about each other.
+        A free partition is rough where neighbouring cells have little to say about each other.
         """
         made = [_prior_of(*about) for about in zip(counts, orders, is_rough, strict=True)]
         switch, rises, centre = zip(*made, strict=True)
@@ -140,7 +140,7 @@ class PathPriors:
     def _chain(self) -> tuple[FloatArray, FloatArray]:
         """Probabilities of the first cell's levels, (partitions, LEVELS), and of the next ones after each level."""
         kinds = np.where(self.rises == 0, 0, np.where(self.centre < 0, 1, 2))  # the positions in ORDERS
-        start, jump = (np.stack(part) for part in zip(*map(_chain_of, ORDERS), strict=True))
+        start, jump = (np.stack(part) for part in zip(*(_chain_of(order, END_SHARE) for order in ORDERS), strict=True))
         return start[kinds], jump[kinds]
 
     def _in_chain(self, emission: FloatArray) -> FloatArray:
@@ -148,21 +148,23 @@ class PathPriors:
         if not np.any(self.rises):
             return emission
         result = emission.copy()
-        folded = np.flatnonzero(self.centre >= 0)
-        if len(folded):
-            cells, levels = emission.shape[:2]
-            above = (self.centre[folded] + 1) // 2 + np.arange(cells)[:, None]  # (cells, folded)
-            below = self.centre[folded] - above
-            above = np.where(above < cells, above, cells)
-            below = np.where((below >= 0) & (below != above), below, cells)  # the middle cell is its own mirror
-            nothing = np.zeros((1, levels, len(folded), emission.shape[-1]))
-            padded = np.concatenate([emission[:, :, folded], nothing])
-            level, at = np.arange(levels)[:, None], np.arange(len(folded))
-            result[:, :, folded] = padded[above[:, None], level, at] + padded[below[:, None], level[::-1], at]
+        for k in np.flatnonzero((self.rises != 0) & (self.centre >= 0)).tolist():
+            result[:, :, k] = _folded(emission[:, :, k], int(self.centre[k]))
         falling = np.flatnonzero(self.rises < 0)
         if len(falling):
             result[:, :, falling] = result[:, ::-1, falling]
         return result
+
+
+def _folded(emission: FloatArray, centre: int) -> FloatArray:
+    """Emissions (cells, levels, components) from the centre outwards, mirrored cells as one; 0 behind them."""
+    first = (centre + 1) // 2  # position of the first cell that is not below the centre
+    result = np.zeros_like(emission)
+    result[: len(emission) - first] = emission[first:]
+    own = 1 - centre % 2  # the middle cell is its own mirror
+    below = emission[: centre // 2 + 1 - own][::-1, ::-1]
+    result[own : own + len(below)] += below
+    return result
 
 
 def _prior_of(counts: NDArray[Any], order: Order, is_rough: bool) -> tuple[float, int, int]:
@@ -180,26 +182,18 @@ def _prior_of(counts: NDArray[Any], order: Order, is_rough: bool) -> tuple[float
 
 
 def _centre(pooled: FloatArray) -> int:
-    """The sum of the positions of two cells that mirror each other: where both have most alike masses."""
-    cells = len(pooled)
-    best, found = cells - 1, float("inf")
-    for off in sorted(range(-FURTHEST_CENTRE, FURTHEST_CENTRE + 1), key=abs):
-        centre = cells - 1 + off
-        mirror = centre - np.arange(cells)
-        is_there = (mirror >= 0) & (mirror < cells)
-        differ = float(np.abs(pooled - np.where(is_there, pooled[np.where(is_there, mirror, 0)], 0.0)).sum())
-        if centre >= 0 and differ < found:
-            best, found = centre, differ
-    return best
+    """The sum of the positions of two cells that mirror each other: twice the mean position of a draw, rounded."""
+    total = float(pooled.sum())
+    return round(2.0 * float(np.arange(len(pooled)) @ pooled) / total) if total > 0.0 else len(pooled) - 1
 
 
 @functools.cache
-def _chain_of(order: Order) -> tuple[FloatArray, FloatArray]:
+def _chain_of(order: Order, end_share: float) -> tuple[FloatArray, FloatArray]:
     """Probabilities of the first cell's levels, and of those of a cell that does not follow its neighbour."""
     if order != "free":
         return np.array(FIRST_LEVELS[order]), (1.0 - ASTRAY) * np.array(NEXT_LEVELS) + ASTRAY / LEVELS
-    start = np.full(LEVELS, (1.0 - 2.0 * END_SHARE) / (LEVELS - 2))
-    start[[0, -1]] = END_SHARE
+    start = np.full(LEVELS, (1.0 - 2.0 * end_share) / (LEVELS - 2))
+    start[[0, -1]] = end_share
     # Half of them move to a level next to the neighbour's, the others are those of a first cell.
     beside = np.eye(LEVELS, k=1) + np.eye(LEVELS, k=-1)
     return start, 0.5 * beside / beside.sum(axis=1, keepdims=True) + 0.5 * start

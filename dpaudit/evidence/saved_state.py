@@ -20,8 +20,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -214,28 +216,28 @@ def _sequential_state(game: SequentialGame, origin: str) -> State:
         **game.state,
         "fraction": game.state["fraction"].tolist(),
         "targets": list(game.state["targets"]),
-        "history": {kind: row.tolist() for kind, row in game.state["history"].items()},
+        "history": {name: row.tolist() for name, row in game.state["history"].items()},
         "now": game.now,
         "epochs": [_epoch_state(epoch, origin) for epoch in game.epochs],
     }
 
 
 def _epoch_state(epoch: Epoch, origin: str) -> State:
-    sizes = [cells.size for cells in epoch.cells]
+    firsts = epoch.of_each_cells.tolist()  # of twins cells and counts are written once
     if not epoch.saved:
         components, paths = epoch.bets.components, epoch.book.paths
         fixed = {
             "origin": origin,
             "partitions": [
                 {
-                    **partition.cells.to_dict(),
-                    "kind": partition.kind,
-                    "is_rough": partition.is_rough,
-                    "order": partition.order,
+                    **epoch.cells[k].to_dict(),
+                    "kind": epoch.partitions[k].kind,
+                    "is_rough": epoch.partitions[k].is_rough,
+                    "orders": [part.order for part in epoch.partitions if part.kind == epoch.partitions[k].kind],
                 }
-                for partition in epoch.partitions
+                for k in firsts
             ],
-            "train": _trimmed(epoch.book.train, sizes),
+            "train": _trimmed(epoch.book.train, epoch.cells, firsts),
             "switch": paths.switch.tolist(),
             "rises": paths.rises.tolist(),
             "centre": paths.centre.tolist(),
@@ -246,7 +248,7 @@ def _epoch_state(epoch: Epoch, origin: str) -> State:
             "idle": epoch.idle,
         }
         epoch.saved = {"id": _digest(fixed), **fixed}
-    return {**epoch.saved, "live": _trimmed(epoch.book.live, sizes)}
+    return {**epoch.saved, "live": _trimmed(epoch.book.live, epoch.cells, firsts)}
 
 
 def _fill_sequential(game: SequentialGame, use: State, log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
@@ -264,7 +266,7 @@ def _fill_sequential(game: SequentialGame, use: State, log_density: LogDensity |
     now = None if use["now"] is None else float(use["now"])
     game.go_on(
         **known,
-        history={kind: np.array(row, dtype=float) for kind, row in use["history"].items()},
+        history={name: np.array(row, dtype=float) for name, row in use["history"].items()},
         past=float(use["past"]),
         carried=carried,
         closed=None if now is None else float(use["closed"]),
@@ -277,23 +279,25 @@ def _fill_sequential(game: SequentialGame, use: State, log_density: LogDensity |
 
 
 def _epoch_of(record: State, log_density: LogDensity | None, x: Any, x_prime: Any) -> Epoch:
-    cells = [cells_from_dict(part, log_density, x, x_prime) for part in record["partitions"]]
-    sizes = [part.size for part in cells]
-    train, live = (_padded(record[name], sizes) for name in ("train", "live"))
+    firsts = [cells_from_dict(part, log_density, x, x_prime) for part in record["partitions"]]
+    # Engines that did not say in which orders a partition is bet on knew free ones alone.
+    orders = [[_order_of(name) for name in part.get("orders", ["free"])] for part in record["partitions"]]
+    of_twin = np.repeat(np.arange(len(firsts)), [len(of_kind) for of_kind in orders])
+    train, live = (_padded(record[name], [part.size for part in firsts])[:, :, of_twin] for name in ("train", "live"))
     partitions = tuple(
         Partition(
-            part,
-            train[:, : part.size, k].astype(np.int64),
-            str(about["kind"]),
-            bool(about["is_rough"]),
-            _order_of(about),
+            firsts[at],
+            train[:, : firsts[at].size, k].astype(np.int64),
+            str(record["partitions"][at]["kind"]),
+            bool(record["partitions"][at]["is_rough"]),
+            order,
         )
-        for k, (part, about) in enumerate(zip(cells, record["partitions"], strict=True))
+        for k, (at, order) in enumerate(zip(of_twin.tolist(), itertools.chain(*orders), strict=True))
     )
-    book = Book(train, live, _paths_of(record, sizes))
+    book = Book(train, live, _paths_of(record, partitions))
     components = Components(*(np.array(part, dtype=float) for part in record["components"]))
     log_weights = np.array(record["log_weights"], dtype=float)
-    bets: Bets = fit_bets(book, components, np.zeros_like(log_weights), (len(cells),))
+    bets: Bets = fit_bets(book, components, np.zeros_like(log_weights), (len(partitions),))
     # The evidence as it was, to the last bit: it was computed together with components that were dropped since.
     bets = dataclasses.replace(bets, log_weights=log_weights, evidence=np.array(record["evidence"], dtype=float))
     # Validity: what an epoch does not bet was fixed when it was opened; engines that did not say so bet all.
@@ -305,32 +309,36 @@ def _epoch_of(record: State, log_density: LogDensity | None, x: Any, x_prime: An
     return epoch
 
 
-def _order_of(about: Mapping[str, Any]) -> Order:
-    """The order of a saved partition; engines that did not say so knew free ones alone."""
+def _order_of(name: Any) -> Order:
     for order in ORDERS:
-        if about.get("order", "free") == order:
+        if name == order:
             return order
     raise ValueError("order must be one of " + ", ".join(ORDERS))
 
 
-def _paths_of(record: State, sizes: Sequence[int]) -> PathPriors:
+def _paths_of(record: State, partitions: Sequence[Partition]) -> PathPriors:
     """How likely an epoch's paths are beforehand; engines that did not say so knew free ones alone."""
-    paths = PathPriors.free(record["switch"])
+    paths = PathPriors.free([float(switch) for switch in record["switch"]])
     if "rises" in record:
-        rises, centre = (np.array(record[name], dtype=np.intp) for name in ("rises", "centre"))
+        rises, centre = (
+            np.array([operator.index(n) for n in record[name]], dtype=np.intp) for name in ("rises", "centre")
+        )
         paths = PathPriors(paths.switch, rises, centre)
-    if not len(paths.switch) == len(paths.rises) == len(paths.centre) == len(sizes):
+    if not len(paths.switch) == len(paths.rises) == len(paths.centre) == len(partitions):
         raise ValueError("switch, rises and centre must have one number a partition")
-    if np.any(np.abs(paths.rises) > 1) or np.any(paths.centre < -1) or np.any(paths.centre > 2 * np.array(sizes)):
-        raise ValueError("rises must be -1, 0 or 1, and centres within the cells")
-    if not np.all((paths.switch >= 0.0) & (paths.switch <= 1.0)):
-        raise ValueError("switch must be in [0, 1]")
+    if not np.all((paths.switch > 0.0) & (paths.switch <= 1.0)):
+        raise ValueError("switch must be in (0, 1]")
+    for partition, rise, centre in zip(partitions, paths.rises.tolist(), paths.centre.tolist(), strict=True):
+        # Validity: the centre is within the cells, so that a chain has all of them, whatever is stacked beside it.
+        last = 2 * (partition.cells.size - 1) if partition.order == "mirrored" else -1
+        if rise not in ((0,) if partition.order == "free" else (-1, 1)) or not min(last, 0) <= centre <= last:
+            raise ValueError("rises and centre must be those of the order")
     return paths
 
 
-def _trimmed(counts: FloatArray, sizes: Sequence[int]) -> list[list[list[int]]]:
-    """Counts (2, cells, partitions) as whole numbers, one list of two rows a partition, without the padding."""
-    return [counts[:, :size, k].astype(np.int64).tolist() for k, size in enumerate(sizes)]
+def _trimmed(counts: FloatArray, cells: Sequence[Cells], positions: Sequence[int]) -> list[list[list[int]]]:
+    """Counts (2, cells, partitions) as whole numbers, a list of two rows for each position, without the padding."""
+    return [counts[:, : cells[k].size, k].astype(np.int64).tolist() for k in positions]
 
 
 def _padded(parts: Sequence[Any], sizes: Sequence[int]) -> FloatArray:

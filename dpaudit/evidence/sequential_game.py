@@ -60,7 +60,7 @@ CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION
 # Nats that a stake wins on as many draws as the training draws, over those that decide (see Reach above): below the
 # first its prior weight falls in proportion, above the second with the root.
 REACH, ROOT_REACH = 3.0, 30.0
-IGNORED_WEIGHT = 0.03  # a partition with less of the weights is not counted once training is long
+IGNORED_WEIGHT = 0.03  # partitions with less of the weights, with their twins, are not counted once training is long
 LONG_TRAINING = 2_000  # draws
 KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # How bets for lower targets are made against a family of free lines, and against others: another number for another
@@ -99,11 +99,10 @@ class Epoch:
         """Of each partition."""
         return tuple(partition.name for partition in self.partitions)
 
-    @property
-    def of_each_cells(self) -> list[int]:
-        """The positions of partitions whose cells differ: of twins the first one."""
-        kinds = [partition.kind for partition in self.partitions]
-        return [k for k, kind in enumerate(kinds) if kind not in kinds[:k]]
+    @functools.cached_property
+    def of_each_cells(self) -> NDArray[np.intp]:
+        """The positions of partitions whose cells differ: of twins the first one, whose paths are free."""
+        return np.unique(_twins(self.partitions), return_index=True)[1]
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
@@ -209,8 +208,8 @@ class SequentialGame(HockeyStickGame):
         if len(kept) < components.up.shape[1]:
             bets = bets.only(kept)
         if is_long:
-            shares = log_sum(bets.log_weights, axis=1)
-            worth = np.flatnonzero(shares >= min(math.log(IGNORED_WEIGHT), float(shares.max())))
+            of_twins = np.bincount(_twins(partitions), np.exp(log_sum(bets.log_weights, axis=1)))
+            worth = np.flatnonzero((of_twins >= min(IGNORED_WEIGHT, float(of_twins.max())))[_twins(partitions)])
             partitions = [partitions[int(k)] for k in worth]
             book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
         # Validity: the training draws alone decide what is not bet.
@@ -430,6 +429,9 @@ class SequentialGame(HockeyStickGame):
         sizes = [[cells.size for cells in epoch.cells] for epoch in epochs]
         idle = np.array([epoch.idle for epoch in epochs])
         stacks = [stack_of_bets(books, [epoch.bets for epoch in epochs], sizes, idle)]
+        # For lower values the free paths are enough, and cost less.
+        books = [epoch.book.for_partitions(epoch.of_each_cells) for epoch in epochs]
+        sizes = [[epoch.cells[k].size for k in epoch.of_each_cells] for epoch in epochs]
         for target in self._targets:
             value = target * self.claim.value
             of_anchors: dict[float, Components] = {}
@@ -450,8 +452,9 @@ class SequentialGame(HockeyStickGame):
             return 0.0
         if value not in epoch.anchors:
             components = Components.concatenated([self._components(value, a) for a in BET_ANCHORS], axis=1)
-            prior = np.zeros((len(epoch.cells), components.up.shape[1]))
-            bets = fit_bets(epoch.book, components, prior, (len(epoch.cells),), self._lines(value, components))
+            book = epoch.book.for_partitions(epoch.of_each_cells)
+            prior = np.zeros((len(book.paths), components.up.shape[1]))
+            bets = fit_bets(book, components, prior, (len(book.paths),), self._lines(value, components))
             of_anchors = [log_sum(bets.log_weights[:, components.anchor[0] == anchor]) for anchor in BET_ANCHORS]
             epoch.anchors[value] = BET_ANCHORS[int(np.argmax(of_anchors))]
         return epoch.anchors[value]

@@ -62,10 +62,10 @@ def test_the_counts_are_those_of_the_draws_that_were_given(law, size):
 
 
 @pytest.mark.parametrize("law", KINDS)
-def test_kinds_are_unique_within_a_fit_and_the_same_for_like_draws(law):
-    fits = [[p.kind for p in fit_partitions(*both(law, seed, 3_000))] for seed in (1, 2)]
-    assert all(len(set(kinds)) == len(kinds) for kinds in fits)
-    # What a kind has won finds it again: the simplest, at least, are the same in both.
+def test_names_are_unique_within_a_fit_and_the_same_for_like_draws(law):
+    fits = [[p.name for p in fit_partitions(*both(law, seed, 3_000))] for seed in (1, 2)]
+    assert all(len(set(names)) == len(names) for names in fits)
+    # What a partition has won finds it again: the simplest, at least, are the same in both.
     assert fits[0][0] == fits[1][0]
     assert len(set(fits[0]) & set(fits[1])) >= 0.6 * min(map(len, fits))
 
@@ -81,8 +81,28 @@ def test_kinds_of_a_growing_sample_find_each_other():
 
 def test_a_number_is_looked_at_in_several_ways_and_the_simplest_comes_first():
     partitions = fit_partitions(*both(numbers, 1, 2_000))
-    assert [p.kind.split()[-1] for p in partitions] == ["coarse", "rare", "fine", "whole", "remainder"]
-    assert [p.is_rough for p in partitions] == [False, True, False, True, True]
+    free = [p for p in partitions if p.order == "free"]
+    assert [p.kind.split()[-1] for p in free] == ["coarse", "rare", "fine", "whole", "remainder"]
+    assert [p.is_rough for p in free] == [False, True, False, True, True]
+
+
+def test_coarse_partitions_have_twins_behind_them_and_that_of_the_first_score_has_two():
+    partitions = fit_partitions(*both(vectors, 1, 2_000))
+    kinds = list(dict.fromkeys(p.kind for p in partitions))
+    assert len(kinds) > 2
+    orders = [[p.order for p in partitions if p.kind == kind] for kind in kinds]
+    assert orders[0] == ["free", "mirrored", "monotone"]
+    assert [p.kind for p in partitions] == [kind for kind, own in zip(kinds, orders, strict=True) for _ in own]
+    for kind, own in zip(kinds[1:], orders[1:], strict=True):
+        assert own == (["free", "mirrored"] if kind.endswith("coarse") else ["free"])
+    assert all(p.cells is q.cells for p in partitions for q in partitions if p.kind == q.kind)
+
+
+def test_too_few_cells_have_no_order():
+    for values, orders in (([1.0], ["free"]), ([0.0, 1.0], ["free", "mirrored"])):
+        outcomes = read_outputs(values * 20, 20 * len(values))
+        partitions = fit_partitions(outcomes, outcomes)
+        assert [p.order for p in partitions if p.kind == partitions[0].kind] == orders
 
 
 def test_the_log_ratio_of_the_mechanism_comes_first():

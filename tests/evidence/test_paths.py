@@ -100,11 +100,11 @@ def test_the_prior_sums_to_one_and_padding_cells_change_nothing(cells, padding, 
     assert paths.log_sum(padded)[0, 0] == pytest.approx(paths.log_sum(emission)[0, 0], abs=1e-10)
 
 
-@pytest.mark.parametrize(("rises", "centre"), [(0, -1), (1, -1), (-1, -1), (1, 19), (-1, 18)])
+@pytest.mark.parametrize(("rises", "centre"), [(0, -1), (1, -1), (-1, -1), (1, 119), (-1, 118)])
 @pytest.mark.parametrize("switch", [0.03, 0.3])
 def test_the_sum_over_paths_survives_large_counts(switch, rises, centre):
     # Labels that no rising path would have are unlikely, never impossible: else bets on them would have no number.
-    emission = np.random.default_rng(2).normal(scale=1e6, size=(20, LEVELS, 1, 1))
+    emission = np.random.default_rng(2).normal(scale=1e6, size=(120, LEVELS, 1, 1))
     assert math.isfinite(one(switch, rises, centre).log_sum(emission)[0, 0])
 
 
@@ -135,6 +135,14 @@ def test_the_training_labels_say_whether_levels_rise_or_fall(order):
     for levels, rises in (([-1, -0.5, 0, 0.5, 1], 1), ([1, 0.5, 0, -0.5, -1], -1), ([0, 0, 0, 0, 1], 1)):
         paths = PathPriors.of_counts([counts_of(levels)], [order], [False])
         assert paths.rises.tolist() == [rises]
+
+
+def test_free_paths_switch_as_often_whatever_the_cells_and_others_rise_less_often():
+    counts = counts_of([0] * 20)
+    paths = PathPriors.of_counts([counts] * 4, ["free", "free", "monotone", "mirrored"], [False, True, False, False])
+    # 21 cells; 8 do not follow their neighbour, or 80% of rough ones; 5 rise; 3 of 11 mirrored ones
+    assert paths.switch.tolist() == pytest.approx([8 / 21, 0.8, 5 / 21, 3 / 11])
+    assert paths.rises.tolist() == [0, 0, 1, 1] and paths.centre.tolist() == [-1, -1, -1, 19]
 
 
 def test_the_centre_is_where_masses_mirror_each_other():

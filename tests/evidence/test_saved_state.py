@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.evidence import betting, sequential_game
+from dpaudit.evidence import paths, sequential_game
 from dpaudit.evidence.kept_outputs import packed, unpacked
 from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
@@ -155,7 +155,7 @@ def test_bets_of_another_engine_go_on_as_a_number(monkeypatch):
     state = through_text(pair_state(first.pairs[0], "1"))
     kept = {i: first.kept(i) for i in (0, 1)}
     before = first.pairs[0].main
-    monkeypatch.setattr(betting, "END_SHARE", 0.2)
+    monkeypatch.setattr(paths, "END_SHARE", 0.2)
     game = gone_on(normal, "eps=0.5", state, kept)
     pair = game.pairs[0]
     assert pair.main.now == pytest.approx(state["uses"][0]["now"], abs=1e-12)
@@ -198,7 +198,7 @@ def carrying(won, monkeypatch):
     """The use of a pair whose bets another engine has counted: the log wealth `won` is all that goes on."""
     state = through_text(pair_state(played(normal, "eps=1").pairs[0], "1"))
     state["uses"][0] |= {"now": won, "lower": 0.0}
-    monkeypatch.setattr(betting, "END_SHARE", 0.2)
+    monkeypatch.setattr(paths, "END_SHARE", 0.2)
     return restored(state, game_of(normal, "eps=1", 3).pairs[0], None, 0.0, 1.0).main
 
 
@@ -293,3 +293,72 @@ def test_outputs_that_are_no_plain_values_are_not_kept_and_damaged_ones_are_refu
     for damaged in (b"", b"X" + data[1:], data[:8], b"O" + data[1:], data[:1] + b"\0" + data[2:]):
         with pytest.raises(ValueError, match="outputs must be ones that were kept"):
             unpacked(damaged)
+
+
+# --- orders of paths ---
+
+
+def without_orders(state):
+    """As engines wrote it that knew free paths alone: no twins, and the weights of the others."""
+    result = through_text(state)
+    for use in result["uses"]:
+        use["now"] = None
+        for epoch in use["epochs"]:
+            orders = [part.pop("orders") for part in epoch["partitions"]]
+            firsts = np.cumsum([0, *map(len, orders)])[:-1].tolist()
+            del epoch["rises"], epoch["centre"]
+            for name in ("switch", "evidence", "log_weights"):
+                epoch[name] = [epoch[name][k] for k in firsts]
+            weights = np.exp(epoch["log_weights"])
+            epoch["log_weights"] = np.log(weights / weights.sum()).tolist()
+    return result
+
+
+def test_twins_are_saved_once_and_come_back_as_twins():
+    state = through_text(pair_state(played(normal, "eps=1").pairs[0], "a"))
+    epoch = state["uses"][0]["epochs"][-1]
+    assert epoch["partitions"][0]["orders"] == ["free", "mirrored", "monotone"]
+    assert len(epoch["live"]) == len(epoch["partitions"]) < len(epoch["switch"])
+    game = gone_on(normal, "eps=1", state, {}).pairs[0].main
+    for k, partition in enumerate(game.epochs[0].partitions[:3]):
+        assert partition.order == ("free", "mirrored", "monotone")[k]
+        assert partition.cells is game.epochs[0].cells[0]  # so that the score is looked at once
+    assert game.now == pytest.approx(state["uses"][0]["now"], abs=1e-9)
+
+
+@pytest.mark.parametrize("claim", ["eps=1", "eps=0.8,delta=0.01", "mu=0.9"])
+def test_states_without_orders_go_on_with_free_paths(claim):
+    before = pair_state(played(normal, claim, samples=FAMILIES[claim]).pairs[0], "a")
+    old = without_orders(before)
+    pair = restored(old, game_of(normal, claim, 2).pairs[0], None, 0.0, 1.0)
+    for use, (_, game) in zip(old["uses"], pair.uses, strict=True):
+        for record, epoch in zip(use["epochs"], game.epochs, strict=True):
+            assert {partition.order for partition in epoch.partitions} == {"free"}
+            assert epoch.book.paths.rises.tolist() == [0] * len(record["partitions"])
+            assert np.exp(epoch.bets.log_weights).sum() == pytest.approx(1.0)
+        assert math.isfinite(game.now)
+    assert counts_of(pair_state(pair, "b")).tolist() == counts_of(before).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("centre", lambda old: [99 if k == 1 else v for k, v in enumerate(old)]),
+        ("centre", lambda old: [3 if k == 0 else v for k, v in enumerate(old)]),
+        ("rises", lambda old: [0 if k == 1 else v for k, v in enumerate(old)]),
+        ("rises", lambda old: [1 if k == 0 else v for k, v in enumerate(old)]),
+        ("rises", lambda old: [0.5 if k == 1 else v for k, v in enumerate(old)]),
+        ("rises", lambda old: old[1:]),
+        ("switch", lambda old: [0.0, *old[1:]]),
+        ("switch", lambda old: [[v] for v in old]),
+        ("partitions", lambda old: [{**old[0], "orders": ["free", "sideways", "monotone"]}, *old[1:]]),
+        ("partitions", lambda old: [{**old[0], "orders": ["mirrored", "free", "monotone"]}, *old[1:]]),
+    ],
+)
+def test_orders_that_cannot_be_are_refused(name, value):
+    # Validity: with a centre beyond the cells a wealth would hang on what is computed beside it.
+    state = through_text(pair_state(played(normal, "eps=1", samples=60).pairs[0], "a"))
+    epoch = state["uses"][0]["epochs"][-1]
+    epoch[name] = value(epoch[name])
+    with pytest.raises(StateError, match="state must be one that was saved"):
+        restored(state, game_of(normal, "eps=1", 2).pairs[0], None, 0.0, 1.0)

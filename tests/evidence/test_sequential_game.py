@@ -347,8 +347,10 @@ def test_partitions_of_little_weight_are_not_counted_once_training_is_long(monke
     partitions = fit_partitions(first, second)
     game = SequentialGame(PureDP(1.0), 10_000)
     game.fit(partitions, 0.05)
-    assert len(partitions) == 5
-    assert len(game.statistic.parts) == (1 if training == sequential_game.LONG_TRAINING else 5)
+    assert len(partitions) == 7
+    kept = game.epochs[-1].partitions
+    assert [part.order for part in kept[:3]] == ["free", "mirrored", "monotone"]  # twins stay together
+    assert len(kept) == len(game.statistic.parts) == (3 if training == sequential_game.LONG_TRAINING else 7)
     game.start(0.05)
     feed(game, [0.0, 5.0], [1.0])
     game.update()

@@ -43,14 +43,16 @@ def one_by_one(game, value):
     """Log wealth of each kind of bets against a value, epoch by epoch, without stacks."""
     totals = np.log(game._shares)
     for epoch in game.epochs:
-        kinds = [epoch.bets]
+        kinds = [(epoch.book, epoch.bets)]
+        free = [k for k, partition in enumerate(epoch.partitions) if partition.order == "free"]
+        book = epoch.book.for_partitions(np.array(free))  # what is meant for lower values has no other orders
         for target in game._targets:
             meant_for = target * game.claim.value
             components = game._components(meant_for, game._anchor_for(meant_for, epoch))
-            prior = np.zeros((len(epoch.cells), components.up.shape[1]))
-            kinds.append(fit_bets(epoch.book, components, prior, (len(epoch.cells),)))
-        for k, bets in enumerate(kinds):
-            logs = bets.log_wealth(epoch.book.live, *game._lines(value, bets.components))
+            prior = np.zeros((len(free), components.up.shape[1]))
+            kinds.append((book, fit_bets(book, components, prior, (len(free),))))
+        for k, (of_kind, bets) in enumerate(kinds):
+            logs = bets.log_wealth(of_kind.live, *game._lines(value, bets.components))
             totals[k] += float(with_idle(log_sum(logs + bets.log_weights), epoch.idle))
     return totals
 
