@@ -41,6 +41,7 @@ def test_what_a_law_derives_keeps_its_claim(law, mechanism):
     assert result.verdict != "violated" and result.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claim", "mechanism"),
     [
@@ -226,6 +227,7 @@ def test_conditioning_an_approximate_claim_without_its_mass_is_violated():
     assert audited(subject, ApproxDP(1.0, 0.05)).verdict == "violated"
 
 
+@pytest.mark.slow
 @pytest.mark.claim("CD-L3.3")
 def test_linear_equalities_that_hold_on_every_input_keep_the_claim():
     def shares(data):

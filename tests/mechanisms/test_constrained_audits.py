@@ -72,6 +72,7 @@ SOUND = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.claim("CD-L3.7")
 @pytest.mark.claim("CD-S7")
 @pytest.mark.claim("CD-L3.3")

@@ -189,6 +189,7 @@ SOUND = list(sound())
 NAMES = [f"{type(m).__name__}-{type(m.strategy).__name__}-{i}" for i, m in enumerate(SOUND)]
 
 
+@pytest.mark.slow
 @pytest.mark.claim("DC-P3.1.i")
 @pytest.mark.parametrize("mechanism", SOUND, ids=NAMES)
 def test_a_release_is_not_refuted_and_its_bound_is_below_its_loss(mechanism):

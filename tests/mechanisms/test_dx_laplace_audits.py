@@ -50,6 +50,7 @@ def audited(mechanism, samples=DRAWS):
     return dpaudit.audit(mechanism, samples=samples, confidence=CONFIDENCE, seed=SEED, floating_point=False)
 
 
+@pytest.mark.slow
 def test_no_rule_is_refuted_and_every_bound_is_below_the_exact_loss():
     for rule in ("S1", "S2", "PSA", "optimal"):
         result = audited(DxLaplace(QUERIES, METRIC, rule))
@@ -90,6 +91,7 @@ def test_the_mutants_of_the_theorem_lose_more_and_are_caught(twin):
     assert audited(twin).verdict == "violated"
 
 
+@pytest.mark.slow
 @pytest.mark.claim("DX-A-Lap")
 @pytest.mark.claim("DX-O2")
 @pytest.mark.parametrize("loss", LOSSES)
@@ -102,6 +104,7 @@ def test_a_preprocessed_mechanism_keeps_the_metric_and_a_sixth_less_noise_does_n
     assert audited(twin).verdict == "violated"
 
 
+@pytest.mark.slow
 @pytest.mark.claim("DX-D2")
 @pytest.mark.claim("DX-T1")
 @pytest.mark.parametrize("name", UNIVERSES)
