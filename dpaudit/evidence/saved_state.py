@@ -305,6 +305,8 @@ def _epoch_of(record: State, log_density: LogDensity | None, x: Any, x_prime: An
     if not 0.0 <= idle < 1.0:
         raise ValueError("idle must be in [0, 1)")
     epoch = Epoch(partitions, book, bets, np.array(record["kept"], dtype=np.intp), idle)
+    if len(epoch.of_each_cells) != len(firsts):
+        raise ValueError("partitions must be of different kinds, each in some order")
     epoch.saved = {key: value for key, value in record.items() if key != "live"}
     return epoch
 

@@ -353,6 +353,7 @@ def test_states_without_orders_go_on_with_free_paths(claim):
         ("switch", lambda old: [[v] for v in old]),
         ("partitions", lambda old: [{**old[0], "orders": ["free", "sideways", "monotone"]}, *old[1:]]),
         ("partitions", lambda old: [{**old[0], "orders": ["mirrored", "free", "monotone"]}, *old[1:]]),
+        ("partitions", lambda old: [old[0], {**old[1], "kind": old[0]["kind"]}, *old[2:]]),
     ],
 )
 def test_orders_that_cannot_be_are_refused(name, value):
