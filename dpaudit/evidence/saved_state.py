@@ -2,8 +2,8 @@
 
 What is saved of a sequential use: every epoch's cells, training counts, weights and counted draws, and what the kinds
 of partitions have won. An epoch's payoffs are computed again from these. The number of epochs grows with the logarithm
-of the draws, so a state stays small (after 20,000 labelled draws 80 kilobytes compressed, 140 where the line has a
-delta, 260 of a claim with two uses). Of a Renyi use: cells, g, orders and counts.
+of the draws, so a state stays small (after 20,000 labelled draws 100 kilobytes compressed, 260 where the line has a
+delta, 350 of a claim with two uses). Of a Renyi use: cells, g, orders and counts.
 Besides, a pair's level and how much it was trained on. The outputs that later fits see are in `kept_outputs`.
 
 States are plain values that JSON can hold, and reading one runs nothing that was written there.
