@@ -76,10 +76,9 @@ def audited(mechanism, claim=DISTANCE, pairs=None, **options):
 
 
 @functools.cache
-def too_little(pool, mode="sequential"):
-    return audited(
-        LaplaceTooLittleNoise(0.5), MetricDP(lambda x, y: 0.5 * abs(x - y)), samples=1_000, pool=pool, mode=mode
-    )
+def too_little(pool, mode="sequential", seed=1):
+    claim = MetricDP(lambda x, y: 0.5 * abs(x - y))
+    return audited(LaplaceTooLittleNoise(0.5), claim, samples=1_000, pool=pool, mode=mode, seed=seed)
 
 
 # --- findings ---
@@ -200,8 +199,10 @@ def test_a_false_statement_accuses_nobody_who_keeps_the_claim():
 
 
 def test_more_pairs_are_found_with_fewer_runs():
-    pooled, plain = too_little(None), too_little(False)
-    assert len(pooled.violated) >= len(plain.violated) and pooled.samples <= plain.samples
+    # Single audits differ by luck; these ten seeds find 30 pairs and 14.
+    pooled, plain = ([too_little(pool, seed=seed) for seed in range(1, 11)] for pool in (None, False))
+    assert sum(len(result.violated) for result in pooled) > sum(len(result.violated) for result in plain)
+    assert sum(result.samples for result in pooled) < sum(result.samples for result in plain)
 
 
 def test_a_result_says_what_was_pooled_and_a_replay_that_it_asks_one_pair():

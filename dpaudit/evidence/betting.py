@@ -25,7 +25,7 @@ beforehand, and how the sum over them is taken, is in `dpaudit.evidence.paths`. 
 delta, smaller stakes and bets in one direction only.
 
 Twins are partitions of the same cells whose paths have other priors. In bets for the budget the training labels say
-which prior describes them better, and so how the weight of all twins together is split.
+which prior describes them better, and so, beside what each has won, how the weight of all twins together is split.
 
 Nothing is selected, so nothing that was lucky on few draws is followed for long: the model may be wrong, which costs
 draws and never validity, since weights see training draws only.

@@ -1,7 +1,7 @@
 """Partitions of the outcomes for one pair into cells, with the counts of the draws that they were made from.
 
 Scores are fitted on all training draws, and their cells are counted on the same ones: half as many draws to fit on cost
-more than the optimism does. What a kind of partition has won since it was first bet on decides what is bet on it next.
+more than the optimism does. What a partition has won since its name was first bet on decides what is bet on it next.
 """
 
 from __future__ import annotations

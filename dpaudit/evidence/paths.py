@@ -34,9 +34,8 @@ from dpaudit.privacy.claims import FloatArray
 Order = Literal["free", "monotone", "mirrored"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 LEVELS = 5  # of a cell
-END_SHARE = (
-    0.35  # prior probability of each of the two extreme levels in a free cell that does not follow its neighbour
-)
+# Prior probability of each of the two extreme levels in a free cell that does not follow its neighbour.
+END_SHARE = 0.35
 SWITCHES = {"free": 8.0, "monotone": 5.0, "mirrored": 3.0}  # expected number of cells that do not follow a neighbour
 LARGEST_SWITCH, LARGEST_RISE = 0.8, 0.6  # probabilities that a cell does not: of free and rough, of rising levels
 # Of levels that only rise: those of the first cell, and the next ones after each, if the next cell does not follow it.
@@ -63,7 +62,8 @@ class PathPriors:
     rises : ndarray of int
         1 where levels only rise (of mirrored cells: above the centre), -1 where they only fall, 0 where they are free.
     centre : ndarray of int
-        The sum of the positions of two cells that mirror each other; -1 where none do.
+        The sum of the positions of two cells that mirror each other, at most twice that of the last cell; -1 where none
+        do.
     """
 
     switch: FloatArray

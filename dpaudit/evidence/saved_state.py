@@ -1,7 +1,7 @@
 """The state of a pair's bets as data, so that they go on another day where they stopped.
 
-What is saved of a sequential use: every epoch's cells, training counts, weights and counted draws, and what the kinds
-of partitions have won. An epoch's payoffs are computed again from these. The number of epochs grows with the logarithm
+What is saved of a sequential use: every epoch's cells, training counts, weights and counted draws, and what
+partitions have won. An epoch's payoffs are computed again from these. The number of epochs grows with the logarithm
 of the draws, so a state stays small (after 20,000 labelled draws 100 kilobytes compressed, 260 where the line has a
 delta, 350 of a claim with two uses). Of a Renyi use: cells, g, orders and counts.
 Besides, a pair's level and how much it was trained on. The outputs that later fits see are in `kept_outputs`.
@@ -42,6 +42,7 @@ from dpaudit.evidence.sequential_game import SAME_WEALTH, Epoch, SequentialGame
 from dpaudit.privacy.claims import Claim, FloatArray
 
 FORMAT = 1
+LEAST_SWITCH = 1e-6  # far below any that is made; from there on no sum over paths vanishes
 
 State = dict[str, Any]
 
@@ -135,7 +136,7 @@ def restored(state: State, pair: PairGame, log_density: LogDensity | None, x: An
                 _fill_renyi(game, use, log_density, x, x_prime)
             if not use["epochs"] or not _epochs_of(game):
                 pair.trained_on = 0  # to be fitted anew, on outputs that were kept
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise StateError(f"state must be one that was saved, got {error!r:.200}.") from error
     return pair
 
@@ -282,6 +283,8 @@ def _epoch_of(record: State, log_density: LogDensity | None, x: Any, x_prime: An
     firsts = [cells_from_dict(part, log_density, x, x_prime) for part in record["partitions"]]
     # Engines that did not say in which orders a partition is bet on knew free ones alone.
     orders = [[_order_of(name) for name in part.get("orders", ["free"])] for part in record["partitions"]]
+    if any(of_kind[:1] != ["free"] or len(set(of_kind)) < len(of_kind) for of_kind in orders):
+        raise ValueError("orders must differ, the free one first")
     of_twin = np.repeat(np.arange(len(firsts)), [len(of_kind) for of_kind in orders])
     train, live = (_padded(record[name], [part.size for part in firsts])[:, :, of_twin] for name in ("train", "live"))
     partitions = tuple(
@@ -306,7 +309,7 @@ def _epoch_of(record: State, log_density: LogDensity | None, x: Any, x_prime: An
         raise ValueError("idle must be in [0, 1)")
     epoch = Epoch(partitions, book, bets, np.array(record["kept"], dtype=np.intp), idle)
     if len(epoch.of_each_cells) != len(firsts):
-        raise ValueError("partitions must be of different kinds, each in some order")
+        raise ValueError("partitions must be of different kinds")
     epoch.saved = {key: value for key, value in record.items() if key != "live"}
     return epoch
 
@@ -328,8 +331,8 @@ def _paths_of(record: State, partitions: Sequence[Partition]) -> PathPriors:
         paths = PathPriors(paths.switch, rises, centre)
     if not len(paths.switch) == len(paths.rises) == len(paths.centre) == len(partitions):
         raise ValueError("switch, rises and centre must have one number a partition")
-    if not np.all((paths.switch > 0.0) & (paths.switch <= 1.0)):
-        raise ValueError("switch must be in (0, 1]")
+    if not np.all((paths.switch >= LEAST_SWITCH) & (paths.switch <= 1.0)):
+        raise ValueError(f"switch must be in [{LEAST_SWITCH}, 1]")
     for partition, rise, centre in zip(partitions, paths.rises.tolist(), paths.centre.tolist(), strict=True):
         # Validity: the centre is within the cells, so that a chain has all of them, whatever is stacked beside it.
         last = 2 * (partition.cells.size - 1) if partition.order == "mirrored" else -1

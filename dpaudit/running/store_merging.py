@@ -112,7 +112,7 @@ def _settle(state: State, own: State, other: State) -> None:
         use["now"] = first["now"] + second["now"]
         use["closed"] = first["closed"] + second["now"]
         use["past"] = first["past"] + second["past"]
-        use["history"] = {kind: [won + second["past"] for won in row] for kind, row in first["history"].items()}
+        use["history"] = {name: [won + second["past"] for won in row] for name, row in first["history"].items()}
     state["violated"] = bool(own["violated"])
     _settle_level(state, float(state["level"]))
 
