@@ -16,11 +16,13 @@ from dpaudit.evidence.betting import Book, components_for, fit_bets
 from dpaudit.evidence.paths import ASTRAY, LEVELS, ORDERS, PathPriors
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
+# Logarithms of such sums, of emissions of some units: a few dozen operations at 2**-53 of at most 100 each.
+LOG_ROUNDING = 1e-11
 ROUNDING = 1e-12  # sums of 625 products of a few doubles below 1: 625 * 8 * 2**-53 = 6e-13
-BOTTOM, TOP = 0, LEVELS - 1
+TOP = LEVELS - 1
 RISING = {
-    "monotone": ([0.5, 0.2, 0.2, 0.05, 0.05]),
-    "mirrored": ([0.02, 0.02, 0.3, 0.3, 0.36]),
+    "monotone": [0.5, 0.2, 0.2, 0.05, 0.05],
+    "mirrored": [0.02, 0.02, 0.3, 0.3, 0.36],
 }
 
 
@@ -79,7 +81,7 @@ def test_the_sum_over_paths_is_that_of_all_paths_one_by_one(switch, rises, centr
         prior += chance(path, switch, rises, centre)
         total += chance(path, switch, rises, centre) * np.exp(sum(emission[c, levels[c], 0] for c in range(cells)))
     assert prior == pytest.approx(1.0, abs=ROUNDING)
-    assert one(switch, rises, centre).log_sum(emission)[0] == pytest.approx(np.log(total), abs=1e-11)
+    assert one(switch, rises, centre).log_sum(emission)[0] == pytest.approx(np.log(total), abs=LOG_ROUNDING)
 
 
 @FIXED
@@ -115,9 +117,9 @@ def test_several_partitions_have_the_sums_that_they_have_alone():
     together = paths.log_sum(emission)
     for k in range(4):
         alone = paths.only(slice(k, k + 1)).log_sum(emission[:, :, k : k + 1])
-        assert together[k] == pytest.approx(alone[0], abs=1e-11)
+        assert together[k] == pytest.approx(alone[0], abs=LOG_ROUNDING)
     both = PathPriors.concatenated([paths.only(np.array([2, 0])), paths.only(slice(3, 4))])
-    assert np.allclose(both.log_sum(emission[:, :, [2, 0, 3]]), together[[2, 0, 3]], atol=1e-11)
+    assert np.allclose(both.log_sum(emission[:, :, [2, 0, 3]]), together[[2, 0, 3]], atol=LOG_ROUNDING)
 
 
 # --- from training counts ---
