@@ -28,12 +28,14 @@ from dpaudit.evidence.leaves import learn_layout
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.outlines import FORM, STRUCTURE
 from dpaudit.evidence.scores import Score, Viewed
+from dpaudit.evidence.tallies import Tally, fit_logistic
 from dpaudit.evidence.trees import fit_trees
 from dpaudit.evidence.vectors import (
     SUMMARIES,
     Scales,
     Steps,
     Summary,
+    fit_even,
     fit_linear,
     fit_quadratic,
     is_affordable,
@@ -48,7 +50,7 @@ MOST_OF_STEPS = 3  # scores of the differences of coordinates, the first few: th
 COARSE_COLUMNS = 8  # from which on log ratios are added up in two bins a column, too
 MOST_IN_TREES = 24  # and the most informative, in trees
 # Draws of both sides from which on a score is worth its fit.
-LINEAR_DRAWS, QUADRATIC_DRAWS, TREE_DRAWS = 32, 60, 1_000
+LINEAR_DRAWS, QUADRATIC_DRAWS, TALLY_DRAWS, TREE_DRAWS = 32, 60, 500, 1_000
 DIAGONAL_COLUMNS = 8  # from which on the draws may be too few for correlations
 DRAWS_A_NUMBER = 25  # from which on integer parts are worth a look
 # Of one side, that scores of objects are fitted on: again and again, or on one half and valued on the other.
@@ -148,6 +150,11 @@ def _of_vectors(fit: Halves, rest: Halves) -> Iterator[Candidate]:
     if steps is not None:
         for score in islice(_of_columns((steps(fit[0]), steps(fit[1])), range(fit[0].numbers.shape[1])), MOST_OF_STEPS):
             yield Viewed(steps, score), *rest
+    tally = Tally.between(*fit) if draws >= TALLY_DRAWS else None
+    if tally is not None:
+        logistic = fit_logistic(tally(fit[0]), tally(fit[1]))
+        if logistic is not None:
+            yield Viewed(tally, logistic), *rest
     scales = Scales.of(fit[0].numbers, fit[1].numbers)
     if np.any(scales.spread > 0.0):
         summary = Summary(SUMMARIES, scales.centre, scales.divisor)
@@ -195,6 +202,9 @@ def _of_columns(fit: Halves, own: Sequence[int]) -> Iterator[Score]:
                 diagonal = fit_linear(first, second, diagonal=True)
                 if diagonal is not None:
                     yield diagonal
+            even = fit_even(first, second) if columns >= DIAGONAL_COLUMNS else None
+            if even is not None:
+                yield even
     if len(varying) > 1 and draws >= QUADRATIC_DRAWS:
         quadratic = fit_quadratic(first, second)
         if quadratic is not None:

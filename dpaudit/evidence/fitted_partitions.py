@@ -18,6 +18,8 @@ from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import Coordinate, Remainder
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.paths import Order
+from dpaudit.evidence.scores import Viewed
+from dpaudit.evidence.tallies import Tally
 from dpaudit.privacy.claims import FloatArray
 
 REMAINDERS = np.arange(0.25, 2.0, 0.25)
@@ -71,21 +73,23 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
             is_first = not partitions
             partitions += [
                 Partition(cells, counts, f"{kind} {what}", is_rough, order)
-                for order in _orders(what, cells.size, is_first)
+                for order in _orders(what, cells, is_first)
             ]
         if looks_closely:
             partitions.append(_by_remainder(a, b, reading))
     return partitions
 
 
-def _orders(what: str, cells: int, is_first: bool) -> tuple[Order, ...]:
+def _orders(what: str, cells: Cells, is_first: bool) -> tuple[Order, ...]:
     """The orders in which a partition is bet on: free, first; others too where neighbours speak for each other.
 
-    Only the first score, the simplest, pays for a monotone one of its own: in fitted scores both ends count.
+    Only the first score, the simplest, pays for a monotone one of its own: in fitted scores both ends count. In tallies
+    they say different things: what stops early has no mirror.
     """
-    if what != "coarse" or cells < 3:  # NaN's cell and one more
+    is_tally = isinstance(cells.score, Viewed) and isinstance(cells.score.view, Tally)
+    if what != "coarse" or cells.size < 3 or is_tally:  # NaN's cell and one more
         return ("free",)
-    return ("free", "mirrored", "monotone") if is_first and cells > 3 else ("free", "mirrored")
+    return ("free", "mirrored", "monotone") if is_first and cells.size > 3 else ("free", "mirrored")
 
 
 def _by_remainder(first: Outcomes, second: Outcomes, reading: Reading) -> Partition:

@@ -65,6 +65,9 @@ LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair tak
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
 # Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
+# The same of vectors of numbers in sequential mode, over the pairs, where that is more: what each column says a little
+# of is learned slowly.
+VECTOR_DRAWS = 200_000
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 # Fit again when a pair has this many times the training draws of its last fit, by whether it is far from a decision.
 REFIT_GROWTH = {False: 1.15, True: 1.3}
@@ -186,15 +189,17 @@ class PairGame:
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 
-    def fit(self, first: Outcomes, second: Outcomes, level: float, compare: bool = True) -> None:
-        """Fit every use on earlier draws of x and x_prime; `compare` as for `FixedGame.fit`."""
+    def fit(
+        self, first: Outcomes, second: Outcomes, level: float, compare: bool = True, is_last: bool = False
+    ) -> None:
+        """Fit every use on earlier draws of x and x_prime; `compare` and `is_last` as for the games' own."""
         self.hints = self.hints.fitting(first, second)
         partitions = None
         for share, game in self.uses:
             if isinstance(game, SequentialGame):
                 if partitions is None:
                     partitions = fit_partitions(first, second, self.hints)
-                game.fit(partitions, level * share)
+                game.fit(partitions, level * share, is_last)
             elif isinstance(game, FixedGame):
                 game.fit(first, second, level * share, self.hints, compare)
             else:
@@ -421,8 +426,8 @@ class LabelGame:
                 self._fit_again(pair)
 
     def kept(self, i: int) -> Outcomes | None:
-        """The outputs of one input that fits may see."""
-        return self._joined(i) if self._kept.get(i) else None
+        """The outputs of one input that fits of a later run may see: of vectors, the first of those that this one saw."""
+        return self._joined(i).rows(slice(0, TRAINING_DRAWS[self.mode])) if self._kept.get(i) else None
 
     def _shorten_pilot(self, drawn: int) -> None:
         """Leave to the test what the pilot did not draw."""
@@ -547,8 +552,11 @@ class LabelGame:
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(len(part) for part in self._kept[i]), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
-        if available >= REFIT_GROWTH[pair.is_far] * pair.trained_on:
-            pair.fit(*self._training(pair), pair.level)
+        growth = REFIT_GROWTH[pair.is_far]
+        if available >= growth * pair.trained_on:
+            most = len(pair.pool.members) * min(self._most_of(pair), self._most_kept(len(self._kept)))
+            # Scores of one column are much the same ones in every fit: what has lost its weight may go for good.
+            pair.fit(*self._training(pair), pair.level, is_last=self._columns > 1 and available * growth > most)
         else:
             pair.fit_again(pair.pool.labelled(self.pilot))
 
@@ -566,8 +574,14 @@ class LabelGame:
     def _most_of(self, pair: PairGame) -> int:
         """The outputs of one input that one member of a game may be fitted on: a bound on time, where they are many."""
         members = len(pair.pool.members)
+        return self._training_draws if members == 1 else max(FIRST_DRAWS, TRAINING_DRAWS[self.mode] // members)
+
+    @property
+    def _training_draws(self) -> int:
+        """The outputs of one input that one game may be fitted on."""
         most = TRAINING_DRAWS[self.mode]
-        return most if members == 1 else max(FIRST_DRAWS, most // members)
+        is_vector = self.mode == "sequential" and self._columns > 1
+        return max(most, VECTOR_DRAWS // len(self.pairs)) if is_vector else most
 
     def _joined(self, i: int) -> Outcomes:
         if len(self._kept[i]) > 1:
@@ -576,7 +590,7 @@ class LabelGame:
 
     def _most_kept(self, inputs: int) -> int:
         """The outputs of one input that are kept, of so many inputs."""
-        return max(FIRST_DRAWS, min(TRAINING_DRAWS[self.mode], TRAINING_NUMBERS // (self._columns * inputs)))
+        return max(FIRST_DRAWS, min(self._training_draws, TRAINING_NUMBERS // (self._columns * inputs)))
 
     def _collect(
         self, needed: dict[int, int], requests: dict[int, list[Request]], keeps: bool = True

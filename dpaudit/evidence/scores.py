@@ -9,7 +9,7 @@ direction is left to the rule. NaN means that the score has nothing to say (an o
 Validity: the score of an output is a function of that output alone, to the last bit.
 
 Here are the protocol, the scores that rest on others, and the way back from data. The others, by what they look at:
-`histograms` (a coordinate, bins, a table of outcomes), `vectors` (sums and forms of coordinates), `trees`; `leaves` and
+`histograms` (a coordinate, bins, a table of outcomes), `vectors` (sums and forms of coordinates), `trees`; `leaves`, `tallies` and
 `vectors.Summary` are views, which make columns of what an output holds.
 """
 
@@ -33,6 +33,7 @@ from dpaudit.evidence.histograms import (
 from dpaudit.evidence.leaves import Layout
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.outlines import FORM, STRUCTURE, WHOLE
+from dpaudit.evidence.tallies import Tally
 from dpaudit.evidence.trees import Trees
 from dpaudit.evidence.vectors import Linear, Nearness, Quadratic, Steps, Summary, floats
 from dpaudit.privacy.claims import FloatArray
@@ -219,4 +220,6 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
 def _view_from_dict(record: Mapping[str, Any]) -> View:
     if record["kind"] == "layout":
         return Layout.from_dict(record)
+    if record["kind"] == "tally":
+        return Tally.from_dict(record)
     return Steps.from_dict(record) if record["kind"] == "steps" else Summary.from_dict(record)

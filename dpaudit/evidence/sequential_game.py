@@ -60,7 +60,8 @@ CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION
 # Nats that a stake wins on as many draws as the training draws, over those that decide (see Reach above): below the
 # first its prior weight falls in proportion, above the second with the root.
 REACH, ROOT_REACH = 3.0, 30.0
-IGNORED_WEIGHT = 0.03  # partitions with less of the weights, with their twins, are not counted once training is long
+# Partitions with less of the weights, with their twins, are not counted once training is long, and goes on.
+IGNORED_WEIGHT = 0.03
 LONG_TRAINING = 2_000  # draws
 KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # How bets for lower targets are made against a family of free lines, and against others: another number for another
@@ -181,10 +182,11 @@ class SequentialGame(HockeyStickGame):
         """Fix the level: the error rate this use may spend."""
         self.level = level
 
-    def fit(self, partitions: Sequence[Partition], level: float) -> None:
+    def fit(self, partitions: Sequence[Partition], level: float, is_last: bool = False) -> None:
         """Open an epoch: fix the partitions, and bets on them, from the training counts.
 
-        Validity: called before the draws that it is counted on.
+        Partitions of little weight are not counted once training is long; where no later fit will see new ones
+        (`is_last`) they are. Validity: called before the draws that it is counted on.
         """
         if self._epochs:
             self._close()
@@ -207,7 +209,7 @@ class SequentialGame(HockeyStickGame):
         kept = np.sort(np.argsort(-log_sum(bets.log_weights, axis=0), kind="stable")[:most])
         if len(kept) < components.up.shape[1]:
             bets = bets.only(kept)
-        if is_long:
+        if is_long and not is_last:
             of_twins = np.bincount(_twins(partitions), np.exp(log_sum(bets.log_weights, axis=1)))
             worth = np.flatnonzero((of_twins >= min(IGNORED_WEIGHT, float(of_twins.max())))[_twins(partitions)])
             partitions = [partitions[int(k)] for k in worth]
@@ -299,6 +301,7 @@ class SequentialGame(HockeyStickGame):
                 for k, partition in enumerate(last.partitions)
             ],
             self.level,
+            is_last=True,
         )
 
     def _prior(self, partitions: Sequence[Partition], components: int) -> FloatArray:

@@ -40,6 +40,7 @@ SUMMARIES = (
 STANDARDISED = (*SUMMARIES[:5], SUMMARIES[8])
 STEPS_CORRELATION = 0.4  # of neighbouring columns, on average, from which on their differences are looked at
 STEP_DECIMALS = 9
+ALIKE = 1.5  # largest over smallest spread, up to which columns have one in common
 
 
 @dataclasses.dataclass(frozen=True)
@@ -328,6 +329,12 @@ class Scales:
         z = (np.clip(numbers, self.low, self.high) - self.centre) / self.divisor
         return np.asarray(np.where(np.isnan(z) | (self.spread == 0.0), 0.0, z))
 
+    def deviations(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Standard errors by which the means of the standardised columns of `first` are above those of `second`."""
+        a, b = self.standardised(first), self.standardised(second)
+        error = np.sqrt((a.var(axis=0) + 0.01) / len(a) + (b.var(axis=0) + 0.01) / len(b))
+        return np.asarray((a.mean(axis=0) - b.mean(axis=0)) / error)
+
     @property
     def divisor(self) -> FloatArray:
         """The spread, 1 where it is 0."""
@@ -353,6 +360,28 @@ def fit_linear(first: Outcomes, second: Outcomes, diagonal: bool = False) -> Lin
         ridge = 1e-3 + columns / draws  # shrinks the correlations that so few draws cannot tell from none
         weights = linalg.solve(within + ridge * np.eye(columns), difference, assume_a="pos")
     weights = np.where(scales.spread > 0.0, weights / scales.divisor, 0.0)
+    return Linear(weights, scales.low, scales.high, scales.centre)
+
+
+def fit_even(first: Outcomes, second: Outcomes) -> Linear | None:
+    """The sum of the columns that differ most in their means, each with its sign; None if it is one column or none.
+
+    Where many columns say as much as each other, weights that are all learned are noise. As many columns are taken as
+    make the sum differ most, by standard errors, if chance gave each of them one. Columns count in units of their
+    spreads, or of the spread that they have about in common.
+    """
+    scales = Scales.of(first.numbers, second.numbers)
+    deviations = scales.deviations(first.numbers, second.numbers)
+    order = np.argsort(-np.abs(deviations), kind="stable")
+    sums = np.cumsum(np.abs(deviations[order]) - 1.0) / np.sqrt(np.arange(1, len(order) + 1))
+    chosen = order[: int(np.argmax(sums)) + 1]
+    if len(chosen) < 2 or sums.max() <= 0.0:
+        return None
+    spread = scales.divisor
+    if spread[chosen].max() < ALIKE * spread[chosen].min():
+        spread = np.full(len(spread), float(np.median(spread[chosen])))
+    weights = np.zeros(len(spread))
+    weights[chosen] = np.sign(deviations[chosen]) / spread[chosen]
     return Linear(weights, scales.low, scales.high, scales.centre)
 
 
