@@ -8,7 +8,7 @@ of draws beforehand; P(lower > truth) <= level for the one record at the end (se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,14 @@ from dpaudit.evidence.rules import (
     inset,
 )
 from dpaudit.evidence.scores import Coordinate, Viewed
+from dpaudit.evidence.smooth_tails import smooth_tails
 from dpaudit.privacy.claims import Claim, FloatArray
 
 MOST_CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
 FEWEST_SHOWN = 200  # guesses, without which it shows nothing
 FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
+SMOOTH_DEVIATIONS = 2.0  # the same for what a smooth tail has to promise more than
 MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
 SURE_GUESSES = 30  # right ones among the training draws, without a wrong one
 INSET_WRONG = 0.3  # wrong guesses that a rule is expected to make whose thresholds have moved away from the other label
@@ -89,7 +91,10 @@ class FixedGame(HockeyStickGame):
             if way[1] == MOST_CAUTIOUS
         }
         best = max(fitted, key=lambda key: self._expected_bound(fitted[key], key[1][0], ways[key[1]]))
-        is_rare = fitted[best].wrong * self.draws <= MOST_WRONG
+        records: dict[tuple[str, tuple[float, float]], Shown] = {}
+        # Where no rule promises anything, that of the fewest guesses is the luckiest one.
+        is_promising = self._expected_bound(fitted[best], best[1][0], ways[best[1]]) > 0.0
+        is_rare = is_promising and fitted[best].wrong * self.draws <= MOST_WRONG
         if compare and not is_rare and min(len(first), len(second)) >= FEWEST_COMPARED:
             records = {
                 key: record
@@ -108,12 +113,49 @@ class FixedGame(HockeyStickGame):
         self._anchor = best[1][0]
         merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit
+        smooth = self._smooth(records, best, first, second, level, hints)
+        if smooth is not None:
+            self._rule, self.is_sure = smooth, False
+            return
         rare = self._rarely_wrong(rule, first, second)
         if rare is not None:
             # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
             self._rule, self._weight = rare
         elif compare:
             self._rule = self._fitted_on_all(rule.rule, scores[best[0]], first, second, hints)
+
+    def _smooth(
+        self,
+        records: Mapping[tuple[str, tuple[float, float]], Shown],
+        best: tuple[str, tuple[float, float]],
+        first: Outcomes,
+        second: Outcomes,
+        level: float,
+        hints: Hints,
+    ) -> Rule | None:
+        """A rule of a score that adds up columns, if its slope promises more than the best of the records does."""
+        anchor = best[1][0]
+        if best not in records:
+            return None
+        promised = self._expected_bound(records[best], anchor, self._objective(anchor, SMOOTH_DEVIATIONS, level))
+        objective, found = self._objective(anchor, 0.0, level), None
+        for tails in smooth_tails(first, second, hints):
+            sides = (tails.low > 0.0).astype(int) + (tails.high > 0.0)
+            bounds = objective.ways(tails.correct, tails.wrong, sides, np.array(tails.draws))[0]
+            place = int(np.argmax(np.where(tails.is_borne_out & (sides > 0), bounds, -math.inf)))
+            record = Shown(float(tails.correct[place]), float(tails.wrong[place]), int(sides[place]), tails.draws)
+            if tails.is_borne_out[place] and sides[place] > 0:
+                bound = self._expected_bound(record, anchor, objective)
+                if bound > promised:
+                    promised, found = bound, (tails.kind, (float(tails.low[place]), float(tails.high[place])))
+        if found is None:
+            return None
+        for score in fit_scores(first, second, hints, halves=False):
+            if score.kind == found[0]:
+                low, high = (-math.inf if found[1][0] == 0.0 else 0.0), (math.inf if found[1][1] == 0.0 else 0.0)
+                rule = score.rule_like(Rule(score.score, low, high, 1, score.reading), found[1])
+                return rule if rule.sides else None
+        return None
 
     def _fitted_on_all(self, rule: Rule, score: FittedScore, first: Outcomes, second: Outcomes, hints: Hints) -> Rule:
         """The rule of the same kind of score, fitted on all draws, where `score` saw one half of them.

@@ -426,7 +426,7 @@ class LabelGame:
                 self._fit_again(pair)
 
     def kept(self, i: int) -> Outcomes | None:
-        """The outputs of one input that fits of a later run may see: of vectors, the first of those that this one saw."""
+        """The outputs of one input that fits of a later run may see: of vectors, the first that this one saw."""
         return self._joined(i).rows(slice(0, TRAINING_DRAWS[self.mode])) if self._kept.get(i) else None
 
     def _shorten_pilot(self, drawn: int) -> None:

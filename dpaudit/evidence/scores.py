@@ -9,8 +9,8 @@ direction is left to the rule. NaN means that the score has nothing to say (an o
 Validity: the score of an output is a function of that output alone, to the last bit.
 
 Here are the protocol, the scores that rest on others, and the way back from data. The others, by what they look at:
-`histograms` (a coordinate, bins, a table of outcomes), `vectors` (sums and forms of coordinates), `trees`; `leaves`, `tallies` and
-`vectors.Summary` are views, which make columns of what an output holds.
+`histograms` (a coordinate, bins, a table of outcomes), `vectors` (sums and forms of coordinates), `trees`; `leaves`,
+`tallies` and `vectors.Summary` are views, which make columns of what an output holds.
 """
 
 from __future__ import annotations

@@ -106,9 +106,11 @@ def fit_logistic(first: Outcomes, second: Outcomes) -> Quadratic | None:
     a part of each.
     """
     both = np.concatenate([first.numbers, second.numbers])
+    if not np.all(np.isfinite(both)):
+        return None
     centre, spread = both.mean(axis=0), both.std(axis=0)
     columns = np.flatnonzero(spread > 0.0)
-    if not len(columns) or not np.all(np.isfinite(both)):
+    if not len(columns):
         return None
     centre, spread = centre[columns], spread[columns]
     low, high = centre - FARTHEST * spread, centre + FARTHEST * spread
