@@ -55,10 +55,9 @@ def cross_validated(
     for fold in range(FOLDS):
         (known1, held1), (known0, held0) = (_split(side, fold) for side in (first, second))
         for score in fit_scores(known1, known0, hints):
-            values1, values0 = score.values(held1), score.values(held0)
-            for way, objective in ways.items():
-                rule = score.rules(objective)[0].rule
-                record = rule, rule.count_scores(values1), rule.count_scores(values0)
+            rules = [score.rules(objective)[0].rule for objective in ways.values()]
+            records = zip(rules, score.counts(rules, held1), score.counts(rules, held0), strict=True)
+            for way, record in zip(ways, records, strict=True):
                 folds.setdefault((score.kind, way), []).append(record)
     draws = float(len(first) + len(second))
     shown = {}

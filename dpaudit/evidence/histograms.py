@@ -86,9 +86,22 @@ class Histogram:
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         total = np.zeros(len(outcomes))
-        for column, edges, values in zip(self.columns, self.edges, self.values, strict=True):
-            total += values[bin_of(outcomes.numbers[:, column], edges)]
+        for column, counter, values in zip(self.columns, self._counters, self.values, strict=True):
+            total += values[counter.index(outcomes.numbers[:, column])]
         return total
+
+    def counts(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """How many outcomes fall into each bin of the first column, and NaN; of the shape of its values."""
+        return self._counters[0].count(outcomes.numbers[:, self.columns[0]])
+
+    @functools.cached_property
+    def _counters(self) -> tuple[EdgeCounter, ...]:
+        """Of each column."""
+        return tuple(EdgeCounter(edges) for edges in self.edges)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the counters, which are many times as long, and quickly made where they are needed."""
+        return {key: value for key, value in self.__dict__.items() if key != "_counters"}
 
     def only(self, positions: list[int]) -> Histogram:
         """The same over some of its columns, given by their positions among `columns`."""
@@ -246,7 +259,8 @@ def weighed_histogram(
     for k, column in enumerate(columns):
         a, b = first.numbers[:, column], second.numbers[:, column]
         edges = histogram_edges(np.concatenate([a, b]), bins, tails) if own_edges is None else own_edges
-        p, q = (np.bincount(bin_of(part, edges), minlength=len(edges) + 2).astype(float) for part in (a, b))
+        counter = EdgeCounter(edges)
+        p, q = (counter.count(part).astype(float) for part in (a, b))
         values = shrunk_log_ratio(p, q)
         all_edges.append(edges)
         all_values.append(values)
