@@ -59,7 +59,16 @@ def cross_validated(
             records = zip(rules, score.counts(rules, held1), score.counts(rules, held0), strict=True)
             for way, record in zip(ways, records, strict=True):
                 folds.setdefault((score.kind, way), []).append(record)
-    draws = float(len(first) + len(second))
+    return shown_by(folds, float(len(first) + len(second)))
+
+
+def shown_by(
+    folds: Mapping[tuple[str, Way], Sequence[tuple[Rule, NDArray[np.int64], NDArray[np.int64]]]], draws: float
+) -> dict[tuple[str, Way], Shown]:
+    """What rules show over all folds, by each one's rule and its counts on the held draws of x and of x_prime.
+
+    `draws` are those of all folds together. Where a fold is missing the kind is left out.
+    """
     shown = {}
     for key, records in folds.items():
         if len(records) == FOLDS:

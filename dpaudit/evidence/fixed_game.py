@@ -15,19 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence import binomial
-from dpaudit.evidence.cross_validation import Shown, cross_validated
+from dpaudit.evidence.cross_validation import Shown
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
 from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
 from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.pilots import AnyFittedScore, Pilot, pilot_of
 from dpaudit.evidence.rules import (
     BOUND_DEVIATIONS,
     FittedRule,
-    FittedScore,
     Objective,
     Rule,
     best_rule,
-    fit_scores,
     inset,
 )
 from dpaudit.evidence.scores import Coordinate, Viewed
@@ -81,7 +80,8 @@ class FixedGame(HockeyStickGame):
             for anchor in (ANCHORS if self.claim.anchored else (0.0,))
             for deviations in DEVIATIONS
         }
-        scores = {score.kind: score for score in fit_scores(first, second, hints)}
+        pilot = pilot_of(first, second, hints)
+        scores = {score.kind: score for score in pilot.scores()}
         fitted = {
             (kind, way): score.rules(objective)[0]
             for kind, score in scores.items()
@@ -93,7 +93,7 @@ class FixedGame(HockeyStickGame):
         if compare and not is_rare and min(len(first), len(second)) >= FEWEST_COMPARED:
             records = {
                 key: record
-                for key, record in cross_validated(first, second, ways, hints).items()
+                for key, record in pilot.cross_validated(ways).items()
                 if key[0] in scores and (record.correct + record.wrong) * record.draws >= FEWEST_SHOWN
             }
             for deviations in COMPARED:
@@ -113,18 +113,18 @@ class FixedGame(HockeyStickGame):
             # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
             self._rule, self._weight = rare
         elif compare:
-            self._rule = self._fitted_on_all(rule.rule, scores[best[0]], first, second, hints)
+            self._rule = self._fitted_on_all(rule.rule, scores[best[0]], pilot, len(first) + len(second))
 
-    def _fitted_on_all(self, rule: Rule, score: FittedScore, first: Outcomes, second: Outcomes, hints: Hints) -> Rule:
-        """The rule of the same kind of score, fitted on all draws, where `score` saw one half of them.
+    def _fitted_on_all(self, rule: Rule, score: AnyFittedScore, pilot: Pilot, draws: int) -> Rule:
+        """The rule of the same kind of score, fitted on all draws of the pilot, where `score` saw one half of them.
 
         A coordinate stays: what was fitted is which one it is, and another one may speak for x where it is small.
         """
         is_objects = score.reading.columns == 0  # whose fits are long, and capped
         is_coordinate = isinstance(score.score.score if isinstance(score.score, Viewed) else score.score, Coordinate)
-        if is_objects or is_coordinate or len(score.first) + len(score.second) >= len(first) + len(second):
+        if is_objects or is_coordinate or score.draws >= draws:
             return rule
-        for again in fit_scores(first, second, hints, halves=False):
+        for again in pilot.scores(halves=False):
             if again.kind == score.kind:
                 found = again.rule_like(rule, score.guessed_masses(rule))
                 return found if found.sides else rule

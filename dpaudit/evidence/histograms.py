@@ -208,10 +208,7 @@ def histogram_edges(column: FloatArray, bins: int, tails: bool = False) -> Float
     finite = np.sort(column[~np.isnan(column)])
     if len(finite) == 0:
         return np.empty(0)
-    levels = np.linspace(0.0, 1.0, bins + 1)[1:-1]
-    if tails:
-        rare = 0.5 ** np.arange(1.0, 1.0 + max(0.0, math.log2(len(finite) / (bins * TAIL_DRAWS)))) / bins
-        levels = np.concatenate([rare[::-1], levels, 1.0 - rare])
+    levels = mass_levels(len(finite), bins, tails)
     edges = finite[np.minimum((levels * len(finite)).astype(int), len(finite) - 1)]
     # The first of each run of equal values (sorted already), and how long the run is.
     starts = np.flatnonzero(np.concatenate([[True], finite[1:] != finite[:-1]]))
@@ -225,6 +222,15 @@ def histogram_edges(column: FloatArray, bins: int, tails: bool = False) -> Float
     with np.errstate(over="ignore"):  # infinity follows the largest double
         edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
     return np.unique(edges[edges > -math.inf])
+
+
+def mass_levels(draws: int, bins: int, tails: bool) -> FloatArray:
+    """Shares of so many draws below the edges of bins of equal mass; `tails` as for `histogram_edges`."""
+    levels = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+    if not tails:
+        return levels
+    rare = 0.5 ** np.arange(1.0, 1.0 + max(0.0, math.log2(max(draws, 1) / (bins * TAIL_DRAWS)))) / bins
+    return np.concatenate([rare[::-1], levels, 1.0 - rare])
 
 
 def shrunk_log_ratio(first: FloatArray, second: FloatArray, pseudo_count: float = 1.0) -> FloatArray:

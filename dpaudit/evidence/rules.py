@@ -87,8 +87,12 @@ class Rule:
         if self._by_bins is None:
             return self.count_scores(self.score(read))
         counter, column, guesses = self._by_bins
-        counts = counter.count(read.numbers[:, column])
-        return np.array([int(counts[guesses == guess].sum()) for guess in (0, 1, ABSTAIN)])
+        return self.counts_of(guesses, counter.count(read.numbers[:, column]))
+
+    @staticmethod
+    def counts_of(guesses: NDArray[np.int8], draws: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts of `count`, where so many draws are in cells on which these are the guesses."""
+        return np.array([int(draws[guesses == guess].sum()) for guess in (0, 1, ABSTAIN)])
 
     @functools.cached_property
     def _by_bins(self) -> tuple[EdgeCounter, int, NDArray[np.int8]] | None:
@@ -292,6 +296,11 @@ class FittedScore:
     first: FloatArray
     second: FloatArray
 
+    @property
+    def draws(self) -> int:
+        """How many draws its thresholds are fitted on."""
+        return len(self.first) + len(self.second)
+
     def counts(self, rules: Sequence[Rule], outcomes: Outcomes) -> list[NDArray[np.int64]]:
         """What rules of this score count on other outcomes; see `Rule.count`."""
         if _is_by_bins(self.score):
@@ -301,14 +310,7 @@ class FittedScore:
 
     def rules(self, objective: Objective) -> list[FittedRule]:
         """The rules that are best in different ways, over a grid of tail masses on both sides."""
-        tails = self._tails
-        chosen: list[FittedRule] = []
-        for choice in _choices(tails, objective):
-            low, high = float(tails.cuts[choice.low]), float(tails.cuts[choice.high])
-            rule = Rule(self.score, low, high, choice.sign, self.reading, choice.nan_guess)
-            if all(rule.thresholds != other.rule.thresholds for other in chosen):
-                chosen.append(FittedRule(rule, choice.correct, choice.wrong, tails.trained_on))
-        return chosen
+        return rules_of(self.score, self.reading, self._tails, objective)
 
     def rule_like(self, rule: Rule, masses: tuple[float, float]) -> Rule:
         """The rule of this score that is most like another one's.
@@ -318,7 +320,7 @@ class FittedScore:
         both = np.concatenate([self.first, self.second])
         known = np.sort(both[~np.isnan(both)])
         edges = np.flatnonzero(known[1:] > known[:-1]) + 1  # a threshold may lie before these
-        cuts = _between_values(known[edges - 1], known[edges])
+        cuts = between_values(known[edges - 1], known[edges])
         below = edges / max(len(both), 1)
         low, high = -math.inf, math.inf
         if len(cuts) and masses[0] > 0.0:
@@ -333,14 +335,14 @@ class FittedScore:
         return float(np.mean(both < rule.low)), float(np.mean(both > rule.high))
 
     @functools.cached_property
-    def _tails(self) -> _Tails:
+    def _tails(self) -> Tails:
         nan = [float(np.mean(np.isnan(values))) for values in (self.first, self.second)]
         s1, s0 = (values[~np.isnan(values)] for values in (self.first, self.second))
         cuts = _cuts(s1, s0)  # increasing, from -inf to inf
         n1, n0 = max(len(self.first), 1), max(len(self.second), 1)
         left1, left0 = np.searchsorted(s1, cuts) / n1, np.searchsorted(s0, cuts) / n0  # mass below each cut
         right1, right0 = len(s1) / n1 - left1, len(s0) / n0 - left0
-        return _Tails(cuts, left1, left0, right1, right0, nan[0], nan[1], float(n1 + n0))
+        return Tails(cuts, left1, left0, right1, right0, nan[0], nan[1], float(n1 + n0))
 
 
 def fit_scores(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS, halves: bool = True) -> list[FittedScore]:
@@ -360,6 +362,18 @@ def fit_scores(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS, halve
         FittedScore(kind, score, reading, _ordered(score, a), _ordered(score, b))
         for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves))
     ]
+
+
+def rules_of(score: Score, reading: Reading, tails: Tails, objective: Objective) -> list[FittedRule]:
+    """The rules of a score that are best in different ways, by the masses in its tails."""
+    chosen: list[FittedRule] = []
+    for choice in _choices(tails, objective):
+        low = float(tails.cuts[choice.low])
+        high = float((tails.cuts if tails.highs is None else tails.highs)[choice.high])
+        rule = Rule(score, low, high, choice.sign, reading, choice.nan_guess)
+        if all(rule.thresholds != other.rule.thresholds for other in chosen):
+            chosen.append(FittedRule(rule, choice.correct, choice.wrong, tails.trained_on))
+    return chosen
 
 
 def _ordered(score: Score, outcomes: Outcomes) -> FloatArray:
@@ -423,8 +437,11 @@ def _moved(threshold: float, own: FloatArray, other: FloatArray) -> tuple[float,
 
 
 @dataclasses.dataclass(frozen=True)
-class _Tails:
-    """Masses below and above each cut under both labels, those of NaN, and the draws that they are of."""
+class Tails:
+    """Masses below and above each cut under both labels, those of NaN, and the draws that they are of.
+
+    `highs` are the thresholds of guesses above a cut, where they are other doubles than those of guesses below it.
+    """
 
     cuts: FloatArray
     left1: FloatArray
@@ -434,6 +451,7 @@ class _Tails:
     nan1: float
     nan0: float
     trained_on: float
+    highs: FloatArray | None = None
 
     @functools.cached_property
     def rates(self) -> tuple[FloatArray, FloatArray]:
@@ -457,7 +475,7 @@ class _Choice:
     wrong: float
 
 
-def _choices(tails: _Tails, objective: Objective) -> list[_Choice]:
+def _choices(tails: Tails, objective: Objective) -> list[_Choice]:
     """The cuts that are best in different ways, by the masses below and above each cut under both labels.
 
     The ways: the expected bound; if wealth is chased, also its growth taken hopefully and cautiously, and the largest
@@ -509,7 +527,7 @@ def best_thresholds(
     left1, left0 = (np.concatenate([[0.0], np.cumsum(c[:-1])]) / n for c, n in ((counts1, n1), (counts0, n0)))
     right1, right0 = left1[-1] - left1, left0[-1] - left0
     nan1, nan0 = float(counts1[-1]) / n1, float(counts0[-1]) / n0
-    tails = _Tails(np.arange(float(len(left1))), left1, left0, right1, right0, nan1, nan0, n1 + n0)
+    tails = Tails(np.arange(float(len(left1))), left1, left0, right1, right0, nan1, nan0, n1 + n0)
     choices = _choices(tails, objective)
     correct, wrong = (np.array([getattr(choice, name) for choice in choices]) for name in ("correct", "wrong"))
     cuts = len(left1)
@@ -527,19 +545,24 @@ def _cuts(s1: FloatArray, s0: FloatArray) -> FloatArray:
     if size < 2:
         middle = both if size else np.zeros(1)
         return np.array([-math.inf, *middle[np.isfinite(middle)], math.inf])
-    masses = np.geomspace(min(1.5 / size, 0.4), 0.5, LEVELS)
-    positions = np.unique(np.concatenate([masses, 1.0 - masses]) * size).astype(int)
-    positions = np.unique(np.clip(positions, 1, size - 1))
+    positions = places_of_cuts(size)
     # Move each position to where the score changes, to either side, so that equal scores stay together.
     starts = np.searchsorted(both, both[positions], side="left")
     ends = np.searchsorted(both, both[positions], side="right")
     edges = np.unique(np.concatenate([starts, ends]))
     edges = edges[(edges > 0) & (edges < size)]
-    cuts = _between_values(both[edges - 1], both[edges])
+    cuts = between_values(both[edges - 1], both[edges])
     return np.unique(np.concatenate([[-math.inf], cuts[np.isfinite(cuts)], [math.inf]]))
 
 
-def _between_values(low: FloatArray, high: FloatArray) -> FloatArray:
+def places_of_cuts(size: int) -> NDArray[np.intp]:
+    """Before which of so many ordered draws thresholds may lie: at geometrically spaced masses in both tails."""
+    masses = np.geomspace(min(1.5 / max(size, 1), 0.4), 0.5, LEVELS)
+    positions = np.unique(np.concatenate([masses, 1.0 - masses]) * size).astype(int)
+    return np.unique(np.clip(positions, 1, max(size - 1, 1)))
+
+
+def between_values(low: FloatArray, high: FloatArray) -> FloatArray:
     """Thresholds between values: their middles where there is a double there."""
     with np.errstate(invalid="ignore"):
         cuts = 0.5 * (low + high)
