@@ -269,7 +269,8 @@ class CountedScore:
         """Thresholds below each of these values: of guesses below them, and of guesses from them on."""
         values, *_ = self._by_value
         if isinstance(self.score, Coordinate):  # a value stands for a cell, and is its least number
-            return values[positions], np.nextafter(values[positions], -math.inf)
+            with np.errstate(over="ignore"):  # minus infinity is before the least double
+                return values[positions], np.nextafter(values[positions], -math.inf)
         between = between_values(values[positions - 1], values[positions])
         return between, between
 

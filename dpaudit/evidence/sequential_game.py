@@ -106,13 +106,16 @@ class Epoch:
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
-        start = 0
-        for k, cells in enumerate(self.cells):
-            part = slice(start, start + cells.size)
-            self.book.live[0, : cells.size, k] += counts_x_prime[part]
-            self.book.live[1, : cells.size, k] += counts_x[part]
-            start += cells.size
+        rows, columns = self._places
+        self.book.live[0, rows, columns] += counts_x_prime
+        self.book.live[1, rows, columns] += counts_x
         self._logs = None
+
+    @functools.cached_property
+    def _places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where each count of the statistic stands in the book: the cell, and the partition."""
+        sizes = [cells.size for cells in self.cells]
+        return np.concatenate([np.arange(size) for size in sizes]), np.repeat(np.arange(len(sizes)), sizes)
 
     def log_wealth(self, line: Callable[[Components], tuple[FloatArray, FloatArray]]) -> FloatArray:
         """Log wealth of each bet on the draws so far, shape (partitions, components), against the watched line.
