@@ -12,7 +12,7 @@ Validity: all of this happens on draws before the first counted one.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np

@@ -1,10 +1,10 @@
 """Pilots of a fixed test: the scores that are fitted on one, their rules, and what these show on draws held back.
 
 A pilot of single numbers may be long, and sorting it again for every score and every fold took most of the time of an
-audit. Where it is longer than `MOST_SORTED` its draws are sorted once, in `PARTS` parts, and counted in fine cells: some
-hundred of equal mass, frequent values, integers, and single draws at both ends. Fits and their comparison see these
-counts alone, and take as long as those of few draws. A threshold lies between cells: what it could gain inside of one is
-far less than the test can tell.
+audit. Where it is longer than `MOST_SORTED` its draws are sorted once, in `PARTS` parts, and counted in fine cells:
+some hundred of equal mass, frequent values, integers, and single draws at both ends. Fits and their comparison see
+these counts alone, and take as long as those of few draws. A threshold lies between cells: what it could gain inside of
+one is far less than the test can tell.
 
 Validity: all of this happens on draws before the first counted one.
 """
@@ -165,7 +165,7 @@ class CountedPilot:
                 for way, objective in ways.items():
                     rule = score.rules(objective)[0].rule
                     guesses = rule.guess_scores(score.of_cells)
-                    record = rule, *(rule.counts_of(guesses, side) for side in (of_x, of_x_prime))
+                    record = rule, rule.counts_of(guesses, of_x), rule.counts_of(guesses, of_x_prime)
                     folds.setdefault((score.kind, way), []).append(record)
         return shown_by(folds, float(self.counts.sum()))
 
@@ -186,7 +186,7 @@ class CountedPilot:
         for number, edges in enumerate(several, start=1):
             bins = np.searchsorted(edges, of_cells, side="right")  # of each cell
             bins[-1] = len(edges) + 1
-            b, a = (np.bincount(bins, side, minlength=len(edges) + 2) for side in fit)
+            b, a = (np.bincount(bins, side, minlength=len(edges) + 2).astype(float) for side in fit)
             values = shrunk_log_ratio(a, b)
             histogram = Histogram((0,), (edges,), (values,), 1)
             yield CountedScore(f"Histogram {number}", histogram, values[bins], rest[1], rest[0])
@@ -201,7 +201,7 @@ class CountedPilot:
         is_atom[often[np.argsort(-pooled[often], kind="stable")[:MOST_RARE_ATOMS]]] = True
         atoms = np.flatnonzero(is_atom)
         begin = np.unique(np.concatenate([places, atoms, atoms + 1]))  # cells that begin a bin
-        return self.edges[begin[(begin > 0) & (begin <= len(self.edges))] - 1]
+        return np.asarray(self.edges[begin[(begin > 0) & (begin <= len(self.edges))] - 1])
 
     @functools.cached_property
     def _are_single(self) -> NDArray[np.bool_]:
@@ -275,11 +275,12 @@ class CountedScore:
         return between, between
 
     @functools.cached_property
-    def _by_value(self) -> tuple[FloatArray, NDArray[np.float64], NDArray[np.float64]]:
+    def _by_value(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The different values, increasing, and how many draws of x and of x_prime have each."""
         known = ~np.isnan(self.of_cells)
         values, places = np.unique(self.of_cells[known], return_inverse=True)
-        first, second = (np.bincount(places, side[known], minlength=len(values)) for side in (self.first, self.second))
+        sides = (side[known].astype(float) for side in (self.first, self.second))
+        first, second = (np.bincount(places, side, minlength=len(values)).astype(float) for side in sides)
         return values, first, second
 
     @functools.cached_property

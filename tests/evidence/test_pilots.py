@@ -1,4 +1,4 @@
-"""Pilots of a fixed test: long ones of single numbers are counted in cells, and what is fitted there holds of the draws."""
+"""Pilots of a fixed test: long ones of single numbers are counted in cells, and what is fitted holds of the draws."""
 
 from __future__ import annotations
 
