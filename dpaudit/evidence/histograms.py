@@ -99,10 +99,6 @@ class Histogram:
         """Of each column."""
         return tuple(EdgeCounter(edges) for edges in self.edges)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the counters, which are many times as long, and quickly made where they are needed."""
-        return {key: value for key, value in self.__dict__.items() if key != "_counters"}
-
     def only(self, positions: list[int]) -> Histogram:
         """The same over some of its columns, given by their positions among `columns`."""
         parts = ([row[k] for k in positions] for row in (self.edges, self.values))
