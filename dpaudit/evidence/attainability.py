@@ -19,12 +19,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.evidence.double_features import Codes
 from dpaudit.privacy.claims import FloatArray
 
 Sampler = Literal["numpy", "logarithm"]
-REACH = 3  # multiples of 2^-53 to either side that are tried: beyond the rounding of the exponential
+# Multiples of 2^-53 to either side that are tried, in turn: beyond the rounding of the exponential.
+STEPS = ((0,), (-1, 1), (-3, -2, 2, 3))
 GRID = 2.0**53
 LANES = 64  # a multiple of the doubles in any vector register
 
@@ -58,25 +60,34 @@ class Attainable:
         kinds = " or ".join(names[first] for first, _ in ranges)
         return f"{kinds}, u a multiple of 2^-53 (noise sampled by inversion)"
 
-    def _can_be(self, values: FloatArray, location: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        steps = np.arange(-REACH, REACH + 1)[:, None]
-        with np.errstate(all="ignore"):  # outputs far away, infinities and NaN cannot be
-            # Validity: vectorised exponentials and logarithms may give other bits at the end of an array, where vectors
-            # are not full. So all values go through full vectors: a code is a function of the value alone.
-            padded = np.full(len(values) + LANES - len(values) % LANES, math.nan)
-            padded[: len(values)] = values
-            noise = padded - location
-            tail = np.exp(-np.abs(noise) / self.scale)  # 2u below the median, 2 - 2u above it
-            upper = noise > 0.0
-            sign = np.where(upper, -self.scale, self.scale)
-            if self.sampler == "logarithm":
-                u = np.clip(np.rint(tail * GRID) + steps, 1.0, GRID) / GRID  # (steps, values)
-                known = location + sign * np.log(u) == padded
-            else:
-                u = (np.rint(np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) * GRID) + steps) / GRID
-                # (2 - u) - u rounds on the way, which the grid of the upper half depends on.
-                noise_of_u = sign * np.log(np.where(upper, (2.0 - u) - u, u + u))
-                known = (location + noise_of_u == padded) & (u > 0.0) & (u < 1.0)
+    def _can_be(self, values: FloatArray, location: float) -> NDArray[np.bool_]:
+        known = np.zeros(len(values), dtype=bool)
+        left = np.flatnonzero(np.isfinite(values))  # infinities and NaN cannot be
+        with np.errstate(all="ignore"):  # outputs far away cannot be
+            for steps in STEPS:
+                known[left] = self._is_near(values[left], location, steps)
+                left = left[~known[left]]
+        return known
+
+    def _is_near(self, values: FloatArray, location: float, several: Sequence[int]) -> NDArray[np.bool_]:
+        """Whether some u, so many multiples of 2^-53 from the one on the real line, gives a value."""
+        # Validity: vectorised exponentials and logarithms may give other bits at the end of an array, where vectors
+        # are not full. So all values go through full vectors: a code is a function of the value alone.
+        padded = np.full(len(values) + LANES - len(values) % LANES, math.nan)
+        padded[: len(values)] = values
+        steps = np.array(several)[:, None]
+        noise = padded - location
+        tail = np.exp(-np.abs(noise) / self.scale)  # 2u below the median, 2 - 2u above it
+        upper = noise > 0.0
+        sign = np.where(upper, -self.scale, self.scale)
+        if self.sampler == "logarithm":
+            u = np.clip(np.rint(tail * GRID) + steps, 1.0, GRID) / GRID  # (steps, values)
+            known = location + sign * np.log(u) == padded
+        else:
+            u = (np.rint(np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) * GRID) + steps) / GRID
+            # (2 - u) - u rounds on the way, which the grid of the upper half depends on.
+            noise_of_u = sign * np.log(np.where(upper, (2.0 - u) - u, u + u))
+            known = (location + noise_of_u == padded) & (u > 0.0) & (u < 1.0)
         return np.asarray(known.any(axis=0)[: len(values)])
 
 

@@ -128,6 +128,16 @@ class Components:
         parts = zip(*(components._parts for components in several), strict=True)
         return Components(*(np.concatenate(part, axis=axis) for part in parts))
 
+    @staticmethod
+    def stacked(several: Sequence[Components]) -> Components:
+        """Those of several partitions, of which many have the same: each object is copied once."""
+        different = list({id(components): components for components in several}.values())
+        starts = np.cumsum([0] + [len(components.up) for components in different])
+        place = {id(components): start for components, start in zip(different, starts.tolist(), strict=False)}
+        rows = np.concatenate([np.arange(len(c.up)) + place[id(c)] for c in several])
+        together = Components.concatenated(different, axis=0)
+        return Components(*(part[rows] for part in together._parts))
+
     @property
     def _parts(self) -> tuple[FloatArray, ...]:
         return self.anchor, self.up, self.down, self.highest, self.middle
@@ -401,7 +411,7 @@ def stacked_bets(several: Sequence[Bets], cells: int) -> Bets:
         for bets in several
     ]
     return Bets(
-        Components.concatenated(components, axis=0),
+        Components.stacked(components),
         model,
         np.concatenate([bets.evidence for bets in several]),
         PathPriors.concatenated([bets.paths for bets in several]),

@@ -155,7 +155,43 @@ def _group(parts: Sequence[tuple[int, Cells]]) -> _Group:
     )
 
 
-def quantile_edges(scores: FloatArray, most: int = MOST_CELLS) -> FloatArray:
+@dataclasses.dataclass(frozen=True)
+class Ordered:
+    """A sample of scores, sorted once for all ways to cut it: `known` increase, and `missing` more are NaN."""
+
+    known: FloatArray
+    missing: int
+
+    @classmethod
+    def of(cls, scores: FloatArray) -> Ordered:
+        """That of scores in any order, shape (draws,)."""
+        known = np.sort(scores)  # NaN last
+        missing = int(np.count_nonzero(np.isnan(known)))
+        return cls(known[: len(known) - missing], missing)
+
+    def with_others(self, other: Ordered) -> Ordered:
+        """Both samples together."""
+        both = np.concatenate([self.known, other.known])
+        both.sort(kind="stable")  # both are sorted: they are only merged
+        return Ordered(both, self.missing + other.missing)
+
+    def counts(self, edges: FloatArray) -> NDArray[np.int64]:
+        """What `Cells.count_scores` counts in cells with these edges, shape (edges + 2,)."""
+        below = np.concatenate([[0], np.searchsorted(self.known, edges), [len(self.known)]])
+        return np.append(np.diff(below), self.missing).astype(np.int64, copy=False)
+
+    @functools.cached_property
+    def starts(self) -> NDArray[np.intp]:
+        """Where each value begins."""
+        return np.concatenate([[0], np.flatnonzero(self.known[1:] != self.known[:-1]) + 1])
+
+    @property
+    def varies(self) -> bool:
+        """Whether there are two values."""
+        return len(self.known) > 1 and bool(self.known[0] != self.known[-1])
+
+
+def quantile_edges(scores: FloatArray | Ordered, most: int = MOST_CELLS) -> FloatArray:
     """Edges that cut a sample of scores into cells of equal mass, with a few rare ones in both tails.
 
     A value that occurs far more often than the others (an atom) has a cell of its own: what leaks by an exact value is
@@ -163,7 +199,7 @@ def quantile_edges(scores: FloatArray, most: int = MOST_CELLS) -> FloatArray:
 
     Parameters
     ----------
-    scores : ndarray of float, shape (draws,)
+    scores : ndarray of float, shape (draws,), or Ordered
         NaN is left out.
     most : int
         Cells of equal mass, at most.
@@ -173,28 +209,25 @@ def quantile_edges(scores: FloatArray, most: int = MOST_CELLS) -> FloatArray:
     ndarray of float
         Increasing; perhaps empty.
     """
-    known = np.sort(scores[~np.isnan(scores)])
-    size = len(known)
-    if size < 2 or known[0] == known[-1]:
+    sample = scores if isinstance(scores, Ordered) else Ordered.of(scores)
+    known = sample.known
+    if not sample.varies:
         return np.empty(0)
-    starts = np.concatenate([[0], np.flatnonzero(known[1:] != known[:-1]) + 1])  # where each value begins
+    starts = sample.starts
     if len(starts) <= SEPARATE_VALUES:
         return _between(known, starts[1:])
-    cells = int(np.clip(size / DRAWS_A_CELL, FEWEST_CELLS, most))
+    cells = int(np.clip(len(known) / DRAWS_A_CELL, FEWEST_CELLS, most))
     masses = np.concatenate([np.arange(1, cells) / cells, [m for m in TAIL_MASSES if m < 0.7 / cells]])
     return np.unique(np.concatenate([_at_masses(known, masses), _around_atoms(known, starts)]))
 
 
-def rare_edges(scores: FloatArray) -> FloatArray:
+def rare_edges(scores: FloatArray | Ordered) -> FloatArray:
     """Edges around what is rare in a sample of scores, with all the rest in a few cells: tails, and atoms."""
-    known = np.sort(scores[~np.isnan(scores)])
-    size = len(known)
-    if size < 2 or known[0] == known[-1]:
+    sample = scores if isinstance(scores, Ordered) else Ordered.of(scores)
+    if not sample.varies or len(sample.starts) <= SEPARATE_VALUES:
         return np.empty(0)
-    starts = np.concatenate([[0], np.flatnonzero(known[1:] != known[:-1]) + 1])
-    if len(starts) <= SEPARATE_VALUES:
-        return np.empty(0)
-    return np.unique(np.concatenate([_at_masses(known, np.array(RARE_MASSES)), _around_atoms(known, starts)]))
+    at_masses = _at_masses(sample.known, np.array(RARE_MASSES))
+    return np.unique(np.concatenate([at_masses, _around_atoms(sample.known, sample.starts)]))
 
 
 def whole_edges(scores: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ Validity: all of this happens on draws before the first counted one.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -55,12 +55,20 @@ def cross_validated(
     for fold in range(FOLDS):
         (known1, held1), (known0, held0) = (_split(side, fold) for side in (first, second))
         for score in fit_scores(known1, known0, hints):
-            values1, values0 = score.values(held1), score.values(held0)
-            for way, objective in ways.items():
-                rule = score.rules(objective)[0].rule
-                record = rule, rule.count_scores(values1), rule.count_scores(values0)
+            rules = [score.rules(objective)[0].rule for objective in ways.values()]
+            records = zip(rules, score.counts(rules, held1), score.counts(rules, held0), strict=True)
+            for way, record in zip(ways, records, strict=True):
                 folds.setdefault((score.kind, way), []).append(record)
-    draws = float(len(first) + len(second))
+    return shown_by(folds, float(len(first) + len(second)))
+
+
+def shown_by(
+    folds: Mapping[tuple[str, Way], Sequence[tuple[Rule, NDArray[np.int64], NDArray[np.int64]]]], draws: float
+) -> dict[tuple[str, Way], Shown]:
+    """What rules show over all folds, by each one's rule and its counts on the held draws of x and of x_prime.
+
+    `draws` are those of all folds together. Where a fold is missing the kind is left out.
+    """
     shown = {}
     for key, records in folds.items():
         if len(records) == FOLDS:

@@ -39,6 +39,10 @@ class EdgeCounter:
     def __init__(self, edges: FloatArray) -> None:
         self.edges = edges
 
+    def __getstate__(self) -> dict[str, FloatArray]:
+        """Without the grid, which is many times as long, and quickly made where it is needed."""
+        return {"edges": self.edges}
+
     def count(self, numbers: FloatArray) -> NDArray[np.int64]:
         """How many of the numbers fall into each cell, shape (edges + 2,)."""
         numbers = np.ascontiguousarray(numbers)

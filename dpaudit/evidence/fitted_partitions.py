@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.candidates import by_kind, candidates
-from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, quantile_edges, rare_edges, whole_edges
+from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, Ordered, quantile_edges, rare_edges, whole_edges
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import Coordinate, Remainder
 from dpaudit.evidence.outcomes import Outcomes, Reading
@@ -65,11 +65,11 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
     reading = Reading(0 if objects else first.numbers.shape[1])
     partitions: list[Partition] = []
     for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves=False)):
-        scores = score(a), score(b)
+        of_x, of_x_prime = Ordered.of(score(a)), Ordered.of(score(b))
         looks_closely = reading.columns == 1 and isinstance(score, Coordinate) and hints.log_ratio is None
-        for what, edges, is_rough in _edges(np.concatenate(scores), looks_closely):
+        for what, edges, is_rough in _edges(of_x.with_others(of_x_prime), looks_closely):
             cells = Cells(score, edges, reading)
-            counts = np.stack([cells.count_scores(scores[1]), cells.count_scores(scores[0])])
+            counts = np.stack([of_x_prime.counts(edges), of_x.counts(edges)])
             is_first = not partitions
             partitions += [
                 Partition(cells, counts, f"{kind} {what}", is_rough, order)
@@ -98,7 +98,7 @@ def _by_remainder(first: Outcomes, second: Outcomes, reading: Reading) -> Partit
     return Partition(cells, np.stack([cells.count(second), cells.count(first)]), "remainder", True)
 
 
-def _edges(scores: FloatArray, looks_closely: bool) -> Iterator[tuple[str, FloatArray, bool]]:
+def _edges(scores: Ordered, looks_closely: bool) -> Iterator[tuple[str, FloatArray, bool]]:
     """The ways to cut a score into cells: their names, edges, and whether they are rough.
 
     A number whose density is not known is looked at in several ways; what is hidden in it may be a tail, an exact
@@ -111,7 +111,7 @@ def _edges(scores: FloatArray, looks_closely: bool) -> Iterator[tuple[str, Float
     for what, others, is_rough in (
         ("rare", rare_edges(scores), True),
         ("fine", quantile_edges(scores, MOST_FINE_CELLS), False),
-        ("whole", whole_edges(scores), True),
+        ("whole", whole_edges(scores.known), True),
     ):
         if len(others) and not np.array_equal(others, edges):
             yield what, others, is_rough

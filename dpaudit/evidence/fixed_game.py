@@ -15,23 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence import binomial
-from dpaudit.evidence.cross_validation import Shown, cross_validated
+from dpaudit.evidence.cross_validation import Shown
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
 from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
 from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.pilots import AnyFittedScore, Pilot, pilot_of
 from dpaudit.evidence.rules import (
     BOUND_DEVIATIONS,
     FittedRule,
-    FittedScore,
     Objective,
     Rule,
     best_rule,
-    fit_scores,
     inset,
 )
 from dpaudit.evidence.scores import Coordinate, Viewed
-from dpaudit.evidence.smooth_tails import smooth_tails
 from dpaudit.privacy.claims import Claim, FloatArray
 
 MOST_CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
@@ -83,7 +81,8 @@ class FixedGame(HockeyStickGame):
             for anchor in (ANCHORS if self.claim.anchored else (0.0,))
             for deviations in DEVIATIONS
         }
-        scores = {score.kind: score for score in fit_scores(first, second, hints)}
+        pilot = pilot_of(first, second, hints)
+        scores = {score.kind: score for score in pilot.scores()}
         fitted = {
             (kind, way): score.rules(objective)[0]
             for kind, score in scores.items()
@@ -98,7 +97,7 @@ class FixedGame(HockeyStickGame):
         if compare and not is_rare and min(len(first), len(second)) >= FEWEST_COMPARED:
             records = {
                 key: record
-                for key, record in cross_validated(first, second, ways, hints).items()
+                for key, record in pilot.cross_validated(ways).items()
                 if key[0] in scores and (record.correct + record.wrong) * record.draws >= FEWEST_SHOWN
             }
             for deviations in COMPARED:
@@ -113,7 +112,7 @@ class FixedGame(HockeyStickGame):
         self._anchor = best[1][0]
         merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit
-        smooth = self._smooth(records, best, first, second, level, hints)
+        smooth = self._smooth(records, best, pilot, level)
         if smooth is not None:
             self._rule, self.is_sure = smooth, False
             return
@@ -122,16 +121,14 @@ class FixedGame(HockeyStickGame):
             # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
             self._rule, self._weight = rare
         elif compare:
-            self._rule = self._fitted_on_all(rule.rule, scores[best[0]], first, second, hints)
+            self._rule = self._fitted_on_all(rule.rule, scores[best[0]], pilot, len(first) + len(second))
 
     def _smooth(
         self,
         records: Mapping[tuple[str, tuple[float, float]], Shown],
         best: tuple[str, tuple[float, float]],
-        first: Outcomes,
-        second: Outcomes,
+        pilot: Pilot,
         level: float,
-        hints: Hints,
     ) -> Rule | None:
         """A rule of a score that adds up columns, if its slope promises more than the best of the records does."""
         anchor = best[1][0]
@@ -139,7 +136,7 @@ class FixedGame(HockeyStickGame):
             return None
         promised = self._expected_bound(records[best], anchor, self._objective(anchor, SMOOTH_DEVIATIONS, level))
         objective, found = self._objective(anchor, 0.0, level), None
-        for tails in smooth_tails(first, second, hints):
+        for tails in pilot.smooth_tails():
             sides = (tails.low > 0.0).astype(int) + (tails.high > 0.0)
             bounds = objective.ways(tails.correct, tails.wrong, sides, np.array(tails.draws))[0]
             place = int(np.argmax(np.where(tails.is_borne_out & (sides > 0), bounds, -math.inf)))
@@ -150,23 +147,23 @@ class FixedGame(HockeyStickGame):
                     promised, found = bound, (tails.kind, (float(tails.low[place]), float(tails.high[place])))
         if found is None:
             return None
-        for score in fit_scores(first, second, hints, halves=False):
+        for score in pilot.scores(halves=False):
             if score.kind == found[0]:
                 low, high = (-math.inf if found[1][0] == 0.0 else 0.0), (math.inf if found[1][1] == 0.0 else 0.0)
                 rule = score.rule_like(Rule(score.score, low, high, 1, score.reading), found[1])
                 return rule if rule.sides else None
         return None
 
-    def _fitted_on_all(self, rule: Rule, score: FittedScore, first: Outcomes, second: Outcomes, hints: Hints) -> Rule:
-        """The rule of the same kind of score, fitted on all draws, where `score` saw one half of them.
+    def _fitted_on_all(self, rule: Rule, score: AnyFittedScore, pilot: Pilot, draws: int) -> Rule:
+        """The rule of the same kind of score, fitted on all draws of the pilot, where `score` saw one half of them.
 
         A coordinate stays: what was fitted is which one it is, and another one may speak for x where it is small.
         """
         is_objects = score.reading.columns == 0  # whose fits are long, and capped
         is_coordinate = isinstance(score.score.score if isinstance(score.score, Viewed) else score.score, Coordinate)
-        if is_objects or is_coordinate or len(score.first) + len(score.second) >= len(first) + len(second):
+        if is_objects or is_coordinate or score.draws >= draws:
             return rule
-        for again in fit_scores(first, second, hints, halves=False):
+        for again in pilot.scores(halves=False):
             if again.kind == score.kind:
                 found = again.rule_like(rule, score.guessed_masses(rule))
                 return found if found.sides else rule

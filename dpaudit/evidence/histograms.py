@@ -86,9 +86,18 @@ class Histogram:
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         total = np.zeros(len(outcomes))
-        for column, edges, values in zip(self.columns, self.edges, self.values, strict=True):
-            total += values[bin_of(outcomes.numbers[:, column], edges)]
+        for column, counter, values in zip(self.columns, self._counters, self.values, strict=True):
+            total += values[counter.index(outcomes.numbers[:, column])]
         return total
+
+    def counts(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """How many outcomes fall into each bin of the first column, and NaN; of the shape of its values."""
+        return self._counters[0].count(outcomes.numbers[:, self.columns[0]])
+
+    @functools.cached_property
+    def _counters(self) -> tuple[EdgeCounter, ...]:
+        """Of each column."""
+        return tuple(EdgeCounter(edges) for edges in self.edges)
 
     def only(self, positions: list[int]) -> Histogram:
         """The same over some of its columns, given by their positions among `columns`."""
@@ -195,10 +204,7 @@ def histogram_edges(column: FloatArray, bins: int, tails: bool = False) -> Float
     finite = np.sort(column[~np.isnan(column)])
     if len(finite) == 0:
         return np.empty(0)
-    levels = np.linspace(0.0, 1.0, bins + 1)[1:-1]
-    if tails:
-        rare = 0.5 ** np.arange(1.0, 1.0 + max(0.0, math.log2(len(finite) / (bins * TAIL_DRAWS)))) / bins
-        levels = np.concatenate([rare[::-1], levels, 1.0 - rare])
+    levels = mass_levels(len(finite), bins, tails)
     edges = finite[np.minimum((levels * len(finite)).astype(int), len(finite) - 1)]
     # The first of each run of equal values (sorted already), and how long the run is.
     starts = np.flatnonzero(np.concatenate([[True], finite[1:] != finite[:-1]]))
@@ -212,6 +218,15 @@ def histogram_edges(column: FloatArray, bins: int, tails: bool = False) -> Float
     with np.errstate(over="ignore"):  # infinity follows the largest double
         edges = np.concatenate([edges, atoms, np.nextafter(atoms, math.inf)])
     return np.unique(edges[edges > -math.inf])
+
+
+def mass_levels(draws: int, bins: int, tails: bool) -> FloatArray:
+    """Shares of so many draws below the edges of bins of equal mass; `tails` as for `histogram_edges`."""
+    levels = np.linspace(0.0, 1.0, bins + 1)[1:-1]
+    if not tails:
+        return levels
+    rare = 0.5 ** np.arange(1.0, 1.0 + max(0.0, math.log2(max(draws, 1) / (bins * TAIL_DRAWS)))) / bins
+    return np.concatenate([rare[::-1], levels, 1.0 - rare])
 
 
 def shrunk_log_ratio(first: FloatArray, second: FloatArray, pseudo_count: float = 1.0) -> FloatArray:
@@ -246,7 +261,8 @@ def weighed_histogram(
     for k, column in enumerate(columns):
         a, b = first.numbers[:, column], second.numbers[:, column]
         edges = histogram_edges(np.concatenate([a, b]), bins, tails) if own_edges is None else own_edges
-        p, q = (np.bincount(bin_of(part, edges), minlength=len(edges) + 2).astype(float) for part in (a, b))
+        counter = EdgeCounter(edges)
+        p, q = (counter.count(part).astype(float) for part in (a, b))
         values = shrunk_log_ratio(p, q)
         all_edges.append(edges)
         all_values.append(values)

@@ -311,11 +311,11 @@ def _thresholds(
     The expected bound on epsilon is the log-odds of a right guess, with limits of the test's `level` on the counts to
     come and of `CAUTION` standard deviations on the rates seen here; one wrong guess is added for each event.
     """
-    both = np.sort(np.concatenate([first, second]))
+    first, second = np.sort(first), np.sort(second)
+    both = np.sort(np.concatenate([first, second]), kind="stable")  # both are sorted: they are only merged
     scores = both[np.concatenate([[True], both[1:] != both[:-1]])]
     if len(scores) > MOST_CUTS:
         scores = np.unique(both[np.floor(np.linspace(0.0, 1.0, MOST_CUTS) * (len(both) - 1)).astype(int)])
-    first, second = np.sort(first), np.sort(second)
     n1, n0 = len(first), len(second)
     highs, lows = np.append(scores, math.inf), np.append(scores, -math.inf)
     right = [1.0 - np.searchsorted(side, highs, side="left") / len(side) for side in (first, second)]

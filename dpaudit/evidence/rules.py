@@ -14,14 +14,16 @@ import functools
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence.candidates import by_kind, candidates
+from dpaudit.evidence.edge_counts import EdgeCounter
 from dpaudit.evidence.hints import NO_HINTS, Hints
+from dpaudit.evidence.histograms import Histogram
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.scores import LogDensity, Score, score_from_dict
 from dpaudit.privacy.claims import FloatArray
@@ -68,7 +70,10 @@ class Rule:
 
     def guess(self, outcomes: Outcomes) -> NDArray[np.int8]:
         """1, 0 or `ABSTAIN` for each outcome, shape (draws,)."""
-        scores = self.score(self.reading(outcomes))
+        return self.guess_scores(self.score(self.reading(outcomes)))
+
+    def guess_scores(self, scores: FloatArray) -> NDArray[np.int8]:
+        """The same for outcomes with these scores."""
         result = np.full(len(scores), ABSTAIN, dtype=np.int8)
         result[scores > self.high] = 1 if self.sign > 0 else 0
         result[scores < self.low] = 0 if self.sign > 0 else 1
@@ -78,7 +83,30 @@ class Rule:
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """How many outcomes it guesses as label 0, as label 1, and abstains from; shape (3,)."""
-        return self.count_scores(self.score(self.reading(outcomes)))
+        read = self.reading(outcomes)
+        if self._by_bins is None:
+            return self.count_scores(self.score(read))
+        counter, column, guesses = self._by_bins
+        return self.counts_of(guesses, counter.count(read.numbers[:, column]))
+
+    @staticmethod
+    def counts_of(guesses: NDArray[np.int8], draws: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The counts of `count`, where so many draws are in cells on which these are the guesses."""
+        return np.array([int(draws[guesses == guess].sum()) for guess in (0, 1, ABSTAIN)])
+
+    @functools.cached_property
+    def _by_bins(self) -> tuple[EdgeCounter, int, NDArray[np.int8]] | None:
+        """Where the score is a histogram of one column: its edges at which the guess changes, the column, the guesses.
+
+        Counting between a few edges is several times as fast as looking up the score of every outcome.
+        """
+        score = self.score
+        if not _is_by_bins(score):
+            return None
+        guesses = self.guess_scores(score.values[0])  # of each bin; NaN's is the last one
+        changes = np.flatnonzero(guesses[1:-1] != guesses[:-2])
+        counter = EdgeCounter(score.edges[0][changes])
+        return counter, score.columns[0], np.concatenate([guesses[:1], guesses[changes + 1], guesses[-1:]])
 
     def count_scores(self, scores: FloatArray) -> NDArray[np.int64]:
         """The same for outcomes with these scores."""
@@ -171,15 +199,15 @@ class Objective:
         chased). One wrong guess is added to every record, and its log-odds are lowered by some of their standard
         deviations: what was lucky on the training draws does not win.
         """
+        bound = self._bound(correct, wrong, sides, trained_on)
+        if not self.chase_wealth:
+            nothing = np.zeros_like(bound)
+            return bound, nothing, nothing
         c = correct - self.delta * sides / 2.0
         w = wrong + 1.0 / trained_on
         positive = np.maximum(c, 1e-150)
         odds = np.where(c > 0.0, np.log(positive / w), -math.inf)
         variance = np.maximum(correct, 1e-150) / positive**2 + 1.0 / w  # of the log-odds, times the draws
-        bound = self._bound(correct, wrong, sides, trained_on)
-        if not self.chase_wealth:
-            nothing = np.zeros_like(bound)
-            return bound, nothing, nothing
         deviation = np.sqrt(variance / trained_on)
         guesses = np.maximum(c, 0.0) + w
         hopeful, cautious = (self._growth(odds - k * deviation, guesses) for k in (HOPEFUL, CAUTIOUS))
@@ -259,7 +287,7 @@ class FittedScore:
     reading : Reading
         How it reads outputs.
     first, second : ndarray of float
-        Its values under x and x_prime.
+        Its values under x and x_prime, increasing, NaN last.
     """
 
     kind: str
@@ -268,20 +296,21 @@ class FittedScore:
     first: FloatArray
     second: FloatArray
 
-    def values(self, outcomes: Outcomes) -> FloatArray:
-        """Its values on other outcomes, shape (draws,)."""
-        return self.score(self.reading(outcomes))
+    @property
+    def draws(self) -> int:
+        """How many draws its thresholds are fitted on."""
+        return len(self.first) + len(self.second)
+
+    def counts(self, rules: Sequence[Rule], outcomes: Outcomes) -> list[NDArray[np.int64]]:
+        """What rules of this score count on other outcomes; see `Rule.count`."""
+        if _is_by_bins(self.score):
+            return [rule.count(outcomes) for rule in rules]
+        values = self.score(self.reading(outcomes))  # computed once
+        return [rule.count_scores(values) for rule in rules]
 
     def rules(self, objective: Objective) -> list[FittedRule]:
         """The rules that are best in different ways, over a grid of tail masses on both sides."""
-        tails = self._tails
-        chosen: list[FittedRule] = []
-        for choice in _choices(tails, objective):
-            low, high = float(tails.cuts[choice.low]), float(tails.cuts[choice.high])
-            rule = Rule(self.score, low, high, choice.sign, self.reading, choice.nan_guess)
-            if all(rule.thresholds != other.rule.thresholds for other in chosen):
-                chosen.append(FittedRule(rule, choice.correct, choice.wrong, tails.trained_on))
-        return chosen
+        return rules_of(self.score, self.reading, self._tails, objective)
 
     def rule_like(self, rule: Rule, masses: tuple[float, float]) -> Rule:
         """The rule of this score that is most like another one's.
@@ -291,7 +320,7 @@ class FittedScore:
         both = np.concatenate([self.first, self.second])
         known = np.sort(both[~np.isnan(both)])
         edges = np.flatnonzero(known[1:] > known[:-1]) + 1  # a threshold may lie before these
-        cuts = _between_values(known[edges - 1], known[edges])
+        cuts = between_values(known[edges - 1], known[edges])
         below = edges / max(len(both), 1)
         low, high = -math.inf, math.inf
         if len(cuts) and masses[0] > 0.0:
@@ -306,14 +335,14 @@ class FittedScore:
         return float(np.mean(both < rule.low)), float(np.mean(both > rule.high))
 
     @functools.cached_property
-    def _tails(self) -> _Tails:
+    def _tails(self) -> Tails:
         nan = [float(np.mean(np.isnan(values))) for values in (self.first, self.second)]
-        s1, s0 = (np.sort(values[~np.isnan(values)]) for values in (self.first, self.second))
+        s1, s0 = (values[~np.isnan(values)] for values in (self.first, self.second))
         cuts = _cuts(s1, s0)  # increasing, from -inf to inf
         n1, n0 = max(len(self.first), 1), max(len(self.second), 1)
         left1, left0 = np.searchsorted(s1, cuts) / n1, np.searchsorted(s0, cuts) / n0  # mass below each cut
         right1, right0 = len(s1) / n1 - left1, len(s0) / n0 - left0
-        return _Tails(cuts, left1, left0, right1, right0, nan[0], nan[1], float(n1 + n0))
+        return Tails(cuts, left1, left0, right1, right0, nan[0], nan[1], float(n1 + n0))
 
 
 def fit_scores(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS, halves: bool = True) -> list[FittedScore]:
@@ -330,9 +359,34 @@ def fit_scores(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS, halve
         hints = hints.fitting(first, second)
     reading = Reading(0 if objects else first.numbers.shape[1])
     return [
-        FittedScore(kind, score, reading, score(a), score(b))
+        FittedScore(kind, score, reading, _ordered(score, a), _ordered(score, b))
         for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves))
     ]
+
+
+def rules_of(score: Score, reading: Reading, tails: Tails, objective: Objective) -> list[FittedRule]:
+    """The rules of a score that are best in different ways, by the masses in its tails."""
+    chosen: list[FittedRule] = []
+    for choice in _choices(tails, objective):
+        low = float(tails.cuts[choice.low])
+        high = float((tails.cuts if tails.highs is None else tails.highs)[choice.high])
+        rule = Rule(score, low, high, choice.sign, reading, choice.nan_guess)
+        if all(rule.thresholds != other.rule.thresholds for other in chosen):
+            chosen.append(FittedRule(rule, choice.correct, choice.wrong, tails.trained_on))
+    return chosen
+
+
+def _ordered(score: Score, outcomes: Outcomes) -> FloatArray:
+    """The scores of outcomes that were read already, increasing, NaN last."""
+    if not _is_by_bins(score):
+        return np.sort(score(outcomes))
+    values, order = score.values[0], np.argsort(score.values[0])
+    return np.repeat(values[order], score.counts(outcomes)[order])
+
+
+def _is_by_bins(score: Score) -> TypeGuard[Histogram]:
+    """Whether the score is a histogram of one column: a function of the bin of one number."""
+    return isinstance(score, Histogram) and len(score.columns) == 1
 
 
 def fit_rules(first: Outcomes, second: Outcomes, objective: Objective, hints: Hints = NO_HINTS) -> list[FittedRule]:
@@ -383,8 +437,11 @@ def _moved(threshold: float, own: FloatArray, other: FloatArray) -> tuple[float,
 
 
 @dataclasses.dataclass(frozen=True)
-class _Tails:
-    """Masses below and above each cut under both labels, those of NaN, and the draws that they are of."""
+class Tails:
+    """Masses below and above each cut under both labels, those of NaN, and the draws that they are of.
+
+    `highs` are the thresholds of guesses above a cut, where they are other doubles than those of guesses below it.
+    """
 
     cuts: FloatArray
     left1: FloatArray
@@ -394,6 +451,16 @@ class _Tails:
     nan1: float
     nan0: float
     trained_on: float
+    highs: FloatArray | None = None
+
+    @functools.cached_property
+    def rates(self) -> tuple[FloatArray, FloatArray]:
+        """Rates of correct and of wrong guesses at each pair of cuts, with both signs; each of shape (2, places)."""
+        low, high, _ = _legal_cuts(len(self.cuts))
+        above1, below0 = self.right1[high], self.left0[low]
+        above0, below1 = self.right0[high], self.left1[low]
+        correct = 0.5 * np.stack([above1 + below0, above0 + below1])
+        return correct, 0.5 * np.stack([above0 + below1, above1 + below0])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -408,18 +475,15 @@ class _Choice:
     wrong: float
 
 
-def _choices(tails: _Tails, objective: Objective) -> list[_Choice]:
+def _choices(tails: Tails, objective: Objective) -> list[_Choice]:
     """The cuts that are best in different ways, by the masses below and above each cut under both labels.
 
     The ways: the expected bound; if wealth is chased, also its growth taken hopefully and cautiously, and the largest
     difference of correct and wrong guesses, which uses all of the evidence where every bit of it is weak.
     """
-    left1, left0, right1, right0 = tails.left1, tails.left0, tails.right1, tails.right0
     nan1, nan0, trained_on = tails.nan1, tails.nan0, tails.trained_on
-    low, high, sides = _legal_cuts(len(left1))  # (places,): pairs of positions
-    # Both signs at once: (2, places).
-    correct = 0.5 * np.stack([right1[high] + left0[low], right0[high] + left1[low]])
-    wrong = 0.5 * np.stack([right0[high] + left1[low], right1[high] + left0[low]])
+    low, high, sides = _legal_cuts(len(tails.cuts))  # (places,): pairs of positions
+    correct, wrong = tails.rates
     bound, hopeful, cautious = objective.ways(correct, wrong, sides, np.full((), trained_on))
     chosen = []
     for table in [bound, hopeful, cautious, correct - wrong] if objective.chase_wealth else [bound]:
@@ -463,7 +527,7 @@ def best_thresholds(
     left1, left0 = (np.concatenate([[0.0], np.cumsum(c[:-1])]) / n for c, n in ((counts1, n1), (counts0, n0)))
     right1, right0 = left1[-1] - left1, left0[-1] - left0
     nan1, nan0 = float(counts1[-1]) / n1, float(counts0[-1]) / n0
-    tails = _Tails(np.arange(float(len(left1))), left1, left0, right1, right0, nan1, nan0, n1 + n0)
+    tails = Tails(np.arange(float(len(left1))), left1, left0, right1, right0, nan1, nan0, n1 + n0)
     choices = _choices(tails, objective)
     correct, wrong = (np.array([getattr(choice, name) for choice in choices]) for name in ("correct", "wrong"))
     cuts = len(left1)
@@ -481,19 +545,24 @@ def _cuts(s1: FloatArray, s0: FloatArray) -> FloatArray:
     if size < 2:
         middle = both if size else np.zeros(1)
         return np.array([-math.inf, *middle[np.isfinite(middle)], math.inf])
-    masses = np.geomspace(min(1.5 / size, 0.4), 0.5, LEVELS)
-    positions = np.unique(np.concatenate([masses, 1.0 - masses]) * size).astype(int)
-    positions = np.unique(np.clip(positions, 1, size - 1))
+    positions = places_of_cuts(size)
     # Move each position to where the score changes, to either side, so that equal scores stay together.
     starts = np.searchsorted(both, both[positions], side="left")
     ends = np.searchsorted(both, both[positions], side="right")
     edges = np.unique(np.concatenate([starts, ends]))
     edges = edges[(edges > 0) & (edges < size)]
-    cuts = _between_values(both[edges - 1], both[edges])
+    cuts = between_values(both[edges - 1], both[edges])
     return np.unique(np.concatenate([[-math.inf], cuts[np.isfinite(cuts)], [math.inf]]))
 
 
-def _between_values(low: FloatArray, high: FloatArray) -> FloatArray:
+def places_of_cuts(size: int) -> NDArray[np.intp]:
+    """Before which of so many ordered draws thresholds may lie: at geometrically spaced masses in both tails."""
+    masses = np.geomspace(min(1.5 / max(size, 1), 0.4), 0.5, LEVELS)
+    positions = np.unique(np.concatenate([masses, 1.0 - masses]) * size).astype(int)
+    return np.unique(np.clip(positions, 1, max(size - 1, 1)))
+
+
+def between_values(low: FloatArray, high: FloatArray) -> FloatArray:
     """Thresholds between values: their middles where there is a double there."""
     with np.errstate(invalid="ignore"):
         cuts = 0.5 * (low + high)

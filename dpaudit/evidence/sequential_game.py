@@ -67,6 +67,7 @@ KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # How bets for lower targets are made against a family of free lines, and against others: another number for another
 # way (components, weights, their floor), since they are not saved but made again. Reach has no part in them.
 LOWER_BETS = {True: 3, False: 2}
+ROUNDING = 1e-9  # relative, of a limit that is computed in another way than what it limits
 SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 POINTS, PRECISION = 2, 2e-3  # of the search for the bound: parts of an interval, and relative precision
 
@@ -107,13 +108,16 @@ class Epoch:
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
-        start = 0
-        for k, cells in enumerate(self.cells):
-            part = slice(start, start + cells.size)
-            self.book.live[0, : cells.size, k] += counts_x_prime[part]
-            self.book.live[1, : cells.size, k] += counts_x[part]
-            start += cells.size
+        rows, columns = self._places
+        self.book.live[0, rows, columns] += counts_x_prime
+        self.book.live[1, rows, columns] += counts_x
         self._logs = None
+
+    @functools.cached_property
+    def _places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where each count of the statistic stands in the book: the cell, and the partition."""
+        sizes = [cells.size for cells in self.cells]
+        return np.concatenate([np.arange(size) for size in sizes]), np.repeat(np.arange(len(sizes)), sizes)
 
     def log_wealth(self, line: Callable[[Components], tuple[FloatArray, FloatArray]]) -> FloatArray:
         """Log wealth of each bet on the draws so far, shape (partitions, components), against the watched line.
@@ -502,23 +506,51 @@ class SequentialGame(HockeyStickGame):
 
         Its evidence serves to pick the rule and is not reported; a replay tests the rule on fresh draws.
         """
-        best: tuple[float, Witness] | None = None
-        for epoch in self._epochs:
-            line = self._line_at_budget(epoch.anchor)
-            for k in epoch.of_each_cells:
-                _, rule, guesses = self._rule_of(epoch, k)
-                label0, label1 = (epoch.book.live[label, : epoch.cells[k].size, k] for label in (0, 1))
-                correct = int(label1[guesses == 1].sum() + label0[guesses == 0].sum())
-                wrong = int(label0[guesses == 1].sum() + label1[guesses == 0].sum())
-                abstained = int(epoch.book.live[..., k].sum()) - correct - wrong
-                scale = math.exp(-line["epsilon"])  # everything over e^epsilon, which may overflow
-                cost = scale * line["delta"] * max(rule.sides, 1) / 2.0
-                excess = scale * correct - wrong - cost * (correct + wrong + abstained)
-                deviation = math.sqrt(scale**2 * (correct + 1.0) + wrong) or 1.0
-                if best is None or excess / deviation >= best[0]:
-                    best = (excess / deviation, Witness(rule, (correct, wrong, abstained), epoch.anchor))
-        assert best is not None, "fit comes before the witness"
-        return best[1]
+        asked = [(epoch, int(k)) for epoch in self._epochs for k in epoch.of_each_cells]
+        assert asked, "fit comes before the witness"
+        limits = np.concatenate([self._most_strength(epoch)[epoch.of_each_cells] for epoch in self._epochs])
+        best: tuple[float, int, Witness] | None = None
+        for place in np.argsort(-limits, kind="stable").tolist():
+            if best is not None and limits[place] < best[0]:
+                break
+            strength, witness = self._witness_of(*asked[place])
+            if best is None or (strength, place) > best[:2]:
+                best = strength, place, witness
+        assert best is not None
+        return best[2]
+
+    def _witness_of(self, epoch: Epoch, k: int) -> tuple[float, Witness]:
+        """The rule of one partition, and how strong its record on live draws is."""
+        line = self._line_at_budget(epoch.anchor)
+        _, rule, guesses = self._rule_of(epoch, k)
+        label0, label1 = (epoch.book.live[label, : epoch.cells[k].size, k] for label in (0, 1))
+        correct = int(label1[guesses == 1].sum() + label0[guesses == 0].sum())
+        wrong = int(label0[guesses == 1].sum() + label1[guesses == 0].sum())
+        abstained = int(epoch.book.live[..., k].sum()) - correct - wrong
+        scale = math.exp(-line["epsilon"])  # everything over e^epsilon, which may overflow
+        cost = scale * line["delta"] * max(rule.sides, 1) / 2.0
+        excess = scale * correct - wrong - cost * (correct + wrong + abstained)
+        deviation = math.sqrt(scale**2 * (correct + 1.0) + wrong) or 1.0
+        return excess / deviation, Witness(rule, (correct, wrong, abstained), epoch.anchor)
+
+    def _most_strength(self, epoch: Epoch) -> FloatArray:
+        """What the strength of a record of each partition is at most, whatever its rule; shape (partitions,).
+
+        A rule guesses on the cells before a cut and from another cut on, and on NaN's; none is worth more than the best
+        of each alone. A record with an excess E has at least E correct guesses, over e^epsilon.
+        """
+        scale = math.exp(-self._line_at_budget(epoch.anchor)["epsilon"])
+        if scale**2 == 0.0:  # too small to say
+            return np.full(len(epoch.cells), math.inf)
+        label0, label1 = epoch.book.live  # (cells, partitions)
+        worth = np.stack([scale * label1 - label0, scale * label0 - label1])
+        of_nan = np.array([cells.size - 1 for cells in epoch.cells]), np.arange(len(epoch.cells))
+        excess = np.maximum(worth[:, *of_nan].max(axis=0), 0.0)
+        worth[:, *of_nan] = 0.0
+        # (labels, partitions)
+        before, after = (np.maximum(np.cumsum(worth[:, ::step], axis=1).max(axis=1), 0.0) for step in (1, -1))
+        excess += np.maximum(before[0] + after[1], before[1] + after[0])
+        return np.asarray(excess / np.sqrt(scale * excess + scale**2) * (1.0 + ROUNDING))
 
     def _rule_of(self, epoch: Epoch, k: int) -> tuple[tuple[int, float], Rule, NDArray[np.int8]]:
         """Merit, thresholds and guesses (one a cell) of the rule that one partition's training counts suggest."""

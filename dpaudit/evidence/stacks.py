@@ -162,7 +162,7 @@ def stack_of_fits(
     evidence = np.empty((sum(len(own) for own in sizes), count))
     for positions, cells in _placed(sizes, [count] * len(books)):
         book = stacked([books[epoch].only_partition(k, size) for epoch, k, size in cells])
-        own = Components.concatenated([components[epoch] for epoch, _, _ in cells], axis=0)
+        own = Components.stacked([components[epoch] for epoch, _, _ in cells])
         model, evidence[positions] = evidence_of(book, own)
         bets = Bets(own, model, evidence[positions], book.paths, evidence[positions])
         blocks.append(Block(positions, book.live, bets))

@@ -377,3 +377,11 @@ def test_the_fit_never_looks_at_live_counts(draws, line, seed):
     first, second = fitted(book, *line), fitted(dataclasses.replace(book, live=live(draws)), *line)
     assert np.array_equal(first.log_weights, second.log_weights)
     assert np.array_equal(first.model, second.model) and np.array_equal(first.evidence, second.evidence)
+
+
+def test_components_of_which_several_are_one_object_are_stacked_as_they_come():
+    several = [components_for(epsilon, 0.0, np.array([0.2, 0.7])) for epsilon in (0.5, 1.0)]
+    several += [several[0], several[1].repeated(3), several[0]]
+    together, copied = Components.concatenated(several, axis=0), Components.stacked(several)
+    for field in dataclasses.fields(Components):
+        assert np.array_equal(getattr(together, field.name), getattr(copied, field.name), equal_nan=True)

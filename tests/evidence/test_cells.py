@@ -15,6 +15,7 @@ from dpaudit.evidence.cells import (
     SEPARATE_VALUES,
     Cells,
     CellSet,
+    Ordered,
     cells_from_dict,
     quantile_edges,
     rare_edges,
@@ -50,6 +51,16 @@ def some_cells(draw):
 
 
 # --- counts ---
+
+
+@FIXED
+@given(some_cells(), samples, samples)
+def test_a_sample_that_was_sorted_is_cut_and_counted_as_any_other(cells, first, second):
+    both = np.array([*first, *second], dtype=float)
+    ordered = Ordered.of(np.array(first, dtype=float)).with_others(Ordered.of(np.array(second, dtype=float)))
+    assert ordered.counts(cells.edges).tolist() == cells.count(outcomes(both)).tolist()
+    for find in (quantile_edges, rare_edges):
+        assert find(ordered).tolist() == find(both).tolist()
 
 
 @FIXED

@@ -9,9 +9,9 @@ from scipy import stats
 from dpaudit.evidence import cross_validation
 from dpaudit.evidence.cross_validation import FOLDS, cross_validated
 from dpaudit.evidence.fixed_game import DEVIATIONS, FixedGame
-from dpaudit.evidence.hints import NO_HINTS
 from dpaudit.evidence.histograms import Table
 from dpaudit.evidence.outcomes import Outcomes, from_objects, read_outputs
+from dpaudit.evidence.pilots import pilot_of
 from dpaudit.evidence.rules import FittedScore, Objective, Reading, Rule, fit_scores
 from dpaudit.evidence.scores import Coordinate
 from dpaudit.privacy.claims import PureDP
@@ -150,7 +150,7 @@ def test_a_coordinate_stays_where_all_draws_show_another_one_better():
     )
     assert (half.score.column, whole.score.column) == (0, 1)
     rule = half.rules(ways()[DEVIATIONS[0]])[0].rule
-    again = FixedGame(PureDP(0.5), 10_000)._fitted_on_all(rule, half, first, second, NO_HINTS)
+    again = FixedGame(PureDP(0.5), 10_000)._fitted_on_all(rule, half, pilot_of(first, second), len(first) + len(second))
     right, wrong = again.count(first)[1] + again.count(second)[0], again.count(first)[0] + again.count(second)[1]
     assert right > 1.5 * wrong
 

@@ -133,3 +133,11 @@ def test_partitions_that_have_counted_are_sent_as_short_as_others():
     counts = several.count(batch)
     assert pickle.dumps(several) == short
     assert pickle.loads(short).count(batch).tolist() == counts.tolist()
+
+
+def test_a_counter_is_sent_without_its_grid_and_counts_the_same():
+    numbers = np.random.default_rng(20_262_108).normal(size=5_000)
+    counter = EdgeCounter(np.linspace(-2.0, 2.0, 100))
+    counts = counter.count(numbers)
+    sent = pickle.dumps(counter)
+    assert len(sent) < 2 * counter.edges.nbytes and pickle.loads(sent).count(numbers).tolist() == counts.tolist()

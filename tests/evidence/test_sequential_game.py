@@ -466,3 +466,31 @@ def test_the_merit_of_a_leak_is_larger_than_that_of_none():
     leak = started(PureDP(1.0), 1_000, 0.05, [0] * 20, [3] * 20)
     none = started(PureDP(1.0), 1_000, 0.05, [0, 3] * 10, [3, 0] * 10)
     assert leak.merit > none.merit
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.7])
+@pytest.mark.parametrize(
+    "claim", [PureDP(0.5), PureDP(3.0), PureDP(400.0), ApproxDP(0.5, 0.01), GaussianDP(1.0)], ids=str
+)
+def test_the_witness_is_the_strongest_of_all_records_and_the_last_of_equal_ones(claim, shift):
+    """No rule is stronger than the limit of its partition, by which most are not looked at."""
+    rng = np.random.default_rng(20_262_107)
+
+    def draw(size):
+        x, x_prime = rng.laplace(size=size) + shift, rng.laplace(size=size)
+        x[rng.random(size) < 0.02] = np.nan
+        return x, x_prime
+
+    game = started(claim, 5_000, 0.05, *draw(30))
+    for size in (20, 60, 200, 500):
+        feed(game, *draw(size))
+        game.fit(fit_partitions(*(outcomes(side) for side in draw(2 * size))), 0.05)
+    feed(game, *draw(100))
+    records = [
+        (*game._witness_of(epoch, int(k)), game._most_strength(epoch)[k])
+        for epoch in game.epochs
+        for k in epoch.of_each_cells
+    ]
+    assert all(strength <= limit for strength, _, limit in records)
+    strongest = max(strength for strength, _, _ in records)
+    assert game._strongest() == [witness for strength, witness, _ in records if strength == strongest][-1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.evidence import fixed_game
+from dpaudit.evidence import pilots
 from dpaudit.evidence.binomial import binomial_lower
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.outcomes import Outcomes
@@ -101,7 +101,7 @@ def test_a_sum_of_weak_bits_is_guessed_far_out(monkeypatch):
     fresh = bits(150_000, np.random.default_rng(20_261_206))
     bounds = {}
     for name, tails in (("slope", smooth_tails), ("records", lambda *_: [])):
-        monkeypatch.setattr(fixed_game, "smooth_tails", tails)
+        monkeypatch.setattr(pilots, "smooth_tails", tails)
         for seed in range(4):
             first, second = bits(15_000, np.random.default_rng(20_261_210 + seed))
             game = FixedGame(PureDP(0.4), 170_000)
