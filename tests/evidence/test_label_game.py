@@ -257,9 +257,9 @@ def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
     trained = []
     fit = label_game.SequentialGame.fit
 
-    def recorded(game, partitions, level):
+    def recorded(game, partitions, level, is_last=False):
         trained.append(int(partitions[0].counts.sum()))
-        fit(game, partitions, level)
+        fit(game, partitions, level, is_last)
 
     monkeypatch.setattr(label_game.SequentialGame, "fit", recorded)
     game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
@@ -267,6 +267,37 @@ def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
     beyond = [count for count in trained if count > 200]  # more than all outputs that are kept
     assert len(beyond) >= 3 and max(beyond) <= 2_000
     assert trained == sorted(trained)
+
+
+def three_columns(data, size, rng):
+    return data + rng.laplace(size=(size, 3), scale=3.0)
+
+
+@pytest.mark.parametrize(("pairs", "most"), [([(0, 1)], 400), ([(0, 1), (1, 2)], 200), ([(0, 1), (1, 2), (0, 2)], 133)])
+def test_of_vectors_more_is_kept_to_learn_from_over_the_pairs(monkeypatch, pairs, most):
+    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
+    monkeypatch.setattr(label_game, "VECTOR_DRAWS", 400)
+    lasts = []
+    fit = label_game.SequentialGame.fit
+
+    def recorded(game, partitions, level, is_last=False):
+        lasts.append((int(partitions[0].counts.sum(axis=1).min()), is_last))
+        fit(game, partitions, level, is_last)
+
+    monkeypatch.setattr(label_game.SequentialGame, "fit", recorded)
+    game, *_ = played(three_columns, [PureDP(1.0)] * len(pairs), pairs, samples=1_000)
+    # Fits come after 15 or 30% more draws: the last one is near what is kept, and is known to be the last.
+    assert all(most / 1.31 < pair.trained_on <= most for pair in game.pairs)
+    assert len(game.kept(0)) == 100  # what a later run gets
+    assert all(is_last for draws, is_last in lasts if draws > most)
+    assert any(is_last for draws, is_last in lasts if draws <= most)
+    assert not any(is_last for draws, is_last in lasts if draws < most / 1.31)
+
+
+def test_of_single_numbers_no_more_is_kept(monkeypatch):
+    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
+    game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
+    assert 100 / 1.31 < game.pairs[0].trained_on <= 100
 
 
 def test_a_sequential_game_looks_after_every_round_and_no_round_is_tiny():

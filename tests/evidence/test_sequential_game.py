@@ -357,6 +357,19 @@ def test_partitions_of_little_weight_are_not_counted_once_training_is_long(monke
     assert sum(game.counts) == 3
 
 
+def test_partitions_that_cannot_come_back_are_counted_whatever_their_weight(monkeypatch):
+    monkeypatch.setattr(sequential_game, "IGNORED_WEIGHT", 0.2)
+    rng = np.random.default_rng(0)
+    partitions = fit_partitions(outcomes(rng.normal(size=1_000) + 1.0), outcomes(rng.normal(size=1_000)))
+    game = SequentialGame(PureDP(1.0), 10_000)
+    game.start(0.05)
+    game.fit(partitions, 0.05, is_last=True)
+    assert len(game.epochs[-1].partitions) == len(partitions) == 7
+    feed(game, [0.0, 5.0], [1.0])
+    game.fit_again()
+    assert len(game.epochs[-1].partitions) == 7
+
+
 def of_a_large_budget(decides, draws):
     game = SequentialGame(PureDP(14.0), 1_000, decides)
     game.fit(fit_partitions(outcomes([0] * 12), outcomes([3] * 12)), 0.01)
