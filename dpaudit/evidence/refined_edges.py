@@ -21,9 +21,10 @@ with probability p2(y) / p(y), by a coin of its own; in the same way those from 
 Labelled draws are independent and each is paid with probability at most cost (half of the mass of P2 on the side of x,
 half of that of Q2 on the other), so that the number of paid ones is stochastically at most B. Given all outputs and who
 is paid, the labels of the others are independent, and each is the label of its side with probability at most a: the
-odds are p1 / q at most. So each guess of a draw that is not paid is correct with probability at most a, whatever was uncovered
-before, and g of them in a row are correct with probability at most a^g. Paid draws are never wrong; R is at most their
-number and that of the correct guesses of others before the first wrong one: (1), since a^(r - b)+ increases in b.
+odds are p1 / q at most. So each guess of a draw that is not paid is correct with probability at most a, whatever was
+uncovered before, and g of them in a row are correct with probability at most a^g. Paid draws are never wrong; R is at
+most their number and that of the correct guesses of others before the first wrong one: (1), since a^(r - b)+ increases
+in b.
 
 The p-value. For every z in [0, e^-epsilon], 1 / (1 + z) >= a, so that with b free of the limit at r
 
@@ -36,9 +37,9 @@ was learned on the way. It holds for every line; the game is only used for claim
 
 The order. Draws come in stages of sizes fixed by the pilot, and are counted in narrow cells of the score. After each
 stage but the last, labels of all draws so far are learned from the inside out, until `REACH` spacings of the other
-label have passed without one of its scores. Then everything that is still covered, of all stages, is guessed from the outside
-in, on both sides together by the distance from the edge in spacings, until a cell holds a wrong guess. What is lost is
-the pilot, some spacings a stage, and on one side what the two last edges are less well known than at the end.
+label have passed without one of its scores. Then everything that is still covered, of all stages, is guessed from the
+outside in, on both sides together by the distance from the edge in spacings, until a cell holds a wrong guess. What is
+lost is the pilot, some spacings a stage, and on one side what the two last edges are less well known than at the end.
 
 A share of the level pays for the test of `FixedGame`, with the rule of the pilot on all draws: should rare scores of
 the other label lie far out, a run is short, and a few wrong guesses are what that test allows for. The bound is the
@@ -53,26 +54,33 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from dpaudit.evidence.fixed_game import FixedGame
+from dpaudit.evidence.fixed_game import MOST_CAUTIOUS, FixedGame
 from dpaudit.evidence.hockey_stick import largest_rejected
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.rules import FittedRule, FittedScore, Rule
-from dpaudit.evidence.scores import Score
+from dpaudit.evidence.scores import Coordinate, Score
 from dpaudit.privacy.claims import Claim, FloatArray
 
 LAST_SEEN = 24  # scores of the other label from its last one inwards that tell how dense they are at their edge
+TAIL, TAIL_SHARE = 96, 0.05  # of its scores on the pilot, that tell whether they end there; of all, at most
 FEWEST_RIGHT = 10  # guesses beyond the edges that the pilot shows, those within a spacing of an edge not counted
-EDGE_EVIDENCE = 6.0  # nats by which the pilot must speak for edges, against scores that thin out
-DEVIATIONS = 3.0  # by which the correct guesses on the pilot are lowered where edges have to promise more than a rule
+# Nats by which the pilot must speak for edges: against a density that thins out without an end, and against a loss that
+# is as large beyond an edge as before it. Laplace and Gaussian tails, which do not end, reach the first one in 2%.
+LEAST_ENDING, LEAST_JUMP = 4.0, 5.0
+SLOPES = np.linspace(0.1, 10.0, 100)  # of a density that is cut off: its rate, over the reciprocal of its width
+# Of one that is not: exp(-a u - b u^2 / 2), u over the mean.
+A, B = np.meshgrid(np.linspace(0.0, 1.0, 21), np.geomspace(1e-4, 3.0, 40))
+DEVIATIONS = 2.0  # by which the correct guesses on the pilot are lowered where edges have to promise more than a rule
 FINE = 64  # cells a spacing of the pilot: a cell holds about two draws of a side where the test is 100 times the pilot
 OUTWARD = 24  # spacings of the pilot beyond its last score of the other label that have cells; the rest is one cell
 SIZE = FINE * (LAST_SEEN + OUTWARD) + 1  # cells of an edge
-REACH = 8.0  # spacings without a score of the other label beyond which labels are not learned from
+REACH = 6.0  # spacings without a score of the other label beyond which labels are not learned from
 GROWTH = 1.5  # labelled draws after a stage over those before it
-LAST_FROM = 0.3  # of all labelled draws: once there are so many, the rest is the last stage
+LAST_FROM = 0.15  # of all labelled draws: once there are so many, the rest is the last stage
 HOW_IT_ENDED = "(Guesses were made from the outside in, up to the first wrong one.)"
-FALLBACK = 0.02  # of the level, for the test of the pilot's rule; it costs -log(0.98) / 3 of the bound's e^epsilon
+FALLBACK = 0.01  # of the level, for the test of the pilot's rule
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,15 +129,16 @@ class Edges:
     sides : tuple of Edge
     right : float
         Guesses beyond the edges on the training draws, those that would lie within one spacing not counted.
-    evidence : float
-        Nats by which these draws speak for edges, against scores that thin out.
+    ending, jump : float
+        Nats by which these draws speak for edges, against a tail that thins out, and against one loss all over.
     """
 
     score: Score
     reading: Reading
     sides: tuple[Edge, ...]
     right: float
-    evidence: float
+    ending: float
+    jump: float
 
     def rule(self, ends: Sequence[int]) -> Rule:
         """The rule that guesses beyond these cells; nowhere where that is the last one."""
@@ -162,8 +171,8 @@ class StageCounts:
 def find_edges(fitted: FittedScore) -> list[Edges]:
     """What may be an edge of a score, or two, on the training draws that it is valued on.
 
-    That scores of a label end, rather than thin out, is seen from the draws: between two of its `LAST_SEEN` scores up
-    to the last one lie so many of the other label in the mean, and many more beyond the last one.
+    That scores of a label end, rather than thin out, has to be seen from the draws: see `_ending`. And
+    the other label has to be seen more often beyond the last of them than between two of them.
     """
     values = fitted.second, fitted.first  # of label 0, of label 1
     found: list[list[Edges]] = []
@@ -171,10 +180,10 @@ def find_edges(fitted: FittedScore) -> list[Edges]:
         ends = [np.max(sign * part, initial=-math.inf, where=~np.isnan(part)) for part in values]
         guess = int(ends[1] > ends[0])
         own, other = sign * values[guess], sign * values[1 - guess]
-        known = np.sort(other[np.isfinite(other)])[-1 - LAST_SEEN :]
-        if len(known) <= LAST_SEEN or ends[1 - guess] == math.inf:
+        known = np.sort(other[np.isfinite(other)])[-1 - TAIL :]
+        if len(known) <= TAIL or TAIL > TAIL_SHARE * len(other) or ends[1 - guess] == math.inf:
             continue
-        start, last = float(known[0]), float(known[-1])
+        start, last = float(known[-1 - LAST_SEEN]), float(known[-1])
         width = (last - start) / (LAST_SEEN * FINE)
         if not (width > 0.0 and start + width > start and last + width > last):
             continue  # an atom, or as good as one
@@ -182,15 +191,29 @@ def find_edges(fitted: FittedScore) -> list[Edges]:
         a_spacing = max(between, 1) / LAST_SEEN
         edge = Edge(sign, guess, start, width, 0)
         edge = dataclasses.replace(edge, last=int(edge.cells_of(np.array([sign * last]))[0]))
-        evidence = beyond * math.log1p(1.0 / a_spacing)
-        found.append([Edges(fitted.score, fitted.reading, (edge,), max(beyond - a_spacing, 0.0), evidence)])
+        jump, right = beyond * math.log1p(1.0 / a_spacing), max(beyond - a_spacing, 0.0)
+        found.append([Edges(fitted.score, fitted.reading, (edge,), right, _ending(known[1:] - known[0]), jump)])
     if len(found) == 2:
         (above,), (below,) = found
         first, second = above.sides[0], below.sides[0]
         if first.guess != second.guess and first.start >= -second.start:
-            right, evidence = above.right + below.right, above.evidence + below.evidence
-            found.append([dataclasses.replace(above, sides=(first, second), right=right, evidence=evidence)])
+            sums = [getattr(above, name) + getattr(below, name) for name in ("right", "ending", "jump")]
+            found.append([Edges(fitted.score, fitted.reading, (first, second), *sums)])
     return [edges for (edges,) in found]
+
+
+def _ending(excesses: FloatArray) -> float:
+    """Nats by which these excesses over a threshold speak for a density cut off at the largest, not for a longer tail.
+
+    A density that is cut off is uniform or falls exponentially; the other one falls as an exponential, as a Gaussian,
+    or between; each with the parameters that suit best.
+    """
+    mean = float(excesses.mean())
+    largest, square = float(excesses.max()) / mean, float(np.mean((excesses / mean) ** 2))
+    cut = np.max(-SLOPES / largest - np.log(-np.expm1(-SLOPES) / SLOPES)) - math.log(largest)
+    total = np.sqrt(0.5 * math.pi / B) * special.erfcx(A / np.sqrt(2.0 * B))
+    thinning = max(np.max(-A - 0.5 * B * square - np.log(total)), -1.0)  # at b = 0, a = 1: exponential
+    return float(len(excesses) * (cut - thinning))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -263,8 +286,8 @@ def run_p_value(correct: int, draws: int, epsilon: FloatArray, cost: FloatArray)
     """
     epsilon, cost = np.asarray(epsilon, dtype=float), np.asarray(cost, dtype=float)
     net = correct - draws * cost
-    with np.errstate(divide="ignore", over="ignore"):
-        best = np.where(cost * (draws - correct) > 0.0, net / (cost * (draws - correct)), math.inf)
+    slope = cost * (draws - correct)
+    best = np.divide(net, slope, out=np.full(net.shape, math.inf), where=slope > 0.0)
     z = np.where(net > 0.0, np.minimum(np.exp(-epsilon), best), 0.0)
     return np.asarray(np.minimum(1.0, np.exp(draws * np.log1p(cost * z) - correct * np.log1p(z))))
 
@@ -286,19 +309,19 @@ class RefinedGame(FixedGame):
     def _refine(self, scores: Sequence[FittedScore], rule: FittedRule, level: float) -> None:
         """See whether edges promise a higher bound than the rule; then the pilot has shown enough.
 
-        Only those of scores that are not fitted: what a fit has seen, it keeps apart. A game that is sure anyway has
-        no more to gain at its edges.
+        Only edges of single coordinates: what a fit has seen it keeps apart, and cells of a histogram have no edge. A
+        game that is sure anyway has no more to gain at its edges.
         """
         self._edges = None
         if self.is_sure:
             return
-        highest = self._expected_bound(rule, self._anchor, self._objective(self._anchor, 0.0, level))
-        for score in scores:
+        highest = self._expected_bound(rule, self._anchor, self._objective(self._anchor, MOST_CAUTIOUS, level))
+        coordinates = [score for score in scores if isinstance(score.score, Coordinate)]
+        least_ending = LEAST_ENDING + math.log(max(len(coordinates), 1))
+        for score in coordinates:
             drawn = len(score.first) + len(score.second)
-            if drawn < rule.draws:
-                continue
             for edges in find_edges(score):
-                if edges.evidence >= EDGE_EVIDENCE and edges.right >= FEWEST_RIGHT:
+                if edges.ending >= least_ending and edges.jump >= LEAST_JUMP and edges.right >= FEWEST_RIGHT:
                     least = edges.right - DEVIATIONS * math.sqrt(edges.right)
                     bound = self._bound(int(least * self.draws / drawn), self.draws, len(edges.sides), level)
                     if bound > highest:
