@@ -65,13 +65,13 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 LAST_SEEN = 24  # scores of the other label from its last one inwards that tell how dense they are at their edge
 TAIL, TAIL_SHARE = 96, 0.05  # of its scores on the pilot, that tell whether they end there; of all, at most
-FEWEST_RIGHT = 10  # guesses beyond the edges that the pilot shows, those within a spacing of an edge not counted
+FEWEST_RIGHT = 14  # guesses beyond the edges that the pilot shows, those within a spacing of an edge not counted
 # Nats by which the pilot must speak for edges: against a density that thins out without an end, and against a loss that
 # is as large beyond an edge as before it. Laplace and Gaussian tails, which do not end, reach the first one in 2%.
-LEAST_ENDING, LEAST_JUMP = 4.0, 5.0
+LEAST_ENDING, LEAST_JUMP = 4.5, 6.0
 SLOPES = np.linspace(0.1, 10.0, 100)  # of a density that is cut off: its rate, over the reciprocal of its width
-# Of one that is not: exp(-a u - b u^2 / 2), u over the mean.
-A, B = np.meshgrid(np.linspace(0.0, 1.0, 21), np.geomspace(1e-4, 3.0, 40))
+# Of one that is not: exp(-rate u - curvature u^2 / 2), u over the mean.
+RATES, CURVATURES = np.meshgrid(np.linspace(0.0, 1.0, 21), np.geomspace(1e-4, 3.0, 40))
 DEVIATIONS = 2.0  # by which the correct guesses on the pilot are lowered where edges have to promise more than a rule
 FINE = 64  # cells a spacing of the pilot: a cell holds about two draws of a side where the test is 100 times the pilot
 OUTWARD = 24  # spacings of the pilot beyond its last score of the other label that have cells; the rest is one cell
@@ -171,35 +171,37 @@ class StageCounts:
 def find_edges(fitted: FittedScore) -> list[Edges]:
     """What may be an edge of a score, or two, on the training draws that it is valued on.
 
-    That scores of a label end, rather than thin out, has to be seen from the draws: see `_ending`. And
-    the other label has to be seen more often beyond the last of them than between two of them.
+    That scores of a label end, rather than thin out, is seen from how they lie (`_ending`), and from the other label,
+    of which there are more beyond the last of them than between two (`jump`). Atoms are left out: their end is known
+    exactly once they were seen.
     """
     values = fitted.second, fitted.first  # of label 0, of label 1
-    found: list[list[Edges]] = []
+    found: list[Edges] = []
     for sign in (1, -1):
         ends = [np.max(sign * part, initial=-math.inf, where=~np.isnan(part)) for part in values]
         guess = int(ends[1] > ends[0])
         own, other = sign * values[guess], sign * values[1 - guess]
         known = np.sort(other[np.isfinite(other)])[-1 - TAIL :]
-        if len(known) <= TAIL or TAIL > TAIL_SHARE * len(other) or ends[1 - guess] == math.inf:
+        if len(known) <= TAIL or TAIL_SHARE * len(other) < TAIL or ends[1 - guess] == math.inf:
             continue
         start, last = float(known[-1 - LAST_SEEN]), float(known[-1])
         width = (last - start) / (LAST_SEEN * FINE)
-        if not (width > 0.0 and start + width > start and last + width > last):
-            continue  # an atom, or as good as one
+        has_atoms = not np.all(np.diff(known[-1 - LAST_SEEN :]) > 0.0)
+        if has_atoms or not (math.isfinite(width) and start + width > start and last + width > last):
+            continue
         beyond, between = int(np.count_nonzero(own > last)), int(np.count_nonzero((own > start) & (own <= last)))
         a_spacing = max(between, 1) / LAST_SEEN
         edge = Edge(sign, guess, start, width, 0)
         edge = dataclasses.replace(edge, last=int(edge.cells_of(np.array([sign * last]))[0]))
         jump, right = beyond * math.log1p(1.0 / a_spacing), max(beyond - a_spacing, 0.0)
-        found.append([Edges(fitted.score, fitted.reading, (edge,), right, _ending(known[1:] - known[0]), jump)])
+        found.append(Edges(fitted.score, fitted.reading, (edge,), right, _ending(known[1:] - known[0]), jump))
     if len(found) == 2:
-        (above,), (below,) = found
+        above, below = found
         first, second = above.sides[0], below.sides[0]
         if first.guess != second.guess and first.start >= -second.start:
             sums = [getattr(above, name) + getattr(below, name) for name in ("right", "ending", "jump")]
-            found.append([Edges(fitted.score, fitted.reading, (first, second), *sums)])
-    return [edges for (edges,) in found]
+            found.append(Edges(fitted.score, fitted.reading, (first, second), *sums))
+    return found
 
 
 def _ending(excesses: FloatArray) -> float:
@@ -211,8 +213,9 @@ def _ending(excesses: FloatArray) -> float:
     mean = float(excesses.mean())
     largest, square = float(excesses.max()) / mean, float(np.mean((excesses / mean) ** 2))
     cut = np.max(-SLOPES / largest - np.log(-np.expm1(-SLOPES) / SLOPES)) - math.log(largest)
-    total = np.sqrt(0.5 * math.pi / B) * special.erfcx(A / np.sqrt(2.0 * B))
-    thinning = max(np.max(-A - 0.5 * B * square - np.log(total)), -1.0)  # at b = 0, a = 1: exponential
+    total = np.sqrt(0.5 * math.pi / CURVATURES) * special.erfcx(RATES / np.sqrt(2.0 * CURVATURES))
+    # The last one, at rate 1 without a curvature, is the exponential.
+    thinning = max(np.max(-RATES - 0.5 * CURVATURES * square - np.log(total)), -1.0)
     return float(len(excesses) * (cut - thinning))
 
 
@@ -235,9 +238,9 @@ def longest_run(edges: tuple[Edge, ...], own: NDArray[np.int64], other: NDArray[
         the order in which labels are uncovered.
     """
     stages = len(own)
-    margins, places = [], []
+    margins, right, wrong = np.zeros((3, len(edges), SIZE))  # distances in spacings; draws that are covered at last
     for k, edge in enumerate(edges):
-        covered = np.zeros(stages, dtype=int)  # cells from here on, of each stage
+        covered = np.zeros(stages, dtype=int)  # from this cell on, in each stage
         last, seen = edge.last, LAST_SEEN
         for stage in range(stages - 1):
             while True:
@@ -250,19 +253,14 @@ def longest_run(edges: tuple[Edge, ...], own: NDArray[np.int64], other: NDArray[
                 if not len(found):
                     break
                 last, seen = max(last, int(found[-1])), seen + int(fresh.sum())
-        margins.append((np.arange(SIZE) - last) * seen / (last + 1))
-        places.append(covered)
-    order = np.argsort(-np.concatenate(margins), kind="stable")
-    size = len(margins[0])
-    correct, ends = 0, [SIZE - 1 for edge in edges]
-    for position in order.tolist():
-        k, cell = divmod(position, size)
-        is_covered = places[k] <= cell
-        if other[is_covered, k, cell].any():
-            break
-        correct += int(own[is_covered, k, cell].sum())
-        ends[k] = cell - 1
-    return Run(correct, tuple(ends))
+        margins[k] = (np.arange(SIZE) - last) * seen / (last + 1)
+        is_covered = np.arange(SIZE) >= covered[:, None]
+        right[k], wrong[k] = (np.where(is_covered, part[:, k], 0).sum(axis=0) for part in (own, other))
+    order = np.argsort(-margins.ravel(), kind="stable")
+    is_wrong = wrong.ravel()[order] > 0
+    guessed = order[: int(np.argmax(is_wrong)) if is_wrong.any() else len(order)]
+    ends = [int(np.min(guessed[guessed // SIZE == k] % SIZE, initial=SIZE)) - 1 for k in range(len(edges))]
+    return Run(int(right.ravel()[guessed].sum()), tuple(ends))
 
 
 def run_p_value(correct: int, draws: int, epsilon: FloatArray, cost: FloatArray) -> FloatArray:
@@ -323,7 +321,8 @@ class RefinedGame(FixedGame):
             for edges in find_edges(score):
                 if edges.ending >= least_ending and edges.jump >= LEAST_JUMP and edges.right >= FEWEST_RIGHT:
                     least = edges.right - DEVIATIONS * math.sqrt(edges.right)
-                    bound = self._bound(int(least * self.draws / drawn), self.draws, len(edges.sides), level)
+                    correct = min(int(least * self.draws / drawn), self.draws)
+                    bound = self._bound(correct, self.draws, len(edges.sides), level)
                     if bound > highest:
                         highest, self._edges, self.is_sure = bound, edges, True
 
@@ -383,7 +382,9 @@ class RefinedGame(FixedGame):
     @property
     def p_value(self) -> float | None:
         """Of the exact tests against the budget: of two, each is divided by its share of the level."""
-        return super().p_value if self._found is None else self._found[0]
+        if self._found is None:
+            return super().p_value if self._edges is None else None  # of draws that are not all there
+        return self._found[0]
 
     @property
     def counts(self) -> tuple[int, int, int]:
