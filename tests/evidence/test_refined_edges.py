@@ -194,7 +194,7 @@ def test_both_ends_of_truncated_noise_are_found():
 
 @pytest.mark.parametrize("kind", ["laplace", "normal"])
 def test_noise_without_an_end_is_seldom_taken_for_it(kind):
-    # Each tail has a chance of about 0.01: more than 12 of 200 have one of 1e-6.
+    # At most 1.3% were in 1,000 others: at that rate more than 12 of 200 have a probability of 3e-6.
     taken = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
