@@ -8,8 +8,8 @@ of draws beforehand; P(lower > truth) <= level for the one record at the end (se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,14 @@ SURE_LOSS = 0.03  # share of them that is lost where thresholds move away from t
 CLEAR_WRONG = 6.0  # wrong guesses on the training draws of a rule just on the line, which tell it from a better one
 MOST_WRONG = 40.0  # wrong guesses that a rule is expected to make, up to which a line with a delta has the joint test
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
+
+
+class Counter(Protocol):
+    """What a fixed game counts on outcomes: integers that add up over batches."""
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]: ...
+
+    def zeros(self) -> NDArray[np.int64]: ...
 
 
 class FixedGame(HockeyStickGame):
@@ -113,15 +121,18 @@ class FixedGame(HockeyStickGame):
         merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit
         smooth = self._smooth(records, best, pilot, level)
+        rare = self._rarely_wrong(rule, first, second) if smooth is None else None
         if smooth is not None:
             self._rule, self.is_sure = smooth, False
-            return
-        rare = self._rarely_wrong(rule, first, second)
-        if rare is not None:
+        elif rare is not None:
             # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
             self._rule, self._weight = rare
         elif compare:
             self._rule = self._fitted_on_all(rule.rule, scores[best[0]], pilot, len(first) + len(second))
+        self._refine(list(scores.values()), rule, level)
+
+    def _refine(self, scores: Sequence[AnyFittedScore], rule: FittedRule, level: float) -> None:
+        """For `dpaudit.evidence.refined_edges`: see what else the scores show, besides the best rule."""
 
     def _smooth(
         self,
@@ -233,7 +244,7 @@ class FixedGame(HockeyStickGame):
         return self._rule
 
     @property
-    def statistic(self) -> Rule:
+    def statistic(self) -> Counter:
         """What is counted on each side's draws."""
         return self.rule
 

@@ -20,7 +20,8 @@ Everything that is printed with a confidence derives from here. The rules that m
   is depends on the pilot alone.
 * **Looks.** Sequential wealth may be looked at after every round (Ville's inequality), and how long a round is may
   depend on the wealth before it: rounds are longer where no pair is near a decision. The exact test of the fixed mode
-  is looked at once, after a number of draws fixed beforehand.
+  is looked at once, after a number of draws fixed beforehand; it has one round, or stages (`RefinedGame`) of sizes that
+  are fixed by the pilot.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
+from dpaudit.evidence.refined_edges import RefinedGame
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.evidence.sequential_game import SequentialGame
@@ -166,14 +168,23 @@ class PairGame:
         As for `HockeyStickGame`; `sequential` bets round by round.
     hints : Hints
         What is known of this pair beforehand.
+    alone : bool
+        Whether this is the audit's only game: then a fixed test of a claim with one line may take stages of its own.
     """
 
     def __init__(
-        self, claim: Claim, inputs: tuple[int, int] | Pool, sequential: bool, draws: int, hints: Hints = NO_HINTS
+        self,
+        claim: Claim,
+        inputs: tuple[int, int] | Pool,
+        sequential: bool,
+        draws: int,
+        hints: Hints = NO_HINTS,
+        alone: bool = False,
     ) -> None:
         self.claim, self.hints = claim, hints
         self.pool = inputs if isinstance(inputs, Pool) else Pool.single(inputs)
-        guesses = SequentialGame if sequential else FixedGame
+        is_refined = alone and len(self.pool.members) == 1 and not claim.anchored
+        guesses = SequentialGame if sequential else RefinedGame if is_refined else FixedGame
         self.main: Game = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
         self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
         if claim.anchored or claim.family == "renyi":
@@ -221,6 +232,10 @@ class PairGame:
         self.level = level
         for share, game in self.uses:
             game.start(level * share)
+
+    def stage_size(self, planned: int, pilot: int) -> int:
+        """The labelled draws of the next round of a fixed audit of so many, with a pilot of so many: mostly all."""
+        return self.main.stage_size(pilot + self.labelled, planned) if isinstance(self.main, RefinedGame) else planned
 
     def look(self) -> None:
         """Let every use look at its record, and note where the evidence stands."""
@@ -345,6 +360,7 @@ class LabelGame:
                 mode != "fixed",
                 max(pool.labelled((horizon or self._limit) - self.pilot), 1),
                 _hints(pool, data, log_density) if len(data) else NO_HINTS,
+                len(claims) == 1,
             )
             for claim, pool in zip(claims, pools, strict=True)
         ]
@@ -475,7 +491,9 @@ class LabelGame:
             for (_, game), first, second in zip(pair.uses, *totals[k], strict=True):
                 game.add(first, second)
             pair.labelled += labelled[k]
-            pair.look()
+            # Validity: an exact test is looked at once, at the end.
+            if self.mode != "fixed" or self._left(pair) == 0:
+                pair.look()
         for k in sizes:
             if self._left(self.pairs[k]) > 0:
                 self._fit_again(self.pairs[k])
@@ -491,7 +509,9 @@ class LabelGame:
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
         if all(self.pairs[k].is_far for k in open_pairs):
             growth = max(growth, FAR_GROWTH)
-        size = self.planned if self.mode == "fixed" else max(SMALLEST_ROUND, int(growth * used))
+        size = max(SMALLEST_ROUND, int(growth * used))
+        if self.mode == "fixed":
+            size = min(self.pairs[k].stage_size(self.planned, self.pilot) for k in open_pairs)
         return {k: self.pairs[k].pool.labelled(size) for k in open_pairs}
 
     def _adaptive_sizes(self, open_pairs: Sequence[int]) -> dict[int, int]:
