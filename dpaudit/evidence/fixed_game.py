@@ -8,7 +8,7 @@ of draws beforehand; P(lower > truth) <= level for the one record at the end (se
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,7 +36,7 @@ MOST_CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # wa
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
 FEWEST_SHOWN = 200  # guesses, without which it shows nothing
 FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
-SMOOTH_DEVIATIONS = 2.0  # the same for what a smooth tail has to promise more than
+SMOOTH_DEVIATIONS = 1.0  # by which what the best of them shows is lowered where a slope has to promise more
 MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
 SURE_GUESSES = 30  # right ones among the training draws, without a wrong one
 INSET_WRONG = 0.3  # wrong guesses that a rule is expected to make whose thresholds have moved away from the other label
@@ -99,6 +99,7 @@ class FixedGame(HockeyStickGame):
         }
         best = max(fitted, key=lambda key: self._expected_bound(fitted[key], key[1][0], ways[key[1]]))
         records: dict[tuple[str, tuple[float, float]], Shown] = {}
+        is_clear = False  # whether the best record is better than nothing, as low as it may be
         # Where no rule promises anything, that of the fewest guesses is the luckiest one.
         is_promising = self._expected_bound(fitted[best], best[1][0], ways[best[1]]) > 0.0
         is_rare = is_promising and fitted[best].wrong * self.draws <= MOST_WRONG
@@ -115,12 +116,13 @@ class FixedGame(HockeyStickGame):
                 }
                 best = max(shown, key=lambda key: shown[key], default=best)
                 if not shown or shown[best] > 0.0:
+                    is_clear = deviations == COMPARED[0]
                     break
         rule = fitted[best] if best in fitted else scores[best[0]].rules(ways[best[1]])[0]
         self._anchor = best[1][0]
         merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit
-        smooth = self._smooth(records, best, pilot, level)
+        smooth = self._smooth(records.get(best), is_clear, best[1][0], pilot, level)
         rare = self._rarely_wrong(rule, first, second) if smooth is None else None
         if smooth is not None:
             self._rule, self.is_sure = smooth, False
@@ -134,26 +136,23 @@ class FixedGame(HockeyStickGame):
     def _refine(self, scores: Sequence[AnyFittedScore], rule: FittedRule, level: float) -> None:
         """For `dpaudit.evidence.refined_edges`: see what else the scores show, besides the best rule."""
 
-    def _smooth(
-        self,
-        records: Mapping[tuple[str, tuple[float, float]], Shown],
-        best: tuple[str, tuple[float, float]],
-        pilot: Pilot,
-        level: float,
-    ) -> Rule | None:
-        """A rule of a score that adds up columns, if its slope promises more than the best of the records does."""
-        anchor = best[1][0]
-        if best not in records:
+    def _smooth(self, record: Shown | None, is_clear: bool, anchor: float, pilot: Pilot, level: float) -> Rule | None:
+        """A rule of a score that adds up columns, if its slope promises more than the best of the records shows.
+
+        A record that is not clear is the luckiest one, and shows nothing.
+        """
+        if record is None:
             return None
-        promised = self._expected_bound(records[best], anchor, self._objective(anchor, SMOOTH_DEVIATIONS, level))
+        cautious = self._objective(anchor, SMOOTH_DEVIATIONS, level)
+        promised = self._expected_bound(record, anchor, cautious) if is_clear else 0.0
         objective, found = self._objective(anchor, 0.0, level), None
         for tails in pilot.smooth_tails():
             sides = (tails.low > 0.0).astype(int) + (tails.high > 0.0)
             bounds = objective.ways(tails.correct, tails.wrong, sides, np.array(tails.draws))[0]
             place = int(np.argmax(np.where(tails.is_borne_out & (sides > 0), bounds, -math.inf)))
-            record = Shown(float(tails.correct[place]), float(tails.wrong[place]), int(sides[place]), tails.draws)
+            expected = Shown(float(tails.correct[place]), float(tails.wrong[place]), int(sides[place]), tails.draws)
             if tails.is_borne_out[place] and sides[place] > 0:
-                bound = self._expected_bound(record, anchor, objective)
+                bound = self._expected_bound(expected, anchor, objective)
                 if bound > promised:
                     promised, found = bound, (tails.kind, (float(tails.low[place]), float(tails.high[place])))
         if found is None:

@@ -29,6 +29,9 @@ from dpaudit.privacy.claims import FloatArray
 MASSES = (0.0, *np.geomspace(0.004, 0.5, 15).tolist())  # of a tail that is guessed on
 SLOPE_DEVIATIONS = 1.0  # by which the slope is lowered
 SHORT_DEVIATIONS = 1.5  # by which a tail may show less than the slope says
+LEAST_TERMS = 4.0  # columns, as equal ones, that a sum has
+VARIANCE_DRAWS = 1_024  # that this is taken from
+MISFIT_DEVIATIONS = 3.0  # by which tails of any size may show less or more
 STEPS = 8  # of Newton's method
 
 
@@ -59,22 +62,45 @@ class SmoothTails:
     draws: float
 
     @property
-    def is_borne_out(self) -> NDArray[np.bool_]:
-        """Whether the draws in the tails do not clearly show less than the slope says, shape (rules,)."""
+    def surplus(self) -> FloatArray:
+        """Standard errors by which guesses are right more often on the draws than the slope says, shape (rules,)."""
         guesses = np.maximum(self.seen_correct + self.seen_wrong, 1e-150)
         expected = self.correct / np.maximum(self.correct + self.wrong, 1e-150)
         error = np.sqrt(expected * (1.0 - expected) / (guesses * self.draws))
-        return np.asarray(self.seen_correct / guesses >= expected - SHORT_DEVIATIONS * error)
+        return np.asarray((self.seen_correct / guesses - expected) / np.maximum(error, 1e-150))
+
+    @property
+    def is_borne_out(self) -> NDArray[np.bool_]:
+        """Whether the draws in the tails do not clearly show less than the slope says, shape (rules,)."""
+        return self.surplus >= -SHORT_DEVIATIONS
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the draws agree with one slope in tails of every size: log-odds that level off do not."""
+        of_both = (self.low == self.high) & (self.low > 0.0)
+        return bool(np.all(np.abs(self.surplus[of_both]) <= MISFIT_DEVIATIONS))
 
 
-def is_sum(score: Score) -> bool:
-    """Whether a score adds up several columns."""
-    score = score.score if isinstance(score, Viewed) else score
-    return isinstance(score, Linear) or (isinstance(score, Histogram) and len(score.columns) > 1)
+def effective_terms(score: Score, outcomes: Outcomes) -> float:
+    """How many columns a score adds up, as equal ones, by the variances of the terms; 1 if it is no sum.
+
+    Of a single column, or a few, the log-odds may level off anywhere; of a sum of many terms, none of which stands out,
+    they are nearly straight.
+    """
+    if isinstance(score, Viewed):
+        return effective_terms(score.score, score.view(outcomes))
+    if isinstance(score, Linear):
+        variances = np.nanvar(np.clip(outcomes.numbers, score.low, score.high), axis=0) * score.weights**2
+    elif isinstance(score, Histogram) and len(score.columns) > 1:
+        variances = np.array([np.nanvar(score.only([k])(outcomes)) for k in range(len(score.columns))])
+    else:
+        return 1.0
+    total = float(variances.sum())
+    return total**2 / float(np.square(variances).sum()) if total > 0.0 else 1.0
 
 
 def smooth_tails(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -> Iterator[SmoothTails]:
-    """Of every kind of score that adds up columns, from outcomes under x (`first`) and x_prime (`second`).
+    """Of every kind of smooth score that adds up columns, from outcomes under x (`first`) and x_prime (`second`).
 
     Scores are fitted on one half of the draws and looked at on the other, and the other way round.
     """
@@ -84,13 +110,16 @@ def smooth_tails(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -> 
     seen: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
     for known, held in (halves, halves[::-1]):
         for score in fit_scores(known[0], known[1], hints, halves=False):
-            if is_sum(score.score):
+            some = score.reading(known[0].rows(slice(0, VARIANCE_DRAWS)))
+            if effective_terms(score.score, some) >= LEAST_TERMS:
                 read = [score.reading(side) for side in held]
                 seen.setdefault(score.kind, []).append((score.score(read[0]), score.score(read[1])))
     for kind, folds in seen.items():
         both = [np.concatenate(values) for values in folds]
         if len(folds) == 2 and all(np.all(np.isfinite(values)) and np.ptp(values) > 0.0 for values in both):
-            yield _tails_of(kind, folds)
+            tails = _tails_of(kind, folds)
+            if tails.is_smooth:
+                yield tails
 
 
 def _tails_of(kind: str, folds: list[tuple[FloatArray, FloatArray]]) -> SmoothTails:
