@@ -367,7 +367,7 @@ class LabelGame:
         self.runs = 0
         self._round = 0
         self._kept: dict[int, list[Outcomes]] = {}
-        self._columns = 1
+        self._columns, self._are_vectors = 1, False
 
     def _pilot_size(self, pairs: int) -> int:
         share = max(int(PILOT_SHARE[self.mode] * self.planned), 64)
@@ -397,7 +397,7 @@ class LabelGame:
         inputs = sorted({i for pair in self.pairs for i in pair.inputs})
         # A few draws first, which tell how large an output is, and so how many fit into a chunk.
         self._collect({i: min(side, FIRST_DRAWS) for i in inputs}, {i: [] for i in inputs})
-        self._columns = max(part.numbers.shape[1] for parts in self._kept.values() for part in parts)
+        self._set_columns([part for parts in self._kept.values() for part in parts])
         drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
         if self.mode == "fixed":  # what no fit sees is worth more in the test
             side = min(side, self._most_kept(len(inputs)), max(self._most_of(pair) for pair in self.pairs))
@@ -435,7 +435,7 @@ class LabelGame:
         self.pilot = 0
         inputs = {i for pair in self.pairs for i in pair.inputs}
         self._kept = {i: [kept[i]] if i in kept else [] for i in sorted(inputs)}
-        self._columns = max((part.numbers.shape[1] for part in kept.values()), default=1)
+        self._set_columns(list(kept.values()))
         for pair in self.pairs:
             pair.labelled_before = pair.labelled
             if not pair.is_violated or pair.trained_on == 0:
@@ -576,7 +576,7 @@ class LabelGame:
         if available >= growth * pair.trained_on:
             most = len(pair.pool.members) * min(self._most_of(pair), self._most_kept(len(self._kept)))
             # Scores of one column are much the same ones in every fit: what has lost its weight may go for good.
-            pair.fit(*self._training(pair), pair.level, is_last=self._columns > 1 and available * growth > most)
+            pair.fit(*self._training(pair), pair.level, is_last=self._are_vectors and available * growth > most)
         else:
             pair.fit_again(pair.pool.labelled(self.pilot))
 
@@ -600,8 +600,13 @@ class LabelGame:
     def _training_draws(self) -> int:
         """The outputs of one input that one game may be fitted on."""
         most = TRAINING_DRAWS[self.mode]
-        is_vector = self.mode == "sequential" and self._columns > 1
-        return max(most, VECTOR_DRAWS // len(self.pairs)) if is_vector else most
+        is_longer = self.mode == "sequential" and self._are_vectors
+        return max(most, VECTOR_DRAWS // len(self.pairs)) if is_longer else most
+
+    def _set_columns(self, outputs: Sequence[Outcomes]) -> None:
+        """Note how large an output is, and whether outputs are vectors of numbers."""
+        self._columns = max((part.numbers.shape[1] for part in outputs), default=1)
+        self._are_vectors = self._columns > 1 and all(part.tokens is None for part in outputs)
 
     def _joined(self, i: int) -> Outcomes:
         if len(self._kept[i]) > 1:

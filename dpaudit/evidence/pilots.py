@@ -304,6 +304,7 @@ class CountedScore:
         pooled = below[0] + below[1]
         size = int(pooled[-1])
         before = np.unique(np.searchsorted(pooled, places_of_cuts(size), side="right")[:, None] - np.array([1, 0]))
+        before = before[before < len(pooled)]  # of one known draw, or none, there is nothing to cut
         before = before[(pooled[before] > 0) & (pooled[before] < size)]
         ends = np.concatenate([[0], before, [len(values)]])
         lows, highs = (np.concatenate([[-math.inf], side, [math.inf]]) for side in self._thresholds(before))

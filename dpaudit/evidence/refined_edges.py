@@ -43,7 +43,8 @@ lost is the pilot, some spacings a stage, and on one side what the two last edge
 
 A share of the level pays for the test of `FixedGame`, with the rule of the pilot on all draws: should rare scores of
 the other label lie far out, a run is short, and a few wrong guesses are what that test allows for. The bound is the
-larger of the two (union bound). Which tests there are, and their levels, is decided by the pilot alone.
+larger of the two (union bound). Power is stated for that test alone, at its share: less than there is. Which tests
+there are, and their levels, is decided by the pilot alone.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +83,7 @@ SIZE = FINE * (LAST_SEEN + OUTWARD) + 1  # cells of an edge
 REACH = 6.0  # spacings without a score of the other label beyond which labels are not learned from
 GROWTH = 1.5  # labelled draws after a stage over those before it
 LAST_FROM = 0.15  # of all labelled draws: once there are so many, the rest is the last stage
-HOW_IT_ENDED = "(Guesses were made from the outside in, up to the first wrong one.)"
+HOW_IT_ENDED = "(Guesses were made from the outside in up to the first wrong one; edges were learned from other draws.)"
 FALLBACK = 0.01  # of the level, for the test of the pilot's rule
 
 
@@ -356,6 +358,8 @@ class RefinedGame(FixedGame):
 
     def update(self) -> None:
         """Look at the record, once, at the end: the lower bound is the larger one of the two tests'."""
+        if self._found is not None:
+            return
         super().update()
         if self._edges is None:
             return
@@ -396,6 +400,11 @@ class RefinedGame(FixedGame):
             return super().counts
         correct = self._found[1].correct
         return correct, 0, sum(super().counts) - correct
+
+    def rule_record(self) -> dict[str, Any]:
+        """As of `FixedGame`; `run` is there where the counts are those of a run, whose end the draws decided."""
+        record = super().rule_record()
+        return record if self._found is None or self._found[1] is None else {**record, "run": True}
 
     def describe(self, x: str, x_prime: str) -> str:
         """The witness in words."""

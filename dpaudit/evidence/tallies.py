@@ -69,10 +69,9 @@ class Tally:
         others = some[~np.isin(some, values) & np.isfinite(some)]
         if not len(values) or len(others) < FEWEST_OTHERS:
             return None
-        low, centre, high = np.quantile(others, [0.16, 0.5, 0.84])
-        if not 0.0 < high - low < np.inf:
-            return None
-        return cls(values, float(centre), float(0.5 * (high - low)), width)
+        low, centre, high = np.quantile(0.5 * others, [0.16, 0.5, 0.84]).tolist()  # of halves: nothing overflows
+        spread = high - low
+        return cls(values, 2.0 * centre, spread, width) if spread > 0.0 else None
 
     def to_dict(self) -> dict[str, Any]:
         numbers = {"centre": self.centre.hex(), "spread": self.spread.hex(), "width": self.width}

@@ -179,3 +179,12 @@ def test_a_rare_leak_is_found_on_a_long_pilot(where, claim):
             game.add(game.statistic.count(outcomes(x)), game.statistic.count(outcomes(x_prime)))
     game.update()
     assert game.lower > 1.5
+
+
+@pytest.mark.parametrize("known", [0, 1, 2, 5])
+def test_a_pilot_of_nearly_nothing_but_nan_is_survived(known):
+    numbers = np.full((25_000, 1), math.nan)
+    numbers[:known, 0] = np.arange(known)
+    game = FixedGame(PureDP(1.0), 100_000)
+    game.fit(Outcomes(numbers), Outcomes(np.full((25_000, 1), math.nan)), 0.05)
+    assert game.rule.sides in (0, 1, 2)

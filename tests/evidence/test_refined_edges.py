@@ -250,7 +250,9 @@ SOUND = {
 
 @pytest.mark.parametrize("name", SOUND)
 def test_a_sound_subject_on_its_line_is_seldom_refused(name):
-    # P(false alarm) <= 0.05 each; more than 87 of 1,000 has a probability of 4e-7 at that rate.
+    # P(false alarm) <= 0.05 each; more than 87 of 1,000 has a probability of 4e-7 at that rate. With a delta the
+    # p-value is a Chernoff bound, and the rate 0.02 at most (0.01 to 0.018, exact, of sizes about these): more than 45
+    # of 1,000 has a probability of 3e-7.
     claim, draw, place = SOUND[name]
     sides = [Edge(1, 0, place - 0.4, 0.4 / (FINE * LAST_SEEN), FINE * LAST_SEEN - 1)]
     sides.append(dataclasses.replace(sides[0], sign=-1, guess=1, start=place - 1.4 if place > 1.0 else place - 0.4))
@@ -261,7 +263,7 @@ def test_a_sound_subject_on_its_line_is_seldom_refused(name):
         game = staged(claim, edges, rule, labelled(draw, (200, 300, 1_500), rng))
         assert game.is_rejected == (game.p_value <= 0.05)
         refused += game.is_rejected
-    assert refused <= 87
+    assert refused <= (87 if claim.delta == 0.0 else 45)
 
 
 def test_a_few_far_scores_of_the_other_label_leave_the_bound_to_the_rule_of_the_pilot():

@@ -113,16 +113,16 @@ def test_a_sum_of_weak_bits_is_guessed_far_out(monkeypatch):
 
     The best fixed guess is on 3% of the outputs, and its bound 0.26. What the records of 15,000 draws a side show
     leaves the guesses anywhere from 0.2% to 58% of the outputs. A bound by 150,000 fresh draws a side is off by 0.03
-    (1.5 standard errors, at 3% of the outputs), and so is the average of four: they are counted on the same draws.
+    (1.5 standard errors, at 3% of the outputs), and so is the average of ten: they are counted on the same draws.
     """
     fresh = bits(150_000, np.random.default_rng(20_261_206))
     bounds = {}
     for name, tails in (("slope", smooth_tails), ("records", lambda *_: [])):
         monkeypatch.setattr(pilots, "smooth_tails", tails)
-        for seed in range(4):
-            first, second = bits(15_000, np.random.default_rng(20_261_210 + seed))
+        for seed in range(10):
+            first, second = bits(15_000, np.random.default_rng(seed))
             game = FixedGame(PureDP(0.4), 170_000)
             game.fit(first, second, 0.05)
             bounds.setdefault(name, []).append(expected_bound(game.rule, fresh, 170_000))
-    assert np.sum(np.array(bounds["slope"]) > 0.19) >= 3  # one pilot of the four shows a lucky record instead
-    assert np.mean(bounds["slope"]) > np.mean(bounds["records"]) + 0.03
+    assert np.median(bounds["slope"]) > 0.2  # now and then a lucky record is taken instead
+    assert np.mean(bounds["slope"]) > np.mean(bounds["records"]) + 0.02

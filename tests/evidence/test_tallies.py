@@ -141,3 +141,16 @@ def test_a_tally_is_bet_on_in_free_order_alone():
     parts = fit_partitions(first, second)
     tallies = [part for part in parts if isinstance(getattr(part.cells.score, "view", None), Tally)]
     assert [part.order for part in tallies] == ["free"] and isinstance(tallies[0].cells.score.score, Quadratic)
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-310, 1.0, 5e307])
+def test_a_tally_of_tiny_and_huge_numbers_is_read_back_or_is_none(unit):
+    rng = np.random.default_rng(20_261_109)
+    numbers = rng.integers(-1, 3, size=(2_000, 5)) * unit * rng.integers(0, 2, size=(2_000, 5))
+    numbers += unit * 0.5 * rng.random((2_000, 5)) * (numbers != 0.0)
+    view = Tally.between(Outcomes(numbers), Outcomes(numbers))
+    if view is not None:
+        again = Tally.from_dict(view.to_dict())
+        shown = again(Outcomes(numbers)).numbers
+        assert np.all(np.isfinite(shown)) and np.array_equal(shown, view(Outcomes(numbers)).numbers)
+    assert (view is None) == (unit == 5e-324)  # of the least double half is nothing

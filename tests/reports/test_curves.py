@@ -80,6 +80,14 @@ def test_a_rule_on_the_promise_touches_the_trade_off(synthetic):
     assert float(middle[3]) > float(middle[2])  # the limit with confidence is further from the corner
 
 
+def test_a_run_whose_end_the_draws_decided_has_no_limits(synthetic):
+    result = witnessed(synthetic, 7311, 0, 2689)
+    finding = result.findings[0]
+    assert curves.measured(result, finding) is not None
+    run = dataclasses.replace(finding.witness, rule={**finding.witness.rule, "run": True})
+    assert curves.measured(result, dataclasses.replace(finding, witness=run)) is None
+
+
 @pytest.mark.parametrize("name", ["error", "empty"])
 def test_where_there_is_nothing_to_draw_there_is_no_curve(synthetic, name):
     result = synthetic.make(name) if name == "empty" else synthetic.result([synthetic.make("error").findings[1]])
