@@ -154,13 +154,14 @@ class FixedGame(HockeyStickGame):
             if tails.is_borne_out[place] and sides[place] > 0:
                 bound = self._expected_bound(expected, anchor, objective)
                 if bound > promised:
-                    promised, found = bound, (tails.kind, (float(tails.low[place]), float(tails.high[place])))
+                    promised, found = bound, (tails.kind, tails.sign, float(tails.low[place]), float(tails.high[place]))
         if found is None:
             return None
+        kind, sign, low, high = found
         for score in pilot.scores(halves=False):
-            if score.kind == found[0]:
-                low, high = (-math.inf if found[1][0] == 0.0 else 0.0), (math.inf if found[1][1] == 0.0 else 0.0)
-                rule = score.rule_like(Rule(score.score, low, high, 1, score.reading), found[1])
+            if score.kind == kind:
+                rule = Rule(score.score, -math.inf, math.inf, sign, score.reading)
+                rule = score.rule_like(rule, (low, high) if sign > 0 else (high, low))
                 return rule if rule.sides else None
         return None
 

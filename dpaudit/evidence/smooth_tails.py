@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence.hints import NO_HINTS, Hints
-from dpaudit.evidence.histograms import Histogram
+from dpaudit.evidence.histograms import Coordinate, Histogram
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.rules import fit_scores
 from dpaudit.evidence.scores import Score, Viewed
-from dpaudit.evidence.vectors import Linear
+from dpaudit.evidence.tallies import Tally
+from dpaudit.evidence.vectors import Linear, Quadratic, Summary
 from dpaudit.privacy.claims import FloatArray
 
 MASSES = (0.0, *np.geomspace(0.004, 0.5, 15).tolist())  # of a tail that is guessed on
@@ -43,8 +44,10 @@ class SmoothTails:
     ----------
     kind : str
         What finds the score again, see `dpaudit.evidence.candidates.by_kind`.
+    sign : int
+        +1 where larger scores speak for x, -1 where smaller ones do.
     low, high : ndarray of float, shape (rules,)
-        Shares of all outcomes that are guessed as x_prime below, and as x above.
+        Shares of all outcomes that are guessed as x_prime at one end of the scores, and as x at the other.
     correct, wrong : ndarray of float, shape (rules,)
         Rates of guesses.
     seen_correct, seen_wrong : ndarray of float, shape (rules,)
@@ -53,6 +56,7 @@ class SmoothTails:
     """
 
     kind: str
+    sign: int
     low: FloatArray
     high: FloatArray
     correct: FloatArray
@@ -85,9 +89,15 @@ def effective_terms(score: Score, outcomes: Outcomes) -> float:
     """How many columns a score adds up, as equal ones, by the variances of the terms; 1 if it is no sum.
 
     Of a single column, or a few, the log-odds may level off anywhere; of a sum of many terms, none of which stands out,
-    they are nearly straight.
+    they are nearly straight. So they are of a form that was fitted to be their logarithm: infinitely many terms.
     """
     if isinstance(score, Viewed):
+        if isinstance(score.view, Summary) and isinstance(score.score, Coordinate):
+            adds_up = set(score.view.names) <= {"sum", "number above their centres"}
+            varies = score.view.standardised_variances(outcomes) > 0.0
+            return float(np.count_nonzero(varies)) if adds_up else 1.0
+        if isinstance(score.view, Tally) and isinstance(score.score, Quadratic):
+            return math.inf
         return effective_terms(score.score, score.view(outcomes))
     if isinstance(score, Linear):
         variances = np.nanvar(np.clip(outcomes.numbers, score.low, score.high), axis=0) * score.weights**2
@@ -125,12 +135,13 @@ def smooth_tails(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -> 
 def _tails_of(kind: str, folds: list[tuple[FloatArray, FloatArray]]) -> SmoothTails:
     standardised = [_standardised(*values) for values in folds]
     slopes, errors = zip(*(_slope(*values) for values in standardised), strict=True)
-    slope = max(float(np.mean(slopes)) - SLOPE_DEVIATIONS * math.sqrt(float(np.sum(np.square(errors)))) / 2.0, 0.0)
+    mean, sign = abs(float(np.mean(slopes))), 1 if np.mean(slopes) >= 0.0 else -1
+    slope = max(mean - SLOPE_DEVIATIONS * math.sqrt(float(np.sum(np.square(errors)))) / 2.0, 0.0)
     low, high = (part.ravel() for part in np.meshgrid(MASSES, MASSES, indexing="ij"))
     rates = np.zeros((4, len(low)))
     size = 0
     for values1, values0 in standardised:
-        values = np.concatenate([values1, values0])
+        values = sign * np.concatenate([values1, values0])
         # By turns: where many scores are equal, a part of them is one of both labels.
         turns = np.concatenate([np.arange(len(side)) / len(side) for side in (values1, values0)])
         order = np.lexsort((turns, values))
@@ -144,7 +155,7 @@ def _tails_of(kind: str, folds: list[tuple[FloatArray, FloatArray]]) -> SmoothTa
             rates[row] += upper + below - lower
             rates[row + 1] += above - upper + lower
     correct, wrong, seen_correct, seen_wrong = rates / size
-    return SmoothTails(kind, low, high, correct, wrong, seen_correct, seen_wrong, float(size))
+    return SmoothTails(kind, sign, low, high, correct, wrong, seen_correct, seen_wrong, float(size))
 
 
 def _standardised(values1: FloatArray, values0: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -227,6 +227,12 @@ class Summary:
         with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: no gap to speak of
             return np.asarray(two[:, 1] - two[:, 0])
 
+    def standardised_variances(self, outcomes: Outcomes) -> FloatArray:
+        """Variances of the standardised coordinates, NaN left out; shape (coordinates,)."""
+        with np.errstate(over="ignore"):
+            z = np.clip((outcomes.numbers - self.centre) / self.spread, -LARGEST_DEVIATION, LARGEST_DEVIATION)
+        return np.nan_to_num(np.nanvar(z, axis=0)) if len(z) else np.zeros(len(self.centre))
+
     def only(self, name: str) -> Summary:
         """The view of one of its columns."""
         return Summary((name,), self.centre, self.spread)
