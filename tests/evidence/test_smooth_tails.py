@@ -99,8 +99,8 @@ def test_a_sum_has_as_many_terms_as_it_has_equal_ones():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_sum_that_is_smaller_under_x_is_read_the_other_way_round(sign):
-    # Forty columns, each a tenth of a standard deviation apart: their sum by 0.63, 25 standard errors of 3,000 draws a
-    # side. In the smallest tails, 24 guesses with log-odds of 1.6, fewer are right than wrong with a probability of 1e-3.
+    # Forty columns, each a tenth of a standard deviation apart: their sum by 0.63, 25 standard errors of 3,000 draws
+    # a side. In the smallest tails, 24 guesses with log-odds of 1.6, fewer are right than wrong with probability 1e-3.
     rng = np.random.default_rng(20_261_208)
     first, second = (Outcomes(rng.normal(sign * shift, 1.0, size=(3_000, 40))) for shift in (0.05, -0.05))
     found = {tails.kind: tails for tails in smooth_tails(first, second)}
