@@ -23,8 +23,7 @@ from dpaudit.evidence.histograms import Coordinate, Histogram
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.rules import fit_scores
 from dpaudit.evidence.scores import Score, Viewed
-from dpaudit.evidence.tallies import Tally
-from dpaudit.evidence.vectors import Linear, Quadratic, Summary
+from dpaudit.evidence.vectors import Linear, Summary
 from dpaudit.privacy.claims import FloatArray
 
 MASSES = (0.0, *np.geomspace(0.004, 0.5, 15).tolist())  # of a tail that is guessed on
@@ -89,15 +88,13 @@ def effective_terms(score: Score, outcomes: Outcomes) -> float:
     """How many columns a score adds up, as equal ones, by the variances of the terms; 1 if it is no sum.
 
     Of a single column, or a few, the log-odds may level off anywhere; of a sum of many terms, none of which stands out,
-    they are nearly straight. So they are of a form that was fitted to be their logarithm: infinitely many terms.
+    they are nearly straight.
     """
     if isinstance(score, Viewed):
         if isinstance(score.view, Summary) and isinstance(score.score, Coordinate):
             adds_up = set(score.view.names) <= {"sum", "number above their centres"}
             varies = score.view.standardised_variances(outcomes) > 0.0
             return float(np.count_nonzero(varies)) if adds_up else 1.0
-        if isinstance(score.view, Tally) and isinstance(score.score, Quadratic):
-            return math.inf
         return effective_terms(score.score, score.view(outcomes))
     if isinstance(score, Linear):
         variances = np.nanvar(np.clip(outcomes.numbers, score.low, score.high), axis=0) * score.weights**2

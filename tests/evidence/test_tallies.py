@@ -8,13 +8,11 @@ import pytest
 
 from dpaudit.bench.sparse_vector import BELOW, STOPPED, released
 from dpaudit.evidence.fitted_partitions import fit_partitions
-from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.rules import fit_scores
 from dpaudit.evidence.scores import Viewed, score_from_dict
 from dpaudit.evidence.tallies import FARTHEST, Tally, fit_logistic
 from dpaudit.evidence.vectors import Quadratic
-from dpaudit.privacy.claims import PureDP
 
 
 def drawn(size, rng):
@@ -156,18 +154,3 @@ def test_a_tally_of_tiny_and_huge_numbers_is_read_back_or_is_none(unit):
         shown = again(Outcomes(numbers)).numbers
         assert np.all(np.isfinite(shown)) and np.array_equal(shown, view(Outcomes(numbers)).numbers)
     assert (view is None) == (unit == 5e-324)  # of the least double half is nothing
-
-
-def test_the_log_odds_of_an_early_stop_are_found_far_out():
-    """In fixed mode the form's own log-odds may place the thresholds.
-
-    By the law the loss of a small value grows by 0.25 with each answer below before it. The rule is read on 300,000
-    fresh draws a side, and guesses on 0.4% of them: log-odds of about 1.1 with a standard error of 0.045, so that they
-    are below 0.9 with a probability of 1e-5.
-    """
-    rng = np.random.default_rng(20_261_110)
-    first, second = drawn(15_000, rng)
-    game = FixedGame(PureDP(0.5), 170_000)
-    game.fit(first, second, 0.05)
-    ones, zeros = (game.rule.count(side) for side in drawn(300_000, rng))
-    assert math.log((ones[1] + zeros[0]) / (ones[0] + zeros[1])) > 0.9
