@@ -97,9 +97,10 @@ def effective_terms(score: Score, outcomes: Outcomes) -> float:
             return float(np.count_nonzero(varies)) if adds_up else 1.0
         return effective_terms(score.score, score.view(outcomes))
     if isinstance(score, Linear):
-        variances = np.nanvar(np.clip(outcomes.numbers, score.low, score.high), axis=0) * score.weights**2
+        clipped = np.clip(outcomes.numbers, score.low, score.high)
+        variances = np.where(np.isnan(clipped), score.fill, clipped).var(axis=0) * score.weights**2
     elif isinstance(score, Histogram) and len(score.columns) > 1:
-        variances = np.array([np.nanvar(score.only([k])(outcomes)) for k in range(len(score.columns))])
+        variances = np.array([np.var(score.only([k])(outcomes)) for k in range(len(score.columns))])
     else:
         return 1.0
     total = float(variances.sum())

@@ -228,10 +228,10 @@ class Summary:
             return np.asarray(two[:, 1] - two[:, 0])
 
     def standardised_variances(self, outcomes: Outcomes) -> FloatArray:
-        """Variances of the standardised coordinates, NaN left out; shape (coordinates,)."""
+        """Variances of the standardised coordinates, where NaN counts as 0; shape (coordinates,)."""
         with np.errstate(over="ignore"):
             z = np.clip((outcomes.numbers - self.centre) / self.spread, -LARGEST_DEVIATION, LARGEST_DEVIATION)
-        return np.nan_to_num(np.nanvar(z, axis=0)) if len(z) else np.zeros(len(self.centre))
+        return np.where(np.isnan(z), 0.0, z).var(axis=0) if len(z) else np.zeros(len(self.centre))
 
     def only(self, name: str) -> Summary:
         """The view of one of its columns."""

@@ -126,6 +126,15 @@ def test_infinite_and_missing_numbers_are_survived(width):
     assert game.rule.sides in (0, 1, 2)
 
 
+@pytest.mark.filterwarnings("error")
+def test_columns_that_are_never_there_say_nothing():
+    numbers = np.random.default_rng(20_261_209).normal(size=(600, 9))
+    numbers[:, 2] = math.nan
+    game = FixedGame(PureDP(0.5), 2_000)
+    game.fit(Outcomes(numbers), Outcomes(numbers[::-1] + 0.5), 0.05)
+    assert game.rule.sides in (0, 1, 2)
+
+
 def expected_bound(rule, fresh, draws):
     """The bound on epsilon at the expected counts of so many labelled draws, by fresh draws of both sides."""
     ones, zeros = (rule.count(side) / len(side) for side in fresh)
