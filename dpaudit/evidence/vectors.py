@@ -335,12 +335,6 @@ class Scales:
         z = (np.clip(numbers, self.low, self.high) - self.centre) / self.divisor
         return np.asarray(np.where(np.isnan(z) | (self.spread == 0.0), 0.0, z))
 
-    def deviations(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Standard errors by which the means of the standardised columns of `first` are above those of `second`."""
-        a, b = self.standardised(first), self.standardised(second)
-        error = np.sqrt((a.var(axis=0) + 0.01) / len(a) + (b.var(axis=0) + 0.01) / len(b))
-        return np.asarray((a.mean(axis=0) - b.mean(axis=0)) / error)
-
     @property
     def divisor(self) -> FloatArray:
         """The spread, 1 where it is 0."""
@@ -377,7 +371,7 @@ def fit_even(first: Outcomes, second: Outcomes) -> Linear | None:
     spreads, or of the spread that they have about in common.
     """
     scales = Scales.of(first.numbers, second.numbers)
-    deviations = scales.deviations(first.numbers, second.numbers)
+    deviations = _shifts(scales.standardised(first.numbers), scales.standardised(second.numbers))
     order = np.argsort(-np.abs(deviations), kind="stable")
     sums = np.cumsum(np.abs(deviations[order]) - 1.0) / np.sqrt(np.arange(1, len(order) + 1))
     chosen = order[: int(np.argmax(sums)) + 1]
@@ -473,8 +467,13 @@ def screened(first: FloatArray, second: FloatArray, most: int) -> NDArray[np.int
 
 def _deviations(a: FloatArray, b: FloatArray) -> FloatArray:
     """How many standard errors the columns' means differ by."""
+    return np.abs(_shifts(a, b))
+
+
+def _shifts(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Standard errors by which the means of the columns of `a` are above those of `b`."""
     error = np.sqrt((a.var(axis=0) + 0.01) / len(a) + (b.var(axis=0) + 0.01) / len(b))
-    return np.asarray(np.abs(a.mean(axis=0) - b.mean(axis=0)) / error)
+    return np.asarray((a.mean(axis=0) - b.mean(axis=0)) / error)
 
 
 def _hexes(values: FloatArray) -> list[str]:
