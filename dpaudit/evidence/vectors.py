@@ -196,10 +196,7 @@ class Summary:
         raw = outcomes.numbers
         z = np.empty((0, 0))
         if set(self.names) & set(STANDARDISED):
-            with np.errstate(over="ignore"):  # clipped next
-                z = np.clip((raw - self.centre) / self.spread, -LARGEST_DEVIATION, LARGEST_DEVIATION)
-            if np.isnan(z).any():
-                z = np.where(np.isnan(z), 0.0, z)
+            z = self._standardised(raw)
         columns = [self._column(name, raw, z) for name in self.names]
         return Outcomes(np.stack(columns, axis=1) if len(outcomes) else np.empty((0, len(columns))))
 
@@ -227,11 +224,15 @@ class Summary:
         with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: no gap to speak of
             return np.asarray(two[:, 1] - two[:, 0])
 
+    def _standardised(self, raw: FloatArray) -> FloatArray:
+        """The standardised coordinates, where NaN counts as 0."""
+        with np.errstate(over="ignore"):  # clipped next
+            z = np.clip((raw - self.centre) / self.spread, -LARGEST_DEVIATION, LARGEST_DEVIATION)
+        return np.where(np.isnan(z), 0.0, z) if np.isnan(z).any() else np.asarray(z)
+
     def standardised_variances(self, outcomes: Outcomes) -> FloatArray:
         """Variances of the standardised coordinates, where NaN counts as 0; shape (coordinates,)."""
-        with np.errstate(over="ignore"):
-            z = np.clip((outcomes.numbers - self.centre) / self.spread, -LARGEST_DEVIATION, LARGEST_DEVIATION)
-        return np.where(np.isnan(z), 0.0, z).var(axis=0) if len(z) else np.zeros(len(self.centre))
+        return self._standardised(outcomes.numbers).var(axis=0) if len(outcomes) else np.zeros(len(self.centre))
 
     def only(self, name: str) -> Summary:
         """The view of one of its columns."""
