@@ -170,11 +170,6 @@ class Table:
         )
 
 
-def bin_of(column: FloatArray, edges: FloatArray) -> NDArray[np.intp]:
-    """The bin of each value: how many edges are at most it; NaN gets the last index, len(edges) + 1."""
-    return EdgeCounter(edges).index(column)
-
-
 def tokens_of(outcomes: Outcomes, outline: str = WHOLE) -> list[str]:
     """The canonical tokens of outcomes, or of their outlines: of the objects, or of the row of numbers that one is."""
     if outline != WHOLE:

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.evidence.candidates import candidates
+from dpaudit.evidence.edge_counts import EdgeCounter
 from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.histograms import (
     Coordinate,
     Histogram,
     Remainder,
     Table,
-    bin_of,
     fit_histogram,
     fit_table,
     histogram_edges,
@@ -402,7 +402,7 @@ def test_a_log_density_of_integers_is_asked_for_integers():
 def test_the_bin_of_a_value_is_the_number_of_edges_at_most_it(values, edges):
     edges = sorted(edges)
     expected = [len(edges) + 1 if math.isnan(v) else sum(edge <= v for edge in edges) for v in values]
-    assert bin_of(np.array(values, dtype=float), np.array(edges)).tolist() == expected
+    assert EdgeCounter(np.array(edges)).index(np.array(values, dtype=float)).tolist() == expected
 
 
 @pytest.mark.parametrize("atom", [0.0, -0.0, 1.5, math.inf, -math.inf, 1e308])
@@ -412,7 +412,7 @@ def test_a_frequent_value_has_a_bin_of_its_own(atom):
     others = np.array([np.nextafter(atom, math.inf), np.nextafter(atom, -math.inf), 0.25, -2.0])
     others = others[(others != atom)]
     assert np.all(np.diff(edges) > 0.0)
-    assert bin_of(np.array([atom]), edges)[0] not in bin_of(others, edges).tolist()
+    assert EdgeCounter(edges).index(np.array([atom]))[0] not in EdgeCounter(edges).index(others).tolist()
 
 
 def test_shrunk_log_ratios_are_those_of_shares_with_a_pseudo_count():
