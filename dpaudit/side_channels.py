@@ -204,9 +204,13 @@ def recent_medians(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _rule(labels: NDArray[np.bool_], seconds: NDArray[np.float64]) -> tuple[float, float, bool | None, bool | None]:
-    """The largest z-score, its threshold, and the label that is guessed above it and at most it (None: no guess)."""
+    """The largest evidence, its threshold, and the label that is guessed above it and at most it (None: no guess)."""
     best: tuple[float, float, bool | None, bool | None] = (-np.inf, float(np.median(seconds)), True, False)
-    for threshold in np.unique(np.quantile(seconds, QUANTILES)).tolist():
+    # One of many quantiles may do well by accident, and it lies among times that drift: it pays for being one of them.
+    quantiles = np.unique(np.quantile(seconds, QUANTILES)).tolist()
+    cost_of_one = float(np.log(len(QUANTILES)))
+    thresholds = [(_widest_gap(seconds), 0.0), *((threshold, cost_of_one) for threshold in quantiles)]
+    for threshold, cost in thresholds:
         is_above = seconds > threshold
         sides = []
         for chosen in (is_above, ~is_above):
@@ -214,10 +218,28 @@ def _rule(labels: NDArray[np.bool_], seconds: NDArray[np.float64]) -> tuple[floa
             sides.append((max(ones, total - ones), total, 2 * ones > total))
         (a, n, above), (b, m, below) = sides
         for correct, guesses, first, second in ((a, n, above, None), (b, m, None, below), (a + b, n + m, above, below)):
-            score = (correct - 0.5 * guesses) / np.sqrt(0.25 * guesses) if guesses else -np.inf
+            score = _evidence(correct, guesses) - cost
             if score > best[0]:
                 best = (score, threshold, first, second)
     return best
+
+
+def _evidence(correct: int, guesses: int) -> float:
+    """Chernoff's bound of minus the log p-value: guesses KL(correct / guesses || 1/2), at least half of them correct.
+
+    Beside a z-score it prefers few guesses that are all right, whose threshold is less of an accident.
+    """
+    wrong = guesses - correct
+    return float(special.xlogy(correct, correct) + special.xlogy(wrong, wrong) - special.xlogy(guesses, 0.5 * guesses))
+
+
+def _widest_gap(seconds: NDArray[np.float64]) -> float:
+    """The geometric mean of the two neighbouring times with the largest ratio."""
+    times = np.unique(np.maximum(seconds, 1e-9))
+    if len(times) == 1:
+        return float(times[0])
+    widest = int(np.argmax(np.diff(np.log(times))))
+    return float(np.sqrt(times[widest] * times[widest + 1]))
 
 
 def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> SideFinding:
