@@ -221,7 +221,7 @@ class _Engine:
             claims, ends = [PureDP(1.0)] * self.pairs, [(0, 1)] * self.pairs
             options: dict[str, Any] = {"samples": samples, "confidence": self.confidence, "mode": mode}
             game = LabelGame(claims, ends, **options, draw=_never, coin=_never)
-            self._sizes[samples, mode] = (game.pilot, game.planned - game.pilot)
+            self._sizes[samples, mode] = (game.pilot, game.planned - game.most_before_test)
         return self._sizes[samples, mode]
 
     def _table(self, claim: Claim, samples: int) -> UniverseGame:

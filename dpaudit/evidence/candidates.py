@@ -155,11 +155,9 @@ def _of_vectors(fit: Halves, rest: Halves) -> Iterator[Candidate]:
         logistic = fit_logistic(tally(fit[0]), tally(fit[1]))
         if logistic is not None:
             yield Viewed(tally, logistic), *rest
-    scales = Scales.of(fit[0].numbers, fit[1].numbers)
-    if np.any(scales.spread > 0.0):
-        summary = Summary(SUMMARIES, scales.centre, scales.divisor)
-        seen = summary(fit[0]), summary(fit[1])
-        varying = [k for k in range(len(SUMMARIES)) if _varies(seen[0].numbers[:, k], seen[1].numbers[:, k])]
+    summarised = _summarised(*fit)
+    if summarised is not None:
+        summary, seen, varying = summarised
         if varying:
             histogram, information, _ = weighed_histogram(*seen, tuple(varying), _bins(draws))
             best = int(np.argmax(information))
@@ -167,6 +165,25 @@ def _of_vectors(fit: Halves, rest: Halves) -> Iterator[Candidate]:
             yield Viewed(view, Coordinate(0, 1)), *rest
             one = histogram.only([best])
             yield Viewed(view, Histogram((0,), one.edges, one.values, 1)), *rest
+
+
+def summaries(first: Outcomes, second: Outcomes) -> list[tuple[str, Score]]:
+    """Every summary of vectors that varies, as a score of its own, with its name."""
+    summarised = _summarised(first, second)
+    if summarised is None:
+        return []
+    summary, _, varying = summarised
+    return [(SUMMARIES[k], Viewed(summary, Coordinate(k, len(SUMMARIES)))) for k in varying]
+
+
+def _summarised(first: Outcomes, second: Outcomes) -> tuple[Summary, Halves, list[int]] | None:
+    """The summaries of vectors, what they show of these, and which of them vary; None where no coordinate does."""
+    scales = Scales.of(first.numbers, second.numbers)
+    if not np.any(scales.spread > 0.0):
+        return None
+    summary = Summary(SUMMARIES, scales.centre, scales.divisor)
+    seen = summary(first), summary(second)
+    return summary, seen, [k for k in range(len(SUMMARIES)) if _varies(seen[0].numbers[:, k], seen[1].numbers[:, k])]
 
 
 def _of_columns(fit: Halves, own: Sequence[int]) -> Iterator[Score]:

@@ -32,13 +32,15 @@ Way = TypeVar("Way")
 class Shown:
     """Rates of correct and wrong guesses on so many draws that rules of one kind, chosen in one way, had not seen.
 
-    `sides` is the largest number of guessing events of these rules.
+    `sides` is the largest number of guessing events of these rules. `masses` are the shares of the draws below and
+    above their thresholds, with the label (1: x) that is guessed above; None where the rules disagree on that.
     """
 
     correct: float
     wrong: float
     sides: int
     draws: float
+    masses: tuple[float, float, int] | None = None
 
 
 def cross_validated(
@@ -74,7 +76,13 @@ def shown_by(
         if len(records) == FOLDS:
             correct = sum(int(of_x[1] + of_x_prime[0]) for _, of_x, of_x_prime in records)
             wrong = sum(int(of_x[0] + of_x_prime[1]) for _, of_x, of_x_prime in records)
-            shown[key] = Shown(correct / draws, wrong / draws, max(rule.sides for rule, _, _ in records), draws)
+            masses = None
+            if len(signs := {rule.sign for rule, _, _ in records}) == 1:
+                label = 1 if signs == {1} else 0
+                below, above = (sum(int(a[k] + b[k]) for _, a, b in records) / draws for k in (1 - label, label))
+                masses = below, above, label
+            sides = max(rule.sides for rule, _, _ in records)
+            shown[key] = Shown(correct / draws, wrong / draws, sides, draws, masses)
     return shown
 
 

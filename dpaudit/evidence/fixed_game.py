@@ -7,6 +7,7 @@ of draws beforehand; P(lower > truth) <= level for the one record at the end (se
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -30,9 +31,11 @@ from dpaudit.evidence.rules import (
     inset,
 )
 from dpaudit.evidence.scores import Coordinate, Viewed
+from dpaudit.evidence.trials import Trial
 from dpaudit.privacy.claims import Claim, FloatArray
 
 MOST_CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
+TRIED_DEVIATIONS = (BOUND_DEVIATIONS, 3.0, 2.0)  # the same on a trial: so many draws have lucky tails far out
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
 FEWEST_SHOWN = 200  # guesses, without which it shows nothing
 FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
@@ -43,7 +46,14 @@ INSET_WRONG = 0.3  # wrong guesses that a rule is expected to make whose thresho
 SURE_LOSS = 0.03  # share of them that is lost where thresholds move away from the other label's scores
 CLEAR_WRONG = 6.0  # wrong guesses on the training draws of a rule just on the line, which tell it from a better one
 MOST_WRONG = 40.0  # wrong guesses that a rule is expected to make, up to which a line with a delta has the joint test
+UNLIKE = 1.5  # times as often, or as rarely: a rule guesses so unlike those that were shown
+MOST_TRIED = 8  # scores in a trial
+HOPEFUL_DEVIATIONS = 0.5  # by which what they show is lowered where they are chosen
+BEFORE = "before"  # the kind of a rule that was chosen before a trial
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
+
+
+Way = tuple[float, float]  # the epsilon of a line, and the deviations of a choice of thresholds
 
 
 class Counter(Protocol):
@@ -52,6 +62,32 @@ class Counter(Protocol):
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]: ...
 
     def zeros(self) -> NDArray[np.int64]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class _Best:
+    """The rule that a pilot shows to be the best one (None: the one before it), and what it was compared with."""
+
+    kind: str
+    way: Way
+    fitted: FittedRule | None
+    record: Shown | None
+    is_clear: bool
+    scores: dict[str, AnyFittedScore]
+    records: dict[tuple[str, Way], Shown]
+
+
+def _as_shown(fitted: FittedRule, record: Shown, score: AnyFittedScore) -> FittedRule:
+    """The rule, or one with the masses of those that the record is of, where it guesses far more or less often.
+
+    Of many draws a rule may be the best one that guesses on a few of them, by luck.
+    """
+    shown, mass = record.correct + record.wrong, fitted.correct + fitted.wrong
+    if record.masses is None or shown <= UNLIKE * mass <= UNLIKE**2 * shown:
+        return fitted
+    *masses, above = record.masses
+    rule = score.rule_like(dataclasses.replace(fitted.rule, sign=2 * above - 1), (masses[0], masses[1]))
+    return FittedRule(rule, record.correct, record.wrong, fitted.draws) if rule.sides else fitted
 
 
 class FixedGame(HockeyStickGame):
@@ -67,12 +103,15 @@ class FixedGame(HockeyStickGame):
         self._anchor = 0.0
         self.merit: tuple[int, float] = (0, -math.inf)
         self.is_sure = False  # whether the rule was often right, and never wrong, on its training draws
+        self._trial: Trial | None = None
+        self._untried: tuple[_Best, Pilot] | None = None
+        self._level_of_fit = math.nan
         self._record = np.zeros(3, dtype=np.int64)  # correct, wrong, abstained
         self._lower = 0.0
 
     def start(self, level: float) -> None:
-        """Fix the level: the error rate this use may spend."""
-        self.level = level
+        """Fix the level: the error rate this use may spend. What is needed for a trial is let go."""
+        self.level, self._trial, self._untried = level, None, None
 
     def fit(
         self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS, compare: bool = True
@@ -84,12 +123,40 @@ class FixedGame(HockeyStickGame):
         they show on draws that they were not fitted on, where there are enough; not so without `compare`, for a look
         that only asks whether the rule is sure, or for a ranking of many pairs.
         """
+        pilot = pilot_of(first, second, hints)
+        best = self._best_of(pilot, level, compare and min(len(first), len(second)) >= FEWEST_COMPARED)
+        rule, scores = best.fitted, best.scores
+        assert rule is not None, "there is no rule before it"
+        self._anchor = best.way[0]
+        merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
+        self._rule, self._weight, self.merit = rule.rule, None, merit
+        smooth = self._smooth(best.record, best.is_clear, best.way[0], pilot, level)
+        rare = self._rarely_wrong(rule, inset(rule.rule, first, second)) if smooth is None else None
+        if smooth is not None:
+            self._rule, self.is_sure = smooth, False
+        elif rare is not None:
+            # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
+            self._rule, self._weight = rare
+        elif compare:
+            self._rule = self._fitted_on_all(rule.rule, scores[best.kind], pilot, len(first) + len(second))
+        self._refine(list(scores.values()), rule, level)
+        self._level_of_fit = level
+        self._trial, self._untried = None, None
+        if compare and rare is None and not self.is_sure:
+            self._untried = best, pilot
+
+    def _best_of(
+        self, pilot: Pilot, level: float, compare: bool, before: tuple[tuple[str, Way], Shown] | None = None
+    ) -> _Best:
+        """The rule that promises the highest bound: by its own draws, or with `compare` by those that it did not see.
+
+        `before` is what a rule shows that was chosen on other draws, and stays where no other one shows more.
+        """
         ways = {
             (anchor, deviations): self._objective(anchor, deviations, level)
             for anchor in (ANCHORS if self.claim.anchored else (0.0,))
-            for deviations in DEVIATIONS
+            for deviations in (DEVIATIONS if before is None else TRIED_DEVIATIONS)
         }
-        pilot = pilot_of(first, second, hints)
         scores = {score.kind: score for score in pilot.scores()}
         fitted = {
             (kind, way): score.rules(objective)[0]
@@ -98,17 +165,19 @@ class FixedGame(HockeyStickGame):
             if way[1] == MOST_CAUTIOUS
         }
         best = max(fitted, key=lambda key: self._expected_bound(fitted[key], key[1][0], ways[key[1]]))
-        records: dict[tuple[str, tuple[float, float]], Shown] = {}
+        records: dict[tuple[str, Way], Shown] = {}
         is_clear = False  # whether the best record is better than nothing, as low as it may be
         # Where no rule promises anything, that of the fewest guesses is the luckiest one.
         is_promising = self._expected_bound(fitted[best], best[1][0], ways[best[1]]) > 0.0
         is_rare = is_promising and fitted[best].wrong * self.draws <= MOST_WRONG
-        if compare and not is_rare and min(len(first), len(second)) >= FEWEST_COMPARED:
+        if compare and not is_rare:
             records = {
                 key: record
                 for key, record in pilot.cross_validated(ways).items()
                 if key[0] in scores and (record.correct + record.wrong) * record.draws >= FEWEST_SHOWN
             }
+            if before is not None:
+                records[before[0]] = before[1]
             for deviations in COMPARED:
                 shown = {
                     key: self._expected_bound(record, key[1][0], self._objective(key[1][0], deviations, level))
@@ -118,20 +187,43 @@ class FixedGame(HockeyStickGame):
                 if not shown or shown[best] > 0.0:
                     is_clear = deviations == COMPARED[0]
                     break
+        if before is not None and best == before[0]:
+            return _Best(*best, None, records[best], is_clear, scores, records)
         rule = fitted[best] if best in fitted else scores[best[0]].rules(ways[best[1]])[0]
-        self._anchor = best[1][0]
-        merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
-        self._rule, self._weight, self.merit = rule.rule, None, merit
-        smooth = self._smooth(records.get(best), is_clear, best[1][0], pilot, level)
-        rare = self._rarely_wrong(rule, first, second) if smooth is None else None
-        if smooth is not None:
-            self._rule, self.is_sure = smooth, False
-        elif rare is not None:
-            # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
-            self._rule, self._weight = rare
-        elif compare:
-            self._rule = self._fitted_on_all(rule.rule, scores[best[0]], pilot, len(first) + len(second))
-        self._refine(list(scores.values()), rule, level)
+        if best in records:
+            rule = _as_shown(rule, records[best], scores[best[0]])
+        return _Best(*best, rule, records.get(best), is_clear, scores, records)
+
+    def trial(self) -> Trial | None:
+        """What more draws before the test would be counted in, where they may show a better rule; None after `start`.
+
+        The scores that may be the best, where their records are lucky.
+        """
+        if self._trial is None and self._untried is not None:
+            best, pilot = self._untried
+            hopeful = dict.fromkeys(best.scores, -math.inf)
+            for (kind, way), record in best.records.items():
+                objective = self._objective(way[0], HOPEFUL_DEVIATIONS, self._level_of_fit)
+                hopeful[kind] = max(hopeful.get(kind, -math.inf), self._expected_bound(record, way[0], objective))
+            kinds = sorted(hopeful, key=lambda kind: -hopeful[kind])[:MOST_TRIED]
+            on_all = {score.kind: score for score in pilot.scores(halves=False)}
+            scores = [on_all.get(kind, best.scores[kind]) for kind in kinds]
+            # Which summary says most is learned slowly, and each of them needs no fit.
+            trial = Trial.of(self.rule, [*scores, *pilot.summaries()])
+            self._trial = trial if trial.scores else None
+        return self._trial
+
+    def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
+        """Choose again, by what `trial` counted on further draws before the test."""
+        trial = self.trial()
+        assert trial is not None, "nothing is tried"
+        pilot = trial.counted(counts_x, counts_x_prime)
+        before = (BEFORE, (self._anchor, MOST_CAUTIOUS)), pilot.shown
+        best = self._best_of(pilot, self._level_of_fit, True, before)
+        if best.fitted is not None:
+            self._anchor, self._weight = best.way[0], None
+            rare = self._rarely_wrong(best.fitted, None)
+            self._rule, self._weight = (best.fitted.rule, None) if rare is None else rare
 
     def _refine(self, scores: Sequence[AnyFittedScore], rule: FittedRule, level: float) -> None:
         """For `dpaudit.evidence.refined_edges`: see what else the scores show, besides the best rule."""
@@ -184,10 +276,10 @@ class FixedGame(HockeyStickGame):
         line = self._line_at_budget(anchor)
         return Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, False, deviations)
 
-    def _rarely_wrong(self, fitted: FittedRule, first: Outcomes, second: Outcomes) -> tuple[Rule, float | None] | None:
+    def _rarely_wrong(self, fitted: FittedRule, moved: tuple[Rule, float] | None) -> tuple[Rule, float | None] | None:
         """The rule and the weight of a wrong guess, where there may be few of them; else None.
 
-        Its thresholds are where they were fitted, or further from the other label, whichever promises more. Where they
+        Its thresholds are where they were fitted, or `moved` from the other label, whichever promises more. Where they
         were fitted to just exclude the other label's draws, one of them more than were seen has to be expected a side.
 
         The weight is that for the highest bound only where the training draws tell the rule from one that is just on
@@ -198,10 +290,11 @@ class FixedGame(HockeyStickGame):
         times = self.draws / fitted.draws
         if fitted.wrong * self.draws > MOST_WRONG:
             return None
-        rule, lost = inset(fitted.rule, first, second)
+        rule, lost = moved or (fitted.rule, 0.0)
         correct, seen = fitted.correct * self.draws, fitted.wrong * fitted.draws
         cautious = (seen + fitted.rule.sides) * times
-        ways = [(fitted.rule, correct, cautious), (rule, correct * (1.0 - lost), INSET_WRONG)]
+        ways = [(fitted.rule, correct, cautious)]
+        ways += [(rule, correct * (1.0 - lost), INSET_WRONG)] if moved else []
         cost = self._cost(rule) * self.draws
         rule, correct, wrong = max(ways, key=lambda way: weight_of_wrong(way[1], way[2], cost))
         is_clear, weight = True, None

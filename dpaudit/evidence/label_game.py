@@ -18,6 +18,9 @@ Everything that is printed with a confidence derives from here. The rules that m
 * **Pilot of a fixed test.** A first part of it is enough where every pair has a rule that was never wrong: what more
   draws could teach is worth less than they are in the test. Nor is it longer than what fits may see. How long the pilot
   is depends on the pilot alone.
+* **Trial of a fixed test.** Where it is far longer than what fits may see, a further part of the draws before it is
+  counted in the cells of a few scores (`dpaudit.evidence.trials`), by which the rule is chosen. It is as long as the
+  pilot at least, and how long it is depends on the pilot alone.
 * **Looks.** Sequential wealth may be looked at after every round (Ville's inequality), and how long a round is may
   depend on the wealth before it: rounds are longer where no pair is near a decision. The exact test of the fixed mode
   is looked at once, after a number of draws fixed beforehand; it has one round, or stages (`RefinedGame`) of sizes that
@@ -53,6 +56,7 @@ SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 # Of all labelled draws: before many pairs' bets, before a fixed test.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
+TRIAL_SHARE = 0.15  # of all labelled draws, with the pilot: before a fixed test where fits cannot see as many
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
@@ -200,9 +204,7 @@ class PairGame:
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 
-    def fit(
-        self, first: Outcomes, second: Outcomes, level: float, compare: bool = True, is_last: bool = False
-    ) -> None:
+    def fit(self, first: Outcomes, second: Outcomes, level: float, compare: bool = True, is_last: bool = False) -> None:
         """Fit every use on earlier draws of x and x_prime; `compare` and `is_last` as for the games' own."""
         self.hints = self.hints.fitting(first, second)
         partitions = None
@@ -376,6 +378,11 @@ class LabelGame:
         size = min(share, LARGEST_PILOT[self.mode])
         return 2 * max(1, min(size, self.planned // 4) // 2)  # even: as many draws of x as of x_prime
 
+    @property
+    def most_before_test(self) -> int:
+        """Labelled draws of a pair that are not counted, at most: the pilot, and a trial before a fixed test."""
+        return max(self.pilot, 2 * (int(TRIAL_SHARE * self.planned) // 2)) if self.mode == "fixed" else self.pilot
+
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> None:
         """Play, after `start`, until every pair is decided or its draws are used up."""
         try:
@@ -419,13 +426,43 @@ class LabelGame:
                     seen[k] = known
             if all(pair.is_sure for pair in self.pairs):
                 break
-        self._shorten_pilot(2 * drawn)
+        self._shorten_pilot(2 * (drawn + self._try_out(drawn)))
         for pair in self.pairs:
             pair.failure = common_failure([self._joined(i) for i in pair.inputs])
             pair.failures = [common_failure([self._joined(i) for i in m.inputs]) for m in pair.pool.members]
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, _shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
+
+    def _try_out(self, drawn: int) -> int:
+        """Where a fixed test is far longer than what fits saw, count some of it before: the draws of each input."""
+        size = int(TRIAL_SHARE * self.planned) // 2 - drawn
+        if self.mode != "fixed" or size < drawn:
+            return 0
+        tried = [
+            (pair, game, trial)
+            for pair in self.pairs
+            for _, game in pair.uses
+            if isinstance(game, FixedGame) and (trial := game.trial()) is not None
+        ]
+        if not tried:
+            return 0
+        requests: dict[int, list[Request]] = {i: [] for pair, *_ in tried for i in pair.inputs}
+        readers: list[list[tuple[int, int, int]]] = []  # of each game: side, input, position among its requests
+        for pair, _, trial in tried:
+            readers.append([])
+            for member in pair.pool.members:
+                for side, i in enumerate(member.inputs):
+                    readers[-1].append((side, i, len(requests[i])))
+                    requests[i].append(Request(size, trial, 0, member.move))
+        self._round += 1
+        counts = self._collect({i: size for i in sorted(requests)}, requests, keeps=False)
+        for (_, game, trial), read in zip(tried, readers, strict=True):
+            totals = [trial.zeros(), trial.zeros()]
+            for side, i, place in read:
+                totals[side] += counts[i][place]
+            game.try_out(*totals)
+        return size
 
     def go_on(self, kept: dict[int, Outcomes]) -> None:
         """Go on from earlier runs, instead of `start`: `pairs` are those of then, `kept` outputs that fits may see.

@@ -40,6 +40,7 @@ from dpaudit.evidence.rules import (
     Tails,
     between_values,
     fit_scores,
+    fit_summaries,
     places_of_cuts,
     rules_of,
 )
@@ -78,12 +79,18 @@ class AnyFittedScore(Protocol):
 
     def guessed_masses(self, rule: Rule) -> tuple[float, float]: ...
 
+    def edges(self) -> FloatArray: ...
+
 
 class Pilot(Protocol):
     """Draws of x and x_prime before a fixed test."""
 
     def scores(self, halves: bool = True) -> Sequence[AnyFittedScore]:
         """Every score that suits them; `halves` as for `dpaudit.evidence.rules.fit_scores`."""
+        ...
+
+    def summaries(self) -> Sequence[AnyFittedScore]:
+        """Summaries of vectors, see `dpaudit.evidence.rules.fit_summaries`; none of single numbers."""
         ...
 
     def cross_validated(self, ways: Mapping[Way, Objective]) -> dict[tuple[str, Way], Shown]:
@@ -115,6 +122,10 @@ class DrawnPilot:
     def scores(self, halves: bool = True) -> Sequence[AnyFittedScore]:
         """As for `Pilot`."""
         return fit_scores(self.first, self.second, self.hints, halves)
+
+    def summaries(self) -> Sequence[AnyFittedScore]:
+        """As for `Pilot`."""
+        return fit_summaries(self.first, self.second)
 
     def cross_validated(self, ways: Mapping[Way, Objective]) -> dict[tuple[str, Way], Shown]:
         """As for `Pilot`."""
@@ -164,23 +175,23 @@ class CountedPilot:
         """As for `Pilot`."""
         return list(self._scores(range(PARTS), halves))
 
+    def summaries(self) -> Sequence[CountedScore]:
+        """As for `Pilot`."""
+        return ()
+
     def cross_validated(self, ways: Mapping[Way, Objective]) -> dict[tuple[str, Way], Shown]:
         """As for `Pilot`."""
-        folds: dict[tuple[str, Way], list[tuple[Rule, NDArray[np.int64], NDArray[np.int64]]]] = {}
-        for fold in range(FOLDS):
-            held = [part for part in range(PARTS) if part % FOLDS == fold]
-            of_x_prime, of_x = self.counts[:, held].sum(axis=1)
-            for score in self._scores([part for part in range(PARTS) if part not in held], halves=True):
-                for way, objective in ways.items():
-                    rule = score.rules(objective)[0].rule
-                    guesses = rule.guess_scores(score.of_cells)
-                    record = rule, rule.counts_of(guesses, of_x), rule.counts_of(guesses, of_x_prime)
-                    folds.setdefault((score.kind, way), []).append(record)
-        return shown_by(folds, float(self.counts.sum()))
+        return shown_on_held(map(self._fold, range(FOLDS)), ways, float(self.counts.sum()))
 
     def smooth_tails(self) -> Iterable[SmoothTails]:
         """As for `Pilot`."""
         return ()
+
+    def _fold(self, fold: int) -> Iterator[Held]:
+        held = [part for part in range(PARTS) if part % FOLDS == fold]
+        of_x_prime, of_x = self.counts[:, held].sum(axis=1)
+        for score in self._scores([part for part in range(PARTS) if part not in held], halves=True):
+            yield score, of_x, of_x_prime
 
     def _scores(self, known: Sequence[int], halves: bool) -> Iterator[CountedScore]:
         """The scores that are fitted on some of the parts; the kinds are those of `fit_scores`."""
@@ -202,7 +213,7 @@ class CountedPilot:
             b, a = (np.bincount(bins, side, minlength=len(edges) + 2).astype(float) for side in fit)
             values = shrunk_log_ratio(a, b)
             histogram = Histogram((0,), (edges,), (values,), 1)
-            yield CountedScore(f"Histogram {number}", histogram, values[bins], rest[1], rest[0])
+            yield CountedScore(f"Histogram {number}", histogram, values[bins], rest[1], rest[0], is_least=False)
 
     def _edges_of_bins(self, pooled: NDArray[np.int64]) -> FloatArray:
         """Edges of about `BINS` bins of equal mass for draws in these cells, as `histogram_edges` cuts single draws."""
@@ -223,6 +234,10 @@ class CountedPilot:
             return np.concatenate([[False], np.nextafter(self.edges[:-1], math.inf) == self.edges[1:], [False]])
 
 
+NUMBERS = Reading(1)
+Held = tuple["CountedScore", NDArray[np.int64], NDArray[np.int64]]
+
+
 @dataclasses.dataclass(frozen=True)
 class CountedScore:
     """A score that is a function of the cell of a number, and how many draws are in each cell.
@@ -236,6 +251,10 @@ class CountedScore:
         Its value on each cell: for the number itself the least one. NaN where it has nothing to say.
     first, second : ndarray of int, shape (cells,)
         Draws of x and of x_prime that its thresholds are fitted on.
+    reading : Reading
+        How it reads outputs.
+    is_least : bool
+        Whether `of_cells` is the least value of each cell, which increase; else the only one.
     """
 
     kind: str
@@ -243,11 +262,16 @@ class CountedScore:
     of_cells: FloatArray
     first: NDArray[np.int64]
     second: NDArray[np.int64]
+    reading: Reading = NUMBERS
+    is_least: bool = True
 
-    @property
-    def reading(self) -> Reading:
-        """How it reads outputs."""
-        return Reading(1)
+    def edges(self) -> FloatArray:
+        """Where cells begin between which thresholds are chosen, increasing."""
+        values, *_ = self._by_value
+        if self.is_least:
+            return values[1:]
+        with np.errstate(over="ignore"):  # infinity follows the largest double
+            return np.asarray(np.nextafter(between_values(values[:-1], values[1:]), math.inf))
 
     @property
     def draws(self) -> int:
@@ -281,7 +305,7 @@ class CountedScore:
     def _thresholds(self, positions: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """Thresholds below each of these values: of guesses below them, and of guesses from them on."""
         values, *_ = self._by_value
-        if isinstance(self.score, Coordinate):  # a value stands for a cell, and is its least number
+        if self.is_least:
             with np.errstate(over="ignore"):  # minus infinity is before the least double
                 return values[positions], np.nextafter(values[positions], -math.inf)
         between = between_values(values[positions - 1], values[positions])
@@ -311,6 +335,24 @@ class CountedScore:
         left1, left0 = below[0][ends] / n1, below[1][ends] / n0
         nan1, nan0 = (float(n - side.sum()) / n for n, side in zip((n1, n0), sides, strict=True))
         return Tails(lows, left1, left0, left1[-1] - left1, left0[-1] - left0, nan1, nan0, float(n1 + n0), highs)
+
+
+def shown_on_held(
+    folds: Iterable[Iterable[Held]], ways: Mapping[Way, Objective], draws: float
+) -> dict[tuple[str, Way], Shown]:
+    """What rules show, of scores with counts in cells, on the counts of x and of x_prime that are held back; by fold.
+
+    `draws` are those of all folds together.
+    """
+    records: dict[tuple[str, Way], list[tuple[Rule, NDArray[np.int64], NDArray[np.int64]]]] = {}
+    for fold in folds:
+        for score, of_x, of_x_prime in fold:
+            for way, objective in ways.items():
+                rule = score.rules(objective)[0].rule
+                guesses = rule.guess_scores(score.of_cells)
+                record = rule, rule.counts_of(guesses, of_x), rule.counts_of(guesses, of_x_prime)
+                records.setdefault((score.kind, way), []).append(record)
+    return shown_by(records, draws)
 
 
 def _at_ends(parts: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.evidence.candidates import by_kind, candidates
+from dpaudit.evidence.candidates import by_kind, candidates, summaries
 from dpaudit.evidence.edge_counts import EdgeCounter
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import Histogram
@@ -301,6 +301,11 @@ class FittedScore:
         """How many draws its thresholds are fitted on."""
         return len(self.first) + len(self.second)
 
+    def edges(self) -> FloatArray:
+        """Where cells begin between which thresholds are chosen, increasing."""
+        with np.errstate(over="ignore"):  # infinity follows the largest double
+            return np.asarray(np.nextafter(self._tails.cuts[1:-1], math.inf))
+
     def counts(self, rules: Sequence[Rule], outcomes: Outcomes) -> list[NDArray[np.int64]]:
         """What rules of this score count on other outcomes; see `Rule.count`."""
         if _is_by_bins(self.score):
@@ -361,6 +366,19 @@ def fit_scores(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS, halve
     return [
         FittedScore(kind, score, reading, _ordered(score, a), _ordered(score, b))
         for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves))
+    ]
+
+
+def fit_summaries(first: Outcomes, second: Outcomes) -> list[FittedScore]:
+    """Every summary of outcomes that are vectors under x (`first`) and x_prime (`second`), which need no fit."""
+    if first.tokens is not None or second.tokens is not None or first.numbers.shape[1] != second.numbers.shape[1]:
+        return []
+    if first.numbers.shape[1] < 2:
+        return []
+    reading = Reading(first.numbers.shape[1])
+    return [
+        FittedScore(name, score, reading, _ordered(score, first), _ordered(score, second))
+        for name, score in summaries(first, second)
     ]
 
 
