@@ -131,7 +131,7 @@ class FixedGame(HockeyStickGame):
         merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit
         smooth = self._smooth(best.record, best.is_clear, best.way[0], pilot, level)
-        rare = self._rarely_wrong(rule, inset(rule.rule, first, second)) if smooth is None else None
+        rare = self._rarely_wrong(rule, (first, second)) if smooth is None else None
         if smooth is not None:
             self._rule, self.is_sure = smooth, False
         elif rare is not None:
@@ -276,11 +276,14 @@ class FixedGame(HockeyStickGame):
         line = self._line_at_budget(anchor)
         return Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, False, deviations)
 
-    def _rarely_wrong(self, fitted: FittedRule, moved: tuple[Rule, float] | None) -> tuple[Rule, float | None] | None:
+    def _rarely_wrong(
+        self, fitted: FittedRule, drawn: tuple[Outcomes, Outcomes] | None
+    ) -> tuple[Rule, float | None] | None:
         """The rule and the weight of a wrong guess, where there may be few of them; else None.
 
-        Its thresholds are where they were fitted, or `moved` from the other label, whichever promises more. Where they
-        were fitted to just exclude the other label's draws, one of them more than were seen has to be expected a side.
+        Its thresholds are where they were fitted, or further from the other label, as the outputs that were `drawn` of
+        x and of x_prime have it (None: they were only counted), whichever promises more. Where they were fitted to just
+        exclude the other label's draws, one of them more than were seen has to be expected a side.
 
         The weight is that for the highest bound only where the training draws tell the rule from one that is just on
         the line. Else it comes as near to the line's own, e^epsilon, as they allow: too large a weight loses the
@@ -290,11 +293,11 @@ class FixedGame(HockeyStickGame):
         times = self.draws / fitted.draws
         if fitted.wrong * self.draws > MOST_WRONG:
             return None
-        rule, lost = moved or (fitted.rule, 0.0)
+        rule, lost = inset(fitted.rule, *drawn) if drawn else (fitted.rule, 0.0)
         correct, seen = fitted.correct * self.draws, fitted.wrong * fitted.draws
         cautious = (seen + fitted.rule.sides) * times
         ways = [(fitted.rule, correct, cautious)]
-        ways += [(rule, correct * (1.0 - lost), INSET_WRONG)] if moved else []
+        ways += [(rule, correct * (1.0 - lost), INSET_WRONG)] if drawn else []
         cost = self._cost(rule) * self.draws
         rule, correct, wrong = max(ways, key=lambda way: weight_of_wrong(way[1], way[2], cost))
         is_clear, weight = True, None
