@@ -52,6 +52,7 @@ TIMED_PAIRS = 8
 PILOT_SHARE = 0.3
 RECENT = 32  # calls whose median time a time is compared with
 QUANTILES = np.array([0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95, 0.98, 0.99])
+QUANTILE_COST = 1.0  # nats by which the evidence of a threshold at a quantile is lowered beside that of one in a gap
 WORDS = {
     "printed": "printed",
     "mutated": "changed its input",
@@ -206,10 +207,9 @@ def recent_medians(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 def _rule(labels: NDArray[np.bool_], seconds: NDArray[np.float64]) -> tuple[float, float, bool | None, bool | None]:
     """The largest evidence, its threshold, and the label that is guessed above it and at most it (None: no guess)."""
     best: tuple[float, float, bool | None, bool | None] = (-np.inf, float(np.median(seconds)), True, False)
-    # One of many quantiles may do well by accident, and it lies among times that drift: it pays for being one of them.
+    # One of many quantiles may do well by accident, and it lies among times that drift.
     quantiles = np.unique(np.quantile(seconds, QUANTILES)).tolist()
-    cost_of_one = float(np.log(len(QUANTILES)))
-    thresholds = [(_widest_gap(seconds), 0.0), *((threshold, cost_of_one) for threshold in quantiles)]
+    thresholds = [(_widest_gap(seconds), 0.0), *((threshold, QUANTILE_COST) for threshold in quantiles)]
     for threshold, cost in thresholds:
         is_above = seconds > threshold
         sides = []

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join
-from dpaudit.evidence.rules import Objective, Rule, fit_scores
+from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, fit_scores
 
 FOLDS = 3
+AGREEING = 2.0  # times as many guesses of one fold as of another, up to which they are alike
 MOST_OBJECTS = 12_000  # outputs of one input, where they are no plain numbers: a bound on time
 
 Way = TypeVar("Way")
@@ -33,7 +34,8 @@ class Shown:
     """Rates of correct and wrong guesses on so many draws that rules of one kind, chosen in one way, had not seen.
 
     `sides` is the largest number of guessing events of these rules. `masses` are the shares of the draws below and
-    above their thresholds, with the label (1: x) that is guessed above; None where the rules disagree on that.
+    above their thresholds, with their sign; None where the rules of the folds disagree on the sign, or one guesses
+    `AGREEING` times as often as another one, or at NaN.
     """
 
     correct: float
@@ -76,11 +78,14 @@ def shown_by(
         if len(records) == FOLDS:
             correct = sum(int(of_x[1] + of_x_prime[0]) for _, of_x, of_x_prime in records)
             wrong = sum(int(of_x[0] + of_x_prime[1]) for _, of_x, of_x_prime in records)
+            guessed = [int((of_x + of_x_prime)[:2].sum()) for _, of_x, of_x_prime in records]
+            signs = {rule.sign if rule.nan_guess == ABSTAIN else 0 for rule, _, _ in records}
             masses = None
-            if len(signs := {rule.sign for rule, _, _ in records}) == 1:
-                label = 1 if signs == {1} else 0
-                below, above = (sum(int(a[k] + b[k]) for _, a, b in records) / draws for k in (1 - label, label))
-                masses = below, above, label
+            if signs in ({1}, {-1}) and max(guessed) <= AGREEING * min(guessed):
+                (sign,) = signs
+                at_ends = (0, 1) if sign > 0 else (1, 0)  # the labels that are guessed below and above
+                below, above = (sum(int(a[k] + b[k]) for _, a, b in records) / draws for k in at_ends)
+                masses = below, above, sign
             sides = max(rule.sides for rule, _, _ in records)
             shown[key] = Shown(correct / draws, wrong / draws, sides, draws, masses)
     return shown

@@ -23,6 +23,7 @@ from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pilots import AnyFittedScore, Pilot, pilot_of
 from dpaudit.evidence.rules import (
+    ABSTAIN,
     BOUND_DEVIATIONS,
     FittedRule,
     Objective,
@@ -85,8 +86,10 @@ def _as_shown(fitted: FittedRule, record: Shown, score: AnyFittedScore) -> Fitte
     shown, mass = record.correct + record.wrong, fitted.correct + fitted.wrong
     if record.masses is None or shown <= UNLIKE * mass <= UNLIKE**2 * shown:
         return fitted
-    *masses, above = record.masses
-    rule = score.rule_like(dataclasses.replace(fitted.rule, sign=2 * above - 1), (masses[0], masses[1]))
+    below, above, sign = record.masses
+    if sign != fitted.rule.sign or fitted.rule.nan_guess != ABSTAIN:  # then it is about something else
+        return fitted
+    rule = score.rule_like(fitted.rule, (below, above))
     return FittedRule(rule, record.correct, record.wrong, fitted.draws) if rule.sides else fitted
 
 
@@ -103,25 +106,31 @@ class FixedGame(HockeyStickGame):
         self._anchor = 0.0
         self.merit: tuple[int, float] = (0, -math.inf)
         self.is_sure = False  # whether the rule was often right, and never wrong, on its training draws
-        self._trial: Trial | None = None
-        self._untried: tuple[_Best, Pilot] | None = None
+        self.trial: Trial | None = None  # what more draws before the test are counted in; None after `start`
         self._level_of_fit = math.nan
         self._record = np.zeros(3, dtype=np.int64)  # correct, wrong, abstained
         self._lower = 0.0
 
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend. What is needed for a trial is let go."""
-        self.level, self._trial, self._untried = level, None, None
+        self.level, self.trial = level, None
 
     def fit(
-        self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS, compare: bool = True
+        self,
+        first: Outcomes,
+        second: Outcomes,
+        level: float,
+        hints: Hints = NO_HINTS,
+        compare: bool = True,
+        tries: bool = False,
     ) -> None:
         """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`).
 
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
         highest bound on the parameter. Unless it is hardly ever wrong, rules of every kind and way are compared by what
         they show on draws that they were not fitted on, where there are enough; not so without `compare`, for a look
-        that only asks whether the rule is sure, or for a ranking of many pairs.
+        that only asks whether the rule is sure, or for a ranking of many pairs. With `tries`, what a trial may count is
+        made ready (`trial`), where the rule is neither sure nor one that is hardly ever wrong.
         """
         pilot = pilot_of(first, second, hints)
         best = self._best_of(pilot, level, compare and min(len(first), len(second)) >= FEWEST_COMPARED)
@@ -131,7 +140,7 @@ class FixedGame(HockeyStickGame):
         merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit
         smooth = self._smooth(best.record, best.is_clear, best.way[0], pilot, level)
-        rare = self._rarely_wrong(rule, (first, second)) if smooth is None else None
+        rare = self._rarely_wrong(rule, first, second) if smooth is None else None
         if smooth is not None:
             self._rule, self.is_sure = smooth, False
         elif rare is not None:
@@ -141,9 +150,8 @@ class FixedGame(HockeyStickGame):
             self._rule = self._fitted_on_all(rule.rule, scores[best.kind], pilot, len(first) + len(second))
         self._refine(list(scores.values()), rule, level)
         self._level_of_fit = level
-        self._trial, self._untried = None, None
-        if compare and rare is None and not self.is_sure:
-            self._untried = best, pilot
+        is_tried = tries and compare and rare is None and not self.is_sure
+        self.trial = self._trial_of(best, pilot) if is_tried else None
 
     def _best_of(
         self, pilot: Pilot, level: float, compare: bool, before: tuple[tuple[str, Way], Shown] | None = None
@@ -170,7 +178,7 @@ class FixedGame(HockeyStickGame):
         # Where no rule promises anything, that of the fewest guesses is the luckiest one.
         is_promising = self._expected_bound(fitted[best], best[1][0], ways[best[1]]) > 0.0
         is_rare = is_promising and fitted[best].wrong * self.draws <= MOST_WRONG
-        if compare and not is_rare:
+        if before is not None or (compare and not is_rare):
             records = {
                 key: record
                 for key, record in pilot.cross_validated(ways).items()
@@ -194,36 +202,31 @@ class FixedGame(HockeyStickGame):
             rule = _as_shown(rule, records[best], scores[best[0]])
         return _Best(*best, rule, records.get(best), is_clear, scores, records)
 
-    def trial(self) -> Trial | None:
-        """What more draws before the test would be counted in, where they may show a better rule; None after `start`.
+    def _trial_of(self, best: _Best, pilot: Pilot) -> Trial | None:
+        """What more draws are counted in: by the rule so far, and between thresholds of scores that may be the best.
 
-        The scores that may be the best, where their records are lucky.
+        These are the ones whose records are good, or lucky.
         """
-        if self._trial is None and self._untried is not None:
-            best, pilot = self._untried
-            hopeful = dict.fromkeys(best.scores, -math.inf)
-            for (kind, way), record in best.records.items():
-                objective = self._objective(way[0], HOPEFUL_DEVIATIONS, self._level_of_fit)
-                hopeful[kind] = max(hopeful.get(kind, -math.inf), self._expected_bound(record, way[0], objective))
-            kinds = sorted(hopeful, key=lambda kind: -hopeful[kind])[:MOST_TRIED]
-            on_all = {score.kind: score for score in pilot.scores(halves=False)}
-            scores = [on_all.get(kind, best.scores[kind]) for kind in kinds]
-            # Which summary says most is learned slowly, and each of them needs no fit.
-            trial = Trial.of(self.rule, [*scores, *pilot.summaries()])
-            self._trial = trial if trial.scores else None
-        return self._trial
+        hopeful = dict.fromkeys(best.scores, -math.inf)
+        for (kind, way), record in best.records.items():
+            objective = self._objective(way[0], HOPEFUL_DEVIATIONS, self._level_of_fit)
+            hopeful[kind] = max(hopeful.get(kind, -math.inf), self._expected_bound(record, way[0], objective))
+        kinds = sorted(hopeful, key=lambda kind: -hopeful[kind])[:MOST_TRIED]
+        on_all = {score.kind: score for score in pilot.scores(halves=False)}
+        scores = [on_all.get(kind, best.scores[kind]) for kind in kinds]
+        # Which summary says most is learned slowly, and each of them needs no fit.
+        trial = Trial.of(self.rule, [*scores, *pilot.summaries()])
+        return trial if trial.scores else None
 
     def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Choose again, by what `trial` counted on further draws before the test."""
-        trial = self.trial()
-        assert trial is not None, "nothing is tried"
-        pilot = trial.counted(counts_x, counts_x_prime)
+        assert self.trial is not None, "nothing is tried"
+        pilot = self.trial.counted(counts_x, counts_x_prime)
         before = (BEFORE, (self._anchor, MOST_CAUTIOUS)), pilot.shown
         best = self._best_of(pilot, self._level_of_fit, True, before)
         if best.fitted is not None:
-            self._anchor, self._weight = best.way[0], None
-            rare = self._rarely_wrong(best.fitted, None)
-            self._rule, self._weight = (best.fitted.rule, None) if rare is None else rare
+            # The binomial test: where to move thresholds that are hardly ever wrong is not seen from counts.
+            self._rule, self._anchor, self._weight = best.fitted.rule, best.way[0], None
 
     def _refine(self, scores: Sequence[AnyFittedScore], rule: FittedRule, level: float) -> None:
         """For `dpaudit.evidence.refined_edges`: see what else the scores show, besides the best rule."""
@@ -276,14 +279,11 @@ class FixedGame(HockeyStickGame):
         line = self._line_at_budget(anchor)
         return Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, False, deviations)
 
-    def _rarely_wrong(
-        self, fitted: FittedRule, drawn: tuple[Outcomes, Outcomes] | None
-    ) -> tuple[Rule, float | None] | None:
+    def _rarely_wrong(self, fitted: FittedRule, first: Outcomes, second: Outcomes) -> tuple[Rule, float | None] | None:
         """The rule and the weight of a wrong guess, where there may be few of them; else None.
 
-        Its thresholds are where they were fitted, or further from the other label, as the outputs that were `drawn` of
-        x and of x_prime have it (None: they were only counted), whichever promises more. Where they were fitted to just
-        exclude the other label's draws, one of them more than were seen has to be expected a side.
+        Its thresholds are where they were fitted, or further from the other label, whichever promises more. Where they
+        were fitted to just exclude the other label's draws, one of them more than were seen has to be expected a side.
 
         The weight is that for the highest bound only where the training draws tell the rule from one that is just on
         the line. Else it comes as near to the line's own, e^epsilon, as they allow: too large a weight loses the
@@ -293,11 +293,10 @@ class FixedGame(HockeyStickGame):
         times = self.draws / fitted.draws
         if fitted.wrong * self.draws > MOST_WRONG:
             return None
-        rule, lost = inset(fitted.rule, *drawn) if drawn else (fitted.rule, 0.0)
+        rule, lost = inset(fitted.rule, first, second)
         correct, seen = fitted.correct * self.draws, fitted.wrong * fitted.draws
         cautious = (seen + fitted.rule.sides) * times
-        ways = [(fitted.rule, correct, cautious)]
-        ways += [(rule, correct * (1.0 - lost), INSET_WRONG)] if drawn else []
+        ways = [(fitted.rule, correct, cautious), (rule, correct * (1.0 - lost), INSET_WRONG)]
         cost = self._cost(rule) * self.draws
         rule, correct, wrong = max(ways, key=lambda way: weight_of_wrong(way[1], way[2], cost))
         is_clear, weight = True, None

@@ -20,7 +20,7 @@ Everything that is printed with a confidence derives from here. The rules that m
   is depends on the pilot alone.
 * **Trial of a fixed test.** Where it is far longer than what fits may see, a further part of the draws before it is
   counted in the cells of a few scores (`dpaudit.evidence.trials`), by which the rule is chosen. It is as long as the
-  pilot at least, and how long it is depends on the pilot alone.
+  pilot at least, how long it is depends on the pilot alone, and it is held where every pair has something to try.
 * **Looks.** Sequential wealth may be looked at after every round (Ville's inequality), and how long a round is may
   depend on the wealth before it: rounds are longer where no pair is near a decision. The exact test of the fixed mode
   is looked at once, after a number of draws fixed beforehand; it has one round, or stages (`RefinedGame`) of sizes that
@@ -204,8 +204,16 @@ class PairGame:
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 
-    def fit(self, first: Outcomes, second: Outcomes, level: float, compare: bool = True, is_last: bool = False) -> None:
-        """Fit every use on earlier draws of x and x_prime; `compare` and `is_last` as for the games' own."""
+    def fit(
+        self,
+        first: Outcomes,
+        second: Outcomes,
+        level: float,
+        compare: bool = True,
+        is_last: bool = False,
+        tries: bool = False,
+    ) -> None:
+        """Fit every use on earlier draws of x and x_prime; `compare`, `is_last` and `tries` as for games."""
         self.hints = self.hints.fitting(first, second)
         partitions = None
         for share, game in self.uses:
@@ -214,7 +222,7 @@ class PairGame:
                     partitions = fit_partitions(first, second, self.hints)
                 game.fit(partitions, level * share, is_last)
             elif isinstance(game, FixedGame):
-                game.fit(first, second, level * share, self.hints, compare)
+                game.fit(first, second, level * share, self.hints, compare, tries)
             else:
                 game.fit(first, second, level * share, self.hints)
         self.trained_on = min(len(first), len(second))
@@ -422,7 +430,7 @@ class LabelGame:
                 first, second = self._training(pair)
                 known = len(first), len(second), target == side
                 if seen.get(k) != known:  # else no more draws are kept than at the last fit
-                    pair.fit(first, second, even, compare=target == side)
+                    pair.fit(first, second, even, compare=target == side, tries=self._trial_size(drawn) > 0)
                     seen[k] = known
             if all(pair.is_sure for pair in self.pairs):
                 break
@@ -434,19 +442,23 @@ class LabelGame:
         for pair, weight in zip(self.pairs, _shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
 
-    def _try_out(self, drawn: int) -> int:
-        """Where a fixed test is far longer than what fits saw, count some of it before: the draws of each input."""
+    def _trial_size(self, drawn: int) -> int:
+        """Draws of each input of a trial behind a pilot of so many; 0 where that is not far longer."""
         size = int(TRIAL_SHARE * self.planned) // 2 - drawn
-        if self.mode != "fixed" or size < drawn:
+        return size if self.mode == "fixed" and size >= drawn else 0
+
+    def _try_out(self, drawn: int) -> int:
+        """Hold a trial after a pilot of so many draws of each input, where every pair's verdict has one: its size."""
+        size = self._trial_size(drawn)
+        # All pairs give up the same draws for it, also those that would have nothing to try.
+        if size == 0 or not all(isinstance(pair.main, FixedGame) and pair.main.trial for pair in self.pairs):
             return 0
         tried = [
-            (pair, game, trial)
+            (pair, game, game.trial)
             for pair in self.pairs
             for _, game in pair.uses
-            if isinstance(game, FixedGame) and (trial := game.trial()) is not None
+            if isinstance(game, FixedGame) and game.trial is not None
         ]
-        if not tried:
-            return 0
         requests: dict[int, list[Request]] = {i: [] for pair, *_ in tried for i in pair.inputs}
         readers: list[list[tuple[int, int, int]]] = []  # of each game: side, input, position among its requests
         for pair, _, trial in tried:

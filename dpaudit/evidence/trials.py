@@ -62,8 +62,9 @@ class Trial:
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """The counts of the rule (`Rule.count`), and of each score and every third outcome those in each cell."""
         parts = [self.rule.count(outcomes)]
+        read = {reading: reading(outcomes) for reading in {score.reading for score in self.scores}}
         for score, counter in zip(self.scores, self.counters, strict=True):
-            values = score.score(score.reading(outcomes))
+            values = score.score(read[score.reading])
             parts += [counter.count(values[fold::FOLDS]) for fold in range(FOLDS)]
         return np.concatenate(parts).astype(np.int64)
 

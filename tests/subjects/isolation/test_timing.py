@@ -36,9 +36,9 @@ def timed(subject: Any, calls: int, seed: int) -> SideFinding:
 
 
 def test_a_subject_that_sleeps_on_one_input_is_found() -> None:
-    # Of 210 calls a quarter take a time that those on 0 never take: a miss needs that fewer than 10 do, or that the
-    # machine stalls the others for as long as the sleep, 20 ms, or drifts from the pilot to the rest by the factor 100
-    # that a threshold in the gap leaves. The first has probability below 1e-15 (binomial tail).
+    # Of 210 calls a quarter take a time that those on 0 never take: a miss needs that fewer than 10 do (probability
+    # below 1e-15, binomial tail), or that the machine stalls the others for as long as the sleep, 20 ms, or slows them
+    # down behind the pilot by more than the factor that a threshold in the gap leaves: 10 and more.
     found = timed(slower_on_1, 300, 3)
     assert found.status == "found"
     assert found.error_rate == TIMING_RATE
@@ -56,7 +56,7 @@ def test_a_threshold_lies_in_the_gap_between_times() -> None:
         labels, drift = rng.random(300) < 0.5, np.repeat([1.0, 5.0], [90, 210])
         seconds = np.where(labels & (rng.random(300) < 0.5), 0.02, 2e-6 * drift * (1.0 + rng.exponential(size=300)))
         missed += timing_test(labels, seconds, 1e-3)["p_value"] > 1e-3
-    assert missed <= 2  # each with probability 0.013 where another threshold wins the pilot: 0.2% for three
+    assert missed <= 4  # each with probability 0.043 (400 runs) where another threshold wins the pilot: 0.1% for five
 
 
 def test_a_subject_of_the_same_time_is_not_found() -> None:
