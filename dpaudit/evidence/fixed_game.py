@@ -37,6 +37,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 MOST_CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
 TRIED_DEVIATIONS = (BOUND_DEVIATIONS, 3.0, 2.0)  # the same on a trial: so many draws have lucky tails far out
+TRIED_COMPARED = 3.5, 1.0, 0.0  # as the next line, on a trial: of a few guesses in very many draws the best were lucky
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
 FEWEST_SHOWN = 200  # guesses, without which it shows nothing
 FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
@@ -186,14 +187,15 @@ class FixedGame(HockeyStickGame):
             }
             if before is not None:
                 records[before[0]] = before[1]
-            for deviations in COMPARED:
+            compared = COMPARED if before is None else TRIED_COMPARED
+            for deviations in compared:
                 shown = {
                     key: self._expected_bound(record, key[1][0], self._objective(key[1][0], deviations, level))
                     for key, record in records.items()
                 }
                 best = max(shown, key=lambda key: shown[key], default=best)
                 if not shown or shown[best] > 0.0:
-                    is_clear = deviations == COMPARED[0]
+                    is_clear = deviations == compared[0]
                     break
         if before is not None and best == before[0]:
             return _Best(*best, None, records[best], is_clear, scores, records)

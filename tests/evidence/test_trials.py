@@ -152,6 +152,24 @@ def test_rules_of_folds_that_are_unlike_have_no_masses_in_common():
     assert turned_all.masses == pytest.approx((0.175, 0.15, -1))  # x, the second count, is guessed below
 
 
+def test_a_few_lucky_guesses_do_not_replace_the_rule_before(monkeypatch):
+    # The rule before is right with odds e^0.098 on nearly every draw; another one with e^0.24 on 1,400 of a million
+    # draws, 2.7 standard errors above the former. Of some hundred such records that is no surprise.
+    pilot = pilot_of(*of_kind("numbers", 2_000, np.random.default_rng(20_261_127)))
+    kind = pilot.scores()[0].kind
+    before = ("before", (0.0, 4.0)), Shown(0.4985, 0.4520, 2, 1e6)
+
+    def best_with(correct, wrong):
+        records = {(kind, (0.0, 2.0)): Shown(correct, wrong, 2, 1e6)}
+        monkeypatch.setattr(type(pilot), "cross_validated", lambda self, ways: records)
+        return FixedGame(PureDP(0.1), 17_000_000)._best_of(pilot, 0.05, True, before)
+
+    assert best_with(0.000784, 0.000616).fitted is None
+    found = best_with(0.0784, 0.0616)  # the same odds on a hundred times as many
+    assert (found.kind, found.is_clear) == (kind, True)
+    assert found.fitted is not None
+
+
 # --- in the label game ---
 
 
