@@ -54,9 +54,8 @@ Mode = Literal["sequential", "adaptive", "fixed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
-# Of all labelled draws: before many pairs' bets, before a fixed test.
+# Of all labelled draws: before many pairs' bets; before a fixed test, with its trial where fits cannot see as many.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
-TRIAL_SHARE = 0.15  # of all labelled draws, with the pilot: before a fixed test where fits cannot see as many
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
@@ -389,7 +388,12 @@ class LabelGame:
     @property
     def most_before_test(self) -> int:
         """Labelled draws of a pair that are not counted, at most: the pilot, and a trial before a fixed test."""
-        return max(self.pilot, 2 * (int(TRIAL_SHARE * self.planned) // 2)) if self.mode == "fixed" else self.pilot
+        return max(self.pilot, 2 * self._pilot_and_trial) if self.mode == "fixed" else self.pilot
+
+    @property
+    def _pilot_and_trial(self) -> int:
+        """Draws of each input before a fixed test that has a trial."""
+        return int(PILOT_SHARE["fixed"] * self.planned) // 2
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> None:
         """Play, after `start`, until every pair is decided or its draws are used up."""
@@ -444,7 +448,7 @@ class LabelGame:
 
     def _trial_size(self, drawn: int) -> int:
         """Draws of each input of a trial behind a pilot of so many; 0 where that is not far longer."""
-        size = int(TRIAL_SHARE * self.planned) // 2 - drawn
+        size = self._pilot_and_trial - drawn
         return size if self.mode == "fixed" and size >= drawn else 0
 
     def _try_out(self, drawn: int) -> int:
