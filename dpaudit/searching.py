@@ -446,7 +446,7 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
     right = wrong = paid = 0.0
     for fitted, counted in ((0, 1), (1, 0)):
         game = FixedGame(line, PLANNED)
-        game.fit(halves[0][fitted], halves[1][fitted], LEVEL, compare=False)
+        game.fit(halves[0][fitted], halves[1][fitted], LEVEL, aim="ranking")
         one, zero = (game.rule.count(side[counted]) for side in halves)  # guesses of 0, of 1, abstentions
         right += float(one[1] + zero[0])
         wrong += float(one[0] + zero[1])

@@ -25,9 +25,12 @@ from dpaudit.evidence.double_features import Codes
 from dpaudit.privacy.claims import FloatArray
 
 Sampler = Literal["numpy", "logarithm"]
-# Multiples of 2^-53 to either side that are tried, in turn: beyond the rounding of the exponential.
+# Multiples of 2^-53 to either side that are tried, in turn: those of a row lie around what was tried before, and all of
+# them reach beyond the rounding of the exponential.
 STEPS = ((0,), (-1, 1), (-3, -2, 2, 3))
 GRID = 2.0**53
+PROBED = 192  # draws of each side by which guesses are told apart: a share is known to 0.05, in standard deviations
+CLEAR_LEAD = 0.25  # of the shares that two guesses tell apart, summed over both sides, from which on one is dropped
 LANES = 64  # a multiple of the doubles in any vector register
 
 
@@ -62,33 +65,52 @@ class Attainable:
 
     def _can_be(self, values: FloatArray, location: float) -> NDArray[np.bool_]:
         known = np.zeros(len(values), dtype=bool)
-        left = np.flatnonzero(np.isfinite(values))  # infinities and NaN cannot be
         with np.errstate(all="ignore"):  # outputs far away cannot be
+            noise = _in_full_vectors(values - location)
+            tail = np.exp(-np.abs(noise) / self.scale)[: len(values)]  # 2u below the median, 2 - 2u above it
+            upper = noise[: len(values)] > 0.0
+            below_one = np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) if self.sampler == "numpy" else tail
+            nearest = np.rint(below_one * GRID)
+            left = np.flatnonzero(np.isfinite(values))  # infinities and NaN cannot be
             for steps in STEPS:
-                known[left] = self._is_near(values[left], location, steps)
-                left = left[~known[left]]
+                given = self._given(location, upper[left], nearest[left], steps)
+                is_given = (given == values[left]).any(axis=0)
+                known[left] = is_given
+                # What falls between neighbours is given by no u: the more u, the higher the value, or the lower.
+                is_between = (given.min(axis=0) < values[left]) & (values[left] < given.max(axis=0))
+                left = left[~is_given & ~is_between]
         return known
 
-    def _is_near(self, values: FloatArray, location: float, several: Sequence[int]) -> NDArray[np.bool_]:
-        """Whether some u, so many multiples of 2^-53 from the one on the real line, gives a value."""
-        # Validity: vectorised exponentials and logarithms may give other bits at the end of an array, where vectors
-        # are not full. So all values go through full vectors: a code is a function of the value alone.
-        padded = np.full(len(values) + LANES - len(values) % LANES, math.nan)
-        padded[: len(values)] = values
-        steps = np.array(several)[:, None]
-        noise = padded - location
-        tail = np.exp(-np.abs(noise) / self.scale)  # 2u below the median, 2 - 2u above it
-        upper = noise > 0.0
+    def _given(
+        self, location: float, upper: NDArray[np.bool_], nearest: FloatArray, steps: Sequence[int]
+    ) -> FloatArray:
+        """The doubles that u give which are so many multiples of 2^-53 from the `nearest` one; NaN for no u.
+
+        `upper` is which of them are above the location; shape (steps, values).
+        """
+        of_u = (nearest + np.array(steps)[:, None]) / GRID
         sign = np.where(upper, -self.scale, self.scale)
         if self.sampler == "logarithm":
-            u = np.clip(np.rint(tail * GRID) + steps, 1.0, GRID) / GRID  # (steps, values)
-            known = location + sign * np.log(u) == padded
-        else:
-            u = (np.rint(np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) * GRID) + steps) / GRID
-            # (2 - u) - u rounds on the way, which the grid of the upper half depends on.
-            noise_of_u = sign * np.log(np.where(upper, (2.0 - u) - u, u + u))
-            known = (location + noise_of_u == padded) & (u > 0.0) & (u < 1.0)
-        return np.asarray(known.any(axis=0)[: len(values)])
+            return np.asarray(location + sign * _log(np.clip(of_u, 1.0 / GRID, 1.0)))
+        # (2 - u) - u rounds on the way, which the grid of the upper half depends on.
+        noise = sign * _log(np.where(upper, (2.0 - of_u) - of_u, of_u + of_u))
+        return np.where((of_u > 0.0) & (of_u < 1.0), location + noise, math.nan)
+
+
+def _in_full_vectors(values: FloatArray) -> FloatArray:
+    """The values, and behind them so many NaN that vectors of processors are full.
+
+    Validity: vectorised exponentials and logarithms may give other bits at the end of an array, where vectors are not
+    full. So all values go through full vectors: a code is a function of the value alone.
+    """
+    padded = np.full(len(values) + LANES - len(values) % LANES, math.nan)
+    padded[: len(values)] = values
+    return padded
+
+
+def _log(rows: FloatArray) -> FloatArray:
+    """The logarithms of the numbers, all in full vectors; shape (rows, numbers)."""
+    return np.asarray(np.log(_in_full_vectors(rows.ravel()))[: rows.size].reshape(rows.shape))
 
 
 def attainable(x: float, x_prime: float, epsilon: float) -> list[Attainable]:
@@ -98,3 +120,18 @@ def attainable(x: float, x_prime: float, epsilon: float) -> list[Attainable]:
     scales = dict.fromkeys(scale for scale in (1.0 / epsilon, abs(x - x_prime) / epsilon) if 0.0 < scale < math.inf)
     samplers: tuple[Sampler, ...] = ("numpy", "logarithm")
     return [Attainable(x, x_prime, scale, sampler) for scale in scales for sampler in samplers]
+
+
+def likeliest(guesses: Sequence[Attainable], first: FloatArray, second: FloatArray) -> list[Attainable]:
+    """The guesses, less those that tell far fewer draws of x (`first`) and x_prime (`second`) apart than another one.
+
+    A few draws show that, where the rest of them would cost many exponentials for nothing.
+    """
+    told = []
+    for guess in guesses:
+        codes = [guess.codes(side[:PROBED]) for side in (first, second)]
+        told.append(
+            abs(float(np.mean(codes[0] == 1) - np.mean(codes[1] == 1)))
+            + abs(float(np.mean(codes[0] == 2) - np.mean(codes[1] == 2)))
+        )
+    return [guess for guess, share in zip(guesses, told, strict=True) if share > max(told) - CLEAR_LEAD]

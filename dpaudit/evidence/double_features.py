@@ -61,13 +61,20 @@ def lowest_set_bit(values: FloatArray) -> tuple[Codes, Codes]:
     """
     bits = bits_of(values)
     biased = (bits >> 52) & 0x7FF
-    mantissa = np.where(biased > 0, (bits & MANTISSA) | (1 << 52), bits & MANTISSA)
+    mantissa = bits & MANTISSA
+    is_normal = biased > 0
+    mantissa[is_normal] |= 1 << 52
     trailing = np.frexp((mantissa & -mantissa).astype(float))[1].astype(np.int64) - 1
     scale = np.maximum(biased, 1) - 1075
-    position, exponent = scale + trailing, np.frexp(mantissa.astype(float))[1] - 1 + scale
-    special = np.where(np.isnan(values), NOT_A_NUMBER, np.where(values == 0.0, ZERO, NOT_FINITE))
-    plain = np.isfinite(values) & (values != 0.0)
-    return np.where(plain, position, special), np.where(plain, exponent, special)
+    position, exponent = scale + trailing, scale + 52
+    if not is_normal.all():
+        exponent[~is_normal] = np.frexp(mantissa[~is_normal].astype(float))[1] - 1 + scale[~is_normal]
+    is_special = ~np.isfinite(values) | (values == 0.0)
+    if is_special.any():
+        special = values[is_special]
+        codes = np.where(np.isnan(special), NOT_A_NUMBER, np.where(special == 0.0, ZERO, NOT_FINITE))
+        position[is_special] = exponent[is_special] = codes
+    return position, exponent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,16 +243,20 @@ def _joined(parts: Sequence[str]) -> str:
     return " or ".join(shown) + (f" (and {more} more kinds)" if more > 0 else "")
 
 
-def features_for(first: FloatArray, second: FloatArray, x: str, x_prime: str) -> list[Feature]:
+def features_for(first: FloatArray, second: FloatArray, x: str, x_prime: str, *later: FloatArray) -> list[Feature]:
     """The features to try on one column, given training draws of x (`first`) and x_prime (`second`).
 
     The easier to understand, the earlier. Remainders are taken modulo steps far below the spread of the values, so that
-    any smooth law looks uniform to them.
+    any smooth law looks uniform to them. `later` are the draws that features are chosen by: where no double comes twice
+    among all of these, that it was seen before says nothing.
     """
     both = np.concatenate([first, second])
     both = np.sort(both[np.isfinite(both)])
-    seen = SeenBefore(np.unique(bits_of(first)), np.unique(bits_of(second)), x, x_prime)
-    return [LowestBit(), DecimalPlaces(), *_remainders(both), seen, ExponentAndLowestBit(), LastBits()]
+    bits = np.sort(bits_of(np.concatenate([first, second, *later])))
+    seen = []
+    if np.any(bits[1:] == bits[:-1]):
+        seen = [SeenBefore(np.unique(bits_of(first)), np.unique(bits_of(second)), x, x_prime)]
+    return [LowestBit(), DecimalPlaces(), *_remainders(both), *seen, ExponentAndLowestBit(), LastBits()]
 
 
 def _remainders(values: FloatArray) -> list[Feature]:

@@ -19,7 +19,7 @@ from dpaudit.privacy.claims import FloatArray
 BLOCK = 1 << 14  # numbers looked at together: they, and their places, stay in the processor's cache
 PLACES = 1 << 13  # of the grid
 FEW_EDGES = {0: 6, 1_000: 24}  # so few are compared with every number, where there are so many numbers
-FEW_NUMBERS = 1_000  # so few are searched for one by one
+FEW_NUMBERS = 2_000  # so few are searched for one by one
 
 
 class EdgeCounter:
@@ -70,7 +70,8 @@ class EdgeCounter:
         at_least = np.zeros(len(self.edges) + 1, dtype=np.int64)
         for start in range(0, len(numbers), BLOCK):
             block = numbers[start : start + BLOCK]
-            at_least[0] += np.count_nonzero(block == block)  # not NaN
+            # Mostly no number is NaN, which the least one tells sooner.
+            at_least[0] += np.count_nonzero(block == block) if np.isnan(block.min()) else len(block)
             for k, edge in enumerate(self.edges, start=1):
                 at_least[k] += np.count_nonzero(block >= edge)
         return np.concatenate([at_least[:-1] - at_least[1:], at_least[-1:], [len(numbers) - at_least[0]]])

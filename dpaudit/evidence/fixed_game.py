@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from dpaudit.evidence.rules import (
 )
 from dpaudit.evidence.scores import Coordinate, Viewed
 from dpaudit.evidence.trials import Trial
-from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray
 
 MOST_CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
 TRIED_DEVIATIONS = (BOUND_DEVIATIONS, 3.0, 2.0)  # the same on a trial: so many draws have lucky tails far out
@@ -55,6 +55,7 @@ BEFORE = "before"  # the kind of a rule that was chosen before a trial
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
 
 
+Aim = Literal["bound", "ranking", "sureness"]  # what a fit is for
 Way = tuple[float, float]  # the epsilon of a line, and the deviations of a choice of thresholds
 
 
@@ -100,6 +101,8 @@ class FixedGame(HockeyStickGame):
     `level` is set by `start`, before the first counted draw.
     """
 
+    fewest_sure = SURE_GUESSES  # guesses of a score without a wrong one, below which no rule of it is sure
+
     def __init__(self, claim: Claim, draws: int) -> None:
         super().__init__(claim, draws)
         self._rule: Rule | None = None
@@ -122,19 +125,24 @@ class FixedGame(HockeyStickGame):
         second: Outcomes,
         level: float,
         hints: Hints = NO_HINTS,
-        compare: bool = True,
+        aim: Aim = "bound",
         tries: bool = False,
     ) -> None:
         """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`).
 
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
         highest bound on the parameter. Unless it is hardly ever wrong, rules of every kind and way are compared by what
-        they show on draws that they were not fitted on, where there are enough; not so without `compare`, for a look
-        that only asks whether the rule is sure, or for a ranking of many pairs. With `tries`, what a trial may count is
+        they show on draws that they were not fitted on, where there are enough. With `tries`, what a trial may count is
         made ready (`trial`), where the rule is neither sure nor one that is hardly ever wrong.
+
+        Rules are only compared with the aim "bound". A "ranking" of many pairs does without; and with "sureness" it is
+        only asked whether the rule is sure: there need not be one where it is not.
         """
         pilot = pilot_of(first, second, hints)
-        best = self._best_of(pilot, level, compare and min(len(first), len(second)) >= FEWEST_COMPARED)
+        if aim == "sureness" and max(score.most_sure for score in pilot.scores()) < self.fewest_sure:
+            self.is_sure = False
+            return
+        best = self._best_of(pilot, level, aim == "bound" and min(len(first), len(second)) >= FEWEST_COMPARED)
         rule, scores = best.fitted, best.scores
         assert rule is not None, "there is no rule before it"
         self._anchor = best.way[0]
@@ -147,11 +155,11 @@ class FixedGame(HockeyStickGame):
         elif rare is not None:
             # Validity: which test it is, and its weight, are fixed on earlier draws, as the rule is.
             self._rule, self._weight = rare
-        elif compare:
+        elif aim == "bound":
             self._rule = self._fitted_on_all(rule.rule, scores[best.kind], pilot, len(first) + len(second))
         self._refine(list(scores.values()), rule, level)
         self._level_of_fit = level
-        is_tried = tries and compare and rare is None and not self.is_sure
+        is_tried = tries and aim == "bound" and rare is None and not self.is_sure
         self.trial = self._trial_of(best, pilot) if is_tried else None
 
     def _best_of(
@@ -322,6 +330,10 @@ class FixedGame(HockeyStickGame):
         deviation = math.sqrt(mass * max(1.0 - mass, 0.0) / objective.draws)
         least = max(mass - MASS_DEVIATIONS * deviation, 0.0)
         cost = max(record.sides, 1) / 2.0
+        if isinstance(self.claim, ApproxDP):  # whose lines are those of its parameter, so that no search is needed
+            extra = self.claim.delta * cost / max(least, 1e-300) if self.claim.delta > 0.0 else 0.0
+            odds = (lowest - extra) / max(1.0 - lowest, 1e-300)
+            return math.log(odds) if odds > 1.0 else lowest - 1.0
 
         def rejected(values: FloatArray) -> NDArray[np.bool_]:
             line = self._line(values, anchor)

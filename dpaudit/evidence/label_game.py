@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.fitted_partitions import fit_partitions
-from dpaudit.evidence.fixed_game import FixedGame
+from dpaudit.evidence.fixed_game import Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
@@ -208,11 +208,11 @@ class PairGame:
         first: Outcomes,
         second: Outcomes,
         level: float,
-        compare: bool = True,
+        aim: Aim = "bound",
         is_last: bool = False,
         tries: bool = False,
     ) -> None:
-        """Fit every use on earlier draws of x and x_prime; `compare`, `is_last` and `tries` as for games."""
+        """Fit every use on earlier draws of x and x_prime; the rest is as for games."""
         self.hints = self.hints.fitting(first, second)
         partitions = None
         for share, game in self.uses:
@@ -221,7 +221,7 @@ class PairGame:
                     partitions = fit_partitions(first, second, self.hints)
                 game.fit(partitions, level * share, is_last)
             elif isinstance(game, FixedGame):
-                game.fit(first, second, level * share, self.hints, compare, tries)
+                game.fit(first, second, level * share, self.hints, aim, tries)
             else:
                 game.fit(first, second, level * share, self.hints)
         self.trained_on = min(len(first), len(second))
@@ -434,7 +434,8 @@ class LabelGame:
                 first, second = self._training(pair)
                 known = len(first), len(second), target == side
                 if seen.get(k) != known:  # else no more draws are kept than at the last fit
-                    pair.fit(first, second, even, compare=target == side, tries=self._trial_size(drawn) > 0)
+                    aim: Aim = "bound" if target == side else "sureness"
+                    pair.fit(first, second, even, aim=aim, tries=self._trial_size(drawn) > 0)
                     seen[k] = known
             if all(pair.is_sure for pair in self.pairs):
                 break

@@ -41,6 +41,7 @@ from dpaudit.evidence.rules import (
     between_values,
     fit_scores,
     fit_summaries,
+    most_sure_of,
     places_of_cuts,
     rules_of,
 )
@@ -72,6 +73,9 @@ class AnyFittedScore(Protocol):
 
     @property
     def draws(self) -> int: ...
+
+    @property
+    def most_sure(self) -> int: ...
 
     def rules(self, objective: Objective) -> list[FittedRule]: ...
 
@@ -277,6 +281,18 @@ class CountedScore:
     def draws(self) -> int:
         """How many draws its thresholds are fitted on."""
         return int(self.first.sum() + self.second.sum())
+
+    @property
+    def most_sure(self) -> int:
+        """As for `FittedScore`."""
+        _, *both = self._by_value
+        nan = [int(side.sum() - known.sum()) for side, known in zip((self.first, self.second), both, strict=True)]
+        beyond = np.zeros((2, 2), dtype=int)
+        for own, other, row in zip(both, both[::-1], beyond, strict=True):
+            held = np.flatnonzero(other)
+            first, last = (held[0], held[-1]) if len(held) else (len(own), -1)
+            row[:] = own[last + 1 :].sum(), own[:first].sum()
+        return most_sure_of(beyond, nan)
 
     def rules(self, objective: Objective) -> list[FittedRule]:
         """As for `FittedScore`."""

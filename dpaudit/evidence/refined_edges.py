@@ -76,6 +76,7 @@ LEAST_ENDING, LEAST_JUMP = 6.0, 6.0
 SLOPES = np.linspace(0.1, 10.0, 100)  # of a density that is cut off: its rate, over the reciprocal of its width
 # Of one that is not: exp(-rate u - curvature u^2 / 2), u over the mean.
 RATES, CURVATURES = np.meshgrid(np.linspace(0.0, 1.0, 21), np.geomspace(1e-4, 3.0, 40))
+LOG_TOTALS = np.log(np.sqrt(0.5 * math.pi / CURVATURES) * special.erfcx(RATES / np.sqrt(2.0 * CURVATURES)))
 DEVIATIONS = 3.0  # by which the correct guesses on the pilot are lowered where edges have to promise more than a rule
 FINE = 64  # cells a spacing of the pilot: a cell holds about two draws of a side where the test is 100 times the pilot
 OUTWARD = 24  # spacings of the pilot beyond its last score of the other label that have cells; the rest is one cell
@@ -179,26 +180,33 @@ def find_edges(fitted: FittedScore) -> list[Edges]:
     of which there are more beyond the last of them than between two (`jump`). Atoms are left out: their end is known
     exactly once they were seen.
     """
-    values = fitted.second, fitted.first  # of label 0, of label 1
+    by_label = fitted.second, fitted.first
+    known = [part[: len(part) - np.count_nonzero(np.isnan(part))] for part in by_label]
+    if not all(len(part) for part in known):
+        return []
     found: list[Edges] = []
     for sign in (1, -1):
-        ends = [np.max(sign * part, initial=-math.inf, where=~np.isnan(part)) for part in values]
-        guess = int(ends[1] > ends[0])
-        own, other = sign * values[guess], sign * values[1 - guess]
-        known = np.sort(other[np.isfinite(other)])[-1 - TAIL :]
-        if len(known) <= TAIL or TAIL_SHARE * len(other) < TAIL or ends[1 - guess] == math.inf:
+        values = known if sign > 0 else [-part[::-1] for part in known]  # increasing
+        guess = int(values[1][-1] > values[0][-1])
+        own, other = values[guess], values[1 - guess]
+        if other[-1] == math.inf:
             continue
-        start, last = float(known[-1 - LAST_SEEN]), float(known[-1])
+        finite = other[np.isfinite(other)]
+        tail = finite[-1 - TAIL :]
+        if len(tail) <= TAIL or TAIL_SHARE * len(by_label[1 - guess]) < TAIL:
+            continue
+        start, last = float(tail[-1 - LAST_SEEN]), float(tail[-1])
         width = (last - start) / (LAST_SEEN * FINE)
-        has_atoms = not np.all(np.diff(known[-1 - LAST_SEEN :]) > 0.0)
+        has_atoms = not np.all(np.diff(tail[-1 - LAST_SEEN :]) > 0.0)
         if has_atoms or not (math.isfinite(width) and start + width > start and last + width > last):
             continue
-        beyond, between = int(np.count_nonzero(own > last)), int(np.count_nonzero((own > start) & (own <= last)))
+        after_start, after_last = (len(own) - int(np.searchsorted(own, place, side="right")) for place in (start, last))
+        beyond, between = after_last, after_start - after_last
         a_spacing = max(between, 1) / LAST_SEEN
         edge = Edge(sign, guess, start, width, 0)
         edge = dataclasses.replace(edge, last=int(edge.cells_of(np.array([sign * last]))[0]))
         jump, right = beyond * math.log1p(1.0 / a_spacing), max(beyond - a_spacing, 0.0)
-        found.append(Edges(fitted.score, fitted.reading, (edge,), right, _ending(known[1:] - known[0]), jump))
+        found.append(Edges(fitted.score, fitted.reading, (edge,), right, _ending(tail[1:] - tail[0]), jump))
     if len(found) == 2:
         above, below = found
         first, second = above.sides[0], below.sides[0]
@@ -217,9 +225,8 @@ def _ending(excesses: FloatArray) -> float:
     mean = float(excesses.mean())
     largest, square = float(excesses.max()) / mean, float(np.mean((excesses / mean) ** 2))
     cut = np.max(-SLOPES / largest - np.log(-np.expm1(-SLOPES) / SLOPES)) - math.log(largest)
-    total = np.sqrt(0.5 * math.pi / CURVATURES) * special.erfcx(RATES / np.sqrt(2.0 * CURVATURES))
     # The last one, at rate 1 without a curvature, is the exponential.
-    thinning = max(np.max(-RATES - 0.5 * CURVATURES * square - np.log(total)), -1.0)
+    thinning = max(np.max(-RATES - 0.5 * CURVATURES * square - LOG_TOTALS), -1.0)
     return float(len(excesses) * (cut - thinning))
 
 
@@ -300,6 +307,8 @@ class RefinedGame(FixedGame):
     For claims with one line a parameter value. Stages are counted one after the other: `stage_size` says how many
     labelled draws the next one has, and `add` takes the counts of a whole one.
     """
+
+    fewest_sure = min(FixedGame.fewest_sure, FEWEST_RIGHT)
 
     def __init__(self, claim: Claim, draws: int) -> None:
         super().__init__(claim, draws)

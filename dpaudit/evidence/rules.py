@@ -313,6 +313,19 @@ class FittedScore:
         values = self.score(self.reading(outcomes))  # computed once
         return [rule.count_scores(values) for rule in rules]
 
+    @property
+    def most_sure(self) -> int:
+        """The most guesses of a rule of this score that is never wrong on these draws."""
+        both = self.first, self.second
+        known = [side[: len(side) - np.count_nonzero(np.isnan(side))] for side in both]
+        nan = [len(side) - len(part) for side, part in zip(both, known, strict=True)]
+        beyond = np.zeros((2, 2), dtype=int)  # of each side, above and below all of the other one
+        for own, other, row in zip(known, known[::-1], beyond, strict=True):
+            row[:] = len(own), len(own)
+            if len(other):
+                row[:] = len(own) - np.searchsorted(own, other[-1], side="right"), np.searchsorted(own, other[0])
+        return most_sure_of(beyond, nan)
+
     def rules(self, objective: Objective) -> list[FittedRule]:
         """The rules that are best in different ways, over a grid of tail masses on both sides."""
         return rules_of(self.score, self.reading, self._tails, objective)
@@ -394,6 +407,15 @@ def rules_of(score: Score, reading: Reading, tails: Tails, objective: Objective)
     return chosen
 
 
+def most_sure_of(beyond: NDArray[np.int_], nan: Sequence[int]) -> int:
+    """The most guesses that are never wrong, of draws of x and of x_prime above and below all of the other side's.
+
+    `beyond` has a row for each side; `nan` is how many scores of each are NaN.
+    """
+    by_sign = beyond[0, 0] + beyond[1, 1], beyond[1, 0] + beyond[0, 1]
+    return int(max(by_sign)) + (max(nan) if min(nan) == 0 else 0)
+
+
 def _ordered(score: Score, outcomes: Outcomes) -> FloatArray:
     """The scores of outcomes that were read already, increasing, NaN last."""
     if not _is_by_bins(score):
@@ -472,13 +494,15 @@ class Tails:
     highs: FloatArray | None = None
 
     @functools.cached_property
-    def rates(self) -> tuple[FloatArray, FloatArray]:
-        """Rates of correct and of wrong guesses at each pair of cuts, with both signs; each of shape (2, places)."""
+    def rates(self) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+        """At each pair of cuts, rates of correct and of wrong guesses with the sign that is right more often.
+
+        The third is where that sign is +1. Each of shape (places,).
+        """
         low, high, _ = _legal_cuts(len(self.cuts))
-        above1, below0 = self.right1[high], self.left0[low]
-        above0, below1 = self.right0[high], self.left1[low]
-        correct = 0.5 * np.stack([above1 + below0, above0 + below1])
-        return correct, 0.5 * np.stack([above0 + below1, above1 + below0])
+        rising = 0.5 * (self.right1[high] + self.left0[low])
+        falling = 0.5 * (self.right0[high] + self.left1[low])
+        return np.maximum(rising, falling), np.minimum(rising, falling), rising >= falling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -501,18 +525,18 @@ def _choices(tails: Tails, objective: Objective) -> list[_Choice]:
     """
     nan1, nan0, trained_on = tails.nan1, tails.nan0, tails.trained_on
     low, high, sides = _legal_cuts(len(tails.cuts))  # (places,): pairs of positions
-    correct, wrong = tails.rates
+    correct, wrong, is_rising = tails.rates
     bound, hopeful, cautious = objective.ways(correct, wrong, sides, np.full((), trained_on))
     chosen = []
     for table in [bound, hopeful, cautious, correct - wrong] if objective.chase_wealth else [bound]:
-        k, place = np.unravel_index(int(np.argmax(table)), table.shape)
-        c, w, nan_guess = float(correct[k, place]), float(wrong[k, place]), ABSTAIN
+        place = int(np.argmax(table))
+        c, w, nan_guess = float(correct[place]), float(wrong[place]), ABSTAIN
         if nan1 + nan0 > 0.0:
             gains = np.array([c, c + 0.5 * nan0, c + 0.5 * nan1]), np.array([w, w + 0.5 * nan1, w + 0.5 * nan0])
             merits = objective.merits(*gains, np.full(3, 2), np.full(3, trained_on))
             nan_guess = max((ABSTAIN, 0, 1), key=lambda guess: merits[guess + 1])
             c, w = float(gains[0][nan_guess + 1]), float(gains[1][nan_guess + 1])
-        chosen.append(_Choice(int(low[place]), int(high[place]), 1 - 2 * int(k), nan_guess, c, w))
+        chosen.append(_Choice(int(low[place]), int(high[place]), 1 if is_rising[place] else -1, nan_guess, c, w))
     return chosen
 
 
@@ -573,6 +597,7 @@ def _cuts(s1: FloatArray, s0: FloatArray) -> FloatArray:
     return np.unique(np.concatenate([[-math.inf], cuts[np.isfinite(cuts)], [math.inf]]))
 
 
+@functools.lru_cache(maxsize=64)
 def places_of_cuts(size: int) -> NDArray[np.intp]:
     """Before which of so many ordered draws thresholds may lie: at geometrically spaced masses in both tails."""
     masses = np.geomspace(min(1.5 / max(size, 1), 0.4), 0.5, LEVELS)

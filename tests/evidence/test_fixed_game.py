@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpaudit.evidence.fixed_game import FixedGame
+from dpaudit.evidence.binomial import largest_accuracy
+from dpaudit.evidence.cross_validation import Shown
+from dpaudit.evidence.fixed_game import MASS_DEVIATIONS, FixedGame
 from dpaudit.evidence.joint_test import joint_p_value
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.rules import ABSTAIN, Rule, rule_from_dict
@@ -187,6 +189,19 @@ def test_a_rule_that_is_rarely_wrong_finds_the_loss_that_the_power_promises():
         game.add(*(game.statistic.count(side) for side in response_in_an_event(loss, 0.1, draws // 2, rng)))
         found += game.p_value <= 0.05
     assert found >= 40
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.02])
+def test_the_expected_bound_is_where_the_line_allows_just_the_accuracy(delta):
+    game = FixedGame(ApproxDP(0.7, delta), 10_000)
+    objective = game._objective(0.0, 1.0, 0.05)
+    for correct, wrong in ((0.3, 0.1), (0.2, 0.001), (0.1, 0.1), (0.01, 0.02)):
+        bound = game._expected_bound(Shown(correct, wrong, 2, 1_000), 0.0, objective)
+        accuracy, mass = objective.lowest_accuracy(*(np.array(part) for part in (correct, wrong, 1_000.0)))
+        least = float(mass) - MASS_DEVIATIONS * math.sqrt(float(mass * (1.0 - mass)) / 10_000)
+        allowed = [float(largest_accuracy(np.array(e), np.array(delta), least)) for e in (max(bound, 0.0), 1e-9)]
+        # 1e-12: the rounding of a logarithm and of a logistic function
+        assert allowed[0] == pytest.approx(accuracy, abs=1e-12) if bound > 0.0 else allowed[1] >= accuracy
 
 
 def test_a_rule_on_few_draws_is_sure_only_where_the_line_would_have_shown_wrong_guesses():

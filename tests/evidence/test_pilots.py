@@ -14,8 +14,9 @@ from dpaudit.evidence.fixed_game import DEVIATIONS, FixedGame
 from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.histograms import Coordinate, Histogram
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.pilots import FOLDS, MOST_SORTED, PARTS, CountedPilot, DrawnPilot, pilot_of
-from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, fit_scores
+from dpaudit.evidence.pilots import FOLDS, MOST_SORTED, PARTS, CountedPilot, CountedScore, DrawnPilot, pilot_of
+from dpaudit.evidence.refined_edges import RefinedGame
+from dpaudit.evidence.rules import ABSTAIN, FittedScore, Objective, Rule, fit_scores
 from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import ApproxDP, PureDP
 
@@ -88,6 +89,53 @@ def test_scores_by_bins_are_the_sorted_scores(kind):
 
 
 # --- long pilots ---
+
+
+def most_right_by_trying(first, second):
+    """Of rules with two thresholds that are never wrong on these numbers, the most guesses."""
+    both = np.concatenate([first, second])
+    cuts = np.unique(both[~np.isnan(both)])
+    found = 0
+    for own, other in ((first, second), (second, first)):  # the label that is guessed above `high`
+        above = [np.count_nonzero(own > cut) for cut in (-math.inf, *cuts) if not np.any(other > cut)]
+        above += [np.count_nonzero(own >= cut) for cut in cuts if not np.any(other >= cut)]
+        below = [np.count_nonzero(other < cut) for cut in (math.inf, *cuts) if not np.any(own < cut)]
+        below += [np.count_nonzero(other <= cut) for cut in cuts if not np.any(own <= cut)]
+        found = max(found, max(above, default=0) + max(below, default=0))
+    nan = [np.count_nonzero(np.isnan(side)) for side in (first, second)]
+    return found + (max(nan) if min(nan) == 0 else 0)
+
+
+@FIXED
+@given(st.lists(anything, min_size=1, max_size=12), st.lists(anything, min_size=1, max_size=12))
+def test_the_most_sure_guesses_are_those_of_a_rule_that_is_never_wrong(first, second):
+    first, second = np.sort(np.array(first)), np.sort(np.array(second))
+    most = most_right_by_trying(first, second)
+    assert FittedScore("Coordinate 1", Coordinate(0, 1), Reading(1), first, second).most_sure == most
+    cells = np.unique(np.concatenate([first, second]))  # one for each number; NaN's is the last
+    cells = np.concatenate([cells[~np.isnan(cells)], [math.nan]])
+    counts = [
+        [np.count_nonzero(np.isnan(side) if math.isnan(cell) else side == cell) for cell in cells]
+        for side in (first, second)
+    ]
+    counted = CountedScore("Coordinate 1", Coordinate(0, 1), cells, *(np.array(side) for side in counts))
+    assert counted.most_sure == most
+
+
+@pytest.mark.parametrize("size", [400, MOST_SORTED + 1])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5])
+def test_a_fit_that_asks_for_sureness_alone_answers_as_a_whole_one(size, share):
+    rng = np.random.default_rng(20_261_123)
+    for game in (FixedGame, RefinedGame):
+        for shape in ("end", "atom", "nan"):
+            first, second = rng.random(size), rng.random(size)
+            second[rng.random(size) < share] = {"end": 1.0 + rng.random(), "atom": 0.5, "nan": math.nan}[shape]
+            answers = []
+            for aim in ("ranking", "sureness"):
+                fitted = game(PureDP(1.0), 1_000_000)
+                fitted.fit(outcomes(first), outcomes(second), 0.05, aim=aim)
+                answers.append(fitted.is_sure)
+            assert answers[0] == answers[1]
 
 
 def test_only_long_pilots_of_single_numbers_are_counted():

@@ -172,7 +172,8 @@ def test_what_is_uncovered_later_does_not_change_what_was_guessed_before():
 
 
 def fitted(first, second):
-    return FittedScore("coordinate", SCORE, READING, np.asarray(first, dtype=float), np.asarray(second, dtype=float))
+    first, second = (np.sort(np.asarray(side, dtype=float)) for side in (first, second))
+    return FittedScore("coordinate", SCORE, READING, first, second)
 
 
 def cut_laplace(size, seed, delta=0.005):
