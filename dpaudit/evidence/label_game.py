@@ -65,6 +65,9 @@ FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two
 FAR_SHARE = 0.25  # of the log wealth that decides, below which a pair is far from it
 FAR_DRAWS = 1_000  # labelled draws before which no pair is
 SMALLEST_ROUND = 16
+# The same over all labelled draws that a pair may take, of a subject that draws many outputs at a time: where draws are
+# cheap, a look costs more than they do, and so few of them are not worth one.
+SMALLEST_SHARE = 1 / 4_000
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
@@ -563,7 +566,8 @@ class LabelGame:
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
         if all(self.pairs[k].is_far for k in open_pairs):
             growth = max(growth, FAR_GROWTH)
-        size = max(SMALLEST_ROUND, int(growth * used))
+        least = SMALLEST_ROUND if self._calls else max(SMALLEST_ROUND, int(SMALLEST_SHARE * self.planned))
+        size = max(least, int(growth * used))
         if self.mode == "fixed":
             size = min(self.pairs[k].stage_size(self.planned, self.pilot) for k in open_pairs)
         return {k: self.pairs[k].pool.labelled(size) for k in open_pairs}

@@ -567,6 +567,26 @@ def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeyp
     assert seen == {True, False}
 
 
+@pytest.mark.parametrize(("calls", "least"), [(False, 50), (True, label_game.SMALLEST_ROUND)])
+def test_rounds_of_a_long_audit_are_not_too_short_to_be_worth_a_look(calls, least):
+    deck = Deck(noise)
+    game = LabelGame(
+        [PureDP(1.0)],
+        [(0, 1)],
+        samples=100_000,
+        confidence=0.95,
+        mode="sequential",
+        draw=deck,
+        coin=Coins(),
+        calls=calls,
+    )
+    game.start()
+    for _ in range(3):
+        game.play_round()
+    assert int(label_game.SMALLEST_SHARE * game.planned) == 50
+    assert round_lengths(game) == [least] * 3
+
+
 def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision():
     game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=4_000)
     game.start()
