@@ -37,15 +37,18 @@ class Design:
         A sequential audit may take `cap_factor` times the optimum's draws a side, within [least_cap, most_cap].
     unknown_cap : int
         The same where there is no optimum.
-    bound_seeds, bound_draws : int
-        Fixed-mode audits of a problem, and their draws a side.
+    bound_seeds, doubtful_seeds, bound_draws : int
+        Fixed-mode audits of a problem, in all where the first of them leave it in doubt whether the bound is near the
+        optimum's, and their draws a side.
     alarm_samples, alarm_audits, tight_audits : int
         Draws a side of the small audits of sound problems; how many of each problem that is not tight; and how many of
         all tight ones together, spread evenly.
     counted_from : int
         Draws a side that the optimum must need for a problem to count in the overall ratios.
+    classic_seeds : int
+        Fixed-mode audits of a classic subject.
     runs_share : float
-        Of another tool's runs that the audit of a classic subject may take.
+        Of another tool's runs that each of these may take.
     most_runs : float
         The same as a number, for quick runs.
     overhead_draws, overhead_repeats : int
@@ -61,11 +64,13 @@ class Design:
     most_cap: int = 3_000_000
     unknown_cap: int = 100_000
     bound_seeds: int = 5
+    doubtful_seeds: int = 20
     bound_draws: int = 100_000
     alarm_samples: int = 200
     alarm_audits: int = 100
     tight_audits: int = 10_000
     counted_from: int = 100
+    classic_seeds: int = 3
     runs_share: float = 0.05
     most_runs: float = 2e7
     overhead_draws: int = 1_000_000
@@ -88,9 +93,11 @@ QUICK = Design(
     most_cap=10_000,
     unknown_cap=10_000,
     bound_seeds=1,
+    doubtful_seeds=1,
     bound_draws=5_000,
     alarm_audits=2,
     tight_audits=100,
+    classic_seeds=1,
     most_runs=20_000,
     overhead_draws=200_000,
     overhead_repeats=1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import statistics
 import time
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import dpaudit
 from dpaudit.bench import extras, measuring
 from dpaudit.bench.benching import load_bench, run_bench
-from dpaudit.bench.design import PARTS, QUICK, Design, make_design
+from dpaudit.bench.design import PARTS, QUICK, TARGETS, Design, make_design
 from dpaudit.bench.extra import Extra
 from dpaudit.bench.figure import write_figure
 from dpaudit.bench.laws import response_law
@@ -61,6 +62,17 @@ def test_bounds_against_the_optimum():
     assert record["shortfall"] == (record["optimum"] - record["median"]) / record["standard_error"]
 
 
+def test_more_audits_decide_where_a_few_leave_the_shortfall_in_doubt(monkeypatch):
+    design = dataclasses.replace(DESIGN, bound_seeds=2, doubtful_seeds=5)
+    few = measuring.measure(answers("answers", 2.0), "bounds", design, 1)
+    assert len(few["lower"]) == 2 and few["shortfall"] <= measuring.DOUBTFUL
+    monkeypatch.setattr(measuring, "DOUBTFUL", few["shortfall"] - 1e-6)
+    more = measuring.measure(answers("answers", 2.0), "bounds", design, 1)
+    assert len(more["lower"]) == 5 and more["lower"][:2] == few["lower"]
+    assert more["median"] == statistics.median(more["lower"])
+    assert more["shortfall"] == (more["optimum"] - more["median"]) / more["standard_error"]
+
+
 def test_false_alarms_are_spread_over_the_tight_problems():
     record = measuring.measure(answers("tight", 1.0), "alarms", DESIGN, 4)
     assert record["audits"] == 3 and record["tight"] and record["errors"] == 0  # 10 audits over 4 problems
@@ -79,9 +91,10 @@ def test_alarms_are_counted_and_tested():
 
 def test_a_classic_subject_takes_no_more_runs_than_it_may():
     peer = Peer("other tool", 0.9, 0.9, 400_000.0)
-    design = dataclasses.replace(DESIGN, most_runs=1e9)
+    design = dataclasses.replace(DESIGN, most_runs=1e9, classic_seeds=3)
     record = measuring.measure(answers("classic", 1.0, peers=(peer,)), "classics", design, 1)
     assert record["allowed"] == 20_000 and 0 < record["runs"] <= 20_000
+    assert len(set(record["bounds"])) == 3 and record["lower"] == sorted(record["bounds"])[1]
     assert record["reached"] == (record["lower"] >= 0.9) and bool(record["reason"]) != record["reached"]
     assert record["truth"] == pytest.approx(1.0)
     # Where the optimum needs few draws, the audit takes ten times those and 20,000 a side, decided beforehand.
@@ -158,6 +171,9 @@ def test_overhead_is_the_worse_of_the_two_modes():
             record[mode]["audit_seconds"] / record[mode]["drawing_seconds"]
         )  # one repeat
     assert record["ratio"] == max(record[mode]["ratio"] for mode in extras.MODES)
+    assert record["met"] == (record["ratio"] <= TARGETS["overhead"])
+    for mode in extras.MODES:
+        assert f"{record[mode]['ratio']:.3g} times in {mode} mode" in record["says"]
 
 
 def test_memory_is_measured_in_processes_of_their_own(monkeypatch):
