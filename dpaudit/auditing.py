@@ -24,7 +24,8 @@ import scipy
 from dpaudit.claim_metadata import claim_metadata
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point as doubles
-from dpaudit.evidence.label_game import MODES, LabelGame, Mode, PairGame, Progress
+from dpaudit.evidence.label_game import MODES, LabelGame, Mode, Progress
+from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pooling, pool_pairs
 from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.grey_box import GreyBox

@@ -31,8 +31,9 @@ import numpy as np
 from dpaudit.auditing import ZERO_BUDGET_LOSS, distinct_inputs, environment, identity_of, stated_claim, stated_pairs
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point
-from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode, PairGame, common_failure
+from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode, common_failure
 from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import pool_pairs
 from dpaudit.evidence.universe import UniverseGame
 from dpaudit.exact.response import loss_on_claim, value_of_loss

@@ -18,10 +18,11 @@ import numpy as np
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.cells import cells_from_dict
 from dpaudit.evidence.fixed_game import FixedGame
-from dpaudit.evidence.label_game import FIRST_DRAWS, Draw, Request, Task, common_failure
+from dpaudit.evidence.label_game import FIRST_DRAWS, common_failure
 from dpaudit.evidence.pools import Member, hinted_inputs
 from dpaudit.evidence.renyi_game import Epoch, RenyiGame
 from dpaudit.evidence.rules import rule_from_dict
+from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import Claim, FloatArray, whole_number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results import AuditResult, Finding

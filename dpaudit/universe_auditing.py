@@ -21,7 +21,8 @@ from scipy import special
 from dpaudit.errors import UsageError
 from dpaudit.evidence import binomial
 from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
-from dpaudit.evidence.label_game import LabelGame, Mode, PairGame, Progress
+from dpaudit.evidence.label_game import LabelGame, Mode, Progress
+from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.universe import UniverseGame
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.metrics import Metric

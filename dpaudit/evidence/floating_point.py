@@ -37,11 +37,11 @@ from scipy import special
 
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.binomial import p_value
-from dpaudit.evidence.label_game import Draw, Request, Task, TaskResult
 from dpaudit.evidence.low_bit_records import rule_to_dict
 from dpaudit.evidence.low_bits import Columns, LowBitRule, choose_columns, fit, union
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.real_columns import Path, number_under, paths_of, read_path
+from dpaudit.evidence.tasks import Draw, Request, Task, TaskResult
 from dpaudit.privacy.claims import Budget, FloatArray
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results import FloatingPointFinding, FloatingPointPair

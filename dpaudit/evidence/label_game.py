@@ -30,29 +30,24 @@ Everything that is printed with a confidence derives from here. The rules that m
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence.fitted_partitions import fit_partitions
 from dpaudit.evidence.fixed_game import Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join
+from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
-from dpaudit.evidence.refined_edges import RefinedGame
-from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity, LogRatio
-from dpaudit.evidence.sequential_game import SequentialGame
-from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray
-from dpaudit.results import Look
+from dpaudit.evidence.tasks import Draw, Request, Task
+from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.callables import Failed
 
 Mode = Literal["sequential", "adaptive", "fixed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 # Of all labelled draws: before many pairs' bets; before a fixed test, with its trial where fits cannot see as many.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
@@ -62,8 +57,6 @@ PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a se
 LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two such rounds, and bets are fitted again
-FAR_SHARE = 0.25  # of the log wealth that decides, below which a pair is far from it
-FAR_DRAWS = 1_000  # labelled draws before which no pair is
 SMALLEST_ROUND = 16
 # The same over all labelled draws that a pair may take, of a subject that draws many outputs at a time: where draws are
 # cheap, a look costs more than they do, and so few of them are not worth one.
@@ -79,65 +72,9 @@ VECTOR_DRAWS = 200_000
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 # Fit again when a pair has this many times the training draws of its last fit, by whether it is far from a decision.
 REFIT_GROWTH = {False: 1.15, True: 1.3}
-COUNTS_GROWTH = 1.5  # the same where no more draws are kept, and bets are fitted on counts: of the labelled draws
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, unless that made more chunks than the next line
 MOST_CHUNKS_OF_CALLS = 16  # of one input in one round: as many processes can share its draws
-
-
-class Statistic(Protocol):
-    """What is counted on a batch of outcomes: adds up over batches."""
-
-    def count(self, outcomes: Outcomes) -> NDArray[np.int64]: ...
-
-    def zeros(self) -> NDArray[np.int64]: ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """Count `statistic` on `quota` draws of a task's input in this round, from position `start` on, less `move`."""
-
-    quota: int
-    statistic: Statistic
-    start: int = 0
-    move: FloatArray | None = None
-
-    def within(self, start: int, size: int) -> Request:
-        """The part of it that falls in the chunk of `size` draws from `start` on, as positions in that chunk."""
-        low = min(max(self.start - start, 0), size)
-        high = min(max(self.start + self.quota - start, 0), size)
-        return dataclasses.replace(self, quota=high - low, start=low)
-
-    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
-        """The counts on the outcomes of a chunk."""
-        return self.statistic.count(outcomes.rows(slice(self.start, self.start + self.quota)).moved(self.move))
-
-
-@dataclasses.dataclass(frozen=True)
-class Task:
-    """Draw `size` outputs of one input from the stream (round, chunk), count the requests, keep the first `keep`.
-
-    `start` is the position of the chunk's first draw within the round's draws of the input.
-    """
-
-    input: int
-    round: int
-    chunk: int
-    start: int
-    size: int
-    requests: tuple[Request, ...]
-    keep: int
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskResult:
-    """Counts, one array a request, and the first `keep` outcomes of the chunk (None for none)."""
-
-    counts: tuple[NDArray[np.int64], ...]
-    kept: Outcomes | None
-
-
-Draw = Callable[[Sequence[Task]], list[TaskResult]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,160 +93,6 @@ class Progress:
     largest_ratio: float
     largest_log_wealth: float | None
     open_pairs: int = 0
-
-
-Game = FixedGame | SequentialGame | RenyiGame
-
-
-class PairGame:
-    """The uses of the error rate on one pair: its claim's parameter and, where that is another number, epsilon.
-
-    Parameters
-    ----------
-    claim : Claim
-        Of this pair; its value is finite.
-    inputs : (int, int) or Pool
-        Positions of x and x_prime among the inputs of the label game; of all pairs of a pool.
-    sequential, draws
-        As for `HockeyStickGame`; `sequential` bets round by round.
-    hints : Hints
-        What is known of this pair beforehand.
-    alone : bool
-        Whether this is the audit's only game: then a fixed test of a claim with one line may take stages of its own.
-    """
-
-    def __init__(
-        self,
-        claim: Claim,
-        inputs: tuple[int, int] | Pool,
-        sequential: bool,
-        draws: int,
-        hints: Hints = NO_HINTS,
-        alone: bool = False,
-    ) -> None:
-        self.claim, self.hints = claim, hints
-        self.pool = inputs if isinstance(inputs, Pool) else Pool.single(inputs)
-        is_refined = alone and len(self.pool.members) == 1 and not claim.anchored
-        guesses = SequentialGame if sequential else RefinedGame if is_refined else FixedGame
-        self.main: Game = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
-        self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
-        if claim.anchored or claim.family == "renyi":
-            budget = claim.budget
-            epsilon = ApproxDP(min(budget.epsilon, 700.0), budget.delta)
-            second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
-            self.uses = [(SHARE_OF_PARAMETER, self.main), (1.0 - SHARE_OF_PARAMETER, second)]
-        self.labelled = 0  # draws counted
-        self.labelled_before = 0  # of them, those of earlier runs that this one goes on from
-        self.level = math.nan
-        self.failure = ""  # the outcome of every call of the pilot, if all raised, on all inputs
-        self.failures: list[str] = []  # the same on both inputs, of each member of the pool
-        self.looks: list[Look] = []
-        self.trained_on = self.labelled_at_fit = 0
-
-    def fit(
-        self,
-        first: Outcomes,
-        second: Outcomes,
-        level: float,
-        aim: Aim = "bound",
-        is_last: bool = False,
-        tries: bool = False,
-    ) -> None:
-        """Fit every use on earlier draws of x and x_prime; the rest is as for games."""
-        self.hints = self.hints.fitting(first, second)
-        partitions = None
-        for share, game in self.uses:
-            if isinstance(game, SequentialGame):
-                if partitions is None:
-                    partitions = fit_partitions(first, second, self.hints)
-                game.fit(partitions, level * share, is_last)
-            elif isinstance(game, FixedGame):
-                game.fit(first, second, level * share, self.hints, aim, tries)
-            else:
-                game.fit(first, second, level * share, self.hints)
-        self.trained_on = min(len(first), len(second))
-        self.labelled_at_fit = self.labelled
-
-    def fit_again(self, draws_before: int) -> None:
-        """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
-        if self.labelled + draws_before < COUNTS_GROWTH * (self.labelled_at_fit + draws_before):
-            return
-        for _, game in self.uses:
-            if isinstance(game, SequentialGame):
-                game.fit_again()
-        self.labelled_at_fit = self.labelled
-
-    def start(self, level: float) -> None:
-        """Fix the levels of all uses, before the first counted draw."""
-        self.level = level
-        for share, game in self.uses:
-            game.start(level * share)
-
-    def stage_size(self, planned: int, pilot: int) -> int:
-        """The labelled draws of the next round of a fixed audit of so many, with a pilot of so many: mostly all."""
-        return self.main.stage_size(pilot + self.labelled, planned) if isinstance(self.main, RefinedGame) else planned
-
-    def look(self) -> None:
-        """Let every use look at its record, and note where the evidence stands."""
-        for _, game in self.uses:
-            game.update()
-        wealth = self.main.log_wealth
-        if wealth is not None:
-            self.looks.append(Look(self.labelled, wealth, self.main.known_lower))
-
-    def finish(self) -> None:
-        """Compute the bounds, which are not kept up to date at every look, and note the verdict's at the last one."""
-        for _, game in self.uses:
-            _ = game.lower
-        if self.looks:
-            self.looks[-1] = dataclasses.replace(self.looks[-1], parameter_lower=self.main.lower)
-
-    @property
-    def inputs(self) -> tuple[int, ...]:
-        """The positions of its inputs, each once."""
-        return self.pool.inputs
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether every call of the pilot raised, on both inputs: an error, not an outcome to compare."""
-        return bool(self.failure)
-
-    def describe(self, x: str, x_prime: str) -> str:
-        """The witness of the verdict in words."""
-        return self.main.describe(x, x_prime)
-
-    @property
-    def wealth(self) -> float:
-        """Log wealth against the budget at the last look."""
-        wealth = self.main.log_wealth
-        return 0.0 if wealth is None else wealth
-
-    @property
-    def is_far(self) -> bool:
-        """Whether its wealth is so low, after many draws, that a few more would hardly decide it."""
-        return self.labelled >= FAR_DRAWS * self.pool.breadth and self.wealth < -FAR_SHARE * math.log(self.level)
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
-        return all(isinstance(game, FixedGame) and game.is_sure for _, game in self.uses)
-
-    @property
-    def is_violated(self) -> bool:
-        """The verdict *is* the bound above the budget."""
-        return self.main.is_rejected
-
-    @property
-    def ratio_lower(self) -> float | None:
-        """Lower bound over budget; at a budget of 0: inf if violated, else None."""
-        if self.claim.value == 0.0:
-            return math.inf if self.is_violated else None
-        return self.main.known_lower / self.claim.value
-
-    @property
-    def epsilon_lower(self) -> float:
-        """The lower bound on epsilon at the report delta: the last use's."""
-        return self.uses[-1][1].lower
 
 
 class LabelGame:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from dpaudit.evidence.betting import Bets, Book, Components, fit_bets
 from dpaudit.evidence.cells import Cells, cells_from_dict
 from dpaudit.evidence.fitted_partitions import Partition
-from dpaudit.evidence.label_game import PairGame
+from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.paths import ORDERS, Order, PathPriors
 from dpaudit.evidence.renyi_game import Epoch as RenyiEpoch
 from dpaudit.evidence.renyi_game import RenyiGame

@@ -31,18 +31,11 @@ from scipy import special
 
 from dpaudit.evidence import records
 from dpaudit.evidence.fixed_game import MASS_SHARE
-from dpaudit.evidence.label_game import (
-    CHUNK_NUMBERS,
-    FIRST_DRAWS,
-    TRAINING_NUMBERS,
-    Draw,
-    Request,
-    Task,
-    common_failure,
-)
+from dpaudit.evidence.label_game import CHUNK_NUMBERS, FIRST_DRAWS, TRAINING_NUMBERS, common_failure
 from dpaudit.evidence.outcomes import Outcomes, Reading, join
 from dpaudit.evidence.partition import CellScore, Partition, fit_partition
 from dpaudit.evidence.rules import Rule
+from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import FloatArray
 
 PILOT_SHARE = 0.35  # of an input's draws

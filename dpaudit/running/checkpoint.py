@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dpaudit.errors import DpauditCheckpointWarning, UsageError
-from dpaudit.evidence.label_game import Task, TaskResult
+from dpaudit.evidence.tasks import Task, TaskResult
 from dpaudit.running.digests import digest
 from dpaudit.running.plain_data import NotPlainError, from_bytes, to_bytes
 from dpaudit.running.workers import Raised

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpaudit.errors import SubjectError, UsageError
-from dpaudit.evidence.label_game import Progress, Task, TaskResult
+from dpaudit.evidence.label_game import Progress
 from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.evidence.tasks import Task, TaskResult
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import stream

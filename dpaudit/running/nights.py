@@ -17,8 +17,9 @@ import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.kept_outputs import packed, unpacked
-from dpaudit.evidence.label_game import LabelGame, PairGame, Progress
+from dpaudit.evidence.label_game import LabelGame, Progress
 from dpaudit.evidence.outcomes import Outcomes, canonical
+from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.saved_state import State, StateError, claim_digest, pair_state, restored
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
-from dpaudit.evidence.label_game import TaskResult
 from dpaudit.evidence.outcomes import Outcomes, from_objects
+from dpaudit.evidence.tasks import TaskResult
 from dpaudit.running.workers import Raised
 from dpaudit.subjects.callables import CallError, Failed
 

@@ -12,9 +12,10 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.evidence import label_game
-from dpaudit.evidence.label_game import LabelGame, TaskResult
+from dpaudit.evidence import label_game, pair_game
+from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.evidence.tasks import TaskResult
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.subjects.callables import Failed
 
@@ -255,13 +256,13 @@ def test_fixed_bets_on_a_renyi_claim_are_fitted_once_on_the_whole_pilot():
 def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
     monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
     trained = []
-    fit = label_game.SequentialGame.fit
+    fit = pair_game.SequentialGame.fit
 
     def recorded(game, partitions, level, is_last=False):
         trained.append(int(partitions[0].counts.sum()))
         fit(game, partitions, level, is_last)
 
-    monkeypatch.setattr(label_game.SequentialGame, "fit", recorded)
+    monkeypatch.setattr(pair_game.SequentialGame, "fit", recorded)
     game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
     assert game.pairs[0].labelled + game.pilot == 2_000
     beyond = [count for count in trained if count > 200]  # more than all outputs that are kept
@@ -278,13 +279,13 @@ def test_of_vectors_more_is_kept_to_learn_from_over_the_pairs(monkeypatch, pairs
     monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
     monkeypatch.setattr(label_game, "VECTOR_DRAWS", 400)
     lasts = []
-    fit = label_game.SequentialGame.fit
+    fit = pair_game.SequentialGame.fit
 
     def recorded(game, partitions, level, is_last=False):
         lasts.append((int(partitions[0].counts.sum(axis=1).min()), is_last))
         fit(game, partitions, level, is_last)
 
-    monkeypatch.setattr(label_game.SequentialGame, "fit", recorded)
+    monkeypatch.setattr(pair_game.SequentialGame, "fit", recorded)
     game, *_ = played(three_columns, [PureDP(1.0)] * len(pairs), pairs, samples=1_000)
     # Fits come after 15 or 30% more draws: the last one is near what is kept, and is known to be the last.
     assert all(most / 1.31 < pair.trained_on <= most for pair in game.pairs)
@@ -546,7 +547,7 @@ def round_lengths(game):
 
 
 def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeypatch):
-    monkeypatch.setattr(label_game, "FAR_DRAWS", 2_000)
+    monkeypatch.setattr(pair_game, "FAR_DRAWS", 2_000)
     game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=5_000)
     game.start()
     while game.play_round():
@@ -558,7 +559,7 @@ def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeyp
     for look, length in zip(pair.looks, round_lengths(game), strict=True):
         # Validity: the length of a round is a function of what was known before it.
         draws, wealth = before
-        is_far = draws >= 2_000 and wealth < label_game.FAR_SHARE * decides
+        is_far = draws >= 2_000 and wealth < pair_game.FAR_SHARE * decides
         growth = label_game.FAR_GROWTH if is_far else label_game.ROUND_GROWTH[1]
         expected = max(label_game.SMALLEST_ROUND, int(growth * (used + draws)))
         assert length == expected or look is pair.looks[-1]
@@ -607,7 +608,7 @@ def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision():
 def test_a_pair_near_a_decision_keeps_the_rounds_of_all_short(monkeypatch):
     game, _, _ = game_of(noise, [PureDP(1.0)] * 2, [(0, 1), (2, 3)], samples=5_000)
     game.start()
-    while game.pairs[0].labelled < 2 * label_game.FAR_DRAWS and game.play_round():
+    while game.pairs[0].labelled < 2 * pair_game.FAR_DRAWS and game.play_round():
         pass
     assert all(pair.is_far for pair in game.pairs)
     long = game._round_sizes([0, 1])[0]

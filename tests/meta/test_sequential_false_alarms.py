@@ -20,8 +20,9 @@ import pytest
 import rates
 from numpy.typing import NDArray
 
-from dpaudit.evidence.label_game import LabelGame, Task, TaskResult
+from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.evidence.tasks import Task, TaskResult
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, gaussian_profile
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace

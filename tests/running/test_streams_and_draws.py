@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.evidence.label_game import Request, Task
 from dpaudit.evidence.outcomes import Reading
 from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.scores import Coordinate
+from dpaudit.evidence.tasks import Request, Task
 from dpaudit.running import draws, streams
 from dpaudit.running.draws import Crew, Drawer, DrawJob, carry_out
 from dpaudit.subjects.callables import CallError, as_subject

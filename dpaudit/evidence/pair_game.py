@@ -1,0 +1,176 @@
+"""The label game on one pair, or one pool of pairs: its uses of the error rate, their fits, looks and bounds."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from dpaudit.evidence.fitted_partitions import fit_partitions
+from dpaudit.evidence.fixed_game import Aim, FixedGame
+from dpaudit.evidence.hints import NO_HINTS, Hints
+from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.pools import Pool
+from dpaudit.evidence.refined_edges import RefinedGame
+from dpaudit.evidence.renyi_game import RenyiGame
+from dpaudit.evidence.sequential_game import SequentialGame
+from dpaudit.privacy.claims import ApproxDP, Claim
+from dpaudit.results import Look
+
+SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
+FAR_SHARE = 0.25  # of the log wealth that decides, below which a pair is far from it
+FAR_DRAWS = 1_000  # labelled draws before which no pair is
+# Bets are fitted again on counts, where no more draws are kept, at this many times the labelled draws of the last fit.
+COUNTS_GROWTH = 1.5
+
+Game = FixedGame | SequentialGame | RenyiGame
+
+
+class PairGame:
+    """The uses of the error rate on one pair: its claim's parameter and, where that is another number, epsilon.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of this pair; its value is finite.
+    inputs : (int, int) or Pool
+        Positions of x and x_prime among the inputs of the label game; of all pairs of a pool.
+    sequential, draws
+        As for `HockeyStickGame`; `sequential` bets round by round.
+    hints : Hints
+        What is known of this pair beforehand.
+    alone : bool
+        Whether this is the audit's only game: then a fixed test of a claim with one line may take stages of its own.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        inputs: tuple[int, int] | Pool,
+        sequential: bool,
+        draws: int,
+        hints: Hints = NO_HINTS,
+        alone: bool = False,
+    ) -> None:
+        self.claim, self.hints = claim, hints
+        self.pool = inputs if isinstance(inputs, Pool) else Pool.single(inputs)
+        is_refined = alone and len(self.pool.members) == 1 and not claim.anchored
+        guesses = SequentialGame if sequential else RefinedGame if is_refined else FixedGame
+        self.main: Game = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
+        self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
+        if claim.anchored or claim.family == "renyi":
+            budget = claim.budget
+            epsilon = ApproxDP(min(budget.epsilon, 700.0), budget.delta)
+            second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
+            self.uses = [(SHARE_OF_PARAMETER, self.main), (1.0 - SHARE_OF_PARAMETER, second)]
+        self.labelled = 0  # draws counted
+        self.labelled_before = 0  # of them, those of earlier runs that this one goes on from
+        self.level = math.nan
+        self.failure = ""  # the outcome of every call of the pilot, if all raised, on all inputs
+        self.failures: list[str] = []  # the same on both inputs, of each member of the pool
+        self.looks: list[Look] = []
+        self.trained_on = self.labelled_at_fit = 0
+
+    def fit(
+        self,
+        first: Outcomes,
+        second: Outcomes,
+        level: float,
+        aim: Aim = "bound",
+        is_last: bool = False,
+        tries: bool = False,
+    ) -> None:
+        """Fit every use on earlier draws of x and x_prime; the rest is as for games."""
+        self.hints = self.hints.fitting(first, second)
+        partitions = None
+        for share, game in self.uses:
+            if isinstance(game, SequentialGame):
+                if partitions is None:
+                    partitions = fit_partitions(first, second, self.hints)
+                game.fit(partitions, level * share, is_last)
+            elif isinstance(game, FixedGame):
+                game.fit(first, second, level * share, self.hints, aim, tries)
+            else:
+                game.fit(first, second, level * share, self.hints)
+        self.trained_on = min(len(first), len(second))
+        self.labelled_at_fit = self.labelled
+
+    def fit_again(self, draws_before: int) -> None:
+        """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
+        if self.labelled + draws_before < COUNTS_GROWTH * (self.labelled_at_fit + draws_before):
+            return
+        for _, game in self.uses:
+            if isinstance(game, SequentialGame):
+                game.fit_again()
+        self.labelled_at_fit = self.labelled
+
+    def start(self, level: float) -> None:
+        """Fix the levels of all uses, before the first counted draw."""
+        self.level = level
+        for share, game in self.uses:
+            game.start(level * share)
+
+    def stage_size(self, planned: int, pilot: int) -> int:
+        """The labelled draws of the next round of a fixed audit of so many, with a pilot of so many: mostly all."""
+        return self.main.stage_size(pilot + self.labelled, planned) if isinstance(self.main, RefinedGame) else planned
+
+    def look(self) -> None:
+        """Let every use look at its record, and note where the evidence stands."""
+        for _, game in self.uses:
+            game.update()
+        wealth = self.main.log_wealth
+        if wealth is not None:
+            self.looks.append(Look(self.labelled, wealth, self.main.known_lower))
+
+    def finish(self) -> None:
+        """Compute the bounds, which are not kept up to date at every look, and note the verdict's at the last one."""
+        for _, game in self.uses:
+            _ = game.lower
+        if self.looks:
+            self.looks[-1] = dataclasses.replace(self.looks[-1], parameter_lower=self.main.lower)
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The positions of its inputs, each once."""
+        return self.pool.inputs
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether every call of the pilot raised, on both inputs: an error, not an outcome to compare."""
+        return bool(self.failure)
+
+    def describe(self, x: str, x_prime: str) -> str:
+        """The witness of the verdict in words."""
+        return self.main.describe(x, x_prime)
+
+    @property
+    def wealth(self) -> float:
+        """Log wealth against the budget at the last look."""
+        wealth = self.main.log_wealth
+        return 0.0 if wealth is None else wealth
+
+    @property
+    def is_far(self) -> bool:
+        """Whether its wealth is so low, after many draws, that a few more would hardly decide it."""
+        return self.labelled >= FAR_DRAWS * self.pool.breadth and self.wealth < -FAR_SHARE * math.log(self.level)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
+        return all(isinstance(game, FixedGame) and game.is_sure for _, game in self.uses)
+
+    @property
+    def is_violated(self) -> bool:
+        """The verdict *is* the bound above the budget."""
+        return self.main.is_rejected
+
+    @property
+    def ratio_lower(self) -> float | None:
+        """Lower bound over budget; at a budget of 0: inf if violated, else None."""
+        if self.claim.value == 0.0:
+            return math.inf if self.is_violated else None
+        return self.main.known_lower / self.claim.value
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The lower bound on epsilon at the report delta: the last use's."""
+        return self.uses[-1][1].lower
