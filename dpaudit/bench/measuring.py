@@ -126,17 +126,21 @@ def bounds(problem: Problem, design: Design, _: int) -> Record:
     assert problem.law is not None
     best = parameter_bound(problem.law, problem.pair_claim, design.bound_draws, CONFIDENCE)
     assert best is not None
-    error, median = best.standard_error, -math.inf
     lower: list[float] = []
     inside, spent = 0.0, 0.0
-    for audits in (design.bound_seeds, design.doubtful_seeds):
-        if best.median - median > DOUBTFUL * error:
-            for number in range(len(lower), audits):
-                seed = design.audit_seed(problem.id, "bounds", number)
-                result, seconds = audited(problem, samples=design.bound_draws, mode="fixed", seed=seed)
-                lower.append(_finding(result).parameter_lower)
-                inside, spent = inside + seconds, spent + result.seconds
-            median = statistics.median(lower)
+
+    def hold(audits: int) -> float:
+        nonlocal inside, spent
+        for number in range(len(lower), audits):
+            seed = design.audit_seed(problem.id, "bounds", number)
+            result, seconds = audited(problem, samples=design.bound_draws, mode="fixed", seed=seed)
+            lower.append(_finding(result).parameter_lower)
+            inside, spent = inside + seconds, spent + result.seconds
+        return statistics.median(lower)
+
+    error, median = best.standard_error, hold(design.bound_seeds)
+    if best.median - median > DOUBTFUL * error:
+        median = hold(design.doubtful_seeds)
     return {
         "parameter": problem.pair_claim.parameter,
         "lower": lower,

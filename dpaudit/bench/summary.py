@@ -76,6 +76,9 @@ def overall_lines(content: Record) -> list[Text]:
     if shortfall := figures.get("shortfall"):
         what = f"Bound below the optimum's, in its standard errors ({shortfall['problems']} problems)"
         lines += _against(what, shortfall, "shortfall")
+        if more := sum(_is_of_more(content, record) for record in _parts(content, "bounds").values()):
+            audits = content["design"]["doubtful_seeds"]
+            lines.append(Text(f"  * {more} of them left in doubt by the first audits: the median of {audits}"))
     if alarms := figures.get("false alarms"):
         words = (
             f"False alarms: {alarms['violated']:,} of {alarms['audits']:,} audits of {alarms['problems']} problems "
@@ -129,7 +132,7 @@ def _problem_table(content: Record) -> Table | None:
             _short(draws["worst"] / optimum if optimum else None, 2),
             _fixed(bounds.get("median")),
             _fixed(bounds.get("optimum")),
-            _short(bounds.get("shortfall"), 2),
+            _short(bounds.get("shortfall"), 2) + ("*" if _is_of_more(content, bounds) else ""),
             f"{alarms['violated']}/{alarms['audits']}" if "audits" in alarms else MISSING,
             f"{sum(record.get('seconds', 0.0) for record in entry['parts'].values()):.0f}",
             f"{100.0 * inside:.0f}%" if inside is not None else MISSING,
@@ -137,12 +140,17 @@ def _problem_table(content: Record) -> Table | None:
     return table
 
 
+def _is_of_more(content: Record, bounds: Record) -> bool:
+    """Whether more audits than of other problems stand behind a bound: see `dpaudit.bench.measuring.bounds`."""
+    return bool(len(bounds.get("lower", ())) > content["design"].get("bound_seeds", math.inf))
+
+
 def _classic_table(content: Record) -> Table | None:
     rows = _parts(content, "classics")
     if not rows:
         return None
-    table = _table("classic\nsubject", "truth", "bound\n(95%)", "runs", "best bound at\nthese runs", "DP-Sn.\n(90%)",
-                   "its\nruns", "StatDP\n(none)")  # fmt: skip
+    table = _table("classic\nsubject", "truth", "median\nbound\n(95%)", "runs\neach", "best bound at\nthese runs",
+                   "DP-Sn.\n(90%)", "its\nruns", "StatDP\n(none)")  # fmt: skip
     for name, record in rows.items():
         peers = {peer["tool"]: peer for peer in record["peers"]}
         sniper, statdp = peers.get("DP-Sniper", {}), peers.get("StatDP", {})

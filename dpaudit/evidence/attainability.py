@@ -29,8 +29,6 @@ Sampler = Literal["numpy", "logarithm"]
 # them reach beyond the rounding of the exponential.
 STEPS = ((0,), (-1, 1), (-3, -2, 2, 3))
 GRID = 2.0**53
-PROBED = 192  # draws of each side by which guesses are told apart: a share is known to 0.05, in standard deviations
-CLEAR_LEAD = 0.25  # of the shares that two guesses tell apart, summed over both sides, from which on one is dropped
 LANES = 64  # a multiple of the doubles in any vector register
 
 
@@ -120,18 +118,3 @@ def attainable(x: float, x_prime: float, epsilon: float) -> list[Attainable]:
     scales = dict.fromkeys(scale for scale in (1.0 / epsilon, abs(x - x_prime) / epsilon) if 0.0 < scale < math.inf)
     samplers: tuple[Sampler, ...] = ("numpy", "logarithm")
     return [Attainable(x, x_prime, scale, sampler) for scale in scales for sampler in samplers]
-
-
-def likeliest(guesses: Sequence[Attainable], first: FloatArray, second: FloatArray) -> list[Attainable]:
-    """The guesses, less those that tell far fewer draws of x (`first`) and x_prime (`second`) apart than another one.
-
-    A few draws show that, where the rest of them would cost many exponentials for nothing.
-    """
-    told = []
-    for guess in guesses:
-        codes = [guess.codes(side[:PROBED]) for side in (first, second)]
-        told.append(
-            abs(float(np.mean(codes[0] == 1) - np.mean(codes[1] == 1)))
-            + abs(float(np.mean(codes[0] == 2) - np.mean(codes[1] == 2)))
-        )
-    return [guess for guess, share in zip(guesses, told, strict=True) if share > max(told) - CLEAR_LEAD]

@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 
 from dpaudit.evidence.cells import whole_edges
+from dpaudit.evidence.distances import find_distance
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import (
     Coordinate,
@@ -89,6 +90,10 @@ def candidates(
     if columns == 1 and not objects:
         # Where partitions are made of the scores, fine cells of the output say the same as its histograms.
         if halves and _varies(first.numbers[:, 0], second.numbers[:, 0]):
+            # Not beside a known density, nor for partitions: what paths are mirrored says the same there.
+            distance = find_distance(first.numbers[:, 0], second.numbers[:, 0]) if log_ratio is None else None
+            if distance is not None:
+                yield distance, first, second
             bins = int(np.clip(draws // 25, 4, 64))
             yield fit_histogram(*fit, (0,), bins), *rest
             # Not beside a known density: a few wide bins win by luck, and show less than the density does.

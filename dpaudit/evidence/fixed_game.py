@@ -1,8 +1,10 @@
 """The fixed-size game against a family of hockey-stick lines: one rule, one exact test, one bound at the end.
 
 One `FixedGame` is one use of the error rate on one pair. The rule and the line are fixed on earlier draws, the number
-of draws beforehand; P(lower > truth) <= level for the one record at the end (see `dpaudit.evidence.binomial`, and
-`dpaudit.evidence.joint_test` where the line has a delta and the pilot shows a rule that is hardly ever wrong).
+of draws beforehand; P(lower > truth) <= level for the one record at the end (see `dpaudit.evidence.binomial`). Where
+the line has a delta and the pilot shows a rule that is hardly ever wrong, most of the level is for the joint test of
+correct and wrong guesses (`dpaudit.evidence.joint_test`) and `BINOMIAL_SHARE` of it for the binomial one: the bound of
+each exceeds the truth with at most its part of the level, so the larger one does with at most the level (union bound).
 """
 
 from __future__ import annotations
@@ -53,6 +55,9 @@ MOST_TRIED = 8  # scores in a trial
 HOPEFUL_DEVIATIONS = 0.5  # by which what they show is lowered where they are chosen
 BEFORE = "before"  # the kind of a rule that was chosen before a trial
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
+# Of the level, for the binomial test beside the joint one: a weight that is meant for fewer wrong guesses than there
+# are leaves the joint test with nothing.
+BINOMIAL_SHARE = 0.01
 
 
 Aim = Literal["bound", "ranking", "sureness"]  # what a fit is for
@@ -139,10 +144,12 @@ class FixedGame(HockeyStickGame):
         only asked whether the rule is sure: there need not be one where it is not.
         """
         pilot = pilot_of(first, second, hints)
-        if aim == "sureness" and max(score.most_sure for score in pilot.scores()) < self.fewest_sure:
-            self.is_sure = False
+        fitted = pilot.scores()
+        self._rule, self._weight, self.trial, self.is_sure = None, None, None, False
+        if aim == "sureness" and max(score.most_sure for score in fitted) < self.fewest_sure:
             return
-        best = self._best_of(pilot, level, aim == "bound" and min(len(first), len(second)) >= FEWEST_COMPARED)
+        compare = aim == "bound" and min(len(first), len(second)) >= FEWEST_COMPARED
+        best = self._best_of(pilot, fitted, level, compare)
         rule, scores = best.fitted, best.scores
         assert rule is not None, "there is no rule before it"
         self._anchor = best.way[0]
@@ -163,7 +170,12 @@ class FixedGame(HockeyStickGame):
         self.trial = self._trial_of(best, pilot) if is_tried else None
 
     def _best_of(
-        self, pilot: Pilot, level: float, compare: bool, before: tuple[tuple[str, Way], Shown] | None = None
+        self,
+        pilot: Pilot,
+        fitted_scores: Sequence[AnyFittedScore],
+        level: float,
+        compare: bool,
+        before: tuple[tuple[str, Way], Shown] | None = None,
     ) -> _Best:
         """The rule that promises the highest bound: by its own draws, or with `compare` by those that it did not see.
 
@@ -174,7 +186,7 @@ class FixedGame(HockeyStickGame):
             for anchor in (ANCHORS if self.claim.anchored else (0.0,))
             for deviations in (DEVIATIONS if before is None else TRIED_DEVIATIONS)
         }
-        scores = {score.kind: score for score in pilot.scores()}
+        scores = {score.kind: score for score in fitted_scores}
         fitted = {
             (kind, way): score.rules(objective)[0]
             for kind, score in scores.items()
@@ -233,7 +245,7 @@ class FixedGame(HockeyStickGame):
         assert self.trial is not None, "nothing is tried"
         pilot = self.trial.counted(counts_x, counts_x_prime)
         before = (BEFORE, (self._anchor, MOST_CAUTIOUS)), pilot.shown
-        best = self._best_of(pilot, self._level_of_fit, True, before)
+        best = self._best_of(pilot, pilot.scores(), self._level_of_fit, True, before)
         if best.fitted is not None:
             # The binomial test: where to move thresholds that are hardly ever wrong is not seen from counts.
             self._rule, self._anchor, self._weight = best.fitted.rule, best.way[0], None
@@ -364,19 +376,24 @@ class FixedGame(HockeyStickGame):
         self._record += np.array([correct, wrong, counts_x[2] + counts_x_prime[2]])
 
     def update(self) -> None:
-        """Look at the record, once, at the end: the lower bound."""
-        if self._weight is None:
-            found = largest_rejected(self._rejected_by_counts(), self._lower, self.claim.value)
-        else:  # a value at a time: each takes a sum over numbers of wrong guesses
-            found = largest_rejected(self._rejected_jointly(), self._lower, self.claim.value, points=2)
-        self._lower = max(self._lower, found)
+        """Look at the record, once, at the end: the lower bound, the larger one where there are two tests."""
+        self._lower = largest_rejected(self._rejected_by_counts(), self._lower, self.claim.value)
+        if self._weight is not None:  # a value at a time: each takes a sum over numbers of wrong guesses
+            self._lower = largest_rejected(self._rejected_jointly(), self._lower, self.claim.value, points=2)
+
+    @property
+    def _levels(self) -> tuple[float, float]:
+        """Of the binomial test, and of the joint one: they sum to the level (union bound)."""
+        share = 1.0 if self._weight is None else BINOMIAL_SHARE
+        return share * self.level, (1.0 - share) * self.level
 
     def _rejected_by_counts(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
         """Which parameter values the binomial test of the correct guesses rejects."""
         correct, wrong, _ = self.counts
         guesses, draws, sides = correct + wrong, sum(self.counts), max(self.rule.sides, 1)
-        spent = self.level * MASS_SHARE if self._has_delta else 0.0
-        accuracy = binomial.binomial_lower(correct, guesses, self.level - spent)
+        level, _ = self._levels
+        spent = level * MASS_SHARE if self._has_delta else 0.0
+        accuracy = binomial.binomial_lower(correct, guesses, level - spent)
         mass = binomial.binomial_lower(guesses, draws, spent) if self._has_delta else 1.0
 
         def rejected(values: FloatArray) -> NDArray[np.bool_]:
@@ -393,14 +410,14 @@ class FixedGame(HockeyStickGame):
             line = self._line(values, self._anchor)
             costs = line.delta * max(self.rule.sides, 1) / 2.0
             p_values = [self._joint_p_value(*pair) for pair in zip(line.epsilon.tolist(), costs.tolist(), strict=True)]
-            return np.array(p_values) <= self.level
+            return np.array(p_values) <= self._levels[1]
 
         return rejected
 
     def _joint_p_value(self, epsilon: float, cost: float) -> float:
         correct, wrong, _ = self.counts
         assert self._weight is not None
-        return joint_p_value(correct, wrong, sum(self.counts), epsilon, cost, self._weight, self.level)
+        return joint_p_value(correct, wrong, sum(self.counts), epsilon, cost, self._weight, self._levels[1])
 
     @property
     def lower(self) -> float:
@@ -423,14 +440,14 @@ class FixedGame(HockeyStickGame):
 
     @property
     def p_value(self) -> float | None:
-        """Of the exact test against the budget."""
+        """Of the exact tests against the budget: of two, each is divided by its share of the level."""
         correct, wrong, _ = self.counts
-        line = self.line
-        cost = self._cost(self.rule)
-        draws = sum(self.counts)
-        if self._weight is not None:
-            return self._joint_p_value(line["epsilon"], cost)
-        return binomial.p_value(correct, correct + wrong, draws, line["epsilon"], cost, self.level, MASS_SHARE)
+        epsilon, cost = self.line["epsilon"], self._cost(self.rule)
+        level, _ = self._levels
+        by_counts = binomial.p_value(correct, correct + wrong, sum(self.counts), epsilon, cost, level, MASS_SHARE)
+        if self._weight is None:
+            return by_counts
+        return min(by_counts / BINOMIAL_SHARE, self._joint_p_value(epsilon, cost) / (1.0 - BINOMIAL_SHARE), 1.0)
 
     @property
     def line(self) -> dict[str, float]:

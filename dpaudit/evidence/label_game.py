@@ -58,9 +58,9 @@ LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two such rounds, and bets are fitted again
 SMALLEST_ROUND = 16
-# The same over all labelled draws that a pair may take, of a subject that draws many outputs at a time: where draws are
-# cheap, a look costs more than they do, and so few of them are not worth one.
-SMALLEST_SHARE = 1 / 4_000
+# The same over all labelled draws that a pair may take, of a subject that draws many outputs at a time: looks then cost
+# more than draws. But not more than this share of the draws before the round, by which a fault is found later at most.
+SMALLEST_SHARE, LATER = 1 / 4_000, 0.25
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
@@ -349,8 +349,8 @@ class LabelGame:
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
         if all(self.pairs[k].is_far for k in open_pairs):
             growth = max(growth, FAR_GROWTH)
-        least = SMALLEST_ROUND if self._calls else max(SMALLEST_ROUND, int(SMALLEST_SHARE * self.planned))
-        size = max(least, int(growth * used))
+        least = 0.0 if self._calls else min(SMALLEST_SHARE * self.planned, LATER * used)
+        size = max(SMALLEST_ROUND, int(max(least, growth * used)))
         if self.mode == "fixed":
             size = min(self.pairs[k].stage_size(self.planned, self.pilot) for k in open_pairs)
         return {k: self.pairs[k].pool.labelled(size) for k in open_pairs}

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.evidence.attainability import attainable, likeliest
+from dpaudit.evidence.attainability import attainable
 from dpaudit.evidence.double_features import (
     ABOVE_ALL,
     BELOW_ALL,
@@ -230,7 +230,7 @@ def fit(
         later[path] = (first[path][n1:], second[path][n0:])
         best_here: tuple[Table, float] | None = None
         guesses = attainable(*locations[path], epsilon) if path in locations else []
-        for feature in [*features_for(*own, *names, *later[path]), *likeliest(guesses, *own)]:
+        for feature in [*features_for(*own, *names, *later[path]), *guesses]:
             table = _table(feature, *own)
             s1, s0 = (table(side) for side in later[path])
             merit, high, low = _thresholds(s1, s0, epsilon, delta, level, draws)

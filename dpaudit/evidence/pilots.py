@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dpaudit.evidence.candidates import DRAWS_A_NUMBER
 from dpaudit.evidence.cells import whole_edges
 from dpaudit.evidence.cross_validation import FOLDS, Shown, Way, cross_validated, shown_by
+from dpaudit.evidence.distances import Distance, find_distance
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import (
     MOST_RARE_ATOMS,
@@ -152,28 +153,30 @@ class CountedPilot:
         The integers among them that the numbers lie between, without being integers themselves; perhaps none.
     counts : ndarray of int, shape (2, PARTS, edges + 2)
         Of draws of x_prime, then of x, in each cell; the last one is NaN's.
+    distance : Distance, optional
+        Where both tails speak alike.
+    far_edges, far_counts : ndarray, optional
+        As `edges` and `counts`, of the distances.
     """
 
     edges: FloatArray
     whole: FloatArray
     counts: NDArray[np.int64]
+    distance: Distance | None = None
+    far_edges: FloatArray | None = None
+    far_counts: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, first: FloatArray, second: FloatArray) -> CountedPilot:
         """That of these numbers of x and of x_prime."""
         parts = [[np.sort(side[k::PARTS]) for k in range(PARTS)] for side in (second, first)]  # NaN last
-        known = [[part[: len(part) - np.count_nonzero(np.isnan(part))] for part in side] for side in parts]
-        sample = np.concatenate([known[0][0], known[1][0]])
-        whole = whole_edges(sample)
-        both = [part for side in known for part in side]
-        edges = np.unique(np.concatenate([histogram_edges(sample, CELLS, tails=True), whole, *_at_ends(both)]))
-        counts = np.empty((2, PARTS, len(edges) + 2), dtype=np.int64)
-        for of_side, side, numbers in zip(counts, parts, known, strict=True):
-            for row, part, sorted_part in zip(of_side, side, numbers, strict=True):
-                below = np.searchsorted(sorted_part, edges)
-                row[:-1] = np.diff(below, prepend=0, append=len(sorted_part))
-                row[-1] = len(part) - len(sorted_part)
-        return cls(edges, whole, counts)
+        whole = whole_edges(np.concatenate([_known(parts[0][0]), _known(parts[1][0])]))
+        edges, counts = _counted(parts, whole)
+        distance = find_distance(parts[1][0], parts[0][0])
+        if distance is None:
+            return cls(edges, whole, counts)
+        far = [[np.sort(distance.of(part)) for part in side] for side in parts]
+        return cls(edges, whole, counts, distance, *_counted(far, np.empty(0)))
 
     def scores(self, halves: bool = True) -> Sequence[CountedScore]:
         """As for `Pilot`."""
@@ -193,8 +196,10 @@ class CountedPilot:
 
     def _fold(self, fold: int) -> Iterator[Held]:
         held = [part for part in range(PARTS) if part % FOLDS == fold]
-        of_x_prime, of_x = self.counts[:, held].sum(axis=1)
         for score in self._scores([part for part in range(PARTS) if part not in held], halves=True):
+            counts = self.far_counts if score.score is self.distance else self.counts
+            assert counts is not None, "distances are counted where there is one"
+            of_x_prime, of_x = counts[:, held].sum(axis=1)
             yield score, of_x, of_x_prime
 
     def _scores(self, known: Sequence[int], halves: bool) -> Iterator[CountedScore]:
@@ -204,6 +209,10 @@ class CountedPilot:
         yield CountedScore("Coordinate 1", Coordinate(0, 1), of_cells, of_x, of_x_prime)
         if not halves or np.count_nonzero((of_x + of_x_prime)[:-1]) < 2:
             return
+        if self.distance is not None and self.far_edges is not None and self.far_counts is not None:
+            of_far_cells = np.concatenate([[-math.inf], self.far_edges, [math.nan]])
+            far_x_prime, far_x = self.far_counts[:, known].sum(axis=1)
+            yield CountedScore("Distance 1", self.distance, of_far_cells, far_x, far_x_prime)
         fit, rest = (
             self.counts[:, [part for part in known if part // FOLDS == half]].sum(axis=1) for half in range(HALVES)
         )
@@ -351,6 +360,26 @@ class CountedScore:
         left1, left0 = below[0][ends] / n1, below[1][ends] / n0
         nan1, nan0 = (float(n - side.sum()) / n for n, side in zip((n1, n0), sides, strict=True))
         return Tails(lows, left1, left0, left1[-1] - left1, left0[-1] - left0, nan1, nan0, float(n1 + n0), highs)
+
+
+def _known(ordered: FloatArray) -> FloatArray:
+    """Sorted numbers without NaN, which are last."""
+    return ordered[: len(ordered) - np.count_nonzero(np.isnan(ordered))]
+
+
+def _counted(parts: Sequence[Sequence[FloatArray]], more: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Edges of cells for the sorted numbers of each side's parts, with `more` edges; and how many are in each cell."""
+    known = [[_known(part) for part in side] for side in parts]
+    sample = np.concatenate([known[0][0], known[1][0]])
+    both = [part for side in known for part in side]
+    edges = np.unique(np.concatenate([histogram_edges(sample, CELLS, tails=True), more, *_at_ends(both)]))
+    counts = np.empty((2, PARTS, len(edges) + 2), dtype=np.int64)
+    for of_side, side, numbers in zip(counts, parts, known, strict=True):
+        for row, part, known_part in zip(of_side, side, numbers, strict=True):
+            below = np.searchsorted(known_part, edges)
+            row[:-1] = np.diff(below, prepend=0, append=len(known_part))
+            row[-1] = len(part) - len(known_part)
+    return edges, counts
 
 
 def shown_on_held(

@@ -602,7 +602,9 @@ def places_of_cuts(size: int) -> NDArray[np.intp]:
     """Before which of so many ordered draws thresholds may lie: at geometrically spaced masses in both tails."""
     masses = np.geomspace(min(1.5 / max(size, 1), 0.4), 0.5, LEVELS)
     positions = np.unique(np.concatenate([masses, 1.0 - masses]) * size).astype(int)
-    return np.unique(np.clip(positions, 1, max(size - 1, 1)))
+    positions = np.unique(np.clip(positions, 1, max(size - 1, 1)))
+    positions.setflags(write=False)  # all callers get the same
+    return positions
 
 
 def between_values(low: FloatArray, high: FloatArray) -> FloatArray:

@@ -9,8 +9,9 @@ direction is left to the rule. NaN means that the score has nothing to say (an o
 Validity: the score of an output is a function of that output alone, to the last bit.
 
 Here are the protocol, the scores that rest on others, and the way back from data. The others, by what they look at:
-`histograms` (a coordinate, bins, a table of outcomes), `vectors` (sums and forms of coordinates), `trees`; `leaves`,
-`tallies` and `vectors.Summary` are views, which make columns of what an output holds.
+`histograms` (a coordinate, bins, a table of outcomes), `distances` (of a number from a centre), `vectors` (sums and
+forms of coordinates), `trees`; `leaves`, `tallies` and `vectors.Summary` are views, which make columns of what an
+output holds.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.evidence.distances import Distance
 from dpaudit.evidence.histograms import (
     LARGEST_LOG_RATIO,
     Coordinate,
@@ -41,6 +43,7 @@ from dpaudit.privacy.claims import FloatArray
 __all__ = [
     "LARGEST_LOG_RATIO",
     "Coordinate",
+    "Distance",
     "Histogram",
     "Linear",
     "LogDensity",
@@ -181,6 +184,8 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
     kind = record["kind"]
     if kind == "coordinate":
         return Coordinate(int(record["column"]), int(record["columns"]))
+    if kind == "distance":
+        return Distance.from_dict(record)
     if kind == "histogram":
         edges, values = (tuple(floats(row) for row in record[name]) for name in ("edges", "values"))
         return Histogram(tuple(record["columns"]), edges, values, int(record["width"]))

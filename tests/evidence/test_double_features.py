@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.evidence import double_features as features
-from dpaudit.evidence.attainability import GRID, STEPS, Attainable, attainable, likeliest
+from dpaudit.evidence.attainability import GRID, STEPS, Attainable, attainable
 from dpaudit.evidence.double_features import (
     ABOVE_ALL,
     BELOW_ALL,
@@ -136,19 +136,6 @@ def test_what_is_attainable_is_found_as_by_trying_every_neighbour(location):
             below_one = np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) if feature.sampler == "numpy" else tail
             given = feature._given(place, upper, np.rint(below_one * GRID), steps)
             assert np.array_equal((given == values).any(axis=0), codes & bit > 0)
-
-
-def test_of_two_guesses_at_a_sampler_the_one_that_tells_less_is_dropped():
-    # u and 1 - u round alike where u is small, so that a logarithm of u can give a good part of either sampler's.
-    rng = np.random.default_rng(20_261_123)
-    sides = [location + rng.laplace(scale=10.0, size=500) for location in (0.0, 1.0)]
-    assert [guess.sampler for guess in likeliest(attainable(0.0, 1.0, 0.1), *sides)] == ["numpy"]
-    sides = [location + 10.0 * np.log(rng.random(500)) for location in (0.0, 1.0)]
-    assert [guess.sampler for guess in likeliest(attainable(0.0, 1.0, 0.1), *sides)] == ["logarithm"]
-    # Far from 0 hardly a draw tells inputs apart by either, which a few draws do not show: both are tried.
-    sides = [location + rng.laplace(scale=10.0, size=500) for location in (1e4, 1e4 + 1.0)]
-    assert len(likeliest(attainable(1e4, 1e4 + 1.0, 0.1), *sides)) == 2
-    assert likeliest([], *sides) == []
 
 
 def test_what_was_seen_before_is_asked_only_where_a_double_comes_again():

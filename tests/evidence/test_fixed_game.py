@@ -11,7 +11,7 @@ from scipy import special, stats
 
 from dpaudit.evidence.binomial import largest_accuracy
 from dpaudit.evidence.cross_validation import Shown
-from dpaudit.evidence.fixed_game import MASS_DEVIATIONS, FixedGame
+from dpaudit.evidence.fixed_game import BINOMIAL_SHARE, MASS_DEVIATIONS, FixedGame
 from dpaudit.evidence.joint_test import joint_p_value
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.rules import ABSTAIN, Rule, rule_from_dict
@@ -215,23 +215,57 @@ def test_a_rule_on_few_draws_is_sure_only_where_the_line_would_have_shown_wrong_
     assert pure.is_sure
 
 
-def never_wrong(epsilon, delta):
+def never_wrong(epsilon, delta, level=0.05):
     """A game of 10,000 draws on a leak of mass 0.1 that is never wrong on 1,200 draws, started."""
     game = FixedGame(ApproxDP(epsilon, delta), 10_000)
-    game.fit(outcomes([1.0] * 60 + [0.0] * 540), outcomes([-1.0] * 60 + [0.0] * 540), 0.05)
-    game.start(0.05)
+    game.fit(outcomes([1.0] * 60 + [0.0] * 540), outcomes([-1.0] * 60 + [0.0] * 540), level)
+    game.start(level)
     return game
+
+
+def joint(correct, wrong, draws, epsilon, delta, weight, level=0.05):
+    """The p-value of the joint test at its part of the level."""
+    share = 1.0 - BINOMIAL_SHARE
+    return min(1.0, joint_p_value(correct, wrong, draws, epsilon, delta, weight, share * level) / share)
 
 
 def test_the_weight_of_a_wrong_guess_is_that_of_the_line_where_the_pilot_tells_little():
     game = never_wrong(4.0, 1e-3)
     game.add(np.array([1, 500, 4_500]), np.array([490, 2, 4_507]))
     assert game.counts == (990, 3, 9_007)
-    assert game.p_value == pytest.approx(joint_p_value(990, 3, 10_000, 4.0, 1e-3, math.exp(4.0), 0.05), rel=1e-9)
+    assert game.p_value == pytest.approx(joint(990, 3, 10_000, 4.0, 1e-3, math.exp(4.0)), rel=1e-9)
     clear = never_wrong(0.5, 1e-3)  # the highest bound's: 990 / (0.3 + 2 * 0.3^0.5 + 3)
     clear.add(np.array([1, 500, 4_500]), np.array([490, 2, 4_507]))
     weight = 990.0 / (0.3 + 2.0 * 0.3**0.5 + 3.0)
-    assert clear.p_value == pytest.approx(joint_p_value(990, 3, 10_000, 0.5, 1e-3, weight, 0.05), rel=1e-9)
+    assert clear.p_value == pytest.approx(joint(990, 3, 10_000, 0.5, 1e-3, weight), rel=1e-9)
+
+
+def test_far_more_wrong_guesses_than_the_weight_is_meant_for_leave_the_binomial_test():
+    game = never_wrong(0.5, 1e-3)
+    game.add(np.array([30, 500, 4_470]), np.array([490, 30, 4_480]))
+    game.update()
+    weight = 990.0 / (0.3 + 2.0 * 0.3**0.5 + 3.0)
+    assert joint(990, 60, 10_000, 0.0, 1e-3, weight) == 1.0  # nothing, even at 0
+    by_counts = started(ApproxDP(0.5, 1e-3), 10_000, BINOMIAL_SHARE * 0.05, game.rule)
+    by_counts.add(np.array([30, 500, 4_470]), np.array([490, 30, 4_480]))
+    by_counts.update()
+    assert game.lower == by_counts.lower > 2.0
+    assert game.p_value == pytest.approx(by_counts.p_value / BINOMIAL_SHARE, rel=1e-9)
+    assert game.is_rejected and game.p_value <= 0.05
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "wrong"), [(0.5, 0.01, 0.0), (2.0, 1e-3, 3e-4), (1.0, 0.02, 1e-4)])
+def test_two_tests_of_one_record_exceed_the_truth_with_at_most_the_level(epsilon, delta, wrong):
+    # Laws just on the line, 600 records of 10,000 draws at level 0.2. Of a rate of 0.2 the count is above the limit
+    # with probability 1e-3 at most; three cases: 3e-3 that one of them fails, for one seed.
+    rng = np.random.default_rng(20_261_123)
+    correct = math.exp(epsilon) * wrong + delta
+    above = 0
+    for c, w, _ in rng.multinomial(10_000, [correct, wrong, 1.0 - correct - wrong], size=600):
+        game = never_wrong(epsilon, delta, level=0.2)
+        game.add(np.array([0, c, 5_000 - c]), np.array([0, w, 5_000 - w]))
+        above += game.p_value <= 0.2
+    assert 0 < above <= stats.binom.isf(1e-3, 600, 0.2)
 
 
 def test_the_bound_and_the_verdict_of_the_joint_test_agree():

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 
+import dpaudit
 from dpaudit.evidence import label_game, pair_game
 from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
@@ -568,24 +569,45 @@ def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeyp
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize(("calls", "least"), [(False, 50), (True, label_game.SMALLEST_ROUND)])
-def test_rounds_of_a_long_audit_are_not_too_short_to_be_worth_a_look(calls, least):
-    deck = Deck(noise)
+def rounds_of(samples, calls, rounds):
+    """The labelled draws of the first rounds of an audit of noise."""
     game = LabelGame(
         [PureDP(1.0)],
         [(0, 1)],
-        samples=100_000,
+        samples=samples,
         confidence=0.95,
         mode="sequential",
-        draw=deck,
+        draw=Deck(noise),
         coin=Coins(),
         calls=calls,
     )
     game.start()
-    for _ in range(3):
+    for _ in range(rounds):
         game.play_round()
-    assert int(label_game.SMALLEST_SHARE * game.planned) == 50
-    assert round_lengths(game) == [least] * 3
+    return game.pilot, round_lengths(game)
+
+
+def test_rounds_of_a_long_audit_are_not_too_short_to_be_worth_a_look():
+    pilot, lengths = rounds_of(200_000, False, 12)
+    for place, length in enumerate(lengths):
+        used = pilot + sum(lengths[:place])
+        assert length == max(label_game.SMALLEST_ROUND, int(min(100.0, label_game.LATER * used)))
+    assert lengths[-1] == 100 == label_game.SMALLEST_SHARE * 400_000
+    # Where each draw is a call of its own, a look costs less than a few of them.
+    assert set(rounds_of(200_000, True, 12)[1]) == {label_game.SMALLEST_ROUND}
+
+
+def gross(data, size, rng):
+    return data + rng.laplace(scale=0.1, size=size)
+
+
+def test_a_gross_fault_is_found_about_as_soon_in_an_audit_of_many_draws():
+    found = []
+    for samples in (1_000, 10_000_000):
+        result = dpaudit.audit(gross, "eps=1", [(0.0, 1.0)], samples=samples, seed=3, floating_point=False)
+        assert result.verdict == "violated"
+        found.append(result.findings[0].samples)
+    assert found[1] <= (1.0 + label_game.LATER) * found[0] + label_game.SMALLEST_ROUND
 
 
 def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision():

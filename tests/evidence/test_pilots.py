@@ -122,20 +122,42 @@ def test_the_most_sure_guesses_are_those_of_a_rule_that_is_never_wrong(first, se
     assert counted.most_sure == most
 
 
+def whether_sure(game, claim, first, second, aim):
+    fitted = game(claim, 1_000_000)
+    fitted.fit(outcomes(first), outcomes(second), 0.05, aim=aim)
+    return fitted.is_sure
+
+
 @pytest.mark.parametrize("size", [400, MOST_SORTED + 1])
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5])
-def test_a_fit_that_asks_for_sureness_alone_answers_as_a_whole_one(size, share):
+@pytest.mark.parametrize("shape", ["end", "atom", "nan", "cut"])
+def test_a_fit_that_asks_for_sureness_alone_answers_as_a_whole_one(size, shape):
     rng = np.random.default_rng(20_261_123)
-    for game in (FixedGame, RefinedGame):
-        for shape in ("end", "atom", "nan"):
+    seen = set()
+    for claim in (PureDP(1.0), ApproxDP(1.0, 0.005)):
+        for right in (8, 13, 14, 20, 29, 30, 31, 60, 200):
             first, second = rng.random(size), rng.random(size)
-            second[rng.random(size) < share] = {"end": 1.0 + rng.random(), "atom": 0.5, "nan": math.nan}[shape]
-            answers = []
-            for aim in ("ranking", "sureness"):
-                fitted = game(PureDP(1.0), 1_000_000)
-                fitted.fit(outcomes(first), outcomes(second), 0.05, aim=aim)
-                answers.append(fitted.is_sure)
-            assert answers[0] == answers[1]
+            if shape == "cut":  # of the number above 1 a spacing's worth is not counted: so many and some more
+                second = second * (1.0 + 3.0 * right / size)
+            else:
+                second[:right] = {"end": 2.0, "atom": 0.5, "nan": math.nan}[shape] + 0.01 * rng.random()
+            for game in (FixedGame, RefinedGame):
+                whole, asked = (whether_sure(game, claim, first, second, aim) for aim in ("ranking", "sureness"))
+                assert whole == asked
+                seen.add((game, whole))
+    # Edges are learned from short pilots alone; there fewer right guesses are enough than for a rule.
+    expected = {(FixedGame, False), (RefinedGame, False), (FixedGame, True), (RefinedGame, True)}
+    assert seen == expected or shape == "atom"
+
+
+def test_edges_make_sure_what_no_rule_makes_sure():
+    rng = np.random.default_rng(20_261_123)
+    sure = {game: [0, 0] for game in (FixedGame, RefinedGame)}
+    for _ in range(10):
+        first, second = rng.random(5_000), 1.004 * rng.random(5_000)  # about 20 beyond the end: fewer than a rule needs
+        for game, counts in sure.items():
+            for k, aim in enumerate(("ranking", "sureness")):
+                counts[k] += whether_sure(game, PureDP(1.0), first, second, aim)
+    assert sure[FixedGame] == [0, 0] and sure[RefinedGame][0] == sure[RefinedGame][1] > 0
 
 
 def test_only_long_pilots_of_single_numbers_are_counted():

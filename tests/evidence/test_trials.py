@@ -163,7 +163,7 @@ def test_a_few_lucky_guesses_do_not_replace_the_rule_before(monkeypatch):
     def best_with(correct, wrong):
         records = {(kind, (0.0, 2.0)): Shown(correct, wrong, 2, 1e6)}
         monkeypatch.setattr(type(pilot), "cross_validated", lambda self, ways: records)
-        return FixedGame(PureDP(0.1), 17_000_000)._best_of(pilot, 0.05, True, before)
+        return FixedGame(PureDP(0.1), 17_000_000)._best_of(pilot, pilot.scores(), 0.05, True, before)
 
     assert best_with(0.000784, 0.000616).fitted is None
     found = best_with(0.0784, 0.0616)  # the same odds on a hundred times as many

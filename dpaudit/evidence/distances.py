@@ -1,0 +1,76 @@
+"""The distance of a number from a centre: what speaks where noise is larger on one input than on the other.
+
+Then both tails speak for the same input. A rule on the number itself guesses one input in each tail, and takes one of
+the two; bins know the tails only as finely as they are. Where the tails speak for different inputs, as under noise that
+is moved, the distance has nothing to add, and would only be one competitor more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.privacy.claims import FloatArray
+
+TAIL_MASS = 0.05  # of the finite numbers, below and above: what the tails speak for is read off these
+TAIL_DEVIATIONS = 2.0  # by which each of them must speak for the same input
+FEWEST = 400  # finite numbers, without which tails say nothing
+
+
+@dataclasses.dataclass(frozen=True)
+class Distance:
+    """The distance of a single number from a centre; infinite of infinite numbers, NaN of NaN."""
+
+    centre: float
+
+    def __call__(self, outcomes: Outcomes) -> FloatArray:
+        return self.of(outcomes.numbers[:, 0])
+
+    def of(self, numbers: FloatArray) -> FloatArray:
+        """The distance of each number, shape (numbers,)."""
+        with np.errstate(over="ignore"):  # of very distant ones it is infinite
+            return np.asarray(np.abs(numbers - self.centre))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "distance", "centre": float(self.centre).hex()}
+
+    @staticmethod
+    def from_dict(record: Mapping[str, Any]) -> Distance:
+        """What `to_dict` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the centre is not finite.
+        """
+        centre = float.fromhex(record["centre"])
+        if not math.isfinite(centre):
+            raise ValueError(f"centre must be finite, got {centre!r}.")
+        return Distance(centre)
+
+    def describe(self) -> str:
+        return f"the distance of the output from {self.centre:.6g}"
+
+
+def find_distance(first: FloatArray, second: FloatArray) -> Distance | None:
+    """The distance from the median of numbers of x (`first`) and x_prime; None where the tails do not speak alike."""
+    both = np.concatenate([first, second])
+    finite = both[np.isfinite(both)]
+    if len(finite) < FEWEST:
+        return None
+    tail = int(TAIL_MASS * len(finite))
+    ordered = np.partition(finite, [tail, len(finite) // 2, len(finite) - 1 - tail])
+    low, centre, high = (float(ordered[place]) for place in (tail, len(finite) // 2, len(finite) - 1 - tail))
+    spoken = []
+    for sign, end in ((-1.0, -low), (1.0, high)):
+        of_x, of_x_prime = (int(np.count_nonzero(sign * side > end)) for side in (first, second))
+        excess = of_x / max(len(first), 1) - of_x_prime / max(len(second), 1)
+        variance = of_x / max(len(first), 1) ** 2 + of_x_prime / max(len(second), 1) ** 2
+        spoken.append(excess / math.sqrt(variance) if variance > 0.0 else 0.0)
+    is_alike = min(spoken) > TAIL_DEVIATIONS or max(spoken) < -TAIL_DEVIATIONS
+    return Distance(centre) if is_alike else None
