@@ -121,7 +121,8 @@ def bounds(problem: Problem, design: Design, _: int) -> Record:
     """Lower bounds on the claim's own parameter in fixed mode, and the optimum's.
 
     Of many problems with few audits each the worst is the unluckiest one. So where the first few say that the shortfall
-    is above `DOUBTFUL` standard errors, more of them are held, and the median of all of these stands.
+    is above `DOUBTFUL` standard errors, more of them are held, and the median of all of these stands. (A lucky median
+    of the few stays: the worst that is reported is that of the doubtful ones.)
     """
     assert problem.law is not None
     best = parameter_bound(problem.law, problem.pair_claim, design.bound_draws, CONFIDENCE)

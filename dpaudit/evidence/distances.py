@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,13 +64,20 @@ def find_distance(first: FloatArray, second: FloatArray) -> Distance | None:
     if len(finite) < FEWEST:
         return None
     tail = int(TAIL_MASS * len(finite))
-    ordered = np.partition(finite, [tail, len(finite) // 2, len(finite) - 1 - tail])
-    low, centre, high = (float(ordered[place]) for place in (tail, len(finite) // 2, len(finite) - 1 - tail))
+    places = [tail, len(finite) // 2, len(finite) - 1 - tail]
+    low, centre, high = np.partition(finite, places)[places].tolist()
+    below, above = (
+        [int(np.count_nonzero(side < low)) for side in (first, second)],
+        [int(np.count_nonzero(side > high)) for side in (first, second)],
+    )
+    return Distance(centre) if speak_alike(below, above, (len(first), len(second))) else None
+
+
+def speak_alike(below: Sequence[int], above: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether both tails speak for the same input, by so many numbers of x and x_prime in them, of so many in all."""
     spoken = []
-    for sign, end in ((-1.0, -low), (1.0, high)):
-        of_x, of_x_prime = (int(np.count_nonzero(sign * side > end)) for side in (first, second))
-        excess = of_x / max(len(first), 1) - of_x_prime / max(len(second), 1)
-        variance = of_x / max(len(first), 1) ** 2 + of_x_prime / max(len(second), 1) ** 2
-        spoken.append(excess / math.sqrt(variance) if variance > 0.0 else 0.0)
-    is_alike = min(spoken) > TAIL_DEVIATIONS or max(spoken) < -TAIL_DEVIATIONS
-    return Distance(centre) if is_alike else None
+    for of_x, of_x_prime in (below, above):
+        n1, n0 = (max(size, 1) for size in sizes)
+        variance = of_x / n1**2 + of_x_prime / n0**2
+        spoken.append((of_x / n1 - of_x_prime / n0) / math.sqrt(variance) if variance > 0.0 else 0.0)
+    return min(spoken) > TAIL_DEVIATIONS or max(spoken) < -TAIL_DEVIATIONS

@@ -145,7 +145,7 @@ class FixedGame(HockeyStickGame):
         """
         pilot = pilot_of(first, second, hints)
         fitted = pilot.scores()
-        self._rule, self._weight, self.trial, self.is_sure = None, None, None, False
+        self._forget()
         if aim == "sureness" and max(score.most_sure for score in fitted) < self.fewest_sure:
             return
         compare = aim == "bound" and min(len(first), len(second)) >= FEWEST_COMPARED
@@ -168,6 +168,10 @@ class FixedGame(HockeyStickGame):
         self._level_of_fit = level
         is_tried = tries and aim == "bound" and rare is None and not self.is_sure
         self.trial = self._trial_of(best, pilot) if is_tried else None
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left."""
+        self._rule, self._weight, self.trial, self.is_sure = None, None, None, False
 
     def _best_of(
         self,

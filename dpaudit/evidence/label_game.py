@@ -59,8 +59,9 @@ ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those bef
 FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two such rounds, and bets are fitted again
 SMALLEST_ROUND = 16
 # The same over all labelled draws that a pair may take, of a subject that draws many outputs at a time: looks then cost
-# more than draws. But not more than this share of the draws before the round, by which a fault is found later at most.
-SMALLEST_SHARE, LATER = 1 / 4_000, 0.25
+# more than draws. But a round takes no more than the second of the draws before it for that: a look comes later by so
+# much at most, and bets are fitted again no later.
+SMALLEST_SHARE, LATER = 1 / 4_000, 0.1
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpaudit.evidence.candidates import DRAWS_A_NUMBER
 from dpaudit.evidence.cells import whole_edges
 from dpaudit.evidence.cross_validation import FOLDS, Shown, Way, cross_validated, shown_by
-from dpaudit.evidence.distances import Distance, find_distance
+from dpaudit.evidence.distances import TAIL_MASS, Distance, speak_alike
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import (
     MOST_RARE_ATOMS,
@@ -172,7 +172,7 @@ class CountedPilot:
         parts = [[np.sort(side[k::PARTS]) for k in range(PARTS)] for side in (second, first)]  # NaN last
         whole = whole_edges(np.concatenate([_known(parts[0][0]), _known(parts[1][0])]))
         edges, counts = _counted(parts, whole)
-        distance = find_distance(parts[1][0], parts[0][0])
+        distance = _distance(edges, counts.sum(axis=1))
         if distance is None:
             return cls(edges, whole, counts)
         far = [[np.sort(distance.of(part)) for part in side] for side in parts]
@@ -365,6 +365,20 @@ class CountedScore:
 def _known(ordered: FloatArray) -> FloatArray:
     """Sorted numbers without NaN, which are last."""
     return ordered[: len(ordered) - np.count_nonzero(np.isnan(ordered))]
+
+
+def _distance(edges: FloatArray, counts: NDArray[np.int64]) -> Distance | None:
+    """As `find_distance`, of numbers of x_prime and of x that are counted in cells, with tails of whole cells."""
+    if len(edges) < 2:
+        return None
+    below = np.cumsum(counts[:, :-1], axis=1)  # before each edge, and behind the last
+    pooled = below.sum(axis=0)
+    levels = np.array([TAIL_MASS, 0.5, 1.0 - TAIL_MASS]) * pooled[-1]
+    low, middle, high = np.minimum(np.searchsorted(pooled[:-1], levels), len(edges) - 1).tolist()
+    sizes = counts.sum(axis=1)[::-1].tolist()
+    tails = below[::-1, low].tolist(), (below[:, -1] - below[:, high])[::-1].tolist()
+    centre = float(edges[middle])
+    return Distance(centre) if math.isfinite(centre) and speak_alike(*tails, sizes) else None
 
 
 def _counted(parts: Sequence[Sequence[FloatArray]], more: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:

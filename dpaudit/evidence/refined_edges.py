@@ -317,6 +317,10 @@ class RefinedGame(FixedGame):
         self._stages: list[NDArray[np.int64]] = []  # of each one own and other, shape (2, edges, cells)
         self._found: tuple[float, Run | None] | None = None  # at the end: p-value, and the run if it gave the bound
 
+    def _forget(self) -> None:
+        super()._forget()
+        self._edges = None
+
     def _refine(self, scores: Sequence[AnyFittedScore], rule: FittedRule, level: float) -> None:
         """See whether edges promise a higher bound than the rule; then the pilot has shown enough.
 
@@ -324,7 +328,6 @@ class RefinedGame(FixedGame):
         pilot that is counted in cells is long: a shorter look at it, draw by draw, came before.) A game that is sure
         anyway has no more to gain at its edges.
         """
-        self._edges = None
         if self.is_sure:
             return
         highest = self._expected_bound(rule, self._anchor, self._objective(self._anchor, MOST_CAUTIOUS, level))

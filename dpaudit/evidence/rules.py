@@ -609,7 +609,7 @@ def places_of_cuts(size: int) -> NDArray[np.intp]:
 
 def between_values(low: FloatArray, high: FloatArray) -> FloatArray:
     """Thresholds between values: their middles where there is a double there."""
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         cuts = 0.5 * (low + high)
     exact = (cuts <= low) | ~np.isfinite(cuts)  # neighbouring doubles, or an infinite end
     cuts[exact] = _between(low[exact], high[exact])
