@@ -58,10 +58,6 @@ LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two such rounds, and bets are fitted again
 SMALLEST_ROUND = 16
-# The same over all labelled draws that a pair may take, of a subject that draws many outputs at a time: looks then cost
-# more than draws. But a round takes no more than the second of the draws before it for that: a look comes later by so
-# much at most, and bets are fitted again no later.
-SMALLEST_SHARE, LATER = 1 / 4_000, 0.1
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
@@ -350,8 +346,7 @@ class LabelGame:
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
         if all(self.pairs[k].is_far for k in open_pairs):
             growth = max(growth, FAR_GROWTH)
-        least = 0.0 if self._calls else min(SMALLEST_SHARE * self.planned, LATER * used)
-        size = max(SMALLEST_ROUND, int(max(least, growth * used)))
+        size = max(SMALLEST_ROUND, int(growth * used))
         if self.mode == "fixed":
             size = min(self.pairs[k].stage_size(self.planned, self.pilot) for k in open_pairs)
         return {k: self.pairs[k].pool.labelled(size) for k in open_pairs}
