@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from dpaudit.evidence.rules import (
     inset,
 )
 from dpaudit.evidence.scores import Coordinate, Viewed
+from dpaudit.evidence.tasks import Statistic
 from dpaudit.evidence.trials import Trial
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray
 
@@ -62,14 +63,6 @@ BINOMIAL_SHARE = 0.01
 
 Aim = Literal["bound", "ranking", "sureness"]  # what a fit is for
 Way = tuple[float, float]  # the epsilon of a line, and the deviations of a choice of thresholds
-
-
-class Counter(Protocol):
-    """What a fixed game counts on outcomes: integers that add up over batches."""
-
-    def count(self, outcomes: Outcomes) -> NDArray[np.int64]: ...
-
-    def zeros(self) -> NDArray[np.int64]: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -369,7 +362,7 @@ class FixedGame(HockeyStickGame):
         return self._rule
 
     @property
-    def statistic(self) -> Counter:
+    def statistic(self) -> Statistic:
         """What is counted on each side's draws."""
         return self.rule
 
