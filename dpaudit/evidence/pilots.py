@@ -45,6 +45,7 @@ from dpaudit.evidence.rules import (
     most_sure_of,
     places_of_cuts,
     rules_of,
+    without_nan,
 )
 from dpaudit.evidence.scores import Score
 from dpaudit.evidence.smooth_tails import SmoothTails, smooth_tails
@@ -170,7 +171,7 @@ class CountedPilot:
     def of(cls, first: FloatArray, second: FloatArray) -> CountedPilot:
         """That of these numbers of x and of x_prime."""
         parts = [[np.sort(side[k::PARTS]) for k in range(PARTS)] for side in (second, first)]  # NaN last
-        whole = whole_edges(np.concatenate([_known(parts[0][0]), _known(parts[1][0])]))
+        whole = whole_edges(np.concatenate([without_nan(parts[0][0]), without_nan(parts[1][0])]))
         edges, counts = _counted(parts, whole)
         distance = _distance(edges, counts.sum(axis=1))
         if distance is None:
@@ -362,11 +363,6 @@ class CountedScore:
         return Tails(lows, left1, left0, left1[-1] - left1, left0[-1] - left0, nan1, nan0, float(n1 + n0), highs)
 
 
-def _known(ordered: FloatArray) -> FloatArray:
-    """Sorted numbers without NaN, which are last."""
-    return ordered[: len(ordered) - np.count_nonzero(np.isnan(ordered))]
-
-
 def _distance(edges: FloatArray, counts: NDArray[np.int64]) -> Distance | None:
     """As `find_distance`, of numbers of x_prime and of x that are counted in cells, with tails of whole cells."""
     if len(edges) < 2:
@@ -383,7 +379,7 @@ def _distance(edges: FloatArray, counts: NDArray[np.int64]) -> Distance | None:
 
 def _counted(parts: Sequence[Sequence[FloatArray]], more: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
     """Edges of cells for the sorted numbers of each side's parts, with `more` edges; and how many are in each cell."""
-    known = [[_known(part) for part in side] for side in parts]
+    known = [[without_nan(part) for part in side] for side in parts]
     sample = np.concatenate([known[0][0], known[1][0]])
     both = [part for side in known for part in side]
     edges = np.unique(np.concatenate([histogram_edges(sample, CELLS, tails=True), more, *_at_ends(both)]))

@@ -62,7 +62,7 @@ from dpaudit.evidence.fixed_game import MOST_CAUTIOUS, FixedGame
 from dpaudit.evidence.hockey_stick import largest_rejected
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.pilots import AnyFittedScore
-from dpaudit.evidence.rules import FittedRule, FittedScore, Rule
+from dpaudit.evidence.rules import FittedRule, FittedScore, Rule, without_nan
 from dpaudit.evidence.scores import Coordinate, Score
 from dpaudit.privacy.claims import Claim, FloatArray
 
@@ -181,7 +181,7 @@ def find_edges(fitted: FittedScore) -> list[Edges]:
     exactly once they were seen.
     """
     by_label = fitted.second, fitted.first
-    known = [part[: len(part) - np.count_nonzero(np.isnan(part))] for part in by_label]
+    known = [without_nan(part) for part in by_label]
     if not all(len(part) for part in known):
         return []
     found: list[Edges] = []

@@ -317,7 +317,7 @@ class FittedScore:
     def most_sure(self) -> int:
         """The most guesses of a rule of this score that is never wrong on these draws."""
         both = self.first, self.second
-        known = [side[: len(side) - np.count_nonzero(np.isnan(side))] for side in both]
+        known = [without_nan(side) for side in both]
         nan = [len(side) - len(part) for side, part in zip(both, known, strict=True)]
         beyond = np.zeros((2, 2), dtype=int)  # of each side, above and below all of the other one
         for own, other, row in zip(known, known[::-1], beyond, strict=True):
@@ -405,6 +405,11 @@ def rules_of(score: Score, reading: Reading, tails: Tails, objective: Objective)
         if all(rule.thresholds != other.rule.thresholds for other in chosen):
             chosen.append(FittedRule(rule, choice.correct, choice.wrong, tails.trained_on))
     return chosen
+
+
+def without_nan(ordered: FloatArray) -> FloatArray:
+    """Increasing numbers without NaN, which are last."""
+    return ordered[: len(ordered) - np.count_nonzero(np.isnan(ordered))]
 
 
 def most_sure_of(beyond: NDArray[np.int_], nan: Sequence[int]) -> int:
