@@ -90,7 +90,7 @@ def candidates(
     if columns == 1 and not objects:
         # Where partitions are made of the scores, fine cells of the output say the same as its histograms.
         if halves and _varies(first.numbers[:, 0], second.numbers[:, 0]):
-            # Not beside a known density, nor for partitions: what paths are mirrored says the same there.
+            # Not beside a known density; nor for partitions, whose mirrored paths say the same.
             distance = find_distance(first.numbers[:, 0], second.numbers[:, 0]) if log_ratio is None else None
             if distance is not None:
                 yield distance, first, second

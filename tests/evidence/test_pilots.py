@@ -136,7 +136,7 @@ def test_a_fit_that_asks_for_sureness_alone_answers_as_a_whole_one(size, shape):
     for claim in (PureDP(1.0), ApproxDP(1.0, 0.005)):
         for right in (8, 13, 14, 20, 29, 30, 31, 60, 200):
             first, second = rng.random(size), rng.random(size)
-            if shape == "cut":  # of the number above 1 a spacing's worth is not counted: so many and some more
+            if shape == "cut":  # about three times as many lie beyond the end
                 second = second * (1.0 + 3.0 * right / size)
             else:
                 second[:right] = {"end": 2.0, "atom": 0.5, "nan": math.nan}[shape] + 0.01 * rng.random()
