@@ -3,7 +3,9 @@
 A number's place on a uniform grid takes a subtraction, a product and a conversion, whatever the number of edges. Each
 of these never decreases as the number grows, rounding included, so the place on the grid does not either: a number in
 another place than an edge is on the side of it where its place is. Only numbers that share a place with some edge are
-compared with edges. The counts are those of comparisons, exactly.
+compared with edges. Where these are many, numbers are sorted in short blocks, which vector instructions do in less time
+than it takes to search for each one, and edges are searched for among them. The counts are those of comparisons,
+exactly.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ BLOCK = 1 << 14  # numbers looked at together: they, and their places, stay in t
 PLACES = 1 << 13  # of the grid
 FEW_EDGES = {0: 6, 1_000: 24}  # so few are compared with every number, where there are so many numbers
 FEW_NUMBERS = 2_000  # so few are searched for one by one
+MANY_EDGES = 200  # so many share a place with too many numbers: these are sorted
 
 
 class EdgeCounter:
@@ -48,22 +51,28 @@ class EdgeCounter:
         numbers = np.ascontiguousarray(numbers)
         if len(self.edges) <= FEW_EDGES[max(least for least in FEW_EDGES if least <= len(numbers))]:
             return self._by_comparison(numbers)
-        if len(numbers) <= FEW_NUMBERS or self._grid is None:
+        if len(numbers) <= FEW_NUMBERS:
             return self._by_search(numbers)
+        if len(self.edges) >= MANY_EDGES or self._grid is None:
+            return self._by_sorting(numbers)
         return self._by_grid(numbers, *self._grid)
 
     def index(self, numbers: FloatArray) -> NDArray[np.intp]:
         """The cell of each number, shape (numbers,): how many edges are at most it; edges + 1 for NaN."""
-        is_nan = numbers != numbers
         if len(numbers) <= FEW_NUMBERS or self._grid is None:
             index = np.searchsorted(self.edges, numbers, side="right")
-        else:
-            lowest, scale, is_shared, cells = self._grid
-            places = _places(np.where(is_nan, lowest, numbers), lowest, scale)
-            index = cells[places]
+            index[numbers != numbers] = len(self.edges) + 1
+            return index
+        lowest, scale, is_shared, cells = self._grid
+        index = np.empty(len(numbers), dtype=np.intp)
+        for start in range(0, len(numbers), BLOCK):
+            block, own = numbers[start : start + BLOCK], index[start : start + BLOCK]
+            is_nan = block != block
+            places = _places(np.where(is_nan, lowest, block), lowest, scale)
+            np.take(cells, places, out=own)
             compared = np.flatnonzero(is_shared[places])
-            index[compared] = np.searchsorted(self.edges, numbers[compared], side="right")
-        index[is_nan] = len(self.edges) + 1
+            own[compared] = np.searchsorted(self.edges, block[compared], side="right")
+            own[is_nan] = len(self.edges) + 1
         return index
 
     def _by_comparison(self, numbers: FloatArray) -> NDArray[np.int64]:
@@ -104,6 +113,13 @@ class EdgeCounter:
         counts += np.bincount(found, minlength=len(self.edges) + 2)
         counts[-1] = len(numbers) - known
         return counts
+
+    def _by_sorting(self, numbers: FloatArray) -> NDArray[np.int64]:
+        ends = np.append(self.edges, math.nan)  # NaN is sorted behind all numbers
+        below = np.zeros(len(ends), dtype=np.int64)
+        for start in range(0, len(numbers), BLOCK):
+            below += np.searchsorted(np.sort(numbers[start : start + BLOCK]), ends)
+        return np.diff(below, prepend=0, append=len(numbers))
 
     @functools.cached_property
     def _grid(self) -> tuple[float, float, NDArray[np.bool_], NDArray[np.intp]] | None:

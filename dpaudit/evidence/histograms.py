@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence.edge_counts import EdgeCounter
+from dpaudit.evidence.edge_counts import BLOCK, EdgeCounter
 from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.evidence.outlines import WHOLE, outlines
 from dpaudit.privacy.claims import FloatArray
@@ -57,10 +57,13 @@ class Remainder:
                 return np.asarray(np.mod(numbers, self.modulus))
             # Several times as fast. Halves and doubles are exact, so it is the same number rounded once, except of
             # the negative number next to 0, whose half is rounded to 0.
-            left = np.floor(0.5 * numbers)
-            left *= -2.0
-            left += numbers
-            left[left < 0.0] = 2.0
+            left = np.empty(len(numbers))
+            for start in range(0, len(numbers), BLOCK):
+                block, own = numbers[start : start + BLOCK], left[start : start + BLOCK]
+                np.floor(np.multiply(block, 0.5, out=own), out=own)
+                own *= -2.0
+                own += block
+                own[own < 0.0] = 2.0
             return left
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,9 +89,13 @@ class Histogram:
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         total = np.zeros(len(outcomes))
-        for column, counter, values in zip(self.columns, self._counters, self.values, strict=True):
-            total += values[counter.index(outcomes.numbers[:, column])]
+        for k, column in enumerate(self.columns):
+            total += self.values_of(outcomes.numbers[:, column], k)
         return total
+
+    def values_of(self, numbers: FloatArray, k: int = 0) -> FloatArray:
+        """The log ratios of numbers of its k-th column, shape (numbers,)."""
+        return np.asarray(self.values[k][self._counters[k].index(numbers)])
 
     def counts(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """How many outcomes fall into each bin of the first column, and NaN; of the shape of its values."""

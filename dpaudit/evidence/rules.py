@@ -101,7 +101,7 @@ class Rule:
         Counting between a few edges is several times as fast as looking up the score of every outcome.
         """
         score = self.score
-        if not _is_by_bins(score):
+        if not is_by_bins(score):
             return None
         guesses = self.guess_scores(score.values[0])  # of each bin; NaN's is the last one
         changes = np.flatnonzero(guesses[1:-1] != guesses[:-2])
@@ -308,7 +308,7 @@ class FittedScore:
 
     def counts(self, rules: Sequence[Rule], outcomes: Outcomes) -> list[NDArray[np.int64]]:
         """What rules of this score count on other outcomes; see `Rule.count`."""
-        if _is_by_bins(self.score):
+        if is_by_bins(self.score):
             return [rule.count(outcomes) for rule in rules]
         values = self.score(self.reading(outcomes))  # computed once
         return [rule.count_scores(values) for rule in rules]
@@ -423,13 +423,13 @@ def most_sure_of(beyond: NDArray[np.int_], nan: Sequence[int]) -> int:
 
 def _ordered(score: Score, outcomes: Outcomes) -> FloatArray:
     """The scores of outcomes that were read already, increasing, NaN last."""
-    if not _is_by_bins(score):
+    if not is_by_bins(score):
         return np.sort(score(outcomes))
     values, order = score.values[0], np.argsort(score.values[0])
     return np.repeat(values[order], score.counts(outcomes)[order])
 
 
-def _is_by_bins(score: Score) -> TypeGuard[Histogram]:
+def is_by_bins(score: Score) -> TypeGuard[Histogram]:
     """Whether the score is a histogram of one column: a function of the bin of one number."""
     return isinstance(score, Histogram) and len(score.columns) == 1
 

@@ -11,17 +11,21 @@ Validity: all of this happens on draws before the first counted one, whose numbe
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.cross_validation import FOLDS, Shown, Way
 from dpaudit.evidence.edge_counts import EdgeCounter
-from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.histograms import Coordinate
+from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.pilots import AnyFittedScore, CountedScore, shown_on_held
-from dpaudit.evidence.rules import Objective, Rule
+from dpaudit.evidence.rules import Objective, Rule, is_by_bins
+from dpaudit.evidence.scores import Score
 from dpaudit.evidence.smooth_tails import SmoothTails
 
 
@@ -33,27 +37,26 @@ class Trial:
     ----------
     rule : Rule
     scores : tuple of CountedScore
-        Without counts.
-    counters : tuple of EdgeCounter
-        Of the cells of each score, between thresholds that may be chosen.
+        Without counts; their cells are between thresholds that may be chosen.
     """
 
     rule: Rule
     scores: tuple[CountedScore, ...]
-    counters: tuple[EdgeCounter, ...]
 
     @classmethod
     def of(cls, rule: Rule, fitted: Sequence[AnyFittedScore]) -> Trial:
         """That of a rule, and of those of these scores between whose values there are thresholds."""
         none = np.zeros(0, dtype=np.int64)
-        scores, counters = [], []
-        for one in fitted:
-            edges = one.edges()
-            if len(edges):
-                of_cells = np.concatenate([[-math.inf], edges, [math.nan]])
-                scores.append(CountedScore(one.kind, one.score, of_cells, none, none, one.reading))
-                counters.append(EdgeCounter(edges))
-        return cls(rule, tuple(scores), tuple(counters))
+        scores = [
+            CountedScore(one.kind, one.score, np.concatenate([[-math.inf], edges, [math.nan]]), none, none, one.reading)
+            for one in fitted
+            if len(edges := one.edges())
+        ]
+        return cls(rule, tuple(scores))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the groups, which are quickly made where they are needed."""
+        return {"rule": self.rule, "scores": self.scores}
 
     def zeros(self) -> NDArray[np.int64]:
         """The counts of no draws."""
@@ -61,12 +64,25 @@ class Trial:
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """The counts of the rule (`Rule.count`), and of each score and every third outcome those in each cell."""
-        parts = [self.rule.count(outcomes)]
         read = {reading: reading(outcomes) for reading in {score.reading for score in self.scores}}
-        for score, counter in zip(self.scores, self.counters, strict=True):
-            values = score.score(read[score.reading])
-            parts += [counter.count(values[fold::FOLDS]) for fold in range(FOLDS)]
-        return np.concatenate(parts).astype(np.int64)
+        counts = [np.zeros((FOLDS, len(score.of_cells)), dtype=np.int64) for score in self.scores]
+        for group in self._groups:
+            numbers = group.score(read[group.reading])
+            for fold in range(FOLDS):
+                merged = group.counter.count(numbers[fold::FOLDS])
+                for place, of_merged in group.cells:
+                    np.add.at(counts[place][fold], of_merged, merged)
+        return np.concatenate([self.rule.count(outcomes), *(part.ravel() for part in counts)])
+
+    @functools.cached_property
+    def _groups(self) -> tuple[_Group, ...]:
+        """The scores that are functions of one number, together, and each other one alone."""
+        by_source: dict[Any, tuple[Score, list[int]]] = {}
+        for place, score in enumerate(self.scores):
+            source = _source(score.score)
+            key = source if isinstance(source, Coordinate) else place
+            by_source.setdefault((key, score.reading), (source, []))[1].append(place)
+        return tuple(_group(source, [(k, self.scores[k]) for k in places]) for source, places in by_source.values())
 
     def counted(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> TriedPilot:
         """What these counts of `count` on draws of x and of x_prime say."""
@@ -78,6 +94,36 @@ class Trial:
         both = np.stack([counts_x, counts_x_prime])
         counts = [part.reshape(2, FOLDS, -1) for part in np.split(both, [3, *ends[:-1].tolist()], axis=1)[1:]]
         return TriedPilot(shown, self.scores, counts)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Group:
+    """Scores that are functions of the number that `score` gives: their draws are looked at once.
+
+    `cells` are the positions of these scores in the trial, each with its own cell of every cell of `counter`.
+    """
+
+    score: Score
+    reading: Reading
+    counter: EdgeCounter
+    cells: tuple[tuple[int, NDArray[np.intp]], ...]
+
+
+def _source(score: Score) -> Score:
+    """What a score is a function of: the number whose bins it looks up, or itself."""
+    return Coordinate(score.columns[0], score.width) if is_by_bins(score) else score
+
+
+def _group(source: Score, members: Sequence[tuple[int, CountedScore]]) -> _Group:
+    """That of scores with this source, and their positions."""
+    own = [one.score.edges[0] if is_by_bins(one.score) else one.of_cells[1:-1] for _, one in members]
+    edges = np.unique(np.concatenate(own))
+    least = np.concatenate([[-math.inf], edges, [math.nan]])  # the least number of each cell
+    cells = []
+    for place, one in members:
+        values = one.score.values_of(least) if is_by_bins(one.score) else least
+        cells.append((place, EdgeCounter(one.of_cells[1:-1]).index(values)))
+    return _Group(source, members[0][1].reading, EdgeCounter(edges), tuple(cells))
 
 
 @dataclasses.dataclass(frozen=True)

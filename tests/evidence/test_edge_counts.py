@@ -1,4 +1,4 @@
-"""Counts between edges: three ways to count, one result. Nothing here is random, so nothing has an error rate."""
+"""Counts between edges: four ways to count, one result. Nothing here is random, so nothing has an error rate."""
 
 import math
 import pickle
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.evidence import edge_counts
+from dpaudit.evidence import edge_counts, histograms
 from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.edge_counts import EdgeCounter
 from dpaudit.evidence.histograms import Coordinate, Remainder
@@ -56,6 +56,15 @@ def test_all_ways_to_count_agree(edges, values):
     counter, array = EdgeCounter(edges), np.array(values, dtype=float)
     assert counter._by_comparison(array).tolist() == expected(edges, values)
     assert counter._by_search(array).tolist() == expected(edges, values)
+    assert counter._by_sorting(array).tolist() == expected(edges, values)
+
+
+@FIXED
+@given(edge_lists, numbers)
+def test_numbers_sorted_in_blocks_are_counted_as_in_one(edges, values):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edge_counts, "BLOCK", 7)
+        assert EdgeCounter(edges)._by_sorting(np.array(values, dtype=float)).tolist() == expected(edges, values)
 
 
 @pytest.mark.usefixtures("always_by_grid")
@@ -73,7 +82,10 @@ def test_the_grid_counts_as_comparisons_do():
     assert sum(grids) > 50, "the grid has to be what is tested"
 
 
-@pytest.mark.parametrize("edges", [np.linspace(-3.0, 3.0, 90), np.array([-math.inf, *np.arange(30.0), math.inf])])
+@pytest.mark.parametrize(
+    "edges",
+    [np.linspace(-3.0, 3.0, 90), np.linspace(-3.0, 3.0, 400), np.array([-math.inf, *np.arange(30.0), math.inf])],
+)
 @pytest.mark.parametrize("size", [500, 5_000, 40_000])
 def test_many_numbers_and_many_edges_are_counted_as_by_search(edges, size):
     values = np.random.default_rng(size).standard_cauchy(size)
@@ -104,11 +116,14 @@ def test_remainders_modulo_two_are_the_general_ones(values):
     array = np.array([*values, 5.0, -5.0, -1e-17, -3 * SMALLEST, -2 * SMALLEST], dtype=float)
     with np.errstate(invalid="ignore"):
         general = np.mod(array, 2.0)
-    assert np.array_equal(Remainder(2.0)(Outcomes(array[:, None])), general, equal_nan=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(histograms, "BLOCK", 7)
+        assert np.array_equal(Remainder(2.0)(Outcomes(array[:, None])), general, equal_nan=True)
 
 
 def test_the_cell_of_a_number_on_the_grid_is_that_of_a_search(monkeypatch):
     monkeypatch.setattr(edge_counts, "FEW_NUMBERS", 0)
+    monkeypatch.setattr(edge_counts, "BLOCK", 7)
     monkeypatch.setattr(edge_counts, "PLACES", 8)
     grids = []
 

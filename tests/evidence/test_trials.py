@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import dpaudit
 from dpaudit.evidence import fixed_game, label_game
 from dpaudit.evidence.cross_validation import FOLDS, Shown, shown_by
+from dpaudit.evidence.edge_counts import EdgeCounter
 from dpaudit.evidence.fixed_game import TRIED_DEVIATIONS, FixedGame
 from dpaudit.evidence.histograms import Coordinate
 from dpaudit.evidence.label_game import LabelGame
@@ -100,6 +102,36 @@ def test_a_trial_shows_what_rules_do_on_the_thirds_that_they_did_not_see(kind):
         assert (record.correct * 3_000, record.wrong * 3_000) == pytest.approx((right, wrong), abs=1e-6)
     before = [trial.rule.count(side) for side in sides]
     assert pilot.shown.correct * 3_000 == pytest.approx(before[0][1] + before[1][0], abs=1e-9)  # rounding of a rate
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"), [*((kind, 1_000) for kind in KINDS), ("numbers", 25_000), ("integers", 25_000)]
+)
+def test_scores_are_counted_together_as_each_one_alone(kind, size):
+    rng = np.random.default_rng(20_261_123)
+    pilot = pilot_of(*of_kind(kind, size, rng))
+    scores = [*pilot.scores(halves=False), *pilot.scores(halves=True)]
+    trial = Trial.of(scores[0].rules(OBJECTIVE)[0].rule, scores)
+    together = pickle.loads(pickle.dumps(trial))
+    if kind != "objects":
+        assert len(together._groups) < len(trial.scores), "several are functions of one number"
+    for side in of_kind(kind, 5_000, rng):
+        counts = together.count(side)
+        ends = np.cumsum([3, *(FOLDS * len(score.of_cells) for score in trial.scores)]).tolist()
+        for score, start, end in zip(trial.scores, ends[:-1], ends[1:], strict=True):
+            values = score.score(score.reading(side))
+            expected = [EdgeCounter(score.of_cells[1:-1]).index(values[fold::FOLDS]) for fold in range(FOLDS)]
+            alone = [np.bincount(cells, minlength=len(score.of_cells)) for cells in expected]
+            assert counts[start:end].tolist() == np.concatenate(alone).tolist()
+
+
+def test_a_trial_that_has_counted_is_sent_as_short_as_another():
+    rng = np.random.default_rng(20_261_124)
+    trial, side = trial_of("numbers", rng), of_kind("numbers", 3_000, rng)[0]
+    short = pickle.dumps(trial)
+    trial.count(side)
+    groups = pickle.dumps(trial._groups)
+    assert len(pickle.dumps(trial)) < len(short) + len(groups) / 10
 
 
 def test_counts_of_a_trial_add_up_over_batches_but_for_the_thirds():
