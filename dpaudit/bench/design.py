@@ -70,7 +70,7 @@ class Design:
     alarm_audits: int = 100
     tight_audits: int = 10_000
     counted_from: int = 100
-    classic_seeds: int = 3
+    classic_seeds: int = 9
     runs_share: float = 0.05
     most_runs: float = 2e7
     overhead_draws: int = 1_000_000
