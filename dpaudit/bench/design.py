@@ -53,6 +53,8 @@ class Design:
         The same as a number, for quick runs.
     overhead_draws, overhead_repeats : int
         Labelled draws of the audit whose time is compared with drawing them, and how often.
+    long_draws : int
+        The same of one long audit, in which what an audit costs once no longer counts.
     memory_draws : tuple of int
         Labelled draws of the two audits whose peak memory is compared.
     """
@@ -75,6 +77,7 @@ class Design:
     most_runs: float = 2e7
     overhead_draws: int = 1_000_000
     overhead_repeats: int = 5
+    long_draws: int = 100_000_000
     memory_draws: tuple[int, int] = (1_000_000, 100_000_000)
 
     def audit_seed(self, problem: str, part: str, number: int) -> int:
@@ -101,6 +104,7 @@ QUICK = Design(
     most_runs=20_000,
     overhead_draws=200_000,
     overhead_repeats=1,
+    long_draws=500_000,
     memory_draws=(20_000, 200_000),
 )
 
