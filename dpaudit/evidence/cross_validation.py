@@ -18,9 +18,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.evidence.fitted_scores import fit_scores
 from dpaudit.evidence.hints import NO_HINTS, Hints
+from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, join
-from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, fit_scores
+from dpaudit.evidence.rules import ABSTAIN, Rule
 
 FOLDS = 3
 AGREEING = 2.0  # times as many guesses of one fold as of another, up to which they are alike

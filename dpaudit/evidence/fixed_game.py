@@ -19,20 +19,14 @@ from numpy.typing import NDArray
 
 from dpaudit.evidence import binomial
 from dpaudit.evidence.cross_validation import Shown
+from dpaudit.evidence.fitted_scores import FittedRule, best_rule
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
 from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
+from dpaudit.evidence.objectives import BOUND_DEVIATIONS, Objective
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pilots import AnyFittedScore, Pilot, pilot_of
-from dpaudit.evidence.rules import (
-    ABSTAIN,
-    BOUND_DEVIATIONS,
-    FittedRule,
-    Objective,
-    Rule,
-    best_rule,
-    inset,
-)
+from dpaudit.evidence.rules import ABSTAIN, Rule, inset
 from dpaudit.evidence.scores import Coordinate, Viewed
 from dpaudit.evidence.tasks import Statistic
 from dpaudit.evidence.trials import Trial

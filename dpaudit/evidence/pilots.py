@@ -24,6 +24,7 @@ from dpaudit.evidence.candidates import DRAWS_A_NUMBER
 from dpaudit.evidence.cells import whole_edges
 from dpaudit.evidence.cross_validation import FOLDS, Shown, Way, cross_validated, shown_by
 from dpaudit.evidence.distances import TAIL_MASS, Distance, speak_alike
+from dpaudit.evidence.fitted_scores import FittedRule, fit_scores, fit_summaries, most_sure_of, rules_of, without_nan
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import (
     MOST_RARE_ATOMS,
@@ -33,22 +34,12 @@ from dpaudit.evidence.histograms import (
     mass_levels,
     shrunk_log_ratio,
 )
+from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.rules import (
-    FittedRule,
-    Objective,
-    Rule,
-    Tails,
-    between_values,
-    fit_scores,
-    fit_summaries,
-    most_sure_of,
-    places_of_cuts,
-    rules_of,
-    without_nan,
-)
+from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.scores import Score
 from dpaudit.evidence.smooth_tails import SmoothTails, smooth_tails
+from dpaudit.evidence.thresholds import Tails, between_values, places_of_cuts
 from dpaudit.privacy.claims import FloatArray
 
 MOST_SORTED = 20_000  # draws of one side, up to which they are looked at one by one
@@ -92,11 +83,11 @@ class Pilot(Protocol):
     """Draws of x and x_prime before a fixed test."""
 
     def scores(self, halves: bool = True) -> Sequence[AnyFittedScore]:
-        """Every score that suits them; `halves` as for `dpaudit.evidence.rules.fit_scores`."""
+        """Every score that suits them; `halves` as for `dpaudit.evidence.fitted_scores.fit_scores`."""
         ...
 
     def summaries(self) -> Sequence[AnyFittedScore]:
-        """Summaries of vectors, see `dpaudit.evidence.rules.fit_summaries`; none of single numbers."""
+        """Summaries of vectors, see `dpaudit.evidence.fitted_scores.fit_summaries`; none of single numbers."""
         ...
 
     def cross_validated(self, ways: Mapping[Way, Objective]) -> dict[tuple[str, Way], Shown]:

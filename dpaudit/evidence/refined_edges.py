@@ -58,11 +58,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpaudit.evidence.fitted_scores import FittedRule, FittedScore, without_nan
 from dpaudit.evidence.fixed_game import MOST_CAUTIOUS, FixedGame
 from dpaudit.evidence.hockey_stick import largest_rejected
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.pilots import AnyFittedScore
-from dpaudit.evidence.rules import FittedRule, FittedScore, Rule, without_nan
+from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.scores import Coordinate, Score
 from dpaudit.privacy.claims import Claim, FloatArray
 

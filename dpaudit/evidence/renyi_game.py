@@ -32,10 +32,11 @@ from scipy import special
 
 from dpaudit.evidence import wealth
 from dpaudit.evidence.cells import Cells
+from dpaudit.evidence.fitted_scores import best_rule, fit_rules
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import largest_rejected
+from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.rules import Objective, best_rule, fit_rules
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 
 CELLS = 12

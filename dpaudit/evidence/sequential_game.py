@@ -43,9 +43,11 @@ from dpaudit.evidence.betting import (
 from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_rejected
+from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.paths import PathPriors
-from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_thresholds
+from dpaudit.evidence.rules import ABSTAIN, Rule
 from dpaudit.evidence.stacks import Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
+from dpaudit.evidence.thresholds import best_thresholds
 from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.9  # of the wealth, for bets meant for the budget; it costs -log(0.9) = 0.11 nats of it

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpaudit.evidence.fitted_scores import fit_scores
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import Coordinate, Histogram
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.rules import fit_scores
 from dpaudit.evidence.scores import Score, Viewed
 from dpaudit.evidence.vectors import Linear, Summary
 from dpaudit.privacy.claims import FloatArray

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from dpaudit.evidence.cross_validation import FOLDS, Shown, Way
 from dpaudit.evidence.edge_counts import EdgeCounter
 from dpaudit.evidence.histograms import Coordinate
+from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.pilots import AnyFittedScore, CountedScore, shown_on_held
-from dpaudit.evidence.rules import Objective, Rule, is_by_bins
+from dpaudit.evidence.rules import Rule, is_by_bins
 from dpaudit.evidence.scores import Score
 from dpaudit.evidence.smooth_tails import SmoothTails
 

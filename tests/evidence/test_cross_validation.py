@@ -8,11 +8,13 @@ from scipy import stats
 
 from dpaudit.evidence import cross_validation
 from dpaudit.evidence.cross_validation import FOLDS, cross_validated
+from dpaudit.evidence.fitted_scores import FittedScore, fit_scores
 from dpaudit.evidence.fixed_game import DEVIATIONS, FixedGame
 from dpaudit.evidence.histograms import Table
+from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, from_objects, read_outputs
 from dpaudit.evidence.pilots import pilot_of
-from dpaudit.evidence.rules import FittedScore, Objective, Reading, Rule, fit_scores
+from dpaudit.evidence.rules import Reading, Rule
 from dpaudit.evidence.scores import Coordinate
 from dpaudit.privacy.claims import PureDP
 

@@ -9,6 +9,7 @@ import dpaudit
 from dpaudit.evidence.distances import FEWEST, Distance, find_distance
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pilots import MOST_SORTED, CountedPilot, DrawnPilot, pilot_of
+from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.scores import score_from_dict
 
 
@@ -58,8 +59,8 @@ def test_both_kinds_of_pilots_try_it_and_know_how_distances_lie(size):
     (score,) = [score for score in pilot.scores() if score.kind == "Distance 1"]
     assert score.draws == 2 * size
     for edge in score.edges()[::20].tolist():  # a cell holds its lower edge
-        rule = score.rule_like(dpaudit.evidence.rules.Rule(score.score, -math.inf, 1.0, -1, score.reading), (0.0, 0.1))
-        below, above = score.guessed_masses(dpaudit.evidence.rules.Rule(score.score, edge, math.inf, -1, score.reading))
+        rule = score.rule_like(Rule(score.score, -math.inf, 1.0, -1, score.reading), (0.0, 0.1))
+        below, above = score.guessed_masses(Rule(score.score, edge, math.inf, -1, score.reading))
         far = np.concatenate([score.score.of(first), score.score.of(second)])
         assert below == pytest.approx(np.mean(far < edge), abs=1e-12) and above == 0.0
         assert np.mean(far > rule.high) == pytest.approx(0.1, abs=0.01)  # one cell of many

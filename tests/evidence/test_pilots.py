@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpaudit.evidence.fitted_scores import FittedScore, fit_scores
 from dpaudit.evidence.fixed_game import DEVIATIONS, FixedGame
 from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.histograms import Coordinate, Histogram
+from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.pilots import FOLDS, MOST_SORTED, PARTS, CountedPilot, CountedScore, DrawnPilot, pilot_of
 from dpaudit.evidence.refined_edges import RefinedGame
-from dpaudit.evidence.rules import ABSTAIN, FittedScore, Objective, Rule, fit_scores
+from dpaudit.evidence.rules import ABSTAIN, Rule
 from dpaudit.evidence.scores import LogRatio
 from dpaudit.privacy.claims import ApproxDP, PureDP
 

@@ -13,6 +13,7 @@ import dpaudit
 from dpaudit.bench.laws import reach_for
 from dpaudit.bench.numbers import truncated_laplace
 from dpaudit.evidence import refined_edges
+from dpaudit.evidence.fitted_scores import FittedScore
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.refined_edges import (
     FINE,
@@ -26,7 +27,7 @@ from dpaudit.evidence.refined_edges import (
     longest_run,
     run_p_value,
 )
-from dpaudit.evidence.rules import FittedScore, Rule
+from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.scores import Coordinate
 from dpaudit.privacy.claims import ApproxDP, PureDP
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dpaudit.evidence.candidates import candidates
 from dpaudit.evidence.edge_counts import EdgeCounter
+from dpaudit.evidence.fitted_scores import best_rule, fit_rules
 from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.histograms import (
     Coordinate,
@@ -21,9 +22,11 @@ from dpaudit.evidence.histograms import (
     histogram_edges,
     shrunk_log_ratio,
 )
+from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading, read_outputs
-from dpaudit.evidence.rules import ABSTAIN, Objective, Rule, best_rule, best_thresholds, fit_rules, rule_from_dict
+from dpaudit.evidence.rules import ABSTAIN, Rule, rule_from_dict
 from dpaudit.evidence.scores import LogRatio, score_from_dict
+from dpaudit.evidence.thresholds import best_thresholds
 from dpaudit.evidence.vectors import Linear, Nearness, Summary, fit_linear
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)

@@ -8,9 +8,9 @@ from scipy import stats
 
 from dpaudit.evidence import pilots
 from dpaudit.evidence.binomial import binomial_lower
+from dpaudit.evidence.fitted_scores import fit_scores
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.rules import fit_scores
 from dpaudit.evidence.scores import Coordinate, Histogram, Linear, Viewed
 from dpaudit.evidence.smooth_tails import LEAST_TERMS, MASSES, _tails_of, effective_terms, smooth_tails
 from dpaudit.evidence.tallies import Tally

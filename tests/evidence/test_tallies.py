@@ -8,8 +8,8 @@ import pytest
 
 from dpaudit.bench.sparse_vector import BELOW, STOPPED, released
 from dpaudit.evidence.fitted_partitions import fit_partitions
+from dpaudit.evidence.fitted_scores import fit_scores
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.rules import fit_scores
 from dpaudit.evidence.scores import Viewed, score_from_dict
 from dpaudit.evidence.tallies import FARTHEST, Tally, fit_logistic
 from dpaudit.evidence.vectors import Quadratic

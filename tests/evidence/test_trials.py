@@ -13,12 +13,14 @@ import dpaudit
 from dpaudit.evidence import fixed_game, label_game
 from dpaudit.evidence.cross_validation import FOLDS, Shown, shown_by
 from dpaudit.evidence.edge_counts import EdgeCounter
+from dpaudit.evidence.fitted_scores import FittedRule
 from dpaudit.evidence.fixed_game import TRIED_DEVIATIONS, FixedGame
 from dpaudit.evidence.histograms import Coordinate
 from dpaudit.evidence.label_game import LabelGame
+from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading, read_outputs
 from dpaudit.evidence.pilots import pilot_of
-from dpaudit.evidence.rules import FittedRule, Objective, Rule
+from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.tasks import TaskResult
 from dpaudit.evidence.trials import Trial
 from dpaudit.evidence.vectors import SUMMARIES
