@@ -15,6 +15,7 @@ import numpy as np
 
 from dpaudit.evidence.outcomes import Outcomes, from_objects
 from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.foreign import own
 
 NUMBERS, OBJECTS = b"N", b"O"
 MOST_BYTES = 1 << 28  # of what is unpacked: more is no file of ours
@@ -91,6 +92,9 @@ def _plain(value: Any, depth: int) -> Any:
         return ["failed", value.kind, value.message]
     if isinstance(value, np.generic | np.ndarray) and value.dtype.kind in "biuf" and value.dtype.itemsize <= 8:
         return ["array", value.dtype.str, list(value.shape), value.tobytes().hex()]
+    known = own(value)
+    if known is not value:
+        return _plain(known, depth)
     raise NotPlain
 
 

@@ -13,6 +13,7 @@ Conventions
 * `Outcomes.tokens` has shape (draws,): canonical strings, one per output, or None for numeric arrays, where they are
   made on demand. Numbers are equal by value (1, 1.0 and True are one token; 0.0 and -0.0 are two; NaN is one), lists,
   tuples and arrays by their contents, sets and dictionaries without order. An object's address never enters.
+* What another library made is read by what it holds, as `dpaudit.subjects.foreign` says.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.callables import Failed, Opaque
+from dpaudit.subjects.foreign import own
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
 EXACT = (float, int, bool)  # the types that most numbers come in
@@ -148,6 +150,7 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
     else:
         if isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Sequence):
             outputs = _as_list(outputs, size)
+        outputs = [own(output) for output in outputs]
         array = _as_array(outputs)
     length = len(array) if array is not None and array.ndim > 0 else (1 if array is not None else len(outputs))
     if length != size or (array is not None and array.ndim == 0):
@@ -252,7 +255,7 @@ def _as_real(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def plain(value: Any) -> Any:
-    """A numpy scalar or array as Python numbers and nested lists: how a numeric batch reads the same output."""
+    """Numpy's, and other libraries', values as Python numbers and nested lists: how a numeric batch reads the same."""
     if type(value) in EXACT or type(value) is str:
         return value
     if isinstance(value, np.ndarray):
@@ -261,7 +264,10 @@ def plain(value: Any) -> Any:
         return int(value.astype(np.int64))
     if isinstance(value, complex | np.complexfloating):
         return [float(value.real), float(value.imag)]
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    known = own(value)
+    return value if known is value else plain(known)
 
 
 def _number_token(value: Any) -> str:
@@ -277,6 +283,7 @@ def _number_token(value: Any) -> str:
 
 def _single(output: Any) -> NDArray[Any] | None:
     """One output as a numeric batch of one reads it; None where it is not plain numbers."""
+    output = own(output)
     if isinstance(output, np.ndarray) and output.dtype.kind in "cmM":
         output = _as_real(output)
     return _as_array([plain(output) if isinstance(output, complex | np.generic) else output])

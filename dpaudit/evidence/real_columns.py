@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.outcomes import Outcomes, plain
 from dpaudit.privacy.claims import FloatArray
 
 Path = tuple[Any, ...]
@@ -67,24 +67,12 @@ def _column_of(path: Path, shape: tuple[int, ...]) -> int | None:
     return int(np.ravel_multi_index(path, shape)) if shape else 0
 
 
-def _plain(value: Any) -> Any:
-    """Numbers as Python numbers, complex ones and arrays as lists, dates as integers of their unit: as batches are."""
-    if isinstance(value, np.ndarray):
-        value = value.astype(np.int64) if value.dtype.kind in "mM" else value
-        return value.tolist()
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return int(value.astype(np.int64))
-    if isinstance(value, complex | np.complexfloating):
-        return [float(value.real), float(value.imag)]
-    return value
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating)
 
 
 def _collect(value: Any, path: Path, found: dict[Path, None]) -> None:
-    value = _plain(value)
+    value = plain(value)
     if _is_number(value):
         found.setdefault(path)
     elif len(path) < DEEPEST and len(found) < MOST_PATHS:
@@ -99,7 +87,7 @@ def _collect(value: Any, path: Path, found: dict[Path, None]) -> None:
 
 def _follow(value: Any, path: Path) -> float:
     for key in path:
-        value = _plain(value)
+        value = plain(value)
         if isinstance(value, Mapping):
             has_key = key in value
         else:
@@ -108,7 +96,7 @@ def _follow(value: Any, path: Path) -> float:
         if not has_key:
             return math.nan
         value = value[key]
-    value = _plain(value)
+    value = plain(value)
     try:
         return float(value) if _is_number(value) else math.nan
     except OverflowError:  # an integer beyond all doubles

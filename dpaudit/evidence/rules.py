@@ -109,11 +109,14 @@ class Rule:
     def describe(self, x: str, x_prime: str) -> str:
         """The rule as a sentence about the output."""
         above, below = (x, x_prime) if self.sign > 0 else (x_prime, x)
+        # Moments are large numbers close to each other: as many digits as tell the thresholds apart, and two more.
+        scale, gap = max(abs(self.high), abs(self.low)), self.high - self.low
+        digits = 6 if not 0.0 < gap < scale < math.inf else int(np.clip(math.log10(scale / gap) + 3.0, 6, 17))
         parts = []
         if self.high < math.inf:
-            parts.append(f"guess {above} where it is above {self.high:.6g}")
+            parts.append(f"guess {above} where it is above {self.high:.{digits}g}")
         if self.low > -math.inf:
-            parts.append(f"guess {below} where it is below {self.low:.6g}")
+            parts.append(f"guess {below} where it is below {self.low:.{digits}g}")
         if self.nan_guess != ABSTAIN:
             parts.append(f"guess {x if self.nan_guess == 1 else x_prime} where it is NaN")
         return f"Look at {self.score.describe()}: " + ("; ".join(parts) if parts else "never guess") + "."

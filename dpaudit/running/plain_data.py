@@ -16,6 +16,7 @@ from dpaudit.evidence.outcomes import Outcomes, from_objects
 from dpaudit.evidence.tasks import TaskResult
 from dpaudit.running.workers import Raised
 from dpaudit.subjects.callables import CallError, Failed
+from dpaudit.subjects.foreign import own
 
 ARRAYS = "biufcUSmM"  # kinds of arrays without objects
 
@@ -102,6 +103,9 @@ def to_data(value: Any) -> Any:
         return {"scalar": [value.dtype.str, base64.b64encode(value.tobytes()).decode()]}
     if kind is np.ndarray and value.dtype.kind in ARRAYS:
         return {"array": [value.dtype.str, list(value.shape), base64.b64encode(value.tobytes()).decode()]}
+    known = own(value)
+    if known is not value:
+        return to_data(known)
     raise NotPlainError(kind.__qualname__)
 
 

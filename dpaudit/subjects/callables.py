@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.subjects.foreign import own_batch
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 SIZE_NAMES = ("size", "n")
@@ -176,8 +177,9 @@ class Subject:
             given["seed"] = int(rng.integers(2**63))
         function = self.mechanism.sample if self.interface == "sample(data, size, rng)" else self.mechanism
         if self.interface == "sample(data, size, rng)":
-            return function(data, size, rng)
-        return function(data, **{name: given[role] for name, role in self.keywords})
+            return own_batch(function(data, size, rng))
+        answer = function(data, **{name: given[role] for name, role in self.keywords})
+        return own_batch(answer) if "size" in self.interface else answer
 
 
 class CallError(SubjectError):

@@ -14,6 +14,7 @@ import fractions
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,6 +53,16 @@ class SlottedRelease:
 
 class Plain:
     """An object without a value of its own."""
+
+
+class Tensor:
+    """An array of a library that nobody knows here, which numpy can read."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
 
 
 Point = collections.namedtuple("Point", "a b")
@@ -119,6 +130,18 @@ KINDS = {
     "dataclass": Release(1.0, "a"),
     "object": Plain(),
     "date": datetime.date(2026, 11, 21),
+    "moment": datetime.datetime(2026, 11, 21, 8, 30),
+    "moment in a zone": datetime.datetime(2026, 11, 21, 8, 30, tzinfo=datetime.UTC),
+    "time of day": datetime.time(8, 30),
+    "duration": datetime.timedelta(hours=1),
+    "list with dates": [datetime.date(2026, 11, 21), 2.0],
+    "pandas moment": pd.Timestamp("2026-11-21T08:30"),
+    "no pandas moment": pd.NaT,
+    "series": pd.Series([1.0, 2.0]),
+    "series with labels": pd.Series({"a": 1.0, "b": 2.0}),
+    "table": pd.DataFrame({"a": [1.0, 2.0], "b": ["x", None]}),
+    "tensor": Tensor([1.0, 2.0]),
+    "tensor of one number": Tensor(1.5),
     "failure": Failed("ValueError", "no"),
 }
 
@@ -174,6 +197,7 @@ def test_an_output_is_read_the_same_in_any_batch_and_in_any_slice_of_it(names):
         np.ma.array([1.0, 2.0, 3.0]),
         np.ma.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], mask=[[0, 1], [0, 0], [1, 1]]),
         np.array([0.1, 0.2, 0.3], dtype=np.longdouble),
+        np.array([datetime.date(2026, 11, day) for day in (1, 2, 4)], dtype=object),
     ],
     ids=str,
 )

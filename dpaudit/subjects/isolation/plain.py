@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.subjects.callables import Ended, Failed, Opaque
+from dpaudit.subjects.foreign import own
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
@@ -102,7 +103,8 @@ class Planer:
             return Opaque(kind.__qualname__, text=value.__qualname__)
         if kind in (Failed, Ended):
             return kind(str.__str__(value.kind), str.__str__(value.message))
-        return self._contents(value, depth + 1)
+        known = own(value)
+        return self._contents(value, depth + 1) if known is value else self.plain(known, depth)
 
     def _numpy(self, value: Any, depth: int) -> Any:
         if isinstance(value, np.ma.MaskedArray):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
 import gc
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hostile_subjects import PIDS
 
@@ -100,6 +102,8 @@ def test_what_is_no_isolation_is_refused() -> None:
      np.arange(6.0).reshape(2, 3), np.float32(0.1), np.int64(3), np.bool_(True), np.datetime64("2020-01-01"),
      Decimal("1.5"), Point(1.0, {"b", "a"}), Colour.RED, int, Plain(), Failed("ValueError", "no"),
      Ended("time-out", ""), object(), range(3), {"k": Point(2.0, set())},
+     datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(1), pd.NaT,
+     pd.Timestamp("2020-01-01"), pd.Series([1.0, 2.0]), {"table": pd.DataFrame({"a": [1.0], "b": ["x"]})},
      np.ma.masked_array([1.0, 2.0], [False, True])],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip

@@ -1,0 +1,102 @@
+"""Outputs of other libraries as Python's and numpy's own: tables, series, tensors, dates and durations.
+
+An output is audited for what it holds. A pandas table of two columns is read as the dictionary of its columns, a tensor
+as its array, a date as a number of days: else nothing but its printed form would be seen, and no threshold fitted.
+
+Validity: an output is read by itself, by a fixed function; it is post-processing of single outputs. Nothing is imported
+here: what no library of the process made is no object of it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Most outputs are of these: nothing to do.
+OWN = frozenset({float, int, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, np.ndarray, np.float64})
+EPOCH = datetime.datetime(1970, 1, 1)
+MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+def own(value: Any) -> Any:
+    """One output, or a part of one: what another library made as numbers, arrays, lists and dictionaries.
+
+    A table is the dictionary of its columns (a list of pairs where names repeat); a series a list, or the dictionary by
+    its labels where it has some; anything else that numpy can read an array. Dates are days since 1970, moments and
+    durations microseconds, with their offset from UTC behind them where they state it. The rest stays as it is.
+
+    Examples
+    --------
+    >>> own(datetime.date(1970, 1, 3)), own(datetime.timedelta(seconds=1)), own("text")
+    (2, 1000000, 'text')
+    """
+    if type(value) in OWN or isinstance(value, np.ndarray | np.generic):
+        return value
+    if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
+        return _moment(value)
+    for name, read in (("pandas", _of_pandas), ("polars", _of_polars)):
+        library = sys.modules.get(name)
+        if library is not None and isinstance(value, library.DataFrame | library.Series):
+            return read(value, library)
+    array = _array(value)
+    return value if array is None else array
+
+
+def own_batch(outputs: Any) -> Any:
+    """A batch of outputs as an array where another library made it, whose rows are the outputs; else as it is."""
+    if type(outputs) in OWN:
+        return outputs
+    array = _array(outputs)
+    return outputs if array is None else array
+
+
+def _array(value: Any) -> NDArray[Any] | None:
+    """What numpy reads of an object that offers itself as an array; None for any other, or where it refuses."""
+    if isinstance(value, np.ndarray | np.generic | type) or not hasattr(type(value), "__array__"):
+        return None
+    try:
+        return np.asarray(value)
+    except Exception:  # a tensor on a device, say: it is read by its printed form
+        return None
+
+
+def _moment(value: datetime.date | datetime.time | datetime.timedelta) -> Any:
+    if isinstance(value, datetime.timedelta):
+        return value // MICROSECOND
+    if not isinstance(value, datetime.datetime | datetime.time):
+        return value.toordinal() - EPOCH.toordinal()
+    if value != value:  # pandas' "not a time" is a datetime
+        return value
+    clock = value.replace(tzinfo=None)
+    if isinstance(clock, datetime.time):
+        clock = datetime.datetime.combine(EPOCH, clock)
+    offset = value.utcoffset()
+    if offset is None:
+        return (clock - EPOCH) // MICROSECOND
+    return [(clock - offset - EPOCH) // MICROSECOND, offset // MICROSECOND]
+
+
+def _of_pandas(value: Any, pandas: Any) -> Any:
+    if isinstance(value, pandas.Series):
+        index = value.index
+        if isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1:
+            return value.tolist()
+        pairs = zip(index.tolist(), value.tolist(), strict=True)
+        return dict(pairs) if index.is_unique else [list(pair) for pair in pairs]
+    columns = [_of_pandas(value.iloc[:, k], pandas) for k in range(value.shape[1])]
+    return _table(value.columns.tolist(), columns)
+
+
+def _of_polars(value: Any, polars: Any) -> Any:
+    if isinstance(value, polars.Series):
+        return value.to_list()
+    return _table(value.columns, [value[:, k].to_list() for k in range(value.shape[1])])
+
+
+def _table(names: list[Any], columns: list[Any]) -> Any:
+    pairs = zip(names, columns, strict=True)
+    return dict(pairs) if len(set(names)) == len(names) else [list(pair) for pair in pairs]
