@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.privacy.claims import Claim, gaussian_profile, number_text
 from dpaudit.running.recording import Log
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.call_outcomes import Failed
 
 ROUNDING = 1e-9  # relative, of sums of doubles: what is compared agrees up to this, or not at all
 INFINITE_SHIFT = ("exponential", "uniform")  # noise whose support moves with its centre: any shift has infinite loss

@@ -44,7 +44,8 @@ from dpaudit.privacy.claims import FloatArray, number, whole_number
 from dpaudit.privacy.pairs import as_pairs, short_form
 from dpaudit.results import Verdict
 from dpaudit.running.streams import UTILITY_DRAWS, UTILITY_SEARCH, fresh_seed, stream
-from dpaudit.subjects.callables import Failed, Subject, as_subject
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.targets import what_raised
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit.utility_result import UtilityFinding, UtilityResult

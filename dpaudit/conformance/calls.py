@@ -147,7 +147,7 @@ def _contents(data: Any) -> str:
 
 
 def _raised_always(outputs: Any) -> bool:
-    from dpaudit.subjects.callables import Failed
+    from dpaudit.subjects.call_outcomes import Failed
 
     return isinstance(outputs, list) and bool(outputs) and all(isinstance(output, Failed) for output in outputs)
 

@@ -15,7 +15,7 @@ import numpy as np
 from dpaudit.conformance.case import BUDGET_NAMES, Case, fail, shown
 from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.privacy.pairs import short_form
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.call_outcomes import Failed
 
 SIZE = 2
 ADVICE = "Raise an error such as ValueError."

@@ -23,7 +23,8 @@ from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.running.streams import fresh_seed
-from dpaudit.subjects.callables import Failed, Subject
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.targets import what_raised
 
 

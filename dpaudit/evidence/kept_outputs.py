@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.evidence.outcomes import Outcomes, from_objects
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.foreign import own
 
 NUMBERS, OBJECTS = b"N", b"O"

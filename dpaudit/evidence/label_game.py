@@ -44,7 +44,7 @@ from dpaudit.evidence.pools import Pool, Read, hinted_inputs
 from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import Claim
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.call_outcomes import Failed
 
 Mode = Literal["sequential", "adaptive", "fixed"]
 MODES: tuple[Mode, ...] = get_args(Mode)

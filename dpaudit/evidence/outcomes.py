@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.subjects.callables import Failed, Opaque
+from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import own
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")

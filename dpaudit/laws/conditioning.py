@@ -14,7 +14,8 @@ from dpaudit.laws.derived import Derived, LogDensity, draw, merged, pairs_of, se
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_law
 from dpaudit.laws.nasty import hash_of
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.subjects.callables import Failed, as_subject
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import as_subject
 
 SMALLEST_BATCH = 64  # drawn at least at a time, so that a few missing runs do not cost a call each
 MOST_TRIES = 100_000  # draws without one that is kept, after which the event counts as impossible

@@ -29,7 +29,8 @@ from dpaudit.laws.claims import checked
 from dpaudit.laws.listed import ListedLaw, Outputs
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
-from dpaudit.subjects.callables import CallError, Failed, Subject, as_subject
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import CallError, Subject, as_subject
 
 Shape = tuple[int, ...]
 

@@ -17,7 +17,8 @@ from dpaudit.laws.derived import Derived, draw, pairs_of
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_law, without_repetition
 from dpaudit.laws.nasty import NastyFunction
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.subjects.callables import Failed, as_subject
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import as_subject
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,8 @@ from dpaudit.errors import SubjectError
 from dpaudit.evidence.outcomes import Outcomes, from_objects
 from dpaudit.evidence.tasks import TaskResult
 from dpaudit.running.workers import Raised
-from dpaudit.subjects.callables import CallError, Failed
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.foreign import own
 
 ARRAYS = "biufcUSmM"  # kinds of arrays without objects

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.foreign import own_batch
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
@@ -26,44 +27,6 @@ SIZE_NAMES = ("size", "n")
 GENERATOR_NAMES = ("rng", "random_state")
 SEED_NAMES = ("seed",)
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
-
-
-@dataclasses.dataclass(frozen=True)
-class Failed:
-    """The outcome of one call that raised; `kind` is the exception's type, `message` its text."""
-
-    kind: str
-    message: str
-
-    @property
-    def token(self) -> str:
-        """What is the same for all outcomes of this kind."""
-        return f"raised {self.kind}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Ended(Failed):
-    """The outcome of one call in a worker process that did not come back: `kind` says how it ended.
-
-    For example "time-out", "SIGSEGV", "exit 3"; `message` is what it printed last.
-    """
-
-    @property
-    def token(self) -> str:
-        """What is the same for all outcomes of this kind."""
-        return f"ended by {self.kind}"
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Opaque:
-    """An output of a class that only a worker process knows: the name of its class with its attributes or a text.
-
-    `state` maps the names of attributes to plain data; `text` is a printed form; neither: there is nothing to see.
-    """
-
-    kind: str
-    state: dict[str, Any] | None = None
-    text: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -32,7 +32,8 @@ import numpy as np
 from dpaudit.errors import ProgramError, UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.subjects.callables import Failed, Subject, as_subject
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import Subject, as_subject
 
 PROTOCOL = 1
 PREFIX = "exec:"

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.call_outcomes import Failed
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

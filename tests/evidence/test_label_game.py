@@ -18,7 +18,7 @@ from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.tasks import TaskResult
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.call_outcomes import Failed
 
 
 class Deck:

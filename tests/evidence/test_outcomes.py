@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.histograms import tokens_of
 from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Reading, canonical, from_objects, join, read_outputs
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.call_outcomes import Failed
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=150)
 

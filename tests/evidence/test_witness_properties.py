@@ -21,7 +21,7 @@ from dpaudit.evidence.outlines import FORM, STRUCTURE, outlines
 from dpaudit.evidence.scores import Viewed, score_from_dict
 from dpaudit.evidence.trees import Trees, fit_trees
 from dpaudit.evidence.vectors import SUMMARIES, Linear, Quadratic, Steps, Summary, fit_linear, fit_quadratic, screened
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.call_outcomes import Failed
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 

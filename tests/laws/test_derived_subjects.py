@@ -18,7 +18,8 @@ from dpaudit.laws.conditioning import HalfByHash
 from dpaudit.laws.derived import joined, merged
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, ZeroConcentratedDP
 from dpaudit.privacy.metrics import AbsoluteMetric
-from dpaudit.subjects.callables import Failed, as_subject
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import as_subject
 from mechanisms.geometric import Geometric
 from mechanisms.laplace import Laplace
 from mechanisms.randomised_response import RandomisedResponse

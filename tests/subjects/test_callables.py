@@ -13,7 +13,8 @@ import pytest
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.privacy.claims import PureDP
-from dpaudit.subjects.callables import CallError, Failed, Subject, as_subject, fingerprint
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import CallError, Subject, as_subject, fingerprint
 
 
 class Mechanism:

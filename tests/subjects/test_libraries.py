@@ -15,7 +15,7 @@ import dpaudit
 from dpaudit.claim_metadata import claim_metadata, compared_claims
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import as_pairs
-from dpaudit.subjects.callables import Failed
+from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.libraries import diffprivlib, estimators, opendp, pydp, sql, with_pairs
 from dpaudit.subjects.libraries.library_mechanism import import_library, legacy_state
 from dpaudit.subjects.targets import resolve_target

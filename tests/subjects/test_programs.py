@@ -21,7 +21,8 @@ import pytest
 import dpaudit
 from dpaudit.errors import ProgramError, UsageError
 from dpaudit.subjects import programs
-from dpaudit.subjects.callables import CallError, Failed
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.targets import resolve_target
 
 ROOT = Path(__file__).parents[2]

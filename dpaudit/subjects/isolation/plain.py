@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.subjects.callables import Ended, Failed, Opaque
+from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
 from dpaudit.subjects.foreign import own
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40

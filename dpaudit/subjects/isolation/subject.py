@@ -36,7 +36,8 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.pairs import short_form
-from dpaudit.subjects.callables import CallError, Ended, Failed, Subject
+from dpaudit.subjects.call_outcomes import Ended, Failed
+from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
 from dpaudit.subjects.isolation.plain import array_from, unpacked
 from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dpaudit.errors import SubjectError
-from dpaudit.subjects.callables import Ended, Subject
+from dpaudit.subjects.call_outcomes import Ended
+from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.keeper import Keeper, KeeperLost
 from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.isolation.plain import unpacked

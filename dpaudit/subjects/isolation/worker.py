@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import ProgramError
-from dpaudit.subjects.callables import Ended, Subject
+from dpaudit.subjects.call_outcomes import Ended
+from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.keeper import children
 from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.isolation.plain import KEPT_KINDS, Planer, TooLarge, brief, packed, shown
