@@ -704,6 +704,12 @@ def _finding(
         return Finding(**common, verdict="error", message=message)
     power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
     verdict = _verdict(game, power, inconclusive_factor)
+    if game.unseen and not failure:
+        # Its power would be that of a rule that sees what there is: "not refuted" would say too much.
+        failure = (
+            f"{subject_name} must return outputs that can be looked at, got {game.unseen}, whose printed form is an "
+            "address. Return what it holds, for example a dictionary."
+        )
     if failure and verdict != "violated":
         verdict = "error"
     correct, wrong, abstained = game.main.counts

@@ -510,3 +510,21 @@ def test_a_fixed_test_sees_an_output_that_only_one_input_has(seed):
 
     found = dpaudit.audit(leaks, "eps=1", [(1.0, 0.0)], samples=4_000, mode="fixed", seed=seed).findings[0]
     assert found.verdict == "violated" and found.epsilon_lower > 3.0
+
+
+class Sealed:
+    """What it holds is nowhere to be seen."""
+
+
+def sealed(data, rng):
+    return (data if rng.random() < 0.3 else 1 - data), Sealed()
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_what_cannot_be_looked_at_is_no_clean_bill(mode):
+    # Randomised response with a loss of log(7/3) = 0.85; at 5% no more than its claim is said to be refuted.
+    within = dpaudit.audit(sealed, claim="eps=0.86", pairs=[(0, 1)], samples=2_000, mode=mode, seed=3)
+    assert within.verdict == "error" and within.findings[0].epsilon_lower > 0.5
+    assert "got Sealed, whose printed form is an address. Return what it holds" in within.findings[0].message
+    beyond = dpaudit.audit(sealed, claim="eps=0.3", pairs=[(0, 1)], samples=2_000, mode=mode, seed=3)
+    assert beyond.verdict == "violated"  # what is seen is enough

@@ -241,6 +241,16 @@ def test_a_mechanism_that_always_raises_is_an_error(small):
     assert "OSError from every call (gone)" in result.findings[0].message
 
 
+class Sealed:
+    """What it holds is nowhere to be seen."""
+
+
+def test_outputs_that_show_nothing_are_an_error(small):
+    result = audited(lambda data, rng: Sealed(), dpaudit.PureDP(1.0), list(range(6)), samples=200)
+    assert result.verdict == "error" and result.universe.count("error") == 15
+    assert "got Sealed, of which nothing is seen but its name" in result.findings[0].message
+
+
 def test_other_claims_are_refused_with_the_limit_of_pairs():
     pairs = dpaudit.AllPairs(list(range(150)))  # 11,175 pairs
     with pytest.raises(UsageError, match=r"pairs must be at most 10,000 for the claim rho=0\.5, got 11,175\."):

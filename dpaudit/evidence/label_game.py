@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from dpaudit.evidence.fixed_game import Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
-from dpaudit.evidence.outcomes import Outcomes, join
+from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
 from dpaudit.evidence.scores import LogDensity, LogRatio
@@ -61,6 +61,7 @@ SMALLEST_ROUND = 16
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
+LOOKED_AT = 64  # first outputs of an input that are asked whether they show anything
 # Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
 # The same of vectors of numbers in sequential mode, over the pairs, where that is more: what each column says a little
@@ -226,6 +227,7 @@ class LabelGame:
         for pair in self.pairs:
             pair.failure = common_failure([self._joined(i) for i in pair.inputs])
             pair.failures = [common_failure([self._joined(i) for i in m.inputs]) for m in pair.pool.members]
+            pair.unseen = self._unseen(pair)
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, _shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
@@ -275,8 +277,13 @@ class LabelGame:
         self._set_columns(list(kept.values()))
         for pair in self.pairs:
             pair.labelled_before = pair.labelled
+            pair.unseen = self._unseen(pair)
             if not pair.is_violated or pair.trained_on == 0:
                 self._fit_again(pair)
+
+    def _unseen(self, pair: PairGame) -> str:
+        """The name of a class of which the first outputs show nothing else; empty for none."""
+        return unseen(output for i in pair.inputs if self._kept[i] for output in self._joined(i).raw[:LOOKED_AT])
 
     def kept(self, i: int) -> Outcomes | None:
         """The outputs of one input that fits of a later run may see: of vectors, the first that this one saw."""

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -32,12 +33,13 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Failed, Opaque
-from dpaudit.subjects.foreign import own
+from dpaudit.subjects.foreign import attributes_of, own
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
 EXACT = (float, int, bool)  # the types that most numbers come in
 DEEPEST = 40  # levels of nesting that a token shows
 LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
+ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start and its length
 
 
@@ -216,20 +218,45 @@ def canonical(value: Any, depth: int = 0) -> str:
         name = value.kind if isinstance(value, Opaque) else type(value).__qualname__
         return f"{name}{canonical(state, inner)}"
     text = repr(value)
-    if " at 0x" not in text:
-        return text
-    return type(value).__qualname__
+    return type(value).__qualname__ if ADDRESS in text else text
 
 
 def state_of(value: Any) -> Mapping[str, Any] | None:
-    """The attributes of an object by their names: the fields of a dataclass; None where it has none."""
+    """The attributes of an object by their names; None where it has none."""
     if isinstance(value, enum.Enum | type | Failed):
         return None
     if isinstance(value, Opaque):
         return value.state
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
-    return getattr(value, "__dict__", None) or None
+    return attributes_of(value)
+
+
+def unseen(outputs: Iterable[Any]) -> str:
+    """The name of a class of which nothing is seen but that, among the outputs and their parts; empty for none.
+
+    Such an object has neither attributes nor items, and its printed form is an address. A rule cannot tell two of them
+    apart, whatever they hold. A plain `object()` holds nothing.
+    """
+    return next((kind for output in outputs if (kind := _unseen(output, 0))), "")
+
+
+def _unseen(value: Any, depth: int) -> str:
+    value = plain(value)
+    if isinstance(value, bool | int | float | str | bytes | enum.Enum | type | Failed | None):
+        return ""
+    if depth > DEEPEST:  # what contains itself
+        return ""
+    if isinstance(value, Opaque) and value.state is None:
+        return "" if value.text is not None or value.kind == "object" else value.kind
+    parts: Iterable[Any] = ()
+    if isinstance(value, Mapping):
+        parts = itertools.chain(value.keys(), value.values())
+    elif isinstance(value, set | frozenset | Sequence):
+        parts = value
+    elif (state := state_of(value)) is not None:
+        parts = state.values()
+    else:
+        return type(value).__qualname__ if type(value) is not object and ADDRESS in repr(value) else ""
+    return next((kind for part in parts if (kind := _unseen(part, depth + 1))), "")
 
 
 def is_number(value: Any) -> bool:

@@ -67,6 +67,7 @@ class PairGame:
         self.level = math.nan
         self.failure = ""  # the outcome of every call of the pilot, if all raised, on all inputs
         self.failures: list[str] = []  # the same on both inputs, of each member of the pool
+        self.unseen = ""  # a class among the first outputs of which nothing is seen but its name
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 

@@ -31,8 +31,8 @@ from scipy import special
 
 from dpaudit.evidence import records
 from dpaudit.evidence.fixed_game import MASS_SHARE
-from dpaudit.evidence.label_game import CHUNK_NUMBERS, FIRST_DRAWS, TRAINING_NUMBERS, common_failure
-from dpaudit.evidence.outcomes import Outcomes, Reading, join
+from dpaudit.evidence.label_game import CHUNK_NUMBERS, FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS, common_failure
+from dpaudit.evidence.outcomes import Outcomes, Reading, join, unseen
 from dpaudit.evidence.partition import CellScore, Partition, fit_partition
 from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.tasks import Draw, Request, Task
@@ -154,7 +154,7 @@ class UniverseGame:
         self.level = self.error_rate * weights / weights.sum()
 
     def _find_broken(self, parts: dict[int, Outcomes]) -> None:
-        failing = {i: text for i, part in parts.items() if (text := common_failure([part]))}
+        failing = {i: text for i, part in parts.items() if (text := common_failure([part]) or _nothing_seen(part))}
         if not failing:
             return
         is_failing = np.zeros(self._inputs, dtype=bool)
@@ -309,6 +309,13 @@ class UniverseGame:
                 kept[task.input].append(result.kept)
             totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         return totals
+
+
+
+def _nothing_seen(part: Outcomes) -> str:
+    """Which class an input's outputs show nothing else than, in words; empty where they differ, or show something."""
+    kind = unseen(part.raw[:LOOKED_AT]) if part.tokens is not None and len(set(part.tokens)) == 1 else ""
+    return f"{kind}, of which nothing is seen but its name" if kind else ""
 
 
 def _steps(log_x: NDArray[np.float32], log_x_prime: NDArray[np.float32]) -> NDArray[np.int16]:

@@ -21,6 +21,7 @@ from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.foreign import own_batch
+from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 SIZE_NAMES = ("size", "n")
@@ -140,9 +141,9 @@ class Subject:
             given["seed"] = int(rng.integers(2**63))
         function = self.mechanism.sample if self.interface == "sample(data, size, rng)" else self.mechanism
         if self.interface == "sample(data, size, rng)":
-            return own_batch(function(data, size, rng))
+            return read_batch(own_batch(function(data, size, rng)), size)
         answer = function(data, **{name: given[role] for name, role in self.keywords})
-        return own_batch(answer) if "size" in self.interface else answer
+        return read_batch(own_batch(answer), size) if "size" in self.interface else read_whole(answer)
 
 
 class CallError(SubjectError):
@@ -178,7 +179,14 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
         return mechanism
     if isinstance(mechanism, type):
         raise UsageError(f"mechanism must be an instance or a function, got the class {mechanism.__name__}. Call it.")
-    if callable(getattr(mechanism, "sample", None)):
+    is_object = callable(getattr(mechanism, "sample", None))
+    if is_asynchronous(mechanism.sample if is_object else mechanism):
+        called = _name(mechanism.sample if is_object else mechanism)
+        raise UsageError(
+            f"mechanism must return outputs, got {called}, which is asynchronous. "
+            "Wrap it in a function that waits for its output, for example with asyncio.run."
+        )
+    if is_object:
         return Subject(
             mechanism=mechanism,
             interface="sample(data, size, rng)",

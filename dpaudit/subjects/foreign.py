@@ -9,8 +9,10 @@ here: what no library of the process made is no object of it.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,30 @@ def own(value: Any) -> Any:
             return read(value, library)
     array = _array(value)
     return value if array is None else array
+
+
+def attributes_of(value: Any) -> Mapping[str, Any] | None:
+    """The attributes of an object by their names: the fields of a dataclass; None where it has none.
+
+    Those in slots are read where the class has no printed form of its own, which says more.
+    """
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+    attributes = getattr(value, "__dict__", None)
+    found = dict(attributes) if isinstance(attributes, Mapping) else {}
+    if getattr(type(value), "__repr__", None) is object.__repr__:
+        found |= {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
+    return found or None
+
+
+def _slots(kind: type) -> Iterator[str]:
+    """The names of the attributes that a class, or one that it inherits from, keeps in slots."""
+    for home in kind.__mro__:
+        slots = home.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            is_private = name.startswith("__") and not name.endswith("__")
+            if name not in ("__dict__", "__weakref__"):
+                yield f"_{home.__name__.lstrip('_')}{name}" if is_private else name
 
 
 def own_batch(outputs: Any) -> Any:

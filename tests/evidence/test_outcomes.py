@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.histograms import tokens_of
-from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Reading, canonical, from_objects, join, read_outputs
-from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Reading, canonical, from_objects, join, read_outputs, unseen
+from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=150)
 
@@ -282,6 +282,59 @@ def test_different_values_have_different_tokens(first, second):
 )
 def test_no_token_holds_an_address(value):
     assert "0x" not in canonical(value)
+
+
+class Hidden:
+    """No attributes, no items, no printed form."""
+
+
+class InSlots:
+    __slots__ = ("__answer", "value")
+
+    def __init__(self, value):
+        self.value, self.__answer = value, -value
+
+
+class Below(InSlots):
+    __slots__ = "more"
+
+
+def test_what_an_object_keeps_in_slots_is_seen():
+    below = Below(2.0)
+    assert canonical(below) == "Below{'_InSlots__answer':-2.0,'value':2.0}"
+    below.more = "text"
+    assert canonical(below) == "Below{'_InSlots__answer':-2.0,'more':'text','value':2.0}"
+    assert unseen([below]) == ""
+
+
+def cyclic():
+    value = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (Hidden(), "Hidden"),
+        ((0.5, {"a": [Hidden()]}), "Hidden"),
+        ({Hidden(): 1}, "Hidden"),
+        (SlottedRelease(Hidden()), "Hidden"),
+        (len, ""),
+        (lambda: 0, "function"),
+        (Opaque("Theirs"), "Theirs"),
+        (Opaque("Theirs", text="<theirs>"), ""),
+        (Opaque("Theirs", state={"a": Opaque("Inner")}), "Inner"),
+        (object(), ""),
+        (Opaque("object"), ""),
+        (InSlots(1.5), ""),
+        ([None, "text", b"", 1, 1.5, Colour.RED, Failed("ValueError", ""), Hidden, np.arange(2), 1j], ""),
+        (cyclic(), ""),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_outputs_of_which_nothing_is_seen_are_named(output, expected):
+    assert unseen([1.0, output]) == expected
 
 
 def test_an_object_that_holds_itself_has_a_token():

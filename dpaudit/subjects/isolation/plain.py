@@ -11,7 +11,6 @@ tokens as the object itself would (`dpaudit.evidence.outcomes.canonical`).
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import io
 import pickle
@@ -25,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
-from dpaudit.subjects.foreign import own
+from dpaudit.subjects.foreign import attributes_of, own
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
@@ -134,11 +133,7 @@ class Planer:
         if isinstance(value, Sequence):
             return [self.plain(item, inner) for item in value]
         name = type(value).__qualname__
-        if dataclasses.is_dataclass(value):
-            state = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
-            return Opaque(name, state=self.plain(state, inner))
-        attributes = getattr(value, "__dict__", None) or None
-        if isinstance(attributes, Mapping):
+        if (attributes := attributes_of(value)) is not None:
             return Opaque(name, state=self.plain(dict(attributes), inner))
         text = str.__str__(repr(value))
         self.spend(4 * len(text))

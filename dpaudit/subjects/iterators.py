@@ -1,0 +1,73 @@
+"""Outputs that come piece by piece: what a generator yields is the output, and it is read once, to its end.
+
+A mechanism may be written as a generator, as the sparse vector technique is, or return one. To read it uses it up, so
+that is done where the output comes in, before anybody else looks at it.
+
+Validity: an output is read by itself, by a fixed function; it is post-processing of single outputs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from dpaudit.subjects.call_outcomes import Failed
+
+MOST_PIECES = 10_000  # of one output: a generator need not have an end
+PLAIN = frozenset({float, int, bool, str, bytes, type(None)})
+
+
+def read_whole(value: Any) -> Any:
+    """An output, or a part of one: the list of its pieces where it is an iterator; other values as they are.
+
+    Where the iterator raises, the pieces before that are followed by a `Failed`: whoever reads it has seen them.
+    Lists, tuples and dictionaries are looked through.
+
+    Raises
+    ------
+    ValueError
+        If an iterator has more than `MOST_PIECES` pieces: as an outcome, like any other exception.
+
+    Examples
+    --------
+    >>> read_whole(iter([1, 2])), read_whole(("yes", map(abs, [-3]))), read_whole(0.5)
+    ([1, 2], ('yes', [3]), 0.5)
+    """
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is list or kind is tuple:
+        if all(type(item) in PLAIN for item in value):
+            return value
+        return kind(read_whole(item) for item in value)
+    if kind is dict:
+        return {key: read_whole(item) for key, item in value.items()}
+    return _pieces(value) if isinstance(value, Iterator) else value
+
+
+def read_batch(outputs: Any, size: int) -> Any:
+    """A batch that was asked for `size` outputs, each of them read whole; of an iterator one more at most."""
+    if isinstance(outputs, Iterator):
+        outputs = list(itertools.islice(outputs, size + 1))
+    return read_whole(outputs) if type(outputs) in (list, tuple) else outputs
+
+
+def _pieces(values: Iterator[Any]) -> list[Any]:
+    found: list[Any] = []
+    try:
+        for value in itertools.islice(values, MOST_PIECES + 1):
+            found.append(read_whole(value))
+    except (Exception, SystemExit) as error:
+        found.append(Failed(type(error).__qualname__, str(error)))
+    if len(found) > MOST_PIECES:
+        raise ValueError(f"an output must end, got an iterator of more than {MOST_PIECES:,} pieces.")
+    return found
+
+
+def is_asynchronous(function: Any) -> bool:
+    """Whether calling it gives a coroutine, or an asynchronous generator: no output, but the promise of one."""
+    called = function if inspect.isroutine(function) else getattr(function, "__call__", None)  # noqa: B004
+    kinds = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    return any(kind(one) for kind in kinds for one in (function, called))
