@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 import random
 from collections.abc import Callable
@@ -111,11 +112,12 @@ def _form(outputs: Any) -> str:
 def input_unchanged(case: Case) -> str | None:
     """An input that can be changed has the same contents after a call; numbers are also given as arrays and lists."""
     looked = 0
+    sharing = dataclasses.replace(case.subject, shares_input=True)
     for k, data in enumerate(case.inputs):
         for form in _changeable(data):
             before = _contents(form)
             try:
-                outputs = case.draw(form, SIZE, "input_unchanged", k)
+                outputs = case.draw(form, SIZE, "input_unchanged", k, subject=sharing)
             except SubjectError:
                 if form is data:
                     raise

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Failed, Opaque
+from dpaudit.subjects.copies import kept
 from dpaudit.subjects.foreign import attributes_of, own
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
@@ -66,6 +67,11 @@ class Outcomes:
         """The outcomes of a slice of the batch."""
         tokens = None if self.tokens is None else self.tokens[index]
         return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index])
+
+    def kept(self) -> Outcomes:
+        """The same outcomes, copied: the subject may write later ones where these stand."""
+        tokens = None if self.tokens is None else self.tokens.copy()
+        return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, tuple(map(kept, self.raw)))
 
     def seen_by(self, view: Callable[[Outcomes], Outcomes]) -> Outcomes:
         """What a view shows of these outcomes; it looks once."""

@@ -40,7 +40,7 @@ def counted(outputs: Any, task: Task) -> TaskResult:
     """The counts of a task's requests on its outputs, and the outcomes that it keeps."""
     outcomes = read_outputs(outputs, task.size)
     counts = tuple(request.count(outcomes) for request in task.requests)
-    return TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None)
+    return TaskResult(counts, outcomes.rows(slice(0, task.keep)).kept() if task.keep else None)
 
 
 @dataclasses.dataclass(frozen=True)

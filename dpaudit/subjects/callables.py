@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.copies import copied, kept
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
 
@@ -50,6 +51,8 @@ class Subject:
         Digest of the source and the parameters, as far as they can be seen: 16 hexadecimal digits.
     one_by_one : bool
         Ask a vectorised subject for one output a call, so that an exception is the outcome of one draw.
+    shares_input : bool
+        Give calls the input itself, to see whether they change it.
     """
 
     mechanism: Any
@@ -60,6 +63,7 @@ class Subject:
     fingerprint: str
     keywords: tuple[tuple[str, str], ...] = ()
     one_by_one: bool = False
+    shares_input: bool = False
 
     @property
     def is_vectorised(self) -> bool:
@@ -69,35 +73,40 @@ class Subject:
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` outputs on `data`, batch axis first; outcomes of calls that raised are `Failed` (one draw a call).
 
+        Each call works on a copy of the data, and outputs of single calls are copies (`dpaudit.subjects.copies`).
+
         Raises
         ------
         SubjectError
             If a vectorised call raises: that is one observation of a call, never `size` observations.
         """
-        if self.is_vectorised:
-            try:
-                return self._call(data, size, rng)
-            except ProgramError:
-                raise
-            except (Exception, SystemExit) as error:
-                raised = f"{type(error).__qualname__}: {error}".removesuffix(": ").removesuffix(".")
-                raise CallError(self.name, size, raised) from error
-        outputs: list[Any] = []
-        for _ in range(size):
-            try:
-                output = self._call(data, 1, rng)
-            except ProgramError:  # what broke is the conversation, not a call
-                raise
-            except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
-                outputs.append(Failed(type(error).__qualname__, str(error)))
-                continue
-            if "size" not in self.interface:
-                outputs.append(output)
-            elif hasattr(output, "__len__") and len(output) == 1:
-                outputs.append(output[0])
-            else:
-                raise SubjectError(f"{self.name} must return a batch of 1 output for size=1, got {output!r:.80}.")
-        return outputs
+        if not self.is_vectorised:
+            return [self._outcome(self._given(data), rng) for _ in range(size)]
+        try:
+            return self._call(self._given(data), size, rng)
+        except ProgramError:
+            raise
+        except (Exception, SystemExit) as error:
+            raised = f"{type(error).__qualname__}: {error}".removesuffix(": ").removesuffix(".")
+            raise CallError(self.name, size, raised) from error
+
+    def _given(self, data: Any) -> Any:
+        # Validity: a call that changes its input must not change what a later one is asked about.
+        return data if self.shares_input else copied(data)
+
+    def _outcome(self, data: Any, rng: np.random.Generator) -> Any:
+        """The outcome of one draw in a call of its own."""
+        try:
+            output = self._call(data, 1, rng)
+        except ProgramError:  # what broke is the conversation, not a call
+            raise
+        except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
+            return Failed(type(error).__qualname__, str(error))
+        if "size" not in self.interface:
+            return kept(output)
+        if hasattr(output, "__len__") and len(output) == 1:
+            return kept(output[0])
+        raise SubjectError(f"{self.name} must return a batch of 1 output for size=1, got {output!r:.80}.")
 
     def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
         """The mechanism's own log density of the outputs, shape (size,); None where it has none or cannot say."""
