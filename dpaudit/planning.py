@@ -419,7 +419,7 @@ def _estimate(
     sides = []
     for side, data in enumerate((pair.x, pair.x_prime)):
         rng = stream(root, PLAN_DRAWS, 2, side, place)
-        sides.append(read_outputs(subject.sample(data, pilot, rng), pilot))
+        sides.append(read_outputs(subject.sample(data, pilot, rng), pilot).kept())
     game = PairGame(claim, (0, 1), False, 2 * samples)
     game.fit(sides[0].rows(slice(0, half)), sides[1].rows(slice(0, half)), level)
     game.start(level)

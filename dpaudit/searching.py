@@ -384,7 +384,7 @@ class _Searcher:
             self.runs += chunk
             rng = stream(self.seed, SEARCH_DRAWS, i, len(parts))
             try:
-                parts.append(read_outputs(self.subject.sample(self.data[i], chunk, rng), chunk))
+                parts.append(read_outputs(self.subject.sample(self.data[i], chunk, rng), chunk).kept())
             except CallError as error:
                 self.raised[i] = str(error)
             have += chunk

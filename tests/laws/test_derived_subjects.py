@@ -15,7 +15,7 @@ from dpaudit.exact import FiniteMechanism
 from dpaudit.laws import LAWS, NASTY, NASTY_FUNCTIONS
 from dpaudit.laws.composing import PiecesMetric
 from dpaudit.laws.conditioning import HalfByHash
-from dpaudit.laws.derived import joined, merged
+from dpaudit.laws.derived import draw, joined, merged
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, ZeroConcentratedDP
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.subjects.call_outcomes import Failed
@@ -483,3 +483,17 @@ def test_a_projection_treats_each_row_by_itself():
     points = stream().normal(size=(50, 3))
     alone = np.concatenate([nearest(points[[k]]) for k in range(50)])
     assert np.array_equal(nearest(points), alone)  # to the last bit: else a rule could see the batch
+
+
+BUFFER = np.zeros(1_000)
+
+
+def into_a_buffer(data, size, rng):
+    BUFFER[:size] = data + rng.laplace(size=size)
+    return BUFFER[:size]
+
+
+def test_parts_that_share_a_buffer_keep_their_outputs():
+    parts = [as_subject(into_a_buffer)] * 2
+    first, second = (draw(part, 0.0, 100, np.random.default_rng(seed)) for seed, part in enumerate(parts))
+    assert not np.array_equal(first, second)
