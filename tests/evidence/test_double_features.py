@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.evidence import double_features as features
-from dpaudit.evidence.attainability import GRID, STEPS, Attainable, attainable
+from dpaudit.evidence.attainability import BLOCK, GRID, LANES, Attainable, attainable
 from dpaudit.evidence.double_features import (
     ABOVE_ALL,
     BELOW_ALL,
@@ -26,6 +26,7 @@ from dpaudit.evidence.double_features import (
     Remainder,
     SeenBefore,
     bits_of,
+    distinct,
     features_for,
     lowest_set_bit,
 )
@@ -67,6 +68,24 @@ def test_a_code_does_not_depend_on_the_batch(values, place):
 def test_decimal_places_are_those_of_the_shortest_decimal():
     values = np.array([3.0, 0.5, 0.25, 0.1 + 0.2, 0.3, -12.345, 1 / 3, 1e-9, 1e-12, 1e300])
     assert DecimalPlaces().codes(values).tolist() == [0, 1, 2, 10, 1, 3, 10, 9, 10, 0]
+
+
+def test_decimal_places_are_those_of_trying_every_number_of_them():
+    rng = np.random.default_rng(20_261_125)
+    digits, size = rng.integers(0, 13, 4_000), 10.0 ** rng.integers(-3, 16, 4_000)
+    decimal = np.rint(rng.normal(size=4_000) * size * 10.0**digits) / 10.0**digits
+    values = np.concatenate([decimal, np.nextafter(decimal, math.inf), rng.normal(size=1_000) * 1e6, [1e300, -0.0]])
+    tried = np.full(len(values), features.MOST_DECIMALS + 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for places in range(features.MOST_DECIMALS, -1, -1):
+            tried[np.rint(values * 10.0**places) / 10.0**places == values] = places
+    assert set(tried.tolist()) == set(range(features.MOST_DECIMALS + 2))
+    assert np.array_equal(DecimalPlaces().codes(values), tried)
+
+
+def test_the_distinct_ones_of_ranked_numbers():
+    for ranked in ([3, 3, 4, 7, 7, 7], [5], []):
+        assert distinct(np.array(ranked, dtype=np.int64)).tolist() == sorted(set(ranked))
 
 
 def test_a_remainder_is_told_apart_by_parts_of_the_step_centred_at_zero():
@@ -123,19 +142,47 @@ def test_every_draw_of_a_sampler_by_inversion_is_attainable(location, scale):
     assert np.mean(Attainable(0.0, 1.0, 1.0, "numpy").codes(other) == 3) < 0.5
 
 
-@pytest.mark.parametrize("location", [0.0, 1.0, -3.7, 1e3])
-def test_what_is_attainable_is_found_as_by_trying_every_neighbour(location):
-    # Trying fewer, where neighbouring u give doubles on both sides, loses none: u to either side give none in between.
+def given_by_some_neighbour(values, location, scale, sampler):
+    """Which of the values (a multiple of LANES of them) one of seven u gives, around the nearest; by plain formulas."""
+    with np.errstate(all="ignore"):
+        noise = values - location
+        tail, upper = np.exp(-np.abs(noise) / scale), noise > 0.0
+        nearest = np.rint(GRID * (np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) if sampler == "numpy" else tail))
+        u = (nearest + np.arange(-3.0, 4.0)[:, None]) / GRID
+        inner = np.where(upper, (2.0 - u) - u, u + u) if sampler == "numpy" else np.clip(u, 1.0 / GRID, 1.0)
+        given = location + np.where(upper, -scale, scale) * np.log(inner)
+    return ((given == values) & np.isfinite(values)).any(axis=0)
+
+
+@pytest.mark.parametrize("location", [0.0, 1.0, -3.7, 1e3, -1e9, 1e17, 5e-324])
+@pytest.mark.parametrize("scale", [1.0, 10.0, 1 / 3, 1e-8, 1e16])
+def test_what_is_attainable_is_found_as_by_trying_every_neighbour(location, scale):
+    # Trying one neighbour loses none: u on the other side give none of the value's side, those behind none in between.
     rng = np.random.default_rng(20_261_123)
-    values = np.concatenate([location + rng.laplace(size=2_000), location + 1.0 + rng.normal(size=2_000)])
-    for feature in attainable(location, location + 1.0, 1.0):
-        codes, steps = feature.codes(values), sorted(step for several in STEPS for step in several)
-        for bit, place in ((1, location), (2, location + 1.0)):
-            noise = values - place
-            tail, upper = np.exp(-np.abs(noise)), noise > 0.0
-            below_one = np.where(upper, 1.0 - 0.5 * tail, 0.5 * tail) if feature.sampler == "numpy" else tail
-            given = feature._given(place, upper, np.rint(below_one * GRID), steps)
-            assert np.array_equal((given == values).any(axis=0), codes & bit > 0)
+    other, rare = location + scale, np.arange(1, 400) / GRID
+    drawn = [at + rng.laplace(scale=scale, size=2_000) for at in (location, other)]
+    logs = [np.log(rng.random(2_000)), np.log(rare), np.log1p(-rare)]
+    drawn += [at + sign * scale * log for at in (location, other) for sign in (-1.0, 1.0) for log in logs]
+    special = [0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1e300, -1e300, location, other]
+    drawn += [rng.normal(size=1_000), special]
+    values = np.concatenate(drawn)
+    values = np.concatenate([values, np.nextafter(values, math.inf), np.nextafter(values, -math.inf)])
+    values = np.concatenate([values, np.zeros(-len(values) % LANES)])
+    for sampler in ("numpy", "logarithm"):
+        codes = Attainable(location, other, scale, sampler).codes(values)
+        for bit, place in ((1, location), (2, other)):
+            assert np.array_equal(given_by_some_neighbour(values, place, scale, sampler), codes & bit > 0)
+            assert 0 < np.sum(codes & bit > 0) < len(codes)
+
+
+@pytest.mark.parametrize("sampler", ["numpy", "logarithm"])
+def test_what_is_attainable_does_not_depend_on_where_blocks_end(sampler):
+    values = np.random.default_rng(20_261_124).laplace(size=2 * BLOCK + 3)
+    feature = Attainable(0.0, 1.0, 1.0, sampler)
+    whole = feature.codes(values)
+    assert len(set(whole.tolist())) == 4
+    for start in (1, LANES - 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 2):
+        assert np.array_equal(feature.codes(values[start:]), whole[start:])
 
 
 def test_what_was_seen_before_is_asked_only_where_a_double_comes_again():
