@@ -3,7 +3,8 @@
 A score adds up, over a few columns of the output, the log ratio of x to x_prime of one feature's code, from a table.
 The rule guesses x where the score is high, x_prime where it is low, and abstains between. One half of the training
 draws makes the tables (and the values that `SeenBefore` remembers), the other picks the feature and the thresholds, so
-that a table that learnt its own draws by heart is not taken for a good one.
+that a table that learnt its own draws by heart is not taken for a good one. A feature whose own draws, which flatter
+it, promise less than another has proved is not tried on the other half.
 
 Validity: nothing here rests on what is fitted. A rule is a function of one output, fixed before the draws that it is
 counted on (`dpaudit.evidence.floating_point`).
@@ -14,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ from dpaudit.evidence.double_features import (
     Codes,
     Feature,
     SeenBefore,
+    bits_of,
+    distinct,
     features_for,
     lowest_set_bit,
 )
@@ -162,20 +165,25 @@ def choose_columns(first: Columns, second: Columns) -> list[Path]:
 
     `first` and `second` are a few draws of x and x_prime, one array a column.
     """
-    chosen: list[tuple[float, int, Path]] = []
-    for position, path in enumerate(first):
-        sides = (first[path], second[path])
-        both = np.concatenate(sides)
-        finite = both[np.isfinite(both)]
-        if not len(finite) or np.all(finite == np.rint(finite)) or np.all(finite == finite[0]):
-            continue
-        bits = [np.minimum(lowest_set_bit(side)[0], 1_100).astype(float) for side in sides]
-        with np.errstate(all="ignore"):
-            shift = max(_separation(*sides), _separation(bits[0], bits[1]))
-        chosen.append((-shift, position, path))
-    if len(chosen) > MOST_COLUMNS:
-        chosen = sorted(sorted(chosen)[:MOST_COLUMNS], key=lambda entry: entry[1])
-    return [path for _, _, path in chosen]
+    chosen = [path for path in first if _varies(np.concatenate([first[path], second[path]]))]
+    if len(chosen) <= MOST_COLUMNS:
+        return chosen
+    shifts = {path: _shift(first[path], second[path]) for path in chosen}
+    largest = set(sorted(chosen, key=lambda path: -shifts[path])[:MOST_COLUMNS])
+    return [path for path in chosen if path in largest]
+
+
+def _varies(values: FloatArray) -> bool:
+    """Whether its finite values are no constant, and not all integers."""
+    finite = values[np.isfinite(values)]
+    return bool(len(finite)) and not (np.all(finite == np.rint(finite)) or np.all(finite == finite[0]))
+
+
+def _shift(first: FloatArray, second: FloatArray) -> float:
+    """How far the sides lie apart, by size or by lowest bits."""
+    bits = [np.minimum(lowest_set_bit(side)[0], 1_100).astype(float) for side in (first, second)]
+    with np.errstate(all="ignore"):
+        return max(_separation(first, second), _separation(bits[0], bits[1]))
 
 
 def _separation(first: FloatArray, second: FloatArray) -> float:
@@ -219,21 +227,21 @@ def fit(
     Fitted or None
         None if there is no column, no draw, or no rule that ever guesses right.
     """
+    test = _Test(delta, level, draws)
     best: Fitted | None = None
     single: list[tuple[Path, Table, float]] = []
-    later: dict[Path, tuple[FloatArray, FloatArray]] = {}
+    later: dict[Path, _Half] = {}
     for path in first:
         n1, n0 = len(first[path]) // 2, len(second[path]) // 2
         if min(n1, n0) == 0:
             continue
-        own = (first[path][:n1], second[path][:n0])
-        later[path] = (first[path][n1:], second[path][n0:])
-        best_here: tuple[Table, float] | None = None
+        own = _Half(first[path][:n1], second[path][:n0])
+        later[path] = _Half(first[path][n1:], second[path][n0:])
         guesses = attainable(*locations[path], epsilon) if path in locations else []
-        for feature in [*features_for(*own, *names, *later[path]), *guesses]:
-            table = _table(feature, *own)
-            s1, s0 = (table(side) for side in later[path])
-            merit, high, low = _thresholds(s1, s0, epsilon, delta, level, draws)
+        tried = features_for(own.first, own.second, *names, later[path].first, later[path].second)
+        candidates = [_candidate(feature, own, test) for feature in [*tried, *guesses]]
+        best_here: tuple[Table, float] | None = None
+        for table, merit, high, low in _scored(candidates, later[path], test):
             if best_here is None or merit > best_here[1] + MARGIN:
                 best_here = (table, merit)
             if merit > (best.merit + MARGIN if best is not None else -math.inf):
@@ -242,11 +250,91 @@ def fit(
             single.append((path, *best_here))
     if len(single) > 1:
         tables = tuple((path, table) for path, table, _ in single)
-        scores = [_summed([table(later[path][side]) for path, table in tables]) for side in (0, 1)]
-        merit, high, low = _thresholds(scores[0], scores[1], epsilon, delta, level, draws)
+        scores = [later[path].scores(table) for path, table in tables]
+        merit, high, low = test.thresholds(*(_summed(side) for side in zip(*scores, strict=True)))
         if merit > (best.merit + MARGIN if best is not None else -math.inf):
             best = Fitted(LowBitRule(tables, high, low), merit)
     return best
+
+
+@dataclasses.dataclass(frozen=True)
+class _Half:
+    """One half of the training draws of one column: those of x (`first`) and of x_prime."""
+
+    first: FloatArray
+    second: FloatArray
+
+    @functools.cached_property
+    def both(self) -> FloatArray:
+        """The draws of x, then those of x_prime."""
+        return np.concatenate([self.first, self.second])
+
+    def scores(self, table: Table) -> tuple[FloatArray, FloatArray]:
+        """Of the draws of x, and of x_prime."""
+        scores = table(self.both)
+        return scores[: len(self.first)], scores[len(self.first) :]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Test:
+    """The test to come: the delta of its line, its level, its number of labelled draws."""
+
+    delta: float
+    level: float
+    draws: int
+
+    def merit(
+        self, correct: FloatArray, wrong: FloatArray, sides: FloatArray | float, seen: int, caution: float = CAUTION
+    ) -> FloatArray:
+        """The expected bound on epsilon, in nats, of rules with these rates on `seen` training draws; -inf for none.
+
+        It is the log-odds of a right guess, with limits of the test's `level` on the counts to come and of `caution`
+        standard deviations on the rates seen here; one wrong guess is added for each of the (one or two) `sides`.
+        """
+        # A lower limit on right guesses and an upper one on wrong ones, in draws to come: the latter is that of a
+        # Poisson count, which is right for the few wrong guesses of a good rule.
+        deviations = self._quantile / math.sqrt(max(self.draws, 1)) + caution / math.sqrt(seen)
+        least_correct = correct - np.sqrt(correct) * deviations - self.delta / 2.0 * sides
+        wrong = np.maximum(wrong + np.sqrt(wrong) * (caution / math.sqrt(seen)), 0.0) + sides / seen
+        most_wrong = (np.sqrt(wrong * self.draws + 0.25) + 0.5 * self._quantile) ** 2
+        merit = np.log(np.maximum(least_correct, 1e-150) * self.draws / most_wrong)
+        merit[least_correct <= 0.0] = -math.inf
+        return np.asarray(merit)
+
+    @functools.cached_property
+    def _quantile(self) -> float:
+        return -float(special.ndtri(self.level)) if self.level > 0.0 else 40.0
+
+    def promise(self, first: FloatArray, second: FloatArray, seen: tuple[int, int]) -> float:
+        """More than the merit of any rule on these draws: so many `seen` of x and of x_prime, so many with each code.
+
+        A code guesses the side that has it more often, from the most telling code on. Of all rules with so many wrong
+        guesses none has more right ones, unless it splits a code; and none has more merit, split or not, as a merit is
+        quasi-convex in both rates, and so greatest at a corner. The rates are taken for `CAUTION` standard deviations
+        better than they are here, for there may be no wrong guess among others where there is one among these.
+        """
+        rates = first * (0.5 / seen[0]), second * (0.5 / seen[1])
+        right, wrong = np.maximum(*rates), np.minimum(*rates)
+        order = np.argsort(wrong / right)
+        return float(self.merit(right[order].cumsum(), wrong[order].cumsum(), 1.0, sum(seen), -CAUTION).max())
+
+    def thresholds(self, first: FloatArray, second: FloatArray) -> tuple[float, float, float]:
+        """(merit, high, low): the thresholds with the best merit, for scores of x (`first`) and x_prime (`second`)."""
+        first, second = np.sort(first), np.sort(second)
+        both = np.sort(np.concatenate([first, second]), kind="stable")  # both are sorted: they are only merged
+        scores = distinct(both)
+        if len(scores) > MOST_CUTS:
+            scores = np.unique(both[np.floor(np.linspace(0.0, 1.0, MOST_CUTS) * (len(both) - 1)).astype(int)])
+        highs, lows = np.append(scores, math.inf), np.append(scores, -math.inf)
+        right = [1.0 - np.searchsorted(side, highs, side="left") / len(side) for side in (first, second)]
+        left = [np.searchsorted(side, lows, side="right") / len(side) for side in (first, second)]
+        correct = 0.5 * (right[0][:, None] + left[1][None, :])  # (highs, lows)
+        wrong = 0.5 * (right[1][:, None] + left[0][None, :])
+        sides = np.isfinite(highs)[:, None].astype(float) + np.isfinite(lows)[None, :]
+        merit = self.merit(correct, wrong, np.maximum(sides, 1.0), len(both))
+        merit[(highs[:, None] <= lows[None, :]) | (sides == 0.0)] = -math.inf
+        i, j = np.unravel_index(int(np.argmax(merit)), merit.shape)
+        return float(merit[i, j]), float(highs[i]), float(lows[j])
 
 
 def _summed(scores: Sequence[FloatArray]) -> FloatArray:
@@ -257,84 +345,78 @@ def _summed(scores: Sequence[FloatArray]) -> FloatArray:
     return total
 
 
-def _table(feature: Feature, first: FloatArray, second: FloatArray) -> Table:
-    """The log ratios of a feature's codes on one half of the training draws."""
+def _scored(
+    candidates: Sequence[tuple[float, Callable[[], Table]]], later: _Half, test: _Test
+) -> list[tuple[Table, float, float, float]]:
+    """(table, merit, high, low) of each candidate (its promise, and what makes its table) that may yet be chosen.
+
+    In their order, but the most promising is scored first. A later one is left out if it promises less than the best
+    merit found, an earlier one, which is easier to understand, if it promises less than that by `MARGIN`.
+    """
+    found: dict[int, tuple[Table, float, float, float]] = {}
+    best, place = -math.inf, 0
+    for k in sorted(range(len(candidates)), key=lambda k: -candidates[k][0]):
+        promise, make_table = candidates[k]
+        if promise < best - (MARGIN if k < place else 0.0):
+            continue
+        table = make_table()
+        found[k] = (table, *test.thresholds(*later.scores(table)))
+        if found[k][1] > best:
+            best, place = found[k][1], k
+    return [found[k] for k in sorted(found)]
+
+
+def _candidate(feature: Feature, own: _Half, test: _Test) -> tuple[float, Callable[[], Table]]:
+    """What a feature promises on one half of the training draws, and what makes the table of its log ratios there.
+
+    The promise is infinite where these draws cannot tell.
+    """
     if isinstance(feature, SeenBefore):  # its own draws were all seen: what each code speaks for is known beforehand
-        return Table(feature, np.arange(4), np.array([0.0, 1.0, -1.0, 0.5 * _sign(first, second)]))
-    sides = [feature.codes(first), feature.codes(second)]
-    starts, *counts = _counted(*sides)
+        known = np.array([0.0, 1.0, -1.0, 0.5 * _sign(own.first, own.second)])
+        return math.inf, lambda: Table(feature, np.arange(4), known)
+    starts, first, second = _counted(feature.codes(own.both), len(own.first))
     if feature.is_ordered:
-        groups = _pooled(starts, counts[0] + counts[1])
-        starts = starts[groups]
-        counts = [np.add.reduceat(count, groups) for count in counts]
-    ratios = np.log((counts[0] + 0.5) / (len(first) + 1.0)) - np.log((counts[1] + 0.5) / (len(second) + 1.0))
-    return Table(feature, starts, np.clip(ratios, -LARGEST_SCORE, LARGEST_SCORE))
+        groups = _pooled(starts, first + second)
+        starts, first, second = starts[groups], np.add.reduceat(first, groups), np.add.reduceat(second, groups)
+
+    def make_table() -> Table:
+        ratios = np.log((first + 0.5) / (len(own.first) + 1.0)) - np.log((second + 0.5) / (len(own.second) + 1.0))
+        return Table(feature, starts, np.clip(ratios, -LARGEST_SCORE, LARGEST_SCORE))
+
+    return test.promise(first, second, (len(own.first), len(own.second))), make_table
 
 
-def _counted(first: Codes, second: Codes) -> tuple[Codes, FloatArray, FloatArray]:
-    """The different codes of both sides, increasing, and how often each side has them."""
-    least = int(min(first.min(), second.min()))
-    span = int(max(first.max(), second.max())) - least + 1
+def _counted(codes: Codes, of_first: int) -> tuple[Codes, FloatArray, FloatArray]:
+    """The different codes of both sides, increasing, and how often the first so many have them, and the rest."""
+    least = int(codes.min())
+    span = int(codes.max()) - least + 1
     if span <= SMALL_SPAN:  # without a sort
-        own = [np.bincount(side - least, minlength=span) for side in (first, second)]
+        codes = codes - least
+        own = [np.bincount(side, minlength=span) for side in (codes[:of_first], codes[of_first:])]
         found = np.flatnonzero(own[0] + own[1])
         return found + least, own[0][found].astype(float), own[1][found].astype(float)
-    starts, inverse = np.unique(np.concatenate([first, second]), return_inverse=True)
-    parts = (inverse[: len(first)], inverse[len(first) :])
-    counts = [np.bincount(part, minlength=len(starts)).astype(float) for part in parts]
-    return starts, counts[0], counts[1]
+    starts = distinct(np.sort(codes))
+    sides = [np.sort(side) for side in (codes[:of_first], codes[of_first:])]
+    own = [np.diff(np.searchsorted(side, starts), append=len(side)) for side in sides]
+    return starts, own[0].astype(float), own[1].astype(float)
 
 
 def _sign(first: FloatArray, second: FloatArray) -> float:
     """Which side repeats its values more often: 1 for x, -1 for x_prime, 0 for neither."""
-    distinct = len(np.unique(first)) * len(second) - len(np.unique(second)) * len(first)
-    return float(np.sign(-distinct))
+    different = [len(distinct(np.sort(bits_of(side)))) for side in (first, second)]
+    return float(np.sign(different[1] * len(first) - different[0] * len(second)))
 
 
 def _pooled(starts: Codes, totals: FloatArray) -> NDArray[np.intp]:
     """Where groups of neighbouring codes begin: each of at least `POOLED` draws, if no frequent code ends it before."""
-    begins = [0]
-    held = totals[0]
-    for k in range(1, len(starts)):
-        if held >= POOLED or totals[k] >= POOLED or starts[k] >= SPECIAL:
+    begins, held = [0], 0.0
+    codes, counts = starts.tolist(), totals.tolist()
+    for k in range(1, len(codes)):
+        held += counts[k - 1]
+        if held >= POOLED or counts[k] >= POOLED or codes[k] >= SPECIAL:
             begins.append(k)
             held = 0.0
-        held += totals[k]
     return np.array(begins, dtype=np.intp)
-
-
-def _thresholds(
-    first: FloatArray, second: FloatArray, epsilon: float, delta: float, level: float, draws: int
-) -> tuple[float, float, float]:
-    """(merit, high, low): the thresholds with the best expected bound, for scores of x (`first`) and x_prime.
-
-    The expected bound on epsilon is the log-odds of a right guess, with limits of the test's `level` on the counts to
-    come and of `CAUTION` standard deviations on the rates seen here; one wrong guess is added for each event.
-    """
-    first, second = np.sort(first), np.sort(second)
-    both = np.sort(np.concatenate([first, second]), kind="stable")  # both are sorted: they are only merged
-    scores = both[np.concatenate([[True], both[1:] != both[:-1]])]
-    if len(scores) > MOST_CUTS:
-        scores = np.unique(both[np.floor(np.linspace(0.0, 1.0, MOST_CUTS) * (len(both) - 1)).astype(int)])
-    n1, n0 = len(first), len(second)
-    highs, lows = np.append(scores, math.inf), np.append(scores, -math.inf)
-    right = [1.0 - np.searchsorted(side, highs, side="left") / len(side) for side in (first, second)]
-    left = [np.searchsorted(side, lows, side="right") / len(side) for side in (first, second)]
-    correct = 0.5 * (right[0][:, None] + left[1][None, :])  # (highs, lows)
-    wrong = 0.5 * (right[1][:, None] + left[0][None, :])
-    sides = np.isfinite(highs)[:, None].astype(float) + np.isfinite(lows)[None, :]
-    legal = (highs[:, None] > lows[None, :]) & (sides > 0)
-    quantile = -float(special.ndtri(level)) if level > 0.0 else 40.0
-    # A lower limit on right guesses and an upper one on wrong ones, in draws to come: the latter is that of a Poisson
-    # count, which is right for the few wrong guesses of a good rule.
-    c = correct - delta * sides / 2.0
-    c = c - np.sqrt(np.maximum(correct, 0.0)) * (quantile / math.sqrt(max(draws, 1)) + CAUTION / math.sqrt(n1 + n0))
-    w = wrong + np.maximum(sides, 1.0) / (n1 + n0) + CAUTION * np.sqrt(wrong / (n1 + n0))
-    most_wrong = (np.sqrt(w * draws + 0.25) + 0.5 * quantile) ** 2
-    merit = np.log(np.maximum(c, 1e-150) * draws / most_wrong)
-    merit = np.where(legal & (c > 0.0), merit, -math.inf)
-    i, j = np.unravel_index(int(np.argmax(merit)), merit.shape)
-    return float(merit[i, j]), float(highs[i]), float(lows[j])
 
 
 def union(columns: Sequence[Sequence[Path]]) -> list[Path]:
