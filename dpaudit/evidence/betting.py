@@ -34,6 +34,7 @@ draws and never validity, since weights see training draws only.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 
@@ -41,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.evidence.paths import LEVELS, PathPriors
+from dpaudit.evidence.paths import Emissions, PathPriors
 from dpaudit.privacy.claims import FloatArray
 
 MIDDLE_LEVEL, LEAST_MIDDLE = 0.6, 0.1  # in units of the highest level
@@ -68,11 +69,6 @@ class Book:
     train: FloatArray
     live: FloatArray
     paths: PathPriors
-
-    def only_partition(self, k: int, cells: int) -> Book:
-        """One partition, of so many cells."""
-        part = slice(k, k + 1)
-        return Book(self.train[:, :cells, part], self.live[:, :cells, part], self.paths.only(part))
 
     def for_partitions(self, positions: NDArray[np.intp]) -> Book:
         """Some of the partitions, padded as they are."""
@@ -104,14 +100,6 @@ class Components:
         """Some of them."""
         return Components(*(part[:, positions] for part in self._parts))
 
-    def row(self, k: int) -> Components:
-        """Those of one partition."""
-        return Components(*(part[k : k + 1] for part in self._parts))
-
-    def repeated(self, partitions: int) -> Components:
-        """The same for each of several partitions."""
-        return Components(*(np.repeat(part, partitions, axis=0) for part in self._parts))
-
     def growth(self, epsilon: FloatArray) -> FloatArray:
         """Nats that a guess wins against epsilon at the best stake, if it is right with the log-odds `highest`.
 
@@ -130,13 +118,18 @@ class Components:
 
     @staticmethod
     def stacked(several: Sequence[Components]) -> Components:
-        """Those of several partitions, of which many have the same: each object is copied once."""
-        different = list({id(components): components for components in several}.values())
-        starts = np.cumsum([0] + [len(components.up) for components in different])
-        place = {id(components): start for components, start in zip(different, starts.tolist(), strict=False)}
-        rows = np.concatenate([np.arange(len(c.up)) + place[id(c)] for c in several])
-        together = Components.concatenated(different, axis=0)
+        """Those of several partitions, one each: one for all where they are the same."""
+        different = {components._bytes: components for components in several}
+        together = Components.concatenated(list(different.values()), axis=0)
+        if len(different) == 1:
+            return together
+        place = {key: at for at, key in enumerate(different)}
+        rows = np.array([place[components._bytes] for components in several])
         return Components(*(part[rows] for part in together._parts))
+
+    @functools.cached_property
+    def _bytes(self) -> bytes:
+        return b"".join(part.tobytes() for part in self._parts)
 
     @property
     def _parts(self) -> tuple[FloatArray, ...]:
@@ -145,17 +138,15 @@ class Components:
 
 @dataclasses.dataclass(frozen=True)
 class Gains:
-    """Log factors of a draw that is bet on, against one line a component; of shape (partitions or 1, components).
+    """Log factors of a draw that is bet on, against one line a component.
 
-    `gain1` and `loss1` of labels 1 and 0 in cells of the highest level, `gain0` and `loss0` of labels 0 and 1 in those
-    of the lowest, `idle` elsewhere; where a stake is not `legal` they are 0.
+    `on_extremes`, shape (partitions or 1, 4, components), are over `idle`, which is that of a draw in any other cell:
+    of labels 1 and 0 in cells of the highest level, and of labels 0 and 1 in those of the lowest. `legal` and `idle`
+    are of shape (partitions or 1, components). Where a stake is not legal all are 0.
     """
 
     legal: NDArray[np.bool_]
-    gain1: FloatArray
-    loss1: FloatArray
-    gain0: FloatArray
-    loss0: FloatArray
+    on_extremes: FloatArray
     idle: FloatArray
     has_idle: bool
 
@@ -166,9 +157,30 @@ def gains(components: Components, epsilon: FloatArray, delta: FloatArray) -> Gai
     charge = 0.5 * delta * (up + down)
     risk = np.exp(np.minimum(epsilon, 700.0))
     legal = np.maximum(up, down) * risk + charge < 1.0
-    payoffs = (up - charge, -up * risk - charge, down - charge, -down * risk - charge, -charge)
-    gain1, loss1, gain0, loss0, idle = (np.log1p(np.where(legal, payoff, 0.0)) for payoff in payoffs)
-    return Gains(legal, gain1, loss1, gain0, loss0, idle, bool(np.any(idle)))
+    payoffs = np.stack([up - charge, -up * risk - charge, down - charge, -down * risk - charge], axis=1)
+    idle = np.log1p(np.where(legal, -charge, 0.0))
+    on_extremes = np.log1p(np.where(legal[:, None], payoffs, 0.0)) - idle[:, None]
+    return Gains(legal, on_extremes, idle, bool(np.any(idle)))
+
+
+def stakes_of(counts: FloatArray, paths: PathPriors) -> FloatArray:
+    """The counts that each gain of `Gains.on_extremes` is for, in the order of the chain.
+
+    Parameters
+    ----------
+    counts : ndarray of float, shape (2, cells, partitions)
+    paths : PathPriors
+
+    Returns
+    -------
+    ndarray of float, shape (partitions, cells, 2, 4)
+        At the lowest and at the highest level of each cell. Cells that mirror each other have opposite levels.
+    """
+    label0, label1 = counts
+    stakes = np.zeros((*label0.shape, 2, 4))
+    stakes[:, :, 1, 0] = stakes[:, :, 0, 3] = label1
+    stakes[:, :, 1, 1] = stakes[:, :, 0, 2] = label0
+    return np.ascontiguousarray(np.swapaxes(paths.in_chain(stakes), 0, 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +190,7 @@ class Bets:
     Attributes
     ----------
     components : Components
-    model : ndarray of float, shape (cells, levels, partitions, components)
+    model : Emissions
         Log probability of the training labels in each cell at each level.
     evidence : ndarray of float, shape (partitions, components)
         Log probability of all training labels.
@@ -189,7 +201,7 @@ class Bets:
     """
 
     components: Components
-    model: FloatArray
+    model: Emissions
     evidence: FloatArray
     paths: PathPriors
     log_weights: FloatArray
@@ -203,38 +215,30 @@ class Bets:
         epsilon, delta : ndarray of float, shape (partitions or 1, components)
             Each component's line.
         """
-        return self.log_wealth_of(counts, gains(self.components, epsilon, delta))
+        return self.log_wealth_of(stakes_of(counts, self.paths), gains(self.components, epsilon, delta))
 
-    def log_wealth_of(self, counts: FloatArray, line: Gains) -> FloatArray:
-        """The same with the gains against the line, which are worth keeping where they serve several times."""
-        label0, label1 = counts[..., None]  # (cells, partitions, 1)
-        emission = self.model.copy()
-        emission[:, -1] += label1 * line.gain1 + label0 * line.loss1
-        emission[:, 0] += label0 * line.gain0 + label1 * line.loss0
+    def log_wealth_of(self, stakes: FloatArray, line: Gains) -> FloatArray:
+        """The same with what is worth keeping where it serves several times: `stakes_of` counts, and the gains."""
+        partitions, cells = stakes.shape[:2]
+        won = np.matmul(stakes.reshape(partitions, 2 * cells, 4), line.on_extremes)
+        logs = self.paths.log_sum(self.model, won.reshape(partitions, cells, 2, -1)) - self.evidence
         if line.has_idle:
-            emission[:, 1:-1] += ((label0 + label1) * line.idle)[:, None]
-        return np.where(line.legal, self.paths.log_sum(emission) - self.evidence, -math.inf)
+            logs += stakes[:, :, 1].sum(axis=(1, 2))[:, None] * line.idle  # of every draw, at one of the levels
+        return np.where(line.legal, logs, -math.inf)
 
     def only(self, positions: NDArray[np.intp]) -> Bets:
         """Bets on some of the components, with weights that sum to 1 again."""
         weights = self.log_weights[:, positions]
         weights = weights - log_sum(weights)
-        model, evidence = self.model[..., positions], self.evidence[:, positions]
+        model, evidence = self.model.only(positions), self.evidence[:, positions]
         return Bets(self.components.only(positions), model, evidence, self.paths, weights)
-
-    def only_partition(self, k: int, cells: int) -> Bets:
-        """Bets on one partition, of so many cells, with the weights that they have among all."""
-        part = slice(k, k + 1)
-        components = self.components.row(k) if len(self.components.up) > 1 else self.components
-        model, evidence, weights = self.model[:cells, :, part], self.evidence[part], self.log_weights[part]
-        return Bets(components, model, evidence, self.paths.only(part), weights)
 
     def for_partitions(self, positions: NDArray[np.intp], cells: int) -> Bets:
         """Bets on some of the partitions, of so many cells at most, with weights that sum to 1 again."""
         weights = self.log_weights[positions]
         return Bets(
             self.components,
-            self.model[:cells, :, positions],
+            self.model.for_partitions(positions, cells),
             self.evidence[positions],
             self.paths.only(positions),
             weights - log_sum(weights),
@@ -267,7 +271,7 @@ def fit_bets(
     twins : sequence of int, optional
         One number a partition, the same for twins; none by default.
     """
-    model, evidence = evidence_of(book, components)
+    model, evidence = evidence_of(book.train, components, book.paths)
     shares = _normalised(evidence)
     if lines is not None:
         won = Bets(components, model, evidence, book.paths, shares).log_wealth(book.train, *lines)
@@ -282,10 +286,10 @@ def fit_bets(
     return Bets(components, model, evidence, book.paths, _weighed(history + shares, epochs))
 
 
-def evidence_of(book: Book, components: Components) -> tuple[FloatArray, FloatArray]:
-    """What the model makes of a book's training labels: `Bets.model` and `Bets.evidence`."""
-    model = _model(book.train, components)
-    return model, book.paths.log_sum(model)
+def evidence_of(train: FloatArray, components: Components, paths: PathPriors) -> tuple[Emissions, FloatArray]:
+    """What the model makes of training labels, (2, cells, partitions): `Bets.model` and `Bets.evidence`."""
+    model = Emissions.of(paths.in_chain(_model(train, components)))
+    return model, paths.log_sum(model)
 
 
 def weights_of(evidence: FloatArray, epochs: Sequence[int]) -> FloatArray:
@@ -310,7 +314,7 @@ def _among_twins(evidence: FloatArray, twins: NDArray[np.intp]) -> FloatArray:
 
 
 def _model(train: FloatArray, components: Components) -> FloatArray:
-    """Log probability of the training labels in each cell at each level, shape (cells, levels, partitions, components).
+    """Log probability of the training labels in each cell at each level, shape (cells, partitions, levels, components).
 
     Where a component's middle levels are spread out, what lies between the extremes has no say in which highest level
     is the likeliest: else one that describes the many cells below epsilon well would be bet on, whatever lies above.
@@ -318,17 +322,24 @@ def _model(train: FloatArray, components: Components) -> FloatArray:
     highest, middle = components.highest, components.middle
     is_spread = np.isnan(middle)
     middle = np.where(is_spread, MIDDLE_LEVEL * highest, middle)
-    levels = np.stack([-highest, -middle, np.zeros_like(highest), middle, highest])
-    label0, label1 = train[:, :, None, :, None]
-    model = label1 * special.log_expit(levels) + label0 * special.log_expit(-levels)
+    of_1 = special.log_expit(np.stack([-highest, -middle, np.zeros_like(highest), middle, highest], axis=1))
+    of_0 = np.ascontiguousarray(of_1[:, ::-1])
+    label0, label1 = train[..., None, None]
+    model = label1 * of_1
+    model += label0 * of_0
     positions = np.flatnonzero(np.any(is_spread, axis=0))
     if len(positions):
         is_spread = is_spread[:, positions]
-        spread = np.multiply.outer(SPREAD_LEVELS, highest[:, positions])
-        right, wrong = special.log_expit(spread), special.log_expit(-spread)
+        spread = np.multiply.outer(SPREAD_LEVELS, highest[:, None, positions])  # (spread levels, partitions, 1, those)
+        right, wrong = (np.swapaxes(special.log_expit(part), 1, 2) for part in (spread, -spread))
+        label0, label1 = train[..., None]
         for position, of_1, of_0 in ((1, wrong, right), (3, right, wrong)):
-            average = log_sum(label1 * of_1 + label0 * of_0, axis=1) - math.log(len(SPREAD_LEVELS))
-            at = model[:, position]
+            logs = label1 * of_1  # (spread levels, cells, partitions, those); the largest array of all: kept in place
+            logs += label0 * of_0
+            top = logs.max(axis=0)
+            logs -= top
+            average = np.log(np.exp(logs, out=logs).sum(axis=0)) + (top - math.log(len(SPREAD_LEVELS)))
+            at = model[:, :, position]
             at[..., positions] = np.where(is_spread, average, at[..., positions])
     return np.asarray(model)
 
@@ -386,34 +397,3 @@ def _floored(logs: FloatArray) -> FloatArray:
     """Log weights in proportion to exp(logs), with `FLOOR` of them spread evenly."""
     logs = logs - log_sum(logs)
     return np.asarray(np.logaddexp(math.log1p(-FLOOR) + logs, math.log(FLOOR / logs.size)))
-
-
-def stacked(books: Sequence[Book]) -> Book:
-    """Several epochs' books as one, their partitions one after the other."""
-    cells = max(book.train.shape[1] for book in books)
-    ends = np.cumsum([len(book.paths) for book in books])
-    train, live = np.zeros((2, 2, cells, int(ends[-1])))
-    for book, end in zip(books, ends.tolist(), strict=True):
-        part = slice(end - len(book.paths), end)
-        train[:, : book.train.shape[1], part] = book.train
-        live[:, : book.live.shape[1], part] = book.live
-    return Book(train, live, PathPriors.concatenated([book.paths for book in books]))
-
-
-def stacked_bets(several: Sequence[Bets], cells: int) -> Bets:
-    """Several epochs' bets as one, for books of so many cells."""
-    ends = np.cumsum([len(bets.paths) for bets in several])
-    model = np.zeros((cells, LEVELS, int(ends[-1]), several[0].model.shape[-1]))
-    for bets, end in zip(several, ends.tolist(), strict=True):
-        model[: len(bets.model), :, end - len(bets.paths) : end] = bets.model
-    components = [
-        bets.components if len(bets.components.up) > 1 else bets.components.repeated(len(bets.paths))
-        for bets in several
-    ]
-    return Bets(
-        Components.stacked(components),
-        model,
-        np.concatenate([bets.evidence for bets in several]),
-        PathPriors.concatenated([bets.paths for bets in several]),
-        np.concatenate([bets.log_weights for bets in several]),
-    )

@@ -16,6 +16,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 ANCHORS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # epsilons of lines a free family may bet at
 LARGEST_PARAMETER = 1e6  # beyond which no bound is searched
+ENDS_MARGIN = 0.45  # of the precision, that a search keeps from known ends: three of them cannot be longer than two
 GUESSES_QUANTILE = 0.005  # power is computed at this quantile of the number of guesses, and pays for it
 
 
@@ -128,6 +129,64 @@ def largest_rejected(
         last = int(np.count_nonzero(rejected(values[1:-1])))
         low, high = float(values[last]), float(values[last + 1])
     return low if low >= above else min(low, budget)
+
+
+def largest_in_excess(excess: Callable[[float], float], lowest: float, budget: float, precision: float) -> float:
+    """`largest_rejected` where it is known how clearly a value is rejected: it takes fewer values.
+
+    `excess` is 0 or more where a value is rejected, and falls in it.
+    """
+    low, above = max(lowest, 0.0), just_above(budget)
+    at_low = at_high = math.nan  # not known
+    high = max(2.0 * above, 2.0 * lowest, 1e-3)
+    if low < above:
+        at_above = excess(above)
+        if at_above >= 0.0:
+            low, at_low = above, at_above
+        else:
+            high, at_high = above, at_above
+    if math.isnan(at_low):
+        at_low = excess(low)
+        if not at_low >= 0.0:
+            return low
+    if low >= above:
+        while (at_high := excess(high)) >= 0.0:
+            low, at_low, high = high, at_high, 2.0 * high
+            if high > LARGEST_PARAMETER:
+                return low
+    low = _end_between(excess, (low, at_low), (high, at_high), precision)
+    return low if low >= above else min(low, budget)
+
+
+def _end_between(
+    excess: Callable[[float], float], first: tuple[float, float], last: tuple[float, float], precision: float
+) -> float:
+    """A value where excess is 0 or more, and just above which it is not, between two values with theirs.
+
+    Only its sign is relied on. Its size serves to guess where it is 0: what bets win falls with the square of the
+    distance to the value that they win nothing against, so a line is drawn between square roots. An end that stays
+    counts half the next time, and where two guesses have not cut the interval to a quarter of what it was, it is
+    halved.
+    """
+    (low, at_low), (high, at_high) = first, last
+    of_low, of_high = math.sqrt(at_low), math.sqrt(abs(at_high))
+    widths: list[float] = []
+    stayed = 0  # 1 where the last guess was rejected and the upper end stayed, -1 where the lower one did
+    while (width := high - low) > precision * high + 1e-12:
+        share = of_low / (of_low + of_high) if 0.0 < of_low + of_high < math.inf else 0.5
+        widths.append(width)
+        if len(widths) > 2 and width > 0.25 * widths[-3]:
+            share, widths = 0.5, []
+        margin = ENDS_MARGIN * precision * high  # from the ends: the end of the interval may lie close to one of them
+        value = min(max(low + share * width, low + margin), high - margin)
+        at_value = excess(value)
+        if at_value >= 0.0:
+            low, of_low, of_high = value, math.sqrt(at_value), of_high * (0.5 if stayed == 1 else 1.0)
+            stayed = 1
+        else:
+            high, of_high, of_low = value, math.sqrt(abs(at_value)), of_low * (0.5 if stayed == -1 else 1.0)
+            stayed = -1
+    return low
 
 
 def just_above(budget: float) -> float:

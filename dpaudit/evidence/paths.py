@@ -99,65 +99,147 @@ class PathPriors:
         """Those of some of the partitions."""
         return PathPriors(self.switch[positions], self.rises[positions], self.centre[positions])
 
-    def log_sum(self, emission: FloatArray) -> FloatArray:
+    def emissions(self, logs: FloatArray) -> Emissions:
+        """What log probabilities say of each level of each cell, for sums over paths.
+
+        Parameters
+        ----------
+        logs : ndarray of float, shape (cells, LEVELS, partitions, components)
+            0 in cells beyond a partition's own: they change nothing.
+        """
+        return Emissions.of(self.in_chain(np.swapaxes(logs, 1, 2)))
+
+    def lengths(self, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The cells of each partition's chain, where it has so many of its own: mirrored ones are one."""
+        return np.where(self.centre < 0, sizes, np.maximum(sizes - (self.centre + 1) // 2, self.centre // 2 + 1))
+
+    def in_chain(self, levels: FloatArray) -> FloatArray:
+        """What is added up over cells, in the order of the chain: mirrored cells are one, falling levels are turned.
+
+        Parameters
+        ----------
+        levels : ndarray, shape (cells, partitions, levels, any)
+            Of levels that are opposite to each other from both ends: all, or the two extreme ones.
+        """
+        if not np.any(self.rises):
+            return levels
+        result = levels.copy()
+        for k in np.flatnonzero((self.rises != 0) & (self.centre >= 0)).tolist():
+            result[:, k] = _folded(levels[:, k], int(self.centre[k]))
+        falling = np.flatnonzero(self.rises < 0)
+        if len(falling):
+            result[:, falling] = result[:, falling, ::-1]
+        return result
+
+    def log_sum(self, emissions: Emissions, extremes: FloatArray | None = None) -> FloatArray:
         """Log of the sum over all paths of prior probability times exp(emission), shape (partitions, components).
 
         Parameters
         ----------
-        emission : ndarray of float, shape (cells, LEVELS, partitions, components)
-            0 in cells beyond a partition's own: they change nothing.
+        emissions : Emissions
+        extremes : ndarray of float, shape (partitions, cells, 2, components), optional
+            What is added to those of the two extreme levels, in the order of the chain.
         """
-        start, jump = self._chain
-        emission = self._in_chain(emission)
-        top = emission.max(axis=1, keepdims=True)
-        total = top[:, 0].sum(axis=0)
-        # From both ends at once, which takes half as many steps: half the cells from the first one on, the others from
-        # the last one back (and where they are odd, from one of weight 1 behind it).
-        cells, levels = emission.shape[:2]
-        half = (cells + 1) // 2
-        # (cells, directions, partitions, levels, components), for products with one matrix a direction and partition.
-        weights = np.empty((half, 2, len(self), levels, total.shape[-1]))
-        by_level = np.moveaxis(weights, -2, 2)  # (cells, directions, levels, partitions, components)
-        np.subtract(emission[:half], top[:half], out=by_level[:, 0])
-        by_level[: 2 * half - cells, 1] = 0.0
-        np.subtract(emission[: half - 1 : -1], top[: half - 1 : -1], out=by_level[2 * half - cells :, 1])
-        np.exp(weights, out=weights)
-        back = np.eye(levels) + self.switch[:, None, None] * (jump - np.eye(levels))
-        matrices = np.stack([np.swapaxes(back, -1, -2), back])
-        state = weights[0]
-        state[0] *= start[..., None]
-        for cell in range(1, half):
-            state = np.matmul(matrices, state)
-            state *= weights[cell]
-            if cell % RESCALED == 0:  # in between it cannot vanish: every level is reached with some probability
-                mass = state.sum(axis=-2)
+        weights, total = emissions.weights(extremes)
+        matrices, state = self._chain
+        # From both ends at once, which takes half as many steps: (directions, partitions, levels, components), for
+        # products with one matrix a direction and partition.
+        cells = len(weights)
+        for cell in range(cells // 2):
+            state = state * weights[cell : cells - cell : cells - 1 - 2 * cell]
+            if cell % RESCALED == RESCALED - 1:  # in between it cannot vanish: every level is reached with some chance
+                mass = state.sum(axis=2)
                 total += np.log(mass).sum(axis=0)
-                state /= mass[..., None, :]
-        met = (np.matmul(matrices[0], state[0]) * state[1]).sum(axis=-2)
-        return np.asarray(total + np.log(met))
+                state /= mass[:, :, None]
+            if 2 * (cell + 1) < cells:
+                state = np.matmul(matrices, state)
+        if cells % 2:  # they meet in the middle cell
+            met = state[0] * weights[cells // 2] * state[1]
+        else:
+            met = np.matmul(matrices[0], state[0]) * state[1]
+        return np.asarray(total + np.log(met.sum(axis=1)))
 
     @functools.cached_property
     def _chain(self) -> tuple[FloatArray, FloatArray]:
-        """Probabilities of the first cell's levels, (partitions, LEVELS), and of the next ones after each level."""
+        """Matrices and weights to begin with, of either end; (2, partitions, LEVELS, LEVELS or 1).
+
+        Of the first end, from one cell to the next one and of the first cell's levels; from the last one back.
+        """
         kinds = np.where(self.rises == 0, 0, np.where(self.centre < 0, 1, 2))  # the positions in ORDERS
         start, jump = (np.stack(part) for part in zip(*(_chain_of(order, END_SHARE) for order in ORDERS), strict=True))
-        return start[kinds], jump[kinds]
+        back = np.eye(LEVELS) + self.switch[:, None, None] * (jump[kinds] - np.eye(LEVELS))
+        begun = np.stack([start[kinds], np.ones((len(self), LEVELS))])
+        return np.stack([np.swapaxes(back, -1, -2), back]), begun[..., None]
 
-    def _in_chain(self, emission: FloatArray) -> FloatArray:
-        """Emissions in the order of the chain, where levels rise: mirrored cells are one, falling levels are turned."""
-        if not np.any(self.rises):
-            return emission
-        result = emission.copy()
-        for k in np.flatnonzero((self.rises != 0) & (self.centre >= 0)).tolist():
-            result[:, :, k] = _folded(emission[:, :, k], int(self.centre[k]))
-        falling = np.flatnonzero(self.rises < 0)
-        if len(falling):
-            result[:, :, falling] = result[:, ::-1, falling]
-        return result
+
+@dataclasses.dataclass(frozen=True)
+class Emissions:
+    """What is known of each level of each cell, in the order of the chains of several partitions.
+
+    Bets add to the two extreme levels alone, again and again, so that the others are kept as numbers.
+
+    Attributes
+    ----------
+    extremes : ndarray of float, shape (cells, partitions, 2, components)
+        Logs of the lowest and of the highest level, over that of the likeliest level between.
+    between : ndarray of float, shape (cells, partitions, LEVELS - 2, components)
+        The levels between, over the likeliest.
+    total : ndarray of float, shape (partitions, components)
+        Logs of the likeliest ones, of all cells together.
+    """
+
+    extremes: FloatArray
+    between: FloatArray
+    total: FloatArray
+
+    @classmethod
+    def of(cls, logs: FloatArray) -> Emissions:
+        """Those of logs in the order of the chain, shape (cells, partitions, LEVELS, components)."""
+        between = logs[:, :, 1:-1]
+        top = functools.reduce(np.maximum, (between[:, :, k] for k in range(LEVELS - 2)))
+        shared = top[:, :, None]
+        return cls(logs[:, :, :: LEVELS - 1] - shared, np.exp(between - shared), top.sum(axis=0))
+
+    @classmethod
+    def blank(cls, cells: int, partitions: int, components: int) -> Emissions:
+        """Those of cells of which nothing is known."""
+        shape = (cells, partitions, LEVELS - 2, components)
+        return cls(np.zeros((cells, partitions, 2, components)), np.ones(shape), np.zeros((partitions, components)))
+
+    def put(self, at: int, other: Emissions, k: int, cells: int) -> None:
+        """Fill in the first cells of a partition: those of one of another set."""
+        self.extremes[:cells, at] = other.extremes[:cells, k]
+        self.between[:cells, at] = other.between[:cells, k]
+        self.total[at] = other.total[k]
+
+    def only(self, components: NDArray[np.intp]) -> Emissions:
+        """Those of some of the components."""
+        return Emissions(self.extremes[..., components], self.between[..., components], self.total[:, components])
+
+    def for_partitions(self, positions: NDArray[np.intp], cells: int) -> Emissions:
+        """Those of some of the partitions, of so many cells at most."""
+        return Emissions(self.extremes[:cells, positions], self.between[:cells, positions], self.total[positions])
+
+    def weights(self, added: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """All levels over the likeliest, as numbers, and the logs of the likeliest of all cells together.
+
+        `added` to the extreme ones is of shape (partitions, cells, 2, components).
+        """
+        extremes = self.extremes.copy() if added is None else self.extremes + np.swapaxes(added, 0, 1)
+        cells, partitions, _, components = extremes.shape
+        top = np.maximum(np.maximum(extremes[:, :, 0], extremes[:, :, 1]), 0.0)
+        total = self.total + top.sum(axis=0)
+        weights = np.empty((cells, partitions, LEVELS, components))
+        extremes -= top[:, :, None]
+        np.exp(extremes, out=weights[:, :, :: LEVELS - 1])
+        np.negative(top, out=top)
+        np.exp(top, out=top)
+        np.multiply(self.between, top[:, :, None], out=weights[:, :, 1:-1])
+        return weights, total
 
 
 def _folded(emission: FloatArray, centre: int) -> FloatArray:
-    """Emissions (cells, levels, components) from the centre outwards, mirrored cells as one; 0 behind them."""
+    """Emissions (cells, levels, any) from the centre outwards, mirrored cells as one; 0 behind them."""
     first = (centre + 1) // 2  # position of the first cell that is not below the centre
     result = np.zeros_like(emission)
     result[: len(emission) - first] = emission[first:]

@@ -39,10 +39,11 @@ from dpaudit.evidence.betting import (
     fit_bets,
     gains,
     log_sum,
+    stakes_of,
 )
 from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.fitted_partitions import Partition
-from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_rejected
+from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_in_excess
 from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.paths import PathPriors
 from dpaudit.evidence.rules import ABSTAIN, Rule
@@ -71,7 +72,7 @@ KEPT_LATER = 12  # components, of a line without a delta, once training is long
 LOWER_BETS = {True: 3, False: 2}
 ROUNDING = 1e-9  # relative, of a limit that is computed in another way than what it limits
 SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
-POINTS, PRECISION = 2, 2e-3  # of the search for the bound: parts of an interval, and relative precision
+PRECISION = 2e-3  # relative, of the search for the bound
 
 
 @dataclasses.dataclass
@@ -86,6 +87,7 @@ class Epoch:
     saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
     anchors: dict[float, float] = dataclasses.field(default_factory=dict)  # of bets for lower targets, as they are made
     _gains: Gains | None = dataclasses.field(default=None, repr=False, compare=False)
+    _stakes: FloatArray | None = dataclasses.field(default=None, repr=False, compare=False)  # of the counts so far
     _logs: FloatArray | None = dataclasses.field(default=None, repr=False, compare=False)  # of the counts so far
 
     @functools.cached_property
@@ -113,7 +115,14 @@ class Epoch:
         rows, columns = self._places
         self.book.live[0, rows, columns] += counts_x_prime
         self.book.live[1, rows, columns] += counts_x
-        self._logs = None
+        self._stakes = self._logs = None
+
+    @property
+    def stakes(self) -> FloatArray:
+        """`stakes_of` the counts so far."""
+        if self._stakes is None:
+            self._stakes = stakes_of(self.book.live, self.book.paths)
+        return self._stakes
 
     @functools.cached_property
     def _places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -129,7 +138,7 @@ class Epoch:
         if self._gains is None:
             self._gains = gains(self.bets.components, *line(self.bets.components))
         if self._logs is None:
-            self._logs = self.bets.log_wealth_of(self.book.live, self._gains)
+            self._logs = self.bets.log_wealth_of(self.stakes, self._gains)
         return self._logs
 
     @functools.cached_property
@@ -394,7 +403,7 @@ class SequentialGame(HockeyStickGame):
     def lower(self) -> float:
         """The lower confidence bound on the claim's parameter, at `level`; it never falls."""
         if not self._bound_is_current:
-            found = largest_rejected(self._rejection(), self._lower, self.claim.value, POINTS, PRECISION)
+            found = largest_in_excess(self._reckoning().excess, self._lower, self.claim.value, PRECISION)
             self._lower = max(self._lower, found)
             self._bound_is_current = True
         return self._lower
@@ -408,8 +417,8 @@ class SequentialGame(HockeyStickGame):
     def p_value(self) -> float | None:
         return None
 
-    def _rejection(self) -> Callable[[FloatArray], NDArray[np.bool_]]:
-        """Whether each of several parameter values is rejected by all draws so far."""
+    def _reckoning(self) -> Reckoning:
+        """Which parameter values all draws so far reject."""
 
         def log_shares(value: float) -> FloatArray:
             logs = np.log(self._shares)
@@ -419,7 +428,7 @@ class SequentialGame(HockeyStickGame):
                 logs[1:] = -math.inf
             return logs
 
-        return Reckoning(self._groups(), log_shares, -math.log(self.level), self._lines).rejects
+        return Reckoning(self._groups(), log_shares, -math.log(self.level), self._lines)
 
     @property
     def _shares(self) -> FloatArray:
@@ -430,17 +439,24 @@ class SequentialGame(HockeyStickGame):
         """All epochs' counts, with the bets for the budget and for each target; none where nothing was counted."""
         epochs = [epoch for epoch in self._epochs if epoch.book.live.any()]
         counted = [float(epoch.book.live[..., 0].sum()) for epoch in epochs]
-        return [Group(self._stacks(epochs[part])) for part in grouped(counted)]
+        groups = []
+        for part in grouped(counted):
+            # What the bets for the budget have against it was computed at the looks.
+            known = sum(self._of_epoch(epoch) for epoch in epochs[part])
+            groups.append(Group.of(self._stacks(epochs[part]), [{self._watched: known}]))
+        return groups
 
     def _stacks(self, epochs: Sequence[Epoch]) -> list[Stack]:
         """Of some epochs: the bets for the budget, and for each target."""
-        books = [epoch.book for epoch in epochs]
-        sizes = [[cells.size for cells in epoch.cells] for epoch in epochs]
+        stakes = [epoch.stakes for epoch in epochs]
+        sizes = [epoch.book.paths.lengths(np.array([c.size for c in epoch.cells])).tolist() for epoch in epochs]
         idle = np.array([epoch.idle for epoch in epochs])
-        stacks = [stack_of_bets(books, [epoch.bets for epoch in epochs], sizes, idle)]
+        stacks = [stack_of_bets(stakes, [epoch.bets for epoch in epochs], sizes, idle)]
         # For lower values the free paths are enough, and cost less.
-        books = [epoch.book.for_partitions(epoch.of_each_cells) for epoch in epochs]
-        sizes = [[epoch.cells[k].size for k in epoch.of_each_cells] for epoch in epochs]
+        free = [epoch.of_each_cells for epoch in epochs]
+        stakes = [of_epoch[of_each] for of_epoch, of_each in zip(stakes, free, strict=True)]
+        books = [epoch.book.for_partitions(of_each) for epoch, of_each in zip(epochs, free, strict=True)]
+        sizes = [[epoch.cells[k].size for k in of_each] for epoch, of_each in zip(epochs, free, strict=True)]
         for target in self._targets:
             value = target * self.claim.value
             of_anchors: dict[float, Components] = {}
@@ -449,7 +465,7 @@ class SequentialGame(HockeyStickGame):
                 if anchor not in of_anchors:
                     of_anchors[anchor] = self._components(value, anchor)
             of_epochs = [of_anchors[self._anchor_for(value, epoch)] for epoch in epochs]
-            stacks.append(stack_of_fits(books, of_epochs, sizes, idle))
+            stacks.append(stack_of_fits(stakes, books, of_epochs, sizes, idle))
         return stacks
 
     def _anchor_for(self, value: float, epoch: Epoch) -> float:
@@ -510,7 +526,7 @@ class SequentialGame(HockeyStickGame):
         """
         asked = [(epoch, int(k)) for epoch in self._epochs for k in epoch.of_each_cells]
         assert asked, "fit comes before the witness"
-        limits = np.concatenate([self._most_strength(epoch)[epoch.of_each_cells] for epoch in self._epochs])
+        limits = self._most_strengths(asked)
         best: tuple[float, int, Witness] | None = None
         for place in np.argsort(-limits, kind="stable").tolist():
             if best is not None and limits[place] < best[0]:
@@ -531,28 +547,24 @@ class SequentialGame(HockeyStickGame):
         abstained = int(epoch.book.live[..., k].sum()) - correct - wrong
         scale = math.exp(-line["epsilon"])  # everything over e^epsilon, which may overflow
         cost = scale * line["delta"] * max(rule.sides, 1) / 2.0
-        excess = scale * correct - wrong - cost * (correct + wrong + abstained)
-        deviation = math.sqrt(scale**2 * (correct + 1.0) + wrong) or 1.0
-        return excess / deviation, Witness(rule, (correct, wrong, abstained), epoch.anchor)
+        strength = _strength(float(correct), float(wrong), scale, cost * (correct + wrong + abstained))
+        return float(strength), Witness(rule, (correct, wrong, abstained), epoch.anchor)
 
-    def _most_strength(self, epoch: Epoch) -> FloatArray:
-        """What the strength of a record of each partition is at most, whatever its rule; shape (partitions,).
+    def _most_strengths(self, asked: Sequence[tuple[Epoch, int]]) -> FloatArray:
+        """What the strength of a record of each partition is at most, whatever the cuts of its rule and its guesses.
 
-        A rule guesses on the cells before a cut and from another cut on, and on NaN's; none is worth more than the best
-        of each alone. A record with an excess E has at least E correct guesses, over e^epsilon.
+        It costs far less than to look for the rule. What guesses cost where the line has a delta is left out.
         """
-        scale = math.exp(-self._line_at_budget(epoch.anchor)["epsilon"])
-        if scale**2 == 0.0:  # too small to say
-            return np.full(len(epoch.cells), math.inf)
-        label0, label1 = epoch.book.live  # (cells, partitions)
-        worth = np.stack([scale * label1 - label0, scale * label0 - label1])
-        of_nan = np.array([cells.size - 1 for cells in epoch.cells]), np.arange(len(epoch.cells))
-        excess = np.maximum(worth[:, *of_nan].max(axis=0), 0.0)
-        worth[:, *of_nan] = 0.0
-        # (labels, partitions)
-        before, after = (np.maximum(np.cumsum(worth[:, ::step], axis=1).max(axis=1), 0.0) for step in (1, -1))
-        excess += np.maximum(before[0] + after[1], before[1] + after[0])
-        return np.asarray(excess / np.sqrt(scale * excess + scale**2) * (1.0 + ROUNDING))
+        limits = np.empty(len(asked))
+        sizes = np.array([epoch.cells[k].size for epoch, k in asked])
+        anchors, of_each = np.unique([epoch.anchor for epoch, _ in asked], return_inverse=True)
+        scales = np.exp([-self._line_at_budget(anchor)["epsilon"] for anchor in anchors.tolist()])[of_each]
+        for size in np.unique(sizes).tolist():
+            places = np.flatnonzero(sizes == size)
+            alike = [asked[place] for place in places.tolist()]
+            counts = np.stack([epoch.book.live[:, :size, k] for epoch, k in alike], axis=1)
+            limits[places] = _most_over_cuts(counts, scales[places])
+        return limits * (1.0 + ROUNDING)
 
     def _rule_of(self, epoch: Epoch, k: int) -> tuple[tuple[int, float], Rule, NDArray[np.int8]]:
         """Merit, thresholds and guesses (one a cell) of the rule that one partition's training counts suggest."""
@@ -612,3 +624,43 @@ def _twins(partitions: Sequence[Partition]) -> list[int]:
     """A number for each partition, the same for those of one kind; 0 for the first ones."""
     kinds = list(dict.fromkeys(partition.kind for partition in partitions))
     return [kinds.index(partition.kind) for partition in partitions]
+
+
+def _strength(
+    correct: FloatArray | float, wrong: FloatArray | float, scale: FloatArray | float, cost: float = 0.0
+) -> FloatArray:
+    """The excess of a record over what the line allows, in its standard deviations; all over e^epsilon, as `scale`."""
+    variance = np.asarray(scale**2 * (correct + 1.0) + wrong)
+    return np.asarray((scale * correct - wrong - cost) / np.sqrt(np.where(variance > 0.0, variance, 1.0)))
+
+
+@functools.lru_cache(maxsize=64)
+def _cuts(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions of two cuts in order, of so many."""
+    low, high = np.triu_indices(size)
+    return low, high
+
+
+def _most_over_cuts(counts: FloatArray, scale: FloatArray) -> FloatArray:
+    """The strength of the strongest record over all rules of two cuts, shape (partitions,).
+
+    Parameters
+    ----------
+    counts : ndarray of float, shape (2, partitions, cells)
+        The last cell is NaN's.
+    scale : ndarray of float, shape (partitions,)
+    """
+    below = np.zeros(counts.shape)  # before each cut
+    np.cumsum(counts[..., :-1], axis=-1, out=below[..., 1:])
+    above = below[..., -1:] - below
+    low, high = _cuts(counts.shape[-1])
+    of_nan = counts[..., -1:]
+    most = np.zeros(counts.shape[1])
+    for label in (1, 0):  # that is guessed above the second cut
+        correct, wrong = (above[guess][:, high] + below[1 - guess][:, low] for guess in (label, 1 - label))
+        most = np.maximum(most, _strength(correct, wrong, scale[:, None]).max(axis=1))
+        if np.any(of_nan):
+            for guess in (0, 1):
+                record = correct + of_nan[guess], wrong + of_nan[1 - guess]
+                most = np.maximum(most, _strength(*record, scale[:, None]).max(axis=1))
+    return most

@@ -5,7 +5,8 @@ different sizes: partitions of similar ones, whatever their epoch, are a *block*
 
 Most epochs have few of the draws, and little say in what is rejected, and cost as much as the others. So the late ones
 are asked first (a *group*), and the others only where the answer hangs on them: wealth decreases in the value, so what
-an epoch had at other values limits what it has here.
+an epoch had at other values limits what it has here. The same holds of bets meant for different values: those that have
+lost more than the others can have won are not asked what they have left.
 """
 
 from __future__ import annotations
@@ -17,22 +18,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence.betting import (
-    Bets,
-    Book,
-    Components,
-    evidence_of,
-    gains,
-    log_sum,
-    stacked,
-    stacked_bets,
-    weights_of,
-)
-from dpaudit.evidence.paths import LEVELS
+from dpaudit.evidence.betting import Bets, Book, Components, evidence_of, gains, log_sum, weights_of
+from dpaudit.evidence.paths import LEVELS, Emissions, PathPriors
 from dpaudit.privacy.claims import FloatArray
 
 BLOCK_NUMBERS = 1 << 16  # numbers of a block's emissions: they stay in the processor's cache
 GROUPS = (0.85, 0.98)  # of the counted draws, that the first groups of epochs hold
+NEARLY = 50.0  # nats over the threshold, below which a value is near the greatest one that is rejected
 LEAST_FILL = 0.6  # of a block's cells, that each of its partitions has of its own
 
 Lines = Callable[[float, Components], tuple[FloatArray, FloatArray]]
@@ -40,10 +32,10 @@ Lines = Callable[[float, Components], tuple[FloatArray, FloatArray]]
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """Some partitions of a stack: their positions in it, their live counts (2, cells, partitions), bets on them."""
+    """Some partitions of a stack: their positions in it, the `stakes_of` their live counts, and bets on them."""
 
     positions: NDArray[np.intp]
-    live: FloatArray
+    stakes: FloatArray
     bets: Bets
 
 
@@ -62,7 +54,7 @@ class Stack:
         for block in self.blocks:
             bets = block.bets
             line = gains(bets.components, *lines(value, bets.components))
-            of_partitions[block.positions] = log_sum(bets.log_wealth_of(block.live, line) + bets.log_weights, axis=1)
+            of_partitions[block.positions] = log_sum(bets.log_wealth_of(block.stakes, line) + bets.log_weights, axis=1)
         return with_idle(np.logaddexp.reduceat(of_partitions, self.first), self.idle)
 
 
@@ -71,25 +63,30 @@ class Group:
     """Some epochs: their stacks, one for each value that bets are meant for, and their log wealth where it is known."""
 
     stacks: Sequence[Stack]
-    known: dict[float, FloatArray] = dataclasses.field(default_factory=dict)
+    known: Sequence[dict[float, float]]  # of each stack
 
-    def log_wealth(self, value: float, lines: Lines) -> FloatArray:
-        """Log wealth of all its epochs against a value, shape (stacks,): with what is idle."""
-        if value not in self.known:
-            self.known[value] = np.array([stack.log_wealth(value, lines).sum() for stack in self.stacks])
-        return self.known[value]
+    @classmethod
+    def of(cls, stacks: Sequence[Stack], known: Sequence[dict[float, float]] = ()) -> Group:
+        """One of which this is known of the first stacks, by the value."""
+        return cls(stacks, [*known, *({} for _ in stacks[len(known) :])])
 
-    def limits(self, value: float) -> tuple[FloatArray, FloatArray]:
-        """Log wealth that it has at least, and at most, by what it has at greater and smaller values."""
-        above = min((other for other in self.known if other >= value), default=None)
-        below = max((other for other in self.known if other <= value), default=None)
-        nothing = np.full(len(self.stacks), math.inf)
-        return -nothing if above is None else self.known[above], nothing if below is None else self.known[below]
+    def log_wealth(self, k: int, value: float, lines: Lines) -> float:
+        """Log wealth of all its epochs against a value, of one stack: with what is idle."""
+        if value not in self.known[k]:
+            self.known[k][value] = float(self.stacks[k].log_wealth(value, lines).sum())
+        return self.known[k][value]
+
+    def limits(self, k: int, value: float) -> tuple[float, float]:
+        """Log wealth that a stack has at least, and at most, by what it has at greater and smaller values."""
+        known = self.known[k]
+        above = min((other for other in known if other >= value), default=None)
+        below = max((other for other in known if other <= value), default=None)
+        return -math.inf if above is None else known[above], math.inf if below is None else known[below]
 
 
 @dataclasses.dataclass(frozen=True)
 class Reckoning:
-    """Which parameter values the wealth of all groups together rejects.
+    """Which parameter values the wealth of all groups together rejects, and how clearly.
 
     `log_shares` (shape (stacks,), of a value) are the logs of what is bet with each stack at first.
     """
@@ -99,25 +96,38 @@ class Reckoning:
     threshold: float
     lines: Lines
 
-    def rejects(self, values: FloatArray) -> NDArray[np.bool_]:
-        """Whether log wealth is at least the threshold; the greatest value first, which limits the others."""
-        return np.array([self._rejects(value) for value in values.tolist()[::-1]], dtype=bool)[::-1]
+    def excess(self, value: float) -> float:
+        """Log wealth over the threshold: a value with 0 or more is rejected.
 
-    def _rejects(self, value: float) -> bool:
-        if not self.groups:  # nothing was counted
-            return self._total(value, np.zeros((1, 1))) >= self.threshold
-        least, most = np.transpose([group.limits(value) for group in self.groups], (1, 0, 2))
-        for k, group in enumerate(self.groups):
-            least[k] = most[k] = group.log_wealth(value, self.lines)
-            if self._total(value, least) >= self.threshold:
-                return True
-            if self._total(value, most) < self.threshold:
-                return False
-        return self._total(value, least) >= self.threshold
+        Its sign is exact. Its size is nearer to 0 where limits alone told the sign.
+        """
+        shares = self.log_shares(value).tolist()
+        limits = [[group.limits(k, value) for k in range(len(shares))] for group in self.groups]
+        least, most = ([[both[side] for both in of_group] for of_group in limits] for side in (0, 1))
+        # The bets first that may have most.
+        for k in sorted(range(len(shares)), key=lambda k: -_of_stack(shares, most, k)):
+            for place, group in enumerate(self.groups):
+                at_least, at_most = (_total(shares, logs) - self.threshold for logs in (least, most))
+                # Where it is nearly 0, what all have will limit what they have at the next values.
+                if at_most < 0.0 or (at_least >= 0.0 and (at_least > NEARLY or at_most < math.inf)):
+                    return at_most if at_most < 0.0 else at_least
+                least[place][k] = most[place][k] = group.log_wealth(k, value, self.lines)
+        return _total(shares, least) - self.threshold
 
-    def _total(self, value: float, logs: FloatArray) -> float:
-        with np.errstate(invalid="ignore"):  # of limits that are not known: NaN decides nothing
-            return float(log_sum(self.log_shares(value) + logs.sum(axis=0)))
+
+def _of_stack(shares: Sequence[float], logs: Sequence[Sequence[float]], k: int) -> float:
+    """Log wealth of one stack, by that of each group, [group][stack]; what has lost all has lost all."""
+    parts = [shares[k], *(of_group[k] for of_group in logs)]
+    return -math.inf if -math.inf in parts else sum(parts)
+
+
+def _total(shares: Sequence[float], logs: Sequence[Sequence[float]]) -> float:
+    """Log wealth of all stacks together."""
+    parts = [_of_stack(shares, logs, k) for k in range(len(shares))]
+    top = max(parts)
+    if math.isinf(top):
+        return top
+    return top + math.log(sum(math.exp(part - top) for part in parts))
 
 
 def grouped(counted: Sequence[float]) -> list[slice]:
@@ -139,39 +149,64 @@ def with_idle(won: FloatArray, idle: FloatArray | float) -> FloatArray:
 
 
 def stack_of_bets(
-    books: Sequence[Book], bets: Sequence[Bets], sizes: Sequence[Sequence[int]], idle: FloatArray
+    stakes: Sequence[FloatArray], bets: Sequence[Bets], sizes: Sequence[Sequence[int]], idle: FloatArray
 ) -> Stack:
-    """The stack of bets that were made: one book, bets and list of the partitions' own cells an epoch."""
-    placed = _placed(sizes, [bet.components.up.shape[1] for bet in bets])
+    """The stack of bets that were made: `stakes_of` the live counts, bets and list of the partitions' cells an epoch.
+
+    Of the cells, those of the chain are asked for.
+    """
+    paths = PathPriors.concatenated([bet.paths for bet in bets])
     blocks = []
-    for positions, cells in placed:
-        parts = [
-            (bets[epoch].only_partition(k, size), books[epoch].only_partition(k, size)) for epoch, k, size in cells
-        ]
-        book = stacked([part for _, part in parts])
-        blocks.append(Block(positions, book.live, stacked_bets([part for part, _ in parts], book.live.shape[1])))
+    for positions, members in _placed(sizes, [bet.components.up.shape[1] for bet in bets]):
+        first, _, largest = members[0]
+        model = Emissions.blank(largest, len(members), bets[first].components.up.shape[1])
+        for at, (epoch, k, size) in enumerate(members):
+            model.put(at, bets[epoch].model, k, size)
+        own = Bets(
+            Components.stacked([bets[epoch].components for epoch, _, _ in members]),
+            model,
+            np.stack([bets[epoch].evidence[k] for epoch, k, _ in members]),
+            paths.only(positions),
+            np.stack([bets[epoch].log_weights[k] for epoch, k, _ in members]),
+        )
+        blocks.append(Block(positions, _stakes(stakes, members), own))
     return _stack(blocks, sizes, idle)
 
 
 def stack_of_fits(
-    books: Sequence[Book], components: Sequence[Components], sizes: Sequence[Sequence[int]], idle: FloatArray
+    stakes: Sequence[FloatArray],
+    books: Sequence[Book],
+    components: Sequence[Components],
+    sizes: Sequence[Sequence[int]],
+    idle: FloatArray,
 ) -> Stack:
     """The stack of bets that are fitted now, on the training draws of each epoch: its components (1, components)."""
     blocks = []
+    paths = PathPriors.concatenated([book.paths for book in books])
     count = components[0].up.shape[1]
-    evidence = np.empty((sum(len(own) for own in sizes), count))
-    for positions, cells in _placed(sizes, [count] * len(books)):
-        book = stacked([books[epoch].only_partition(k, size) for epoch, k, size in cells])
-        own = Components.stacked([components[epoch] for epoch, _, _ in cells])
-        model, evidence[positions] = evidence_of(book, own)
-        bets = Bets(own, model, evidence[positions], book.paths, evidence[positions])
-        blocks.append(Block(positions, book.live, bets))
+    evidence = np.empty((len(paths), count))
+    for positions, members in _placed(sizes, [count] * len(books)):
+        train = np.zeros((2, members[0][2], len(members)))
+        for at, (epoch, k, size) in enumerate(members):
+            train[:, :size, at] = books[epoch].train[:, :size, k]
+        own, of_these = Components.stacked([components[epoch] for epoch, _, _ in members]), paths.only(positions)
+        model, evidence[positions] = evidence_of(train, own, of_these)
+        bets = Bets(own, model, evidence[positions], of_these, evidence[positions])
+        blocks.append(Block(positions, _stakes(stakes, members), bets))
     weights = weights_of(evidence, [len(own) for own in sizes])
     weighed = [
         dataclasses.replace(block, bets=dataclasses.replace(block.bets, log_weights=weights[block.positions]))
         for block in blocks
     ]
     return _stack(weighed, sizes, idle)
+
+
+def _stakes(stakes: Sequence[FloatArray], members: Sequence[tuple[int, int, int]]) -> FloatArray:
+    """Those of the partitions of a block: (epoch, partition, cells) of each."""
+    together = np.zeros((len(members), members[0][2], 2, 4))
+    for at, (epoch, k, size) in enumerate(members):
+        together[at, :size] = stakes[epoch][k, :size]
+    return together
 
 
 def _stack(blocks: Sequence[Block], sizes: Sequence[Sequence[int]], idle: FloatArray) -> Stack:

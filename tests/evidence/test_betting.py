@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 from dpaudit.evidence import betting, wealth
-from dpaudit.evidence.betting import Bets, Book, Components, components_for, fit_bets
+from dpaudit.evidence.betting import Bets, Book, Components, components_for, fit_bets, stakes_of
 from dpaudit.evidence.paths import LEVELS, PathPriors
+from dpaudit.evidence.stacks import stack_of_bets
 from dpaudit.privacy.claims import GaussianDP, ProfileClaim, PureDP
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
@@ -54,13 +55,14 @@ def one_draw(label, cell, cells, partitions=1):
 def of_all_paths(cells, components):
     """Bets that are sure of one path in each partition, for all paths: their wealth of one draw is its factor."""
     paths = np.array(list(itertools.product(range(LEVELS), repeat=cells)))  # (paths, cells)
-    model = np.full((cells, LEVELS, len(paths), 1), -1e6)
+    model = np.full((cells, LEVELS, len(paths), 1), -1e3)  # of no weight: exp(-1e3) is 0
     for cell in range(cells):
         model[cell, paths[:, cell], np.arange(len(paths))] = 0.0
     model = np.repeat(model, components.up.shape[1], axis=3)
     priors = PathPriors.free(np.full(len(paths), 0.5))
     weights = np.zeros((len(paths), components.up.shape[1]))
-    return paths, Bets(components, model, priors.log_sum(model), priors, weights)
+    emissions = priors.emissions(model)
+    return paths, Bets(components, emissions, priors.log_sum(emissions), priors, weights)
 
 
 def random_components(rng, count, epsilon, delta):
@@ -287,15 +289,15 @@ def test_no_weight_is_far_below_an_even_share():
 def test_levels_between_the_extremes_are_averaged_over_where_they_are_spread():
     components = components_for(1.0, 0.0, FRACTIONS)
     book = book_of(np.random.default_rng(0))
-    model = fit_bets(book, components, np.zeros((3, components.up.shape[1])), (3,)).model
+    model = betting._model(book.train, components)  # (cells, partitions, levels, components)
     for k in np.flatnonzero(np.isnan(components.middle[0])).tolist():
         between = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9]) * components.highest[0, k]
         for cell, partition in itertools.product(range(4), range(3)):
             zeros, ones = book.train[:, cell, partition]
             upper = np.mean(special.expit(between) ** ones * special.expit(-between) ** zeros)
             lower = np.mean(special.expit(-between) ** ones * special.expit(between) ** zeros)
-            assert np.exp(model[cell, 3, partition, k]) == pytest.approx(upper, rel=1e-9)
-            assert np.exp(model[cell, 1, partition, k]) == pytest.approx(lower, rel=1e-9)
+            assert np.exp(model[cell, partition, 3, k]) == pytest.approx(upper, rel=1e-9)
+            assert np.exp(model[cell, partition, 1, k]) == pytest.approx(lower, rel=1e-9)
 
 
 def test_what_lies_between_has_no_say_in_which_extreme_is_bet_on():
@@ -332,7 +334,9 @@ def test_weights_of_several_epochs_sum_to_one_in_each():
     books = [book_of(np.random.default_rng(seed)) for seed in (1, 2)]
     components = components_for(1.0, 0.0, FRACTIONS)
     prior = np.zeros((6, components.up.shape[1]))
-    bets = fit_bets(betting.stacked(books), components.repeated(6), prior, (3, 3))
+    together = [np.concatenate([getattr(book, name) for book in books], axis=2) for name in ("train", "live")]
+    paths = PathPriors.concatenated([book.paths for book in books])
+    bets = fit_bets(Book(*together, paths), components, prior, (3, 3))
     for epoch in (bets.log_weights[:3], bets.log_weights[3:]):
         assert float(special.logsumexp(epoch)) == pytest.approx(0.0, abs=1e-9)
 
@@ -361,12 +365,14 @@ def test_epochs_that_are_stacked_have_the_wealth_they_have_alone():
         fit_bets(book, components, np.zeros((book.train.shape[2], components.up.shape[1])), (book.train.shape[2],))
         for book in (small, large)
     ]
-    book = betting.stacked([small, large])
-    together = betting.stacked_bets(bets, book.train.shape[1])
-    logs = together.log_wealth(book.live, *line)
-    assert np.allclose(logs[:2], bets[0].log_wealth(small.live, *line), atol=1e-10)
-    assert np.allclose(logs[2:], bets[1].log_wealth(large.live, *line), atol=1e-10)
-    assert np.array_equal(together.log_weights, np.concatenate([b.log_weights for b in bets]))
+    books, sizes = (small, large), [[3, 3], [4, 4, 4]]
+    stakes = [stakes_of(book.live, book.paths) for book in books]
+    lengths = [book.paths.lengths(np.array(own)).tolist() for book, own in zip(books, sizes, strict=True)]
+    assert lengths[0] == [2, 3]  # two mirrored cells are one of the chain
+    together = stack_of_bets(stakes, bets, lengths, np.zeros(2)).log_wealth(0.5, lambda value, components: line)
+    for won, book, own in zip(together, books, bets, strict=True):
+        alone = own.log_wealth(book.live, *line) + own.log_weights
+        assert won == pytest.approx(special.logsumexp(alone), abs=1e-10)  # the same sums, of other paddings
 
 
 @FIXED
@@ -376,12 +382,16 @@ def test_the_fit_never_looks_at_live_counts(draws, line, seed):
     book = book_of(np.random.default_rng(seed))
     first, second = fitted(book, *line), fitted(dataclasses.replace(book, live=live(draws)), *line)
     assert np.array_equal(first.log_weights, second.log_weights)
-    assert np.array_equal(first.model, second.model) and np.array_equal(first.evidence, second.evidence)
+    for part in ("extremes", "between", "total"):
+        assert np.array_equal(getattr(first.model, part), getattr(second.model, part))
+    assert np.array_equal(first.evidence, second.evidence)
 
 
-def test_components_of_which_several_are_one_object_are_stacked_as_they_come():
-    several = [components_for(epsilon, 0.0, np.array([0.2, 0.7])) for epsilon in (0.5, 1.0)]
-    several += [several[0], several[1].repeated(3), several[0]]
+def test_components_of_several_partitions_are_stacked_as_they_come_and_once_where_all_are_the_same():
+    several = [components_for(epsilon, 0.0, np.array([0.2, 0.7])) for epsilon in (0.5, 1.0, 0.5)]
+    several += [several[0], several[1]]
     together, copied = Components.concatenated(several, axis=0), Components.stacked(several)
+    same = Components.stacked([several[0], several[2], several[3]])  # NaN is the same as NaN
     for field in dataclasses.fields(Components):
         assert np.array_equal(getattr(together, field.name), getattr(copied, field.name), equal_nan=True)
+        assert np.array_equal(getattr(same, field.name), getattr(several[0], field.name), equal_nan=True)

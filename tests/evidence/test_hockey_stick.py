@@ -15,7 +15,7 @@ from dpaudit.evidence import wealth
 from dpaudit.evidence.cells import Cells
 from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.fixed_game import FixedGame
-from dpaudit.evidence.hockey_stick import ANCHORS, just_above, largest_rejected
+from dpaudit.evidence.hockey_stick import ANCHORS, just_above, largest_in_excess, largest_rejected
 from dpaudit.evidence.outcomes import Reading
 from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.scores import Coordinate
@@ -66,6 +66,60 @@ def test_a_bound_above_the_budget_is_one_that_counts_as_a_violation(budget):
 def test_a_coarse_search_errs_downwards(end, budget, precision):
     found = largest_rejected(lambda values: values <= end, 0.0, budget, 4, precision)
     assert found <= end and found == pytest.approx(end, rel=1.01 * precision, abs=1e-11)
+
+
+SHAPES = {
+    "of a bet": lambda distance: math.copysign(distance**2, distance) * 1e4,
+    "line": lambda distance: 50.0 * distance,
+    "step": lambda distance: math.copysign(3.0, distance),
+    "flat above": lambda distance: distance * 1e6 if distance >= 0.0 else -1e-3,
+    "flat below": lambda distance: 1e-3 if distance >= 0.0 else distance * 1e6,
+    "lost above": lambda distance: 50.0 * distance if distance >= 0.0 else -math.inf,
+}
+
+
+@FIXED
+@given(
+    shape=st.sampled_from(sorted(SHAPES)),
+    end=st.floats(0.0, 50.0),
+    lowest=st.floats(0.0, 10.0),
+    budget=st.floats(0.0, 10.0),
+    precision=st.sampled_from([1e-7, 2e-3, 1e-2]),
+)
+def test_a_search_by_the_excess_finds_what_one_by_its_sign_does(shape, end, lowest, budget, precision):
+    asked = []
+
+    def excess(value):
+        asked.append(value)
+        return SHAPES[shape](end - value)
+
+    found = largest_in_excess(excess, lowest, budget, precision)
+    if end < lowest:
+        assert found == lowest  # nothing new: the old bound stays
+    else:
+        assert found == 0.0 or found <= end
+        assert found == pytest.approx(end, rel=1.01 * precision, abs=1e-11)
+        assert (found > budget) == (excess(just_above(budget)) >= 0.0)
+    # Three guesses at most for a halving of an interval that is 100 to begin with, and one to double it each time.
+    assert len(asked) <= 3 * math.log2(100.0 / (precision * max(end, 1e-9))) + 60
+
+
+def test_a_search_by_the_excess_stops_where_everything_is_rejected_and_where_nothing_is_a_number():
+    assert 5e5 <= largest_in_excess(lambda value: 1.0, 0.0, 1.0, 2e-3) <= 2e6
+    assert largest_in_excess(lambda value: -1.0, 0.0, 1.0, 2e-3) == 0.0
+    assert largest_in_excess(lambda value: math.nan, 0.3, 1.0, 2e-3) == 0.3
+
+
+def test_a_search_by_the_excess_of_a_bet_asks_for_few_values():
+    for end in (0.2, 0.9, 0.98, 1.5):
+        asked = []
+
+        def excess(value, end=end, asked=asked):
+            asked.append(value)
+            return math.copysign((end - value) ** 2, end - value) * 1e5
+
+        largest_in_excess(excess, 0.0, 1.0, 2e-3)
+        assert len(asked) <= 6  # by halves it is 10 and more
 
 
 # --- power ---

@@ -499,11 +499,28 @@ def test_the_witness_is_the_strongest_of_all_records_and_the_last_of_equal_ones(
         feed(game, *draw(size))
         game.fit(fit_partitions(*(outcomes(side) for side in draw(2 * size))), 0.05)
     feed(game, *draw(100))
-    records = [
-        (*game._witness_of(epoch, int(k)), game._most_strength(epoch)[k])
-        for epoch in game.epochs
-        for k in epoch.of_each_cells
-    ]
-    assert all(strength <= limit for strength, _, limit in records)
-    strongest = max(strength for strength, _, _ in records)
-    assert game._strongest() == [witness for strength, witness, _ in records if strength == strongest][-1]
+    asked = [(epoch, int(k)) for epoch in game.epochs for k in epoch.of_each_cells]
+    records = [game._witness_of(*about) for about in asked]
+    assert all(strength <= limit for (strength, _), limit in zip(records, game._most_strengths(asked), strict=True))
+    strongest = max(strength for strength, _ in records)
+    assert game._strongest() == [witness for strength, witness in records if strength == strongest][-1]
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 400.0])
+@pytest.mark.parametrize("of_nan", [0, 5])
+def test_the_limit_of_a_partition_is_the_strength_of_the_best_of_all_its_rules(epsilon, of_nan):
+    rng = np.random.default_rng(7)
+    counts = rng.integers(0, 9, (2, 3, 5)).astype(float)
+    counts[..., -1] = rng.integers(0, of_nan + 1, (2, 3))
+    scale = math.exp(-epsilon)
+    for k in range(3):
+        strengths = [0.0]  # of a rule that never guesses
+        for low, high in itertools.combinations_with_replacement(range(5), 2):
+            for sign, at_nan in itertools.product((0, 1), (None, 0, 1)):
+                guesses = [1 - sign] * low + [None] * (high - low) + [sign] * (4 - high) + [at_nan]
+                guessed = [(cell, guess) for cell, guess in enumerate(guesses) if guess is not None]
+                correct = sum(counts[guess, k, cell] for cell, guess in guessed)
+                wrong = sum(counts[1 - guess, k, cell] for cell, guess in guessed)
+                strengths.append((scale * correct - wrong) / (math.sqrt(scale**2 * (correct + 1.0) + wrong) or 1.0))
+        limit = sequential_game._most_over_cuts(counts, np.full(3, scale))[k]
+        assert limit == pytest.approx(max(strengths), rel=1e-12)  # the same few operations at 2**-53 each
