@@ -528,3 +528,15 @@ def test_what_cannot_be_looked_at_is_no_clean_bill(mode):
     assert "got Sealed, whose printed form is an address. Return what it holds" in within.findings[0].message
     beyond = dpaudit.audit(sealed, claim="eps=0.3", pairs=[(0, 1)], samples=2_000, mode=mode, seed=3)
     assert beyond.verdict == "violated"  # what is seen is enough
+
+
+def test_noise_that_is_drawn_once_a_batch_is_told():
+    def once(data, size, rng):
+        return data + rng.laplace() * np.ones(size)
+
+    told = "The first outputs on each input are all the same"
+    result = dpaudit.audit(once, claim="eps=1", pairs=[(0.0, 1.0)], samples=1_000, seed=3)
+    assert result.verdict == "violated" and told in result.worst.witness.description
+    fresh = dpaudit.audit(lambda data, rng: 3 * data + rng.laplace(), "eps=1", [(0.0, 1.0)], samples=1_000, seed=3)
+    counts = dpaudit.audit(lambda data, rng: data, "eps=1", [(0, 1)], samples=1_000, seed=3)  # no noise
+    assert all(told not in sound.worst.witness.description for sound in (fresh, counts))

@@ -61,7 +61,7 @@ SMALLEST_ROUND = 16
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
-LOOKED_AT = 64  # first outputs of an input that are asked whether they show anything
+LOOKED_AT = 64  # first outputs of an input that are asked whether they show anything, and differ
 # Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
 # The same of vectors of numbers in sequential mode, over the pairs, where that is more: what each column says a little
@@ -228,6 +228,7 @@ class LabelGame:
             pair.failure = common_failure([self._joined(i) for i in pair.inputs])
             pair.failures = [common_failure([self._joined(i) for i in m.inputs]) for m in pair.pool.members]
             pair.unseen = self._unseen(pair)
+            pair.repeats = all(_is_one_value(self._joined(i).rows(slice(0, LOOKED_AT))) for i in pair.inputs)
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, _shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
@@ -502,6 +503,14 @@ def _hints(pool: Pool, data: Sequence[Any], log_density: LogDensity | None) -> H
     first, second = member.inputs
     inputs, density = hinted_inputs(member, (data[first], data[second]), log_density)
     return Hints(None if density is None else LogRatio(density, *inputs), inputs)
+
+
+def _is_one_value(outcomes: Outcomes) -> bool:
+    """Whether there are several outcomes, numbers that are not all integers, and all of them are equal."""
+    numbers = outcomes.numbers
+    if outcomes.tokens is not None or len(numbers) < 2 or outcomes.is_integer:
+        return False
+    return bool(np.all(numbers == numbers[0]) and np.any(numbers[0] != np.rint(numbers[0])))
 
 
 def common_failure(sides: Sequence[Outcomes]) -> str:

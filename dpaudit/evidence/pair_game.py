@@ -17,6 +17,10 @@ from dpaudit.privacy.claims import ApproxDP, Claim
 from dpaudit.results import Look
 
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
+REPEATS = (
+    "(The first outputs on each input are all the same: there is no noise, or a batch or a process has drawn it once. "
+    "Then draws are not independent, and this says little of a single one.)"
+)
 FAR_SHARE = 0.25  # of the log wealth that decides, below which a pair is far from it
 FAR_DRAWS = 1_000  # labelled draws before which no pair is
 # Bets are fitted again on counts, where no more draws are kept, at this many times the labelled draws of the last fit.
@@ -68,6 +72,7 @@ class PairGame:
         self.failure = ""  # the outcome of every call of the pilot, if all raised, on all inputs
         self.failures: list[str] = []  # the same on both inputs, of each member of the pool
         self.unseen = ""  # a class among the first outputs of which nothing is seen but its name
+        self.repeats = False  # whether all outputs of the pilot on one input are one and the same, on both
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 
@@ -141,7 +146,8 @@ class PairGame:
 
     def describe(self, x: str, x_prime: str) -> str:
         """The witness of the verdict in words."""
-        return self.main.describe(x, x_prime)
+        words = self.main.describe(x, x_prime)
+        return f"{words} {REPEATS}" if self.repeats else words
 
     @property
     def wealth(self) -> float:
