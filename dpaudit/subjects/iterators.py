@@ -20,10 +20,11 @@ PLAIN = frozenset({float, int, bool, str, bytes, type(None)})
 
 
 def read_whole(value: Any) -> Any:
-    """An output, or a part of one: the list of its pieces where it is an iterator; other values as they are.
+    """An output: the list of its pieces where it is an iterator, and so wherever it holds one; else as it is.
 
-    Where the iterator raises, the pieces before that are followed by a `Failed`: whoever reads it has seen them.
-    Lists, tuples and dictionaries are looked through.
+    Lists, tuples and dictionaries are looked through. Where an iterator raises, the pieces before that are followed by
+    a `Failed`: whoever reads it has seen them. An output that raises before its first piece is nothing but the
+    `Failed`, as that of a function that raises.
 
     Raises
     ------
@@ -35,30 +36,36 @@ def read_whole(value: Any) -> Any:
     >>> read_whole(iter([1, 2])), read_whole(("yes", map(abs, [-3]))), read_whole(0.5)
     ([1, 2], ('yes', [3]), 0.5)
     """
-    kind = type(value)
-    if kind in PLAIN:
-        return value
-    if kind is list or kind is tuple:
-        if all(type(item) in PLAIN for item in value):
-            return value
-        return kind(read_whole(item) for item in value)
-    if kind is dict:
-        return {key: read_whole(item) for key, item in value.items()}
-    return _pieces(value) if isinstance(value, Iterator) else value
+    whole = _whole(value)
+    is_failure = isinstance(value, Iterator) and len(whole) == 1 and isinstance(whole[0], Failed)
+    return whole[0] if is_failure else whole
 
 
 def read_batch(outputs: Any, size: int) -> Any:
     """A batch that was asked for `size` outputs, each of them read whole; of an iterator one more at most."""
     if isinstance(outputs, Iterator):
         outputs = list(itertools.islice(outputs, size + 1))
-    return read_whole(outputs) if type(outputs) in (list, tuple) else outputs
+    return _whole(outputs) if type(outputs) in (list, tuple) else outputs
+
+
+def _whole(value: Any) -> Any:
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is list or kind is tuple:
+        if all(type(item) in PLAIN for item in value):
+            return value
+        return kind(_whole(item) for item in value)
+    if kind is dict:
+        return {key: _whole(item) for key, item in value.items()}
+    return _pieces(value) if isinstance(value, Iterator) else value
 
 
 def _pieces(values: Iterator[Any]) -> list[Any]:
     found: list[Any] = []
     try:
         for value in itertools.islice(values, MOST_PIECES + 1):
-            found.append(read_whole(value))
+            found.append(_whole(value))
     except (Exception, SystemExit) as error:
         found.append(Failed(type(error).__qualname__, str(error)))
     if len(found) > MOST_PIECES:

@@ -47,6 +47,18 @@ def test_what_came_before_an_exception_was_seen():
     assert failed == Failed("PermissionError", "the budget is spent")
 
 
+def refuses(data, rng):
+    """As a generator refuses its input: at the first piece."""
+    if data < 0:
+        raise ValueError("no")
+    yield data
+
+
+def test_a_generator_that_raises_before_its_first_piece_has_raised():
+    assert as_subject(refuses).sample(-1, 2, np.random.default_rng(SEED)) == [Failed("ValueError", "no")] * 2
+    assert as_subject(refuses).sample(1, 1, np.random.default_rng(SEED)) == [[1]]
+
+
 def test_an_output_without_an_end_is_an_exception():
     assert len(read_whole(iter(range(MOST_PIECES)))) == MOST_PIECES
     with pytest.raises(ValueError, match="must end"):
