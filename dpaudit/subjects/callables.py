@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.call_outcomes import Failed
-from dpaudit.subjects.copies import copied, kept
+from dpaudit.subjects.copies import are_same, copied, kept
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
 
@@ -78,10 +78,11 @@ class Subject:
         Raises
         ------
         SubjectError
-            If a vectorised call raises: that is one observation of a call, never `size` observations.
+            If a vectorised call raises: that is one observation of a call, never `size` observations. If calls that
+            cannot be repeated change their input.
         """
         if not self.is_vectorised:
-            return [self._outcome(self._given(data), rng) for _ in range(size)]
+            return self._outcomes(data, size, rng)
         try:
             return self._call(self._given(data), size, rng)
         except ProgramError:
@@ -93,6 +94,28 @@ class Subject:
     def _given(self, data: Any) -> Any:
         # Validity: a call that changes its input must not change what a later one is asked about.
         return data if self.shares_input else copied(data)
+
+    def _outcomes(self, data: Any, size: int, rng: np.random.Generator) -> list[Any]:
+        """The outcomes of so many calls, each on the input as it was given.
+
+        A copy for each call may take far longer than the call. So they share one, and where one of them has changed it
+        all of them are made again, on the same random numbers and each on a copy of its own.
+        """
+        given = self._given(data)
+        if given is data or size == 1:
+            return [self._outcome(given, rng) for _ in range(size)]
+        state = rng.bit_generator.state
+        outcomes = [self._outcome(given, rng) for _ in range(size)]
+        if are_same(data, given):
+            return outcomes
+        # Validity: with randomness of its own, calls that change nothing would be kept, and others drawn again.
+        if not self.replayable:
+            raise SubjectError(
+                f"{self.name} must leave its input as it is, or take its randomness from a generator that it is given, "
+                "got a call that has changed it. Let it work on a copy, or audit it with isolation."
+            )
+        rng.bit_generator.state = state
+        return [self._outcome(copied(data), rng) for _ in range(size)]
 
     def _outcome(self, data: Any, rng: np.random.Generator) -> Any:
         """The outcome of one draw in a call of its own."""

@@ -4,7 +4,8 @@ A mechanism may add its noise to the array that it was given, and then the next 
 may write every output into one buffer, and then all outputs that are kept are the last one. Either way the draws are
 not those of the pair, and a sound mechanism looks unsound (measured: 12 of 12 audits at 5% nominal, of Laplace noise
 within its claim that is written into one array), or an unsound one sound. So calls work on copies of what they could
-change, and what is kept is a copy. Whether a mechanism changes its input is a check of its own (`dpaudit.check`).
+change (see `Subject.sample`), and what is kept is a copy. Whether a mechanism changes its input is a check of its own,
+`input_unchanged`.
 
 What is copied: numpy arrays, lists, tuples, dictionaries, sets and byte arrays, and whatever they hold of these; of
 outputs, also objects by their attributes. Other inputs are passed on as they are, and so are very large arrays.
@@ -63,6 +64,28 @@ def kept(output: Any) -> Any:
         return copy.deepcopy(output)
     except Exception:  # what cannot be copied is what it is
         return output
+
+
+def are_same(first: Any, second: Any) -> bool:
+    """Whether a value and a copy of it, that calls have worked on, are the same; of what is not copied, always."""
+    kind = type(first)
+    if first is second or kind is not type(second):
+        return first is second
+    if kind is np.ndarray:
+        return first.shape == second.shape and first.dtype == second.dtype and _have_same_bits(first, second)
+    if kind is dict:
+        return list(first) == list(second) and are_same(list(first.values()), list(second.values()))
+    if kind in (list, tuple) and not all(type(item) in FIXED for item in first):
+        return len(first) == len(second) and all(map(are_same, first, second))
+    return bool(first == second)
+
+
+def _have_same_bits(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    if first.nbytes == 0:
+        return True
+    unit = np.uint64 if first.nbytes % 8 == 0 else np.uint8
+    one, other = (np.ascontiguousarray(array).reshape(-1).view(np.uint8).view(unit) for array in (first, second))
+    return bool(np.array_equal(one, other))
 
 
 def _may_change(array: NDArray[Any]) -> bool:

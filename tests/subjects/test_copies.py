@@ -5,14 +5,16 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
+import math
 import threading
 
 import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.errors import SubjectError
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.copies import LARGEST, copied, kept
+from dpaudit.subjects.copies import LARGEST, are_same, copied, kept
 
 SEED = 20261124
 ARRAY, LIST, DICTIONARY, LONG = np.zeros(1), [0.0], {"answer": 0.0}, np.zeros(200_000)
@@ -102,6 +104,49 @@ def test_an_input_is_the_same_at_each_call(mechanism, x, x_prime):
     assert sound.verdict != "violated" and sound.epsilon_lower > 0.5
     assert dpaudit.audit(mechanism, claim="eps=0.5", **options).verdict == "violated"
     assert repr((x, x_prime)) == before
+
+
+def adds_to_its_input_at_times(data, rng):
+    """What it changes depends on what it draws."""
+    noise = rng.laplace()
+    data["rows"] += [1.0] * int(noise > 0)
+    return sum(data["rows"]) + noise
+
+
+def test_calls_that_share_a_copy_give_what_calls_on_their_own_would():
+    data = {"rows": [1.0, 0.5]}
+    shared = as_subject(adds_to_its_input_at_times).sample(data, 50, np.random.default_rng(SEED))
+    rng = np.random.default_rng(SEED)
+    assert shared == [adds_to_its_input_at_times({"rows": [1.0, 0.5]}, rng) for _ in range(50)]
+    assert data == {"rows": [1.0, 0.5]}
+
+
+def test_calls_that_cannot_be_repeated_must_leave_their_input_alone():
+    generator = np.random.default_rng(SEED)
+    subject = as_subject(lambda data: adds_to_its_input_at_times(data, generator))
+    with pytest.raises(SubjectError, match="must leave its input as it is"):
+        dpaudit.audit(subject, claim="eps=1", pairs=[({"rows": []}, {"rows": [1.0]})], samples=100, seed=SEED)
+
+
+@pytest.mark.parametrize(
+    ("value", "change"),
+    [
+        (np.array([0.0, math.nan]), lambda value: value.__setitem__(0, -0.0)),
+        (np.zeros((2, 3), dtype=np.float32), lambda value: value.resize((3, 2))),
+        ([1, [2.0, math.nan]], lambda value: value[1].append(3)),
+        ({"a": np.arange(3)}, lambda value: value["a"].__setitem__(1, 7)),
+        ({"a": 1, "b": 2}, lambda value: value.update(a=value.pop("a"))),
+        (([1],), lambda value: value[0].pop()),
+        ({1, 2}, lambda value: value.add(3)),
+        (bytearray(b"ab"), lambda value: value.extend(b"c")),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_change_of_a_copy_is_seen(value, change):
+    given = copied(value)
+    assert are_same(value, given) and are_same(given, value)
+    change(given)
+    assert not are_same(value, given)
 
 
 class Colour(enum.Enum):
