@@ -25,7 +25,7 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results import AuditResult
 from dpaudit.running.streams import CHECK_DRAWS, stream
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.copies import kept
+from dpaudit.subjects.copies import copied
 from dpaudit.subjects.targets import what_raised
 
 MOST_LISTED = 200  # pairs that are looked at at all
@@ -169,7 +169,7 @@ class Case:
 
     def draw(self, data: Any, size: int, check: str, *key: int, subject: Subject | None = None) -> Any:
         """`size` outputs as the mechanism gives them, copied: the next call may write into them."""
-        return kept((subject or self.subject).sample(data, size, self.rng(check, *key)))
+        return copied((subject or self.subject).sample(data, size, self.rng(check, *key)))
 
     def read(self, data: Any, size: int, check: str, *key: int) -> Outcomes:
         """`size` outcomes."""

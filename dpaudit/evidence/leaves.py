@@ -167,7 +167,7 @@ def _parts(value: Any) -> _Parts:
         members = frozenset(canonical(item) for item in value)
         return _Parts(None, len(value), None, sorted(_numbers(value)), members)
     if isinstance(value, Sequence):
-        return _Parts(None, len(value), None, value)
+        return _Parts(None, len(value), None, value if isinstance(value, list | tuple) else list(value))
     state = state_of(value)
     return _Parts(None, None, _items(state)) if state else _Parts(canonical(value))
 

@@ -33,14 +33,19 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Failed, Opaque
-from dpaudit.subjects.copies import kept
 from dpaudit.subjects.foreign import attributes_of, own
+from dpaudit.subjects.plain import seen
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
 EXACT = (float, int, bool)  # the types that most numbers come in
 DEEPEST = 40  # levels of nesting that a token shows
 LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
 ADDRESS = " at 0x"  # in the printed form of an object that shows no more
+# Of an object's parts: what works for it. (A class of one's own by such a name is not looked for.)
+HELPERS = frozenset(
+    {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
+    | {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
+)
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start and its length
 
 
@@ -71,7 +76,7 @@ class Outcomes:
     def kept(self) -> Outcomes:
         """The same outcomes, copied: the subject may write later ones where these stand."""
         tokens = None if self.tokens is None else self.tokens.copy()
-        return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, tuple(map(kept, self.raw)))
+        return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, tuple(map(seen, self.raw)))
 
     def seen_by(self, view: Callable[[Outcomes], Outcomes]) -> Outcomes:
         """What a view shows of these outcomes; it looks once."""
@@ -240,7 +245,7 @@ def unseen(outputs: Iterable[Any]) -> str:
     """The name of a class of which nothing is seen but that, among the outputs and their parts; empty for none.
 
     Such an object has neither attributes nor items, and its printed form is an address. A rule cannot tell two of them
-    apart, whatever they hold. A plain `object()` holds nothing.
+    apart, whatever they hold. A plain `object()` holds nothing; and `HELPERS` beside something else are no answers.
     """
     return next((kind for output in outputs if (kind := _unseen(output, 0))), "")
 
@@ -252,7 +257,7 @@ def _unseen(value: Any, depth: int) -> str:
     if depth > DEEPEST:  # what contains itself
         return ""
     if isinstance(value, Opaque) and value.state is None:
-        return "" if value.text is not None or value.kind == "object" else value.kind
+        return "" if value.text is not None else _unless_helper(value.kind, depth)
     parts: Iterable[Any] = ()
     if isinstance(value, Mapping):
         parts = itertools.chain(value.keys(), value.values())
@@ -261,8 +266,12 @@ def _unseen(value: Any, depth: int) -> str:
     elif (state := state_of(value)) is not None:
         parts = state.values()
     else:
-        return type(value).__qualname__ if type(value) is not object and ADDRESS in repr(value) else ""
+        return _unless_helper(type(value).__qualname__, depth) if ADDRESS in repr(value) else ""
     return next((kind for part in parts if (kind := _unseen(part, depth + 1))), "")
+
+
+def _unless_helper(kind: str, depth: int) -> str:
+    return "" if kind == "object" or (depth > 0 and kind in HELPERS) else kind
 
 
 def is_number(value: Any) -> bool:

@@ -311,7 +311,6 @@ class UniverseGame:
         return totals
 
 
-
 def _nothing_seen(part: Outcomes) -> str:
     """Which class an input's outputs show nothing else than, in words; empty where they differ, or show something."""
     kind = unseen(part.raw[:LOOKED_AT]) if part.tokens is not None and len(set(part.tokens)) == 1 else ""

@@ -31,7 +31,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError, Subject, as_subject
-from dpaudit.subjects.copies import kept
+from dpaudit.subjects.copies import copied
 
 Shape = tuple[int, ...]
 
@@ -192,7 +192,7 @@ def is_same_input(a: Any, b: Any) -> bool:
 def draw(subject: Subject, data: Any, size: int, rng: np.random.Generator) -> Outputs:
     """`size` outputs of one part, checked to be so many; what it raises is raised as it is."""
     try:
-        outputs = kept(subject.sample(data, size, rng))  # the next part may write into the same buffer
+        outputs = copied(subject.sample(data, size, rng))  # the next part may write into the same buffer
     except CallError as error:  # the auditor counts the mechanism's own exception, not that it came through a law
         if error.__cause__ is not None:
             raise error.__cause__ from None

@@ -33,7 +33,7 @@ GROUPS_A_SLOT = 4  # messages to a worker in one batch, at most
 def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) -> TaskResult:
     """Draw the task's chunk on `data`, count each request, keep the first `task.keep` outcomes."""
     rng = stream(seed, purpose, task.input, task.round, task.chunk)
-    return counted(subject.sample(data, task.size, rng), task)
+    return counted(subject.observe(data, task.size, rng), task)
 
 
 def counted(outputs: Any, task: Task) -> TaskResult:

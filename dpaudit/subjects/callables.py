@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.call_outcomes import Failed
-from dpaudit.subjects.copies import are_same, copied, kept
+from dpaudit.subjects.copies import are_same, copied
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
+from dpaudit.subjects.plain import seen
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 SIZE_NAMES = ("size", "n")
@@ -73,7 +74,7 @@ class Subject:
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` outputs on `data`, batch axis first; outcomes of calls that raised are `Failed` (one draw a call).
 
-        Each call works on a copy of the data, and outputs of single calls are copies (`dpaudit.subjects.copies`).
+        Each call works on the data as they were given (`dpaudit.subjects.copies`).
 
         Raises
         ------
@@ -81,8 +82,16 @@ class Subject:
             If a vectorised call raises: that is one observation of a call, never `size` observations. If calls that
             cannot be repeated change their input.
         """
+        return self._drawn(data, size, rng, copied)
+
+    def observe(self, data: Any, size: int, rng: np.random.Generator) -> Any:
+        """As `sample`, with outputs of single calls as plain data: what is seen of them when the call ends."""
+        return self._drawn(data, size, rng, seen)
+
+    def _drawn(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Any:
+        """What `sample` gives; `hold` makes of an output what later calls do not change."""
         if not self.is_vectorised:
-            return self._outcomes(data, size, rng)
+            return self._outcomes(data, size, rng, hold)
         try:
             return self._call(self._given(data), size, rng)
         except ProgramError:
@@ -95,7 +104,9 @@ class Subject:
         # Validity: a call that changes its input must not change what a later one is asked about.
         return data if self.shares_input else copied(data)
 
-    def _outcomes(self, data: Any, size: int, rng: np.random.Generator) -> list[Any]:
+    def _outcomes(
+        self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]
+    ) -> list[Any]:
         """The outcomes of so many calls, each on the input as it was given.
 
         A copy for each call may take far longer than the call. So they share one, and where one of them has changed it
@@ -103,9 +114,9 @@ class Subject:
         """
         given = self._given(data)
         if given is data or size == 1:
-            return [self._outcome(given, rng) for _ in range(size)]
+            return [self._outcome(given, rng, hold) for _ in range(size)]
         state = rng.bit_generator.state
-        outcomes = [self._outcome(given, rng) for _ in range(size)]
+        outcomes = [self._outcome(given, rng, hold) for _ in range(size)]
         if are_same(data, given):
             return outcomes
         # Validity: with randomness of its own, calls that change nothing would be kept, and others drawn again.
@@ -115,20 +126,20 @@ class Subject:
                 "got a call that has changed it. Let it work on a copy, or audit it with isolation."
             )
         rng.bit_generator.state = state
-        return [self._outcome(copied(data), rng) for _ in range(size)]
+        return [self._outcome(copied(data), rng, hold) for _ in range(size)]
 
-    def _outcome(self, data: Any, rng: np.random.Generator) -> Any:
+    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Any:
         """The outcome of one draw in a call of its own."""
         try:
             output = self._call(data, 1, rng)
+            if "size" not in self.interface:
+                return hold(output)
         except ProgramError:  # what broke is the conversation, not a call
             raise
         except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
             return Failed(type(error).__qualname__, str(error))
-        if "size" not in self.interface:
-            return kept(output)
         if hasattr(output, "__len__") and len(output) == 1:
-            return kept(output[0])
+            return hold(output[0])
         raise SubjectError(f"{self.name} must return a batch of 1 output for size=1, got {output!r:.80}.")
 
     def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:

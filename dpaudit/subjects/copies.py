@@ -1,33 +1,30 @@
-"""Copies: a call gets its input as it was given, and its output is kept as it was when the call ended.
+"""Copies: a call gets its input as it was given, whatever earlier calls did to theirs.
 
-A mechanism may add its noise to the array that it was given, and then the next call is asked about another input; or it
-may write every output into one buffer, and then all outputs that are kept are the last one. Either way the draws are
-not those of the pair, and a sound mechanism looks unsound (measured: 12 of 12 audits at 5% nominal, of Laplace noise
-within its claim that is written into one array), or an unsound one sound. So calls work on copies of what they could
-change (see `Subject.sample`), and what is kept is a copy. Whether a mechanism changes its input is a check of its own,
-`input_unchanged`.
+A mechanism may add its noise to the array that it was given, and then the next call is asked about another input. So
+calls work on copies of what they could change (see `Subject.sample`). Whether a mechanism changes its input is a check
+of its own, `input_unchanged`. What is kept of outputs is plain data of its own too: see `dpaudit.subjects.plain.seen`.
 
-What is copied: numpy arrays, lists, tuples, dictionaries, sets and byte arrays, and whatever they hold of these; of
-outputs, also objects by their attributes. Other inputs are passed on as they are, and so are very large arrays.
+What is copied: numpy arrays, lists, tuples, dictionaries, sets, byte arrays, those of `collections` and `array`, pandas
+tables and series, and whatever they hold of these. Other inputs are passed on as they are, since what a copy of theirs
+would be is their own affair; so are very large arrays.
 """
 
 from __future__ import annotations
 
-import copy
-import enum
+import array
+import collections
 import operator
-import types
+import sys
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.subjects.call_outcomes import Failed, Opaque
-from dpaudit.subjects.foreign import attributes_of
-
 FIXED = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, frozenset})
-LARGEST = 1 << 26  # bytes of an array that is copied for each call
-Unchanging = type | enum.Enum | types.FunctionType | types.MethodType | types.ModuleType | Failed | Opaque
+MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
+FLAT = (set, bytearray, array.array)  # of what cannot change, as far as it is looked at
+LARGEST = 1 << 26  # bytes of an array that is copied
+DEEPEST = 100  # levels of nesting that are copied
 
 
 def copied(value: Any) -> Any:
@@ -39,54 +36,91 @@ def copied(value: Any) -> Any:
     >>> copied(given) == given, copied(given) is given, copied(given)[1] is given[1]
     (True, False, True)
     """
+    return _copied(value, {}, 0)
+
+
+def _copied(value: Any, known: dict[int, Any], depth: int) -> Any:
+    """`known` are the copies so far, by the identity of what they are of: a value may hold itself."""
     kind = type(value)
-    if kind in FIXED:
+    if kind in FIXED or depth > DEEPEST:
         return value
+    if id(value) in known:
+        return known[id(value)]
+    inner = depth + 1
+    copy: Any = value
     if kind is np.ndarray:
-        return value.copy(order="K") if _may_change(value) else value
-    if kind is tuple:
-        parts = [copied(item) for item in value]
-        return value if all(map(operator.is_, parts, value)) else tuple(parts)
-    if kind is list:
-        return value[:] if all(type(item) in FIXED for item in value) else [copied(item) for item in value]
-    if kind is dict:
-        return {key: copied(item) for key, item in value.items()}
-    return value.copy() if kind is set or kind is bytearray else value
-
-
-def kept(output: Any) -> Any:
-    """An output as it is now, whatever later calls do: as `copied`, and objects by their attributes."""
-    known = copied(output)
-    is_copied = known is not output or type(output) in FIXED or isinstance(output, np.ndarray | np.generic)
-    if is_copied or isinstance(output, Unchanging) or attributes_of(output) is None:
-        return known
-    try:
-        return copy.deepcopy(output)
-    except Exception:  # what cannot be copied is what it is
-        return output
+        if _may_change(value):
+            copy = known[id(value)] = value.copy(order="K")
+            if value.dtype.hasobject and not value.dtype.names:
+                copy.flat = [_copied(item, known, inner) for item in value.flat]
+    elif kind is tuple:
+        parts = [_copied(item, known, inner) for item in value]
+        if not all(map(operator.is_, parts, value)):
+            copy = known[id(value)] = tuple(parts)
+    elif kind is list or kind is collections.deque:
+        copy = known[id(value)] = value.copy()
+        if not all(type(item) in FIXED for item in value):
+            for place, item in enumerate(value):
+                copy[place] = _copied(item, known, inner)
+    elif kind in MAPPINGS:
+        copy = known[id(value)] = value.copy()
+        for key, item in value.items():
+            if type(item) not in FIXED:
+                copy[key] = _copied(item, known, inner)
+    elif kind in FLAT:
+        copy = known[id(value)] = value[:] if kind is array.array else value.copy()
+    elif _is_of_pandas(value):
+        copy = known[id(value)] = value.copy()
+    return copy
 
 
 def are_same(first: Any, second: Any) -> bool:
     """Whether a value and a copy of it, that calls have worked on, are the same; of what is not copied, always."""
-    kind = type(first)
+    return _are_same(first, second, set())
+
+
+def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
+    kind, pair = type(first), (id(first), id(second))
     if first is second or kind is not type(second):
         return first is second
-    if kind is np.ndarray:
+    if pair in asked:  # it is being answered
+        return True
+    if kind is np.ndarray and not first.dtype.hasobject:
         return first.shape == second.shape and first.dtype == second.dtype and _have_same_bits(first, second)
-    if kind is dict:
-        return list(first) == list(second) and are_same(list(first.values()), list(second.values()))
-    if kind in (list, tuple) and not all(type(item) in FIXED for item in first):
-        return len(first) == len(second) and all(map(are_same, first, second))
-    return bool(first == second)
+    if kind in MAPPINGS:
+        asked.add(pair)
+        same = list(first) == list(second)
+        return same and all(_are_same(*both, asked) for both in zip(first.values(), second.values(), strict=True))
+    if kind is np.ndarray:
+        first, second = list(first.flat), list(second.flat)
+    elif kind not in (list, tuple, collections.deque):
+        return bool(first.equals(second)) if _is_of_pandas(first) else bool(first == second)
+    elif all(type(item) in FIXED for item in first):
+        return bool(first == second)
+    asked.add(pair)
+    return len(first) == len(second) and all(_are_same(*both, asked) for both in zip(first, second, strict=True))
 
 
 def _have_same_bits(first: NDArray[Any], second: NDArray[Any]) -> bool:
     if first.nbytes == 0:
         return True
     unit = np.uint64 if first.nbytes % 8 == 0 else np.uint8
-    one, other = (np.ascontiguousarray(array).reshape(-1).view(np.uint8).view(unit) for array in (first, second))
+    one, other = (np.ascontiguousarray(side).reshape(-1).view(np.uint8).view(unit) for side in (first, second))
     return bool(np.array_equal(one, other))
 
 
-def _may_change(array: NDArray[Any]) -> bool:
-    return bool(array.flags.writeable) and not array.dtype.hasobject and array.nbytes <= LARGEST
+def _may_change(value: NDArray[Any]) -> bool:
+    """Whether an array is copied: its numbers, or those that it is a view of, can be written, and are not too many."""
+    if value.nbytes > LARGEST:
+        return False
+    owner: Any = value
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable or owner.dtype.hasobject:
+            return True
+        owner = owner.base
+    return not isinstance(owner, bytes | None)
+
+
+def _is_of_pandas(value: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, pandas.DataFrame | pandas.Series)

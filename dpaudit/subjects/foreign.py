@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import io
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpaudit.subjects.call_outcomes import Opaque
 
 # Most outputs are of these: nothing to do.
 OWN = frozenset({float, int, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, np.ndarray, np.float64})
@@ -29,7 +32,8 @@ def own(value: Any) -> Any:
 
     A table is the dictionary of its columns (a list of pairs where names repeat); a series a list, or the dictionary by
     its labels where it has some; anything else that numpy can read an array. Dates are days since 1970, moments and
-    durations microseconds, with their offset from UTC behind them where they state it. The rest stays as it is.
+    durations microseconds, with their offset from UTC behind them where they state it. A file in memory is what it
+    holds, and of another one nothing is seen. The rest stays as it is.
 
     Examples
     --------
@@ -38,6 +42,8 @@ def own(value: Any) -> Any:
     """
     if type(value) in OWN or isinstance(value, np.ndarray | np.generic):
         return value
+    if isinstance(value, io.IOBase):
+        return value.getvalue() if isinstance(value, io.BytesIO | io.StringIO) else Opaque(type(value).__qualname__)
     if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
         return _moment(value)
     for name, read in (("pandas", _of_pandas), ("polars", _of_polars)):
@@ -51,13 +57,13 @@ def own(value: Any) -> Any:
 def attributes_of(value: Any) -> Mapping[str, Any] | None:
     """The attributes of an object by their names: the fields of a dataclass; None where it has none.
 
-    Those in slots are read where the class has no printed form of its own, which says more.
+    Those in slots are read of classes that are not Python's own, whose printed forms say more.
     """
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
     attributes = getattr(value, "__dict__", None)
     found = dict(attributes) if isinstance(attributes, Mapping) else {}
-    if getattr(type(value), "__repr__", None) is object.__repr__:
+    if type(value).__module__.partition(".")[0] not in sys.stdlib_module_names:
         found |= {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
     return found or None
 

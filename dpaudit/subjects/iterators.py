@@ -9,6 +9,7 @@ Validity: an output is read by itself, by a fixed function; it is post-processin
 from __future__ import annotations
 
 import inspect
+import io
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from dpaudit.subjects.call_outcomes import Failed
 
 MOST_PIECES = 10_000  # of one output: a generator need not have an end
+DEEPEST = 40  # levels of nesting that are looked through, as deep as an output is read
 PLAIN = frozenset({float, int, bool, str, bytes, type(None)})
 
 
@@ -37,7 +39,7 @@ def read_whole(value: Any) -> Any:
     ([1, 2], ('yes', [3]), 0.5)
     """
     whole = _whole(value)
-    is_failure = isinstance(value, Iterator) and len(whole) == 1 and isinstance(whole[0], Failed)
+    is_failure = isinstance(value, Iterator) and whole is not value and len(whole) == 1 and isinstance(whole[0], Failed)
     return whole[0] if is_failure else whole
 
 
@@ -48,24 +50,25 @@ def read_batch(outputs: Any, size: int) -> Any:
     return _whole(outputs) if type(outputs) in (list, tuple) else outputs
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: Any, depth: int = 0) -> Any:
     kind = type(value)
-    if kind in PLAIN:
+    if kind in PLAIN or depth > DEEPEST:
         return value
     if kind is list or kind is tuple:
         if all(type(item) in PLAIN for item in value):
             return value
-        return kind(_whole(item) for item in value)
+        return kind(_whole(item, depth + 1) for item in value)
     if kind is dict:
-        return {key: _whole(item) for key, item in value.items()}
-    return _pieces(value) if isinstance(value, Iterator) else value
+        return {key: _whole(item, depth + 1) for key, item in value.items()}
+    # A file is one too, of what is left to read: it is read by what it holds, or not at all.
+    return _pieces(value, depth + 1) if isinstance(value, Iterator) and not isinstance(value, io.IOBase) else value
 
 
-def _pieces(values: Iterator[Any]) -> list[Any]:
+def _pieces(values: Iterator[Any], depth: int) -> list[Any]:
     found: list[Any] = []
     try:
         for value in itertools.islice(values, MOST_PIECES + 1):
-            found.append(_whole(value))
+            found.append(_whole(value, depth))
     except (Exception, SystemExit) as error:
         found.append(Failed(type(error).__qualname__, str(error)))
     if len(found) > MOST_PIECES:

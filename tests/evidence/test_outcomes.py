@@ -11,7 +11,9 @@ import datetime
 import decimal
 import enum
 import fractions
+import io
 import math
+import threading
 
 import numpy as np
 import pandas as pd
@@ -295,6 +297,18 @@ class InSlots:
         self.value, self.__answer = value, -value
 
 
+class Masked:
+    """It keeps its answer to itself in print, as types for secrets do."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __repr__(self):
+        return "Masked(***)"
+
+
 class Below(InSlots):
     __slots__ = "more"
 
@@ -305,6 +319,8 @@ def test_what_an_object_keeps_in_slots_is_seen():
     below.more = "text"
     assert canonical(below) == "Below{'_InSlots__answer':-2.0,'more':'text','value':2.0}"
     assert unseen([below]) == ""
+    assert canonical(Masked(1.5)) == "Masked{'answer':1.5}"
+    assert canonical(fractions.Fraction(1, 3)) == "Fraction(1, 3)"
 
 
 def cyclic():
@@ -326,6 +342,9 @@ def cyclic():
         (Opaque("Theirs", text="<theirs>"), ""),
         (Opaque("Theirs", state={"a": Opaque("Inner")}), "Inner"),
         (object(), ""),
+        ((0.5, np.random.default_rng(0), threading.Lock(), len, lambda: 0), ""),
+        (np.random.default_rng(0), "Generator"),
+        (io.BytesIO(b"text"), ""),
         (Opaque("object"), ""),
         (InSlots(1.5), ""),
         ([None, "text", b"", 1, 1.5, Colour.RED, Failed("ValueError", ""), Hidden, np.arange(2), 1j], ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import io
 import itertools
 
 import numpy as np
@@ -37,6 +38,12 @@ def endless(data, rng):
 def test_iterators_are_read_wherever_they_stand():
     assert read_whole(iter("ab")) == ["a", "b"]
     assert read_whole({"a": [iter([iter([1])])], "b": (2, iter(()))}) == {"a": [[[1]]], "b": (2, [])}
+    deep = iter([])
+    for _ in range(1_000):
+        deep = [deep]
+    assert read_whole(deep)[0] == deep[0]
+    file = io.StringIO("text")
+    assert read_whole(file) is file and file.read() == "text"
     array, text = np.arange(3), "text"
     assert read_whole(array) is array and read_whole(text) is text
 

@@ -39,9 +39,9 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
-from dpaudit.subjects.isolation.plain import array_from, unpacked
 from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
 from dpaudit.subjects.isolation.worker import BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
+from dpaudit.subjects.plain import array_from, unpacked
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
 HOPELESS = 24  # calls that ended, on two inputs at least, none of which came back: every call will
@@ -144,6 +144,10 @@ class IsolatedSubject(Subject):
         """As of any subject, with the isolation in the interface."""
         found = super().describe()
         return {**found, "interface": f"isolated, {found['interface']}"}
+
+    def observe(self, data: Any, size: int, rng: np.random.Generator) -> Any:
+        """As `sample`: what comes from a worker is plain data."""
+        return self.sample(data, size, rng)
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """As of any subject; outcomes of calls that did not come back are `Ended`.

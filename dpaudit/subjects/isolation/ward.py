@@ -23,8 +23,8 @@ from dpaudit.subjects.call_outcomes import Ended
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.keeper import Keeper, KeeperLost
 from dpaudit.subjects.isolation.limits import Isolation
-from dpaudit.subjects.isolation.plain import unpacked
 from dpaudit.subjects.isolation.worker import HEADER, MAGIC, NOTES, OUTPUT_LIMIT, TIME_OUT, Log, Worker
+from dpaudit.subjects.plain import unpacked
 
 START_SECONDS = 20.0  # for a new worker to make its first call, beside the time of the call
 MOST_STARTS = 4  # workers that end before any call, one after the other

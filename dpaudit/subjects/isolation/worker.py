@@ -32,7 +32,7 @@ from dpaudit.subjects.call_outcomes import Ended
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.keeper import children
 from dpaudit.subjects.isolation.limits import Isolation
-from dpaudit.subjects.isolation.plain import KEPT_KINDS, Planer, TooLarge, brief, packed, shown
+from dpaudit.subjects.plain import KEPT_KINDS, Planer, TooLarge, brief, packed, shown
 
 BLOCK = 4_096  # calls of one request, at most
 HEADER = struct.Struct("!4sQQ")  # MAGIC, bytes of the content, further bytes

@@ -27,7 +27,7 @@ from dpaudit.evidence.outcomes import canonical, from_objects
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import Isolation, as_isolation, isolated
-from dpaudit.subjects.isolation.plain import Planer, TooLarge, packed, unpacked
+from dpaudit.subjects.plain import Planer, TooLarge, packed, unpacked
 
 HERE = Path(__file__).parent
 COUNT = [0]

@@ -1,4 +1,4 @@
-"""Outputs as plain data: what crosses from a worker to the auditor, and nothing that runs there.
+"""Outputs as plain data: what is kept of them, or crosses from a worker to the auditor, and nothing that runs there.
 
 An output of a foreign subject may be of any class, with methods that misbehave. In the worker it becomes a tree of
 Python's own numbers, texts and containers, arrays of numbers, `Failed`, and `Opaque` for everything else: an object's
@@ -28,6 +28,7 @@ from dpaudit.subjects.foreign import attributes_of, own
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
+AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 LONGEST_TEXT = 4_000  # characters of the printed form of an object
 
 
@@ -100,10 +101,16 @@ class Planer:
             return value
         if isinstance(value, type):
             return Opaque(kind.__qualname__, text=value.__qualname__)
+        if kind is Opaque:
+            return value
         if kind in (Failed, Ended):
             return kind(str.__str__(value.kind), str.__str__(value.message))
         known = own(value)
         return self._contents(value, depth + 1) if known is value else self.plain(known, depth)
+
+    def array(self, array: NDArray[Any]) -> Any:
+        """An array of numbers, as it crosses."""
+        return _ArrayParts(array)
 
     def _numpy(self, value: Any, depth: int) -> Any:
         if isinstance(value, np.ma.MaskedArray):
@@ -114,7 +121,7 @@ class Planer:
         array = np.asarray(value)
         if isinstance(value, np.ndarray) and array.dtype.kind in KEPT_KINDS:
             self.spend(array.nbytes)
-            return _ArrayParts(array)
+            return self.array(array)
         if array.dtype.kind in "mM":
             return int(array.astype(np.int64))
         item = array.tolist()
@@ -134,10 +141,43 @@ class Planer:
             return [self.plain(item, inner) for item in value]
         name = type(value).__qualname__
         if (attributes := attributes_of(value)) is not None:
-            return Opaque(name, state=self.plain(dict(attributes), inner))
+            state = {self.plain(key, inner): self.plain(item, inner + 1) for key, item in attributes.items()}
+            return Opaque(name, state=state)
         text = str.__str__(repr(value))
         self.spend(4 * len(text))
         return Opaque(name) if " at 0x" in text else Opaque(name, text=text)
+
+
+class _Seer(Planer):
+    """Makes plain data that stay in the process, of outputs of any size."""
+
+    def __init__(self) -> None:
+        self.left = 0
+
+    def spend(self, size: int) -> None:
+        pass
+
+    def array(self, array: NDArray[Any]) -> Any:
+        return array.copy()
+
+
+SEER = _Seer()
+
+
+def seen(output: Any) -> Any:
+    """What is seen of an output now, as plain data that no later call changes.
+
+    A mechanism may write every output into one buffer, and then all outputs that are kept are the last one: the draws
+    are not those of the pair, and a sound mechanism looks unsound (measured: 12 of 12 audits at 5% nominal, of Laplace
+    noise within its claim that is written into one array), or an unsound one sound. No method of the output's own
+    copies it: that could leave out what the output shows.
+
+    Examples
+    --------
+    >>> seen((0.5, {"a": np.arange(2)}))
+    (0.5, {'a': array([0, 1])})
+    """
+    return output if type(output) in AS_THEY_ARE else SEER.plain(output)
 
 
 class _Reader(pickle.Unpickler):
