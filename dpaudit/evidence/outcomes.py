@@ -258,16 +258,17 @@ def _unseen(value: Any, depth: int) -> str:
         return ""
     if isinstance(value, Opaque) and value.state is None:
         return "" if value.text is not None else _unless_helper(value.kind, depth)
-    parts: Iterable[Any] = ()
+    parts: Iterable[Any]
+    inner = depth + 1
     if isinstance(value, Mapping):
         parts = itertools.chain(value.keys(), value.values())
     elif isinstance(value, set | frozenset | Sequence):
         parts = value
     elif (state := state_of(value)) is not None:
-        parts = state.values()
+        parts, inner = state.values(), depth + 2  # as deep as they are in plain data
     else:
         return _unless_helper(type(value).__qualname__, depth) if ADDRESS in repr(value) else ""
-    return next((kind for part in parts if (kind := _unseen(part, depth + 1))), "")
+    return next((kind for part in parts if (kind := _unseen(part, inner))), "")
 
 
 def _unless_helper(kind: str, depth: int) -> str:
