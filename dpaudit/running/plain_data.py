@@ -15,7 +15,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.evidence.outcomes import Outcomes, from_objects
 from dpaudit.evidence.tasks import TaskResult
 from dpaudit.running.workers import Raised
-from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.foreign import own
 
@@ -100,6 +100,8 @@ def to_data(value: Any) -> Any:
         return {"decimal": str(value)}
     if kind is Failed:
         return {"failed": [value.kind, value.message]}
+    if kind is Opaque:
+        return {"opaque": [value.kind, to_data(value.state), value.text]}
     if isinstance(value, np.generic) and value.dtype.kind in ARRAYS:
         return {"scalar": [value.dtype.str, base64.b64encode(value.tobytes()).decode()]}
     if kind is np.ndarray and value.dtype.kind in ARRAYS:
@@ -131,6 +133,8 @@ def from_data(data: Any) -> Any:
         return Decimal(content)
     if kind == "failed":
         return Failed(*content)
+    if kind == "opaque":
+        return Opaque(content[0], from_data(content[1]), content[2])
     if kind == "scalar":
         return np.frombuffer(base64.b64decode(content[1]), dtype=np.dtype(content[0]))[0]
     if kind == "array":

@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import shutil
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,11 +15,13 @@ from scale_subjects import labels
 
 import dpaudit
 from dpaudit.evidence import label_game
+from dpaudit.evidence.outcomes import canonical
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.running import checkpoint as checkpoints
 from dpaudit.running import draws
 from dpaudit.running.checkpoint import Checkpoint, CheckpointPlan, open_checkpoint, read_header
 from dpaudit.running.plain_data import NotPlainError, from_data, to_data
+from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 PAIRS = [(0.0, 1.0), (1.0, 2.0), (0.0, 0.5)]
 
@@ -367,18 +370,36 @@ class Point:
 
 
 def test_outputs_that_are_no_plain_values_are_drawn_again(tmp_path):
-    def points(data, rng):
-        return Point(round(float(data + rng.laplace()), 1))
+    def fractions(data, rng):
+        return Fraction(round(float(data + rng.laplace()), 1))
 
-    def points_without_a_seed(data):
-        return Point(round(float(data + np.random.default_rng().laplace()), 1))
+    def fractions_without_a_seed(data):
+        return Fraction(round(float(data + np.random.default_rng().laplace()), 1))
 
+    options = {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 150, "seed": 3}
+    alone, path = evidence(dpaudit.audit(fractions, **options)), tmp_path / "kept"
+    assert stopped(path, fractions, 12, **options)
+    assert evidence(dpaudit.audit(fractions, checkpoint=path, resume=True, **options)) == alone
+    with pytest.warns(dpaudit.DpauditCheckpointWarning, match="type Fraction is no plain value.*cannot be resumed"):
+        dpaudit.audit(fractions_without_a_seed, checkpoint=path, **options)
+
+
+CALLS = []
+
+
+def points(data, rng):
+    CALLS.append(data)
+    return Point(round(float(data + rng.laplace()), 1))
+
+
+def test_objects_are_noted_by_what_is_seen_of_them(tmp_path):
     options = {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 150, "seed": 3}
     alone, path = evidence(dpaudit.audit(points, **options)), tmp_path / "kept"
     assert stopped(path, points, 12, **options)
-    assert evidence(dpaudit.audit(points, checkpoint=path, resume=True, **options)) == alone
-    with pytest.warns(dpaudit.DpauditCheckpointWarning, match="type Point is no plain value.*cannot be resumed"):
-        dpaudit.audit(points_without_a_seed, checkpoint=path, **options)
+    CALLS.clear()
+    resumed = dpaudit.audit(points, checkpoint=path, resume=True, **options)
+    assert evidence(resumed) == alone
+    assert len(CALLS) < resumed.samples - 64  # what was noted is not drawn again, but for the first chunk
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
@@ -405,6 +426,7 @@ def test_plain_values_come_back_as_they_were():
         {1: 2, "x": {3.0}},
         frozenset({1, 2}),
         complex(1.5, -0.0),
+        Failed("ValueError", "no"),
         np.float32(0.1),
         np.datetime64("2020-01-01"),
         np.arange(6, dtype=np.int16).reshape(2, 3),
@@ -413,6 +435,8 @@ def test_plain_values_come_back_as_they_were():
     assert repr(back) == repr(values)
     assert [type(a) for a in back] == [type(a) for a in values]
     assert math.isnan(from_data(to_data(math.nan)))
+    seen = Opaque("Point", state={"value": (1.5, Opaque("Inner", text="inner"))})
+    assert canonical(from_data(json.loads(json.dumps(to_data(seen))))) == canonical(seen)
     for value in (Point(1), [Point(1)], np.array([Point(1)]), len):
         with pytest.raises(NotPlainError):
             to_data(value)
