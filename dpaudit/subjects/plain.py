@@ -160,6 +160,11 @@ class _Seer(Planer):
     def array(self, array: NDArray[Any]) -> Any:
         return array.copy()
 
+    def _numpy(self, value: Any, depth: int) -> Any:
+        # Numpy's own numbers do not change, a record of several does; a longer float would lose its digits elsewhere.
+        is_fixed = isinstance(value, np.generic) and not isinstance(value, np.void)
+        return value if is_fixed else super()._numpy(value, depth)
+
 
 SEER = _Seer()
 

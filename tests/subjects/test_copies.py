@@ -5,9 +5,14 @@ from __future__ import annotations
 import array
 import collections
 import dataclasses
+import datetime
 import enum
 import io
 import math
+import types
+import uuid
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -15,13 +20,17 @@ import pytest
 
 import dpaudit
 from dpaudit.errors import SubjectError
-from dpaudit.evidence.outcomes import canonical
+from dpaudit.evidence.outcomes import canonical, read_outputs
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.copies import LARGEST, are_same, copied
 from dpaudit.subjects.plain import seen
 
 SEED = 20261124
 ARRAY, LIST, DICTIONARY, LONG = np.zeros(1), [0.0], {"answer": 0.0}, np.zeros(200_000)
+
+
+class Colour(enum.Enum):
+    RED = 1
 
 
 Named = collections.namedtuple("Named", "answer")
@@ -216,10 +225,6 @@ def test_a_change_of_a_copy_is_seen(value, change):
     assert not are_same(value, given)
 
 
-class Colour(enum.Enum):
-    RED = 1
-
-
 @pytest.mark.parametrize(
     "value",
     [1.5, "text", b"", None, True, (1, ("a", 2.0)), frozenset({1}), Colour.RED, len, np.float64(1.0), object()],
@@ -287,6 +292,55 @@ def test_an_output_is_seen_as_it_is_and_not_as_it_copies_itself():
         lambda data, rng: Secret(5.0 * data + rng.laplace()), "eps=1", [(0, 1)], samples=1_000, seed=SEED
     )
     assert result.verdict == "violated"  # a loss of 5; the seed is fixed
+
+
+RECORDS = np.array([(1, 2.0)], dtype=[("count", int), ("share", float)])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(np.dtype(kind).type(1) for kind in "?bBhHiIlLefdgF"),
+        np.longdouble(1) / 3,
+        np.datetime64("2020-01-01"),
+        np.timedelta64(3, "s"),
+        np.array(2.5),
+        np.array([1.5, math.nan]),
+        np.ma.array([1, 2], mask=[0, 1]),
+        np.array([1, None, "a"], dtype=object),
+        np.array([1 + 1j]),
+        RECORDS,
+        10**40,
+        Fraction(1, 3),
+        Decimal("1.50"),
+        Named([2]),
+        collections.Counter("aab"),
+        {(1, 2): 3, frozenset({1}): {2}},
+        pd.DataFrame({"a": [1, 2]}),
+        pd.Series([1, pd.NA]),
+        pd.Timestamp("2020-01-01"),
+        datetime.date(2020, 1, 1),
+        ValueError("no"),
+        ValueError,
+        Colour.RED,
+        uuid.UUID(int=5),
+        types.SimpleNamespace(a=[1]),
+        [None, True, "text", b"bytes", -0.0, math.nan],
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_seen_reads_as_the_output_itself(value):
+    assert canonical(seen(value)) == canonical(value)
+    itself, plain = (read_outputs([output, output], 2) for output in (value, seen(value)))
+    assert np.array_equal(plain.numbers, itself.numbers, equal_nan=True)
+    assert (plain.tokens is None) == (itself.tokens is None) and plain.is_integer == itself.is_integer
+
+
+def test_a_record_that_is_written_again_is_seen_as_it_was():
+    record = seen(RECORDS[0])
+    RECORDS["share"] = 7.0
+    assert canonical(record) == "[1.0,2.0]"
+    RECORDS["share"] = 2.0
 
 
 class Node:
