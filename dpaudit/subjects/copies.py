@@ -5,7 +5,8 @@ calls work on copies of what they could change (see `Subject.sample`). Whether a
 of its own, `input_unchanged`. What is kept of outputs is plain data of its own too: see `dpaudit.subjects.plain.seen`.
 
 What is copied: numpy arrays, lists, tuples, dictionaries, sets, byte arrays, those of `collections` and `array`, pandas
-tables and series, and whatever they hold of these. Other inputs are passed on as they are, since what a copy of theirs
+tables and series, and whatever they hold of these, but for what is in the cells of tables and in fields of records.
+Other inputs are passed on as they are, since what a copy of theirs
 would be is their own affair; so are very large arrays.
 """
 
@@ -52,7 +53,8 @@ def _copied(value: Any, known: dict[int, Any], depth: int) -> Any:
         if _may_change(value):
             copy = known[id(value)] = value.copy(order="K")
             if value.dtype.hasobject and not value.dtype.names:
-                copy.flat = [_copied(item, known, inner) for item in value.flat]
+                for place, item in enumerate(value.flat):  # one by one: of a list numpy would take the parts apart
+                    copy[np.unravel_index(place, value.shape)] = _copied(item, known, inner)
     elif kind is tuple:
         parts = [_copied(item, known, inner) for item in value]
         if not all(map(operator.is_, parts, value)):
@@ -93,6 +95,8 @@ def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
         return same and all(_are_same(*both, asked) for both in zip(first.values(), second.values(), strict=True))
     if kind is np.ndarray:
         first, second = list(first.flat), list(second.flat)
+    elif kind is array.array:
+        return bool(first.typecode == second.typecode and first.tobytes() == second.tobytes())
     elif kind not in (list, tuple, collections.deque):
         return bool(first.equals(second)) if _is_of_pandas(first) else bool(first == second)
     elif all(type(item) in FIXED for item in first):

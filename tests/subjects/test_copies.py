@@ -358,6 +358,47 @@ def test_an_object_that_holds_itself_is_seen(mode):
     assert result.verdict in ("not_refuted", "inconclusive")  # it is seen, and is the same on both inputs
 
 
+def boxed(*items):
+    """An array of objects, whatever numpy would make of a list of them."""
+    box = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):
+        box[place] = item
+    return box
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        boxed([1, 2], [3, 4]),
+        boxed([1, 2, 3]),
+        boxed((1, 2), (3, 4)),
+        boxed(np.zeros(2), np.ones(2)),
+        boxed([1], [2, 3]),
+        boxed([1, 2], [3, 4], [5, 6], [7, 8]).reshape(2, 2),
+        boxed([1, 2])[0:1].reshape(()),
+        array.array("d", [math.nan, 1.0]),
+    ],
+    ids=range(8),
+)
+def test_a_copy_holds_what_the_value_holds(value):
+    copy = copied(value)
+    assert repr(copy) == repr(value) and are_same(value, copy) and are_same(copy, value)
+
+
+def test_arrays_of_lists_are_audited_as_they_are():
+    def clipped(data, rng):  # the same on both inputs
+        return sum(min(sum(row), 1.0) for row in data) + rng.laplace()
+
+    def summed(data, rng):
+        return 5.0 * sum(map(sum, data)) + rng.laplace()
+
+    # At most 1% of seeds of the sound one would alarm; the other leaks 5 nats. The seed is fixed.
+    options = {"samples": 2_000, "seed": SEED, "confidence": 0.99, "floating_point": False}
+    pairs = [(boxed([0.2, 9], [0.3, 9]), boxed([0.2, 9], [0.3, 9, 9]))]
+    assert dpaudit.audit(clipped, "eps=0.1", pairs, **options).verdict != "violated"
+    assert dpaudit.audit(summed, "eps=1", [(boxed([1, 0]), boxed([1, 1]))], **options).verdict == "violated"
+
+
 def test_a_value_may_hold_itself_and_may_be_deep():
     cyclic = [1]
     cyclic += [cyclic, cyclic]
