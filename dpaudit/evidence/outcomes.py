@@ -34,13 +34,12 @@ from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import attributes_of, own
-from dpaudit.subjects.plain import seen
+from dpaudit.subjects.plain import ADDRESS, seen
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
 EXACT = (float, int, bool)  # the types that most numbers come in
 DEEPEST = 40  # levels of nesting that a token shows
 LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
-ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 # Of an object's parts: what works for it. (A class of one's own by such a name is not looked for.)
 HELPERS = frozenset(
     {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
@@ -74,9 +73,9 @@ class Outcomes:
         return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index])
 
     def kept(self) -> Outcomes:
-        """The same outcomes, copied: the subject may write later ones where these stand."""
+        """The same outcomes, copied: the subject may write later ones where these stand. (`raw` is plain data.)"""
         tokens = None if self.tokens is None else self.tokens.copy()
-        return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, tuple(map(seen, self.raw)))
+        return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, self.raw)
 
     def seen_by(self, view: Callable[[Outcomes], Outcomes]) -> Outcomes:
         """What a view shows of these outcomes; it looks once."""
@@ -163,7 +162,7 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
     else:
         if isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Sequence):
             outputs = _as_list(outputs, size)
-        outputs = [own(output) for output in outputs]
+        outputs = [seen(output) for output in outputs]
         array = _as_array(outputs)
     length = len(array) if array is not None and array.ndim > 0 else (1 if array is not None else len(outputs))
     if length != size or (array is not None and array.ndim == 0):
@@ -177,7 +176,7 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
         flat = np.ascontiguousarray(array.reshape(size, -1))
         if array.dtype.kind in "bf" or array.dtype.itemsize < 8 or np.all(np.abs(flat.astype(float)) < LARGEST_EXACT):
             return Outcomes(flat.astype(float, copy=False), None, array.shape[1:], array.dtype.kind in "biu")
-    return from_objects(list(outputs) if array is None else [item for item in array])
+    return from_objects(list(outputs) if array is None else [seen(item) for item in array])
 
 
 def from_objects(outputs: Sequence[Any]) -> Outcomes:

@@ -38,7 +38,7 @@ class Ended(Failed):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Opaque:
-    """An output of a class that only a worker process knows: the name of its class with its attributes or a text.
+    """An output of another class as plain data: the name of its class with its attributes or a text.
 
     `state` maps the names of attributes to plain data; `text` is a printed form; neither: there is nothing to see.
     """

@@ -5,6 +5,7 @@ Every subject is asked in one way, `sample(data, size, rng)`, whatever its own s
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import hashlib
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.call_outcomes import Failed
-from dpaudit.subjects.copies import are_same, copied
+from dpaudit.subjects.copies import are_same, copied, copied_output
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
 from dpaudit.subjects.plain import seen
@@ -82,7 +83,7 @@ class Subject:
             If a vectorised call raises: that is one observation of a call, never `size` observations. If calls that
             cannot be repeated change their input.
         """
-        return self._drawn(data, size, rng, copied)
+        return self._drawn(data, size, rng, copied_output)
 
     def observe(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """As `sample`, with outputs of single calls as plain data: what is seen of them when the call ends."""
@@ -115,29 +116,38 @@ class Subject:
         given = self._given(data)
         if given is data or size == 1:
             return [self._outcome(given, rng, hold) for _ in range(size)]
-        state = rng.bit_generator.state
+        before = copy.deepcopy(rng)
         outcomes = [self._outcome(given, rng, hold) for _ in range(size)]
         if are_same(data, given):
             return outcomes
-        # Validity: with randomness of its own, calls that change nothing would be kept, and others drawn again.
-        if not self.replayable:
+        again: list[Any] = []
+        is_repeated, has_changed = self.replayable, False
+        while is_repeated and len(again) < size:
+            given = copied(data)
+            again.append(self._outcome(given, before, hold))
+            # Validity: with randomness of its own, batches in which nothing was changed would be kept, and others drawn
+            # again. Up to the first change all must be as it was, and there must be one.
+            if not has_changed:
+                is_repeated = are_same(seen(again[-1]), seen(outcomes[len(again) - 1]))
+                has_changed = not are_same(data, given)
+        if not (is_repeated and has_changed):
             raise SubjectError(
                 f"{self.name} must leave its input as it is, or take its randomness from a generator that it is given, "
                 "got a call that has changed it. Let it work on a copy, or audit it with isolation."
             )
-        rng.bit_generator.state = state
-        return [self._outcome(copied(data), rng, hold) for _ in range(size)]
+        return again
 
     def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Any:
         """The outcome of one draw in a call of its own."""
         try:
             output = self._call(data, 1, rng)
-            if "size" not in self.interface:
-                return hold(output)
         except ProgramError:  # what broke is the conversation, not a call
             raise
         except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
             return Failed(type(error).__qualname__, str(error))
+        # What raises from here on is no outcome of the mechanism's.
+        if "size" not in self.interface:
+            return hold(output)
         if hasattr(output, "__len__") and len(output) == 1:
             return hold(output[0])
         raise SubjectError(f"{self.name} must return a batch of 1 output for size=1, got {output!r:.80}.")

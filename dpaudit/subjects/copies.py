@@ -14,12 +14,18 @@ from __future__ import annotations
 
 import array
 import collections
+import copy as copy_module
 import operator
 import sys
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpaudit.subjects.call_outcomes import Opaque
+from dpaudit.subjects.foreign import attributes_of
+from dpaudit.subjects.plain import seen
 
 FIXED = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, frozenset})
 MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
@@ -52,7 +58,7 @@ def _copied(value: Any, known: dict[int, Any], depth: int) -> Any:
     if kind is np.ndarray:
         if _may_change(value):
             copy = known[id(value)] = value.copy(order="K")
-            if value.dtype.hasobject and not value.dtype.names:
+            if value.dtype.hasobject:
                 for place, item in enumerate(value.flat):  # one by one: of a list numpy would take the parts apart
                     copy[np.unravel_index(place, value.shape)] = _copied(item, known, inner)
     elif kind is tuple:
@@ -76,6 +82,27 @@ def _copied(value: Any, known: dict[int, Any], depth: int) -> Any:
     return copy
 
 
+def copied_output(output: Any) -> Any:
+    """An output for whoever needs the object itself: as `copied`, and what else it holds copied deeply.
+
+    A copy that an object makes of itself may leave something out; where it shows anything else, or where there is none,
+    the output stays as it is.
+    """
+    known = copied(output)
+    is_flat = known is not output and isinstance(output, list | tuple) and all(type(item) in FIXED for item in output)
+    is_numbers = type(output) is np.ndarray and not output.dtype.hasobject
+    is_number = isinstance(output, np.generic) and not isinstance(output, np.void)
+    if type(output) in FIXED or is_flat or is_numbers or is_number:
+        return known
+    if not isinstance(output, Collection | np.generic) and attributes_of(output) is None:
+        return output  # a mark, which may be told by what it is
+    try:
+        deep = copy_module.deepcopy(output)
+        return deep if are_same(seen(deep), seen(output)) else known
+    except Exception:
+        return known
+
+
 def are_same(first: Any, second: Any) -> bool:
     """Whether a value and a copy of it, that calls have worked on, are the same; of what is not copied, always."""
     return _are_same(first, second, set())
@@ -85,6 +112,8 @@ def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
     kind, pair = type(first), (id(first), id(second))
     if first is second or kind is not type(second):
         return first is second
+    if kind is Opaque:  # of plain data
+        return first.kind == second.kind and first.text == second.text and _are_same(first.state, second.state, asked)
     if pair in asked:  # it is being answered
         return True
     if kind is np.ndarray and not first.dtype.hasobject:
@@ -115,7 +144,7 @@ def _have_same_bits(first: NDArray[Any], second: NDArray[Any]) -> bool:
 
 def _may_change(value: NDArray[Any]) -> bool:
     """Whether an array is copied: its numbers, or those that it is a view of, can be written, and are not too many."""
-    if value.nbytes > LARGEST:
+    if value.nbytes > LARGEST or (value.dtype.hasobject and value.dtype.names is not None):
         return False
     owner: Any = value
     while isinstance(owner, np.ndarray):

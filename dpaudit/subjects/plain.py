@@ -5,14 +5,15 @@ Python's own numbers, texts and containers, arrays of numbers, `Failed`, and `Op
 attributes, or its printed form, under the name of its class. All that looks at the object's own methods happens in the
 worker, within the limits of the call. The auditor reads the tree with an unpickler that knows no other class.
 
-Validity: an output is read by itself, by a fixed function; it is post-processing of single outputs, and gives the same
-tokens as the object itself would (`dpaudit.evidence.outcomes.canonical`).
+Validity: an output is read by itself, by a fixed function; it is post-processing of single outputs. Nearly all give the
+same tokens as the object itself would (`dpaudit.evidence.outcomes.canonical`); all outputs of an audit are read so.
 """
 
 from __future__ import annotations
 
 import enum
 import io
+import numbers
 import pickle
 import reprlib
 from collections.abc import Mapping, Sequence
@@ -23,12 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
 from dpaudit.subjects.foreign import attributes_of, own
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
 AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})
+ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 LONGEST_TEXT = 4_000  # characters of the printed form of an object
 
 
@@ -97,8 +100,12 @@ class Planer:
             return complex.__pos__(value)
         if isinstance(value, np.ndarray | np.generic):
             return self._numpy(value, depth)
-        if kind is Decimal or kind is Fraction:
-            return value
+        if isinstance(value, Decimal):
+            return value if kind is Decimal else Decimal(value)
+        if isinstance(value, Fraction):
+            return value if kind is Fraction else Fraction(value)
+        if isinstance(value, numbers.Real) and float(value) == value:  # of another library
+            return float(value)
         if isinstance(value, type):
             return Opaque(kind.__qualname__, text=value.__qualname__)
         if kind is Opaque:
@@ -114,6 +121,8 @@ class Planer:
 
     def _numpy(self, value: Any, depth: int) -> Any:
         if isinstance(value, np.ma.MaskedArray):
+            if value.dtype.names is not None:  # masked field by field
+                return self.plain(value.tolist(), depth)
             masked = np.empty(value.shape, dtype=object)
             masked[...] = value.data
             masked[np.ma.getmaskarray(value)] = None
@@ -131,9 +140,9 @@ class Planer:
 
     def _contents(self, value: Any, inner: int) -> Any:
         if isinstance(value, Mapping):
-            return {self.plain(key, inner): self.plain(item, inner) for key, item in value.items()}
+            return {_hashable(self.plain(key, inner)): self.plain(item, inner) for key, item in value.items()}
         if isinstance(value, set | frozenset):
-            items = [self.plain(item, inner) for item in value]
+            items = [_hashable(self.plain(item, inner)) for item in value]
             return frozenset(items) if isinstance(value, frozenset) else set(items)
         if isinstance(value, tuple):
             return tuple(self.plain(item, inner) for item in value)
@@ -143,9 +152,22 @@ class Planer:
         if (attributes := attributes_of(value)) is not None:
             state = {self.plain(key, inner): self.plain(item, inner + 1) for key, item in attributes.items()}
             return Opaque(name, state=state)
-        text = str.__str__(repr(value))
+        text = self.text(value)
         self.spend(4 * len(text))
-        return Opaque(name) if " at 0x" in text else Opaque(name, text=text)
+        return Opaque(name) if ADDRESS in text else Opaque(name, text=text)
+
+    def text(self, value: Any) -> str:
+        """The printed form of an object."""
+        return str.__str__(repr(value))
+
+
+def _hashable(value: Any) -> Any:
+    """Plain data as a key, or a member of a set: what had a hash before may be a list now, which reads as a tuple."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_hashable, value))
+    if isinstance(value, set):
+        return frozenset(value)
+    return Opaque("dict", state=value) if isinstance(value, dict) else value
 
 
 class _Seer(Planer):
@@ -159,6 +181,12 @@ class _Seer(Planer):
 
     def array(self, array: NDArray[Any]) -> Any:
         return array.copy()
+
+    def text(self, value: Any) -> str:
+        try:
+            return super().text(value)
+        except Exception:  # of this part nothing is seen; of the others there may be more
+            return ADDRESS
 
     def _numpy(self, value: Any, depth: int) -> Any:
         # Numpy's own numbers do not change, a record of several does; a longer float would lose its digits elsewhere.
@@ -177,12 +205,28 @@ def seen(output: Any) -> Any:
     noise within its claim that is written into one array), or an unsound one sound. No method of the output's own
     copies it: that could leave out what the output shows.
 
+    Raises
+    ------
+    SubjectError
+        If looking at it raises: that is no outcome of the mechanism's.
+
     Examples
     --------
     >>> seen((0.5, {"a": np.arange(2)}))
     (0.5, {'a': array([0, 1])})
     """
-    return output if type(output) in AS_THEY_ARE else SEER.plain(output)
+    kind = type(output)
+    if kind in AS_THEY_ARE:
+        return output
+    if kind in (list, tuple) and all(type(item) in AS_THEY_ARE for item in output):
+        return output[:]
+    try:
+        return SEER.plain(output)
+    except Exception as error:
+        raise SubjectError(
+            f"an output must be readable, got {type(error).__qualname__} from looking at {kind.__qualname__}. "
+            "Return what it holds, for example a dictionary."
+        ) from error
 
 
 class _Reader(pickle.Unpickler):

@@ -358,6 +358,89 @@ def test_an_object_that_holds_itself_is_seen(mode):
     assert result.verdict in ("not_refuted", "inconclusive")  # it is seen, and is the same on both inputs
 
 
+class Printless:
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+AWARE = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+FIELDS = np.ma.array([(1, 2.0)], dtype=[("count", int), ("share", float)])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda value: {AWARE: value},
+        lambda value: {range(3): value},
+        lambda value: {(1, AWARE): {AWARE, value}},
+        lambda value: pd.Series([value], index=pd.DatetimeIndex(["2020-01-01"], tz="UTC")),
+        lambda value: [FIELDS[0], value],
+        lambda value: type("Price", (Decimal,), {})(value),
+        lambda value: type("Share", (Fraction,), {})(value),
+    ],
+    ids=range(7),
+)
+@pytest.mark.parametrize("batch", [False, True], ids=["call", "batch"])
+def test_outputs_of_odd_parts_are_seen(make, batch):
+    def call(data, rng):
+        return make(round(5.0 * data + rng.laplace(), 3)) if rng.random() < 0.9 else 0.0
+
+    def several(data, size, rng):
+        return [call(data, rng) for _ in range(size)]
+
+    result = dpaudit.audit(several if batch else call, "eps=1", [(0, 1)], samples=1_000, seed=SEED)
+    assert result.verdict == "violated"  # a loss of nearly 5; the seed is fixed
+
+
+def test_a_part_that_cannot_be_printed_hides_nothing_else():
+    result = dpaudit.audit(
+        lambda data, rng: [Printless(), 5.0 * data + rng.laplace()], "eps=1", [(0, 1)], samples=1_000, seed=SEED
+    )
+    assert result.verdict == "violated"  # a loss of 5; the seed is fixed
+    within = dpaudit.audit(lambda data, rng: [Printless(), rng.random()], "eps=1", [(0, 1)], samples=500, seed=SEED)
+    assert within.verdict == "error" and "Printless" in within.findings[0].message
+
+
+def into_a_release(data, rng):
+    RELEASE.answer = data + rng.laplace()
+    return RELEASE
+
+
+@pytest.mark.parametrize("mechanism", [into_a_release, into(HELD, Named(HELD)), into(MASKED, MASKED)], ids=range(3))
+def test_laws_and_utility_see_each_output_of_a_reused_object(mechanism):
+    outputs = as_subject(mechanism).sample(0.0, 50, np.random.default_rng(SEED))
+    assert len({repr(canonical(output)) for output in outputs}) == 50
+    mark = object()
+    assert all(output is mark for output in as_subject(lambda data: mark).sample(0, 3, np.random.default_rng(SEED)))
+
+
+def spawns(data, rng):
+    """What changes the input is drawn from a child of the generator, which knows how many it has."""
+    noise = rng.spawn(1)[0].laplace()
+    data["rows"] += [1.0] * int(noise > 0)
+    return noise
+
+
+def test_calls_that_are_made_again_have_the_same_children_of_the_generator():
+    data, rng = {"rows": []}, np.random.default_rng(SEED)
+    assert as_subject(spawns).sample(data, 20, np.random.default_rng(SEED)) == [
+        spawns({"rows": []}, rng) for _ in range(20)
+    ]
+
+
+def test_calls_with_randomness_beside_the_generator_cannot_be_made_again():
+    beside = np.random.default_rng(SEED)
+
+    def hidden(data, rng):
+        hit = beside.random() < 0.3
+        if hit:
+            data.clear()
+        return bool(hit)
+
+    with pytest.raises(SubjectError, match="must leave its input as it is"):
+        as_subject(hidden).sample([1], 50, np.random.default_rng(SEED))
+
+
 def boxed(*items):
     """An array of objects, whatever numpy would make of a list of them."""
     box = np.empty(len(items), dtype=object)
