@@ -9,26 +9,25 @@ the input it is given.
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
-import platform
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import scipy
 
 from dpaudit.claim_metadata import claim_metadata
+from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import MODES, LabelGame, Mode, Progress
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pooling, pool_pairs
+from dpaudit.findings import finding_of, findings_of_pool
 from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.grey_box import GreyBox
+from dpaudit.inputs import distinct_inputs
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
@@ -37,10 +36,7 @@ from dpaudit.results import (
     AuditResult,
     Finding,
     FloatingPointFinding,
-    Power,
     SideFinding,
-    Verdict,
-    WitnessRecord,
     to_json,
 )
 from dpaudit.running.checkpoint import CheckpointPlan, as_plan
@@ -55,10 +51,7 @@ from dpaudit.subjects.isolation import IsolatedSubject, Isolation, OutOfPatience
 from dpaudit.subjects.programs import ExecMechanism
 from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
-from dpaudit.version import __version__
 
-FOUND_WITH = 0.9  # the probability that defines the power
-ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget 0 is inconclusive
 RESTART = 4  # added to the purposes of the streams of an audit that starts again, one call a draw
 
 
@@ -384,10 +377,6 @@ class _Call:
             self.crew,
             self.event_mass,
             self.inconclusive_factor,
-            ZERO_BUDGET_LOSS,
-            FOUND_WITH,
-            identity_of,
-            lambda subject, pair, game, samples, failure: self._finding(pair, game, samples, failure),
             self.tell,
         )
         try:
@@ -430,7 +419,7 @@ class _Call:
         for group, (pair, labelled) in zip(pooling.groups, played.pairs, strict=True):
             members = [chosen[asked[k]] for k in group]
             one = self._finding(members[0], pair, labelled, played.failure)
-            found_of.update(zip(group, _of_pool(one, members, pair, self.subject.name), strict=True))
+            found_of.update(zip(group, findings_of_pool(one, members, pair, self.subject.name), strict=True))
         findings = tuple(found_of[k] for k in sorted(found_of))
         about_doubles = None
         if self.floating_point and not played.options.get("went_on"):  # its error rate is spent once
@@ -546,7 +535,7 @@ class _Call:
         return dataclasses.replace(found, omitted=found.omitted + omitted)
 
     def _finding(self, pair: Pair, game: PairGame, labelled: int, failure: str) -> Finding:
-        return _finding(pair, game, labelled, self.subject.name, failure, self.event_mass, self.inconclusive_factor)
+        return finding_of(pair, game, labelled, self.subject.name, failure, self.event_mass, self.inconclusive_factor)
 
     def _result(self, **found: Any) -> AuditResult:
         return AuditResult(
@@ -571,18 +560,6 @@ class _Played:
     runs: int
     failure: str
     options: dict[str, Any]
-
-
-def environment() -> dict[str, str]:
-    """Versions of what the numbers depend on, and the platform."""
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "dpaudit": __version__,
-        "platform": f"{platform.system()} {platform.machine()}",
-        "byteorder": sys.byteorder,
-    }
 
 
 def stated_claim(subject: Subject, claim: Claim | str | None) -> Claim:
@@ -636,129 +613,6 @@ def _check_options(
         raise UsageError(f"pool must be True, False or None, got {pool!r}.")
 
 
-def distinct_inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
-    """The different inputs of the pairs, and for each pair the positions of its two.
-
-    Equal inputs are drawn once and shared by their pairs. A pair of an input with itself gets two positions, hence two
-    independent streams.
-    """
-    data: list[Any] = []
-    known: dict[tuple[Any, int], int] = {}
-
-    def position(value: Any, copy: int) -> int:
-        key = (identity_of(value), copy)
-        if key not in known:
-            known[key] = len(data)
-            data.append(value)
-        return known[key]
-
-    positions = []
-    for pair in pairs:
-        first, second = position(pair.x, 0), position(pair.x_prime, 0)
-        positions.append((first, second if second != first else position(pair.x_prime, 1)))
-    return data, positions
-
-
-def identity_of(value: Any) -> Any:
-    """A hashable key that two inputs share only if no mechanism can tell them apart: types, shapes and bits.
-
-    An object of any other kind is equal to itself alone.
-    """
-    kind = type(value)
-    if kind in (list, tuple):
-        return (kind, tuple(identity_of(item) for item in value))
-    if kind is dict:
-        return (kind, tuple((identity_of(key), identity_of(item)) for key, item in value.items()))
-    if kind is np.ndarray and value.dtype.kind in "biufcUSmM":
-        return (kind, value.dtype.str, value.shape, value.strides, value.tobytes())
-    if kind is float or isinstance(value, np.generic):
-        return (kind, np.asarray(value).tobytes())
-    if value is None or kind in (bool, int, str, bytes):
-        return (kind, value)
-    return (kind, id(value))
-
-
-def _finding(
-    pair: Pair,
-    game: PairGame,
-    samples: int,
-    subject_name: str,
-    failure: str,
-    event_mass: float,
-    inconclusive_factor: float,
-) -> Finding:
-    common: dict[str, Any] = {
-        "id": pair.id,
-        "x_id": pair.x_id,
-        "x_prime_id": pair.x_prime_id,
-        "x": pair.x,
-        "x_prime": pair.x_prime,
-        "budget": game.claim.budget,
-        "parameter": game.claim.parameter,
-        "parameter_budget": game.claim.value,
-        "error_share": game.level,
-        "samples": samples,
-    }
-    if game.is_broken:
-        message = f"{subject_name} must return outputs, got {game.failure}, on both inputs of the pair."
-        return Finding(**common, verdict="error", message=message)
-    power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
-    verdict = _verdict(game, power, inconclusive_factor)
-    if game.unseen and not failure:
-        # Its power would be that of a rule that sees what there is: "not refuted" would say too much.
-        failure = (
-            f"{subject_name} must return outputs that can be looked at, got {game.unseen}, whose printed form is an "
-            "address. Return what it holds, for example a dictionary."
-        )
-    if failure and verdict != "violated":
-        verdict = "error"
-    correct, wrong, abstained = game.main.counts
-    return Finding(
-        **common,
-        verdict=verdict,
-        epsilon_lower=game.epsilon_lower,
-        parameter_lower=game.main.lower,
-        ratio_lower=game.ratio_lower,
-        log_wealth=game.main.log_wealth,
-        p_value=game.main.p_value if game.labelled else None,
-        power=power,
-        witness=WitnessRecord(
-            description=game.describe(pair.x_id, pair.x_prime_id),
-            rule=game.main.rule_record(),
-            correct=correct,
-            wrong=wrong,
-            abstained=abstained,
-            line=game.main.line,
-        ),
-        looks=tuple(game.looks),
-        message=failure,
-    )
-
-
-def _of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, subject_name: str) -> list[Finding]:
-    """The findings of all pairs of a game from that of its first pair: the same but for names and inputs."""
-    if len(members) == 1:
-        return [finding]
-    findings = []
-    reading = (
-        f"(Outputs are read less the location of x, in one game for {len(members)} pairs of the same shift; that this "
-        "holds for each of them rests on what the mechanism says of itself.)"
-    )
-    for pair, failure in zip(members, game.failures, strict=True):
-        names = {"id": pair.id, "x_id": pair.x_id, "x_prime_id": pair.x_prime_id, "x": pair.x, "x_prime": pair.x_prime}
-        own = dataclasses.replace(finding, **names, pool=members[0].id)
-        if own.witness is not None:
-            description = f"{game.describe(pair.x_id, pair.x_prime_id)} {reading}"
-            own = dataclasses.replace(own, witness=dataclasses.replace(own.witness, description=description))
-        if failure and not game.is_broken:  # of this pair there is nothing to compare, whatever the others do
-            kept = ("budget", "parameter", "parameter_budget", "error_share", "samples", "pool")
-            message = f"{subject_name} must return outputs, got {failure}, on both inputs of the pair."
-            facts = {name: getattr(own, name) for name in kept}
-            own = Finding(**names, **facts, verdict="error", message=message)
-        findings.append(own)
-    return findings
-
-
 def _least_budgets(promise: Claim, chosen: Sequence[Pair], table: UniverseTable) -> tuple[list[doubles.Candidate], int]:
     """The pairs of a universe with the smallest budgets, as many as the floating-point check takes; how many others."""
     asked = np.flatnonzero((table.verdict != NOT_ASKED) & (table.verdict != VERDICTS.index("error")))
@@ -769,11 +623,3 @@ def _least_budgets(promise: Claim, chosen: Sequence[Pair], table: UniverseTable)
         budget = promise.for_pair(pair.x, pair.x_prime).budget
         candidates.append(doubles.Candidate(pair, (int(table.first[row]), int(table.second[row])), budget, row))
     return candidates, len(asked) - len(order)
-
-
-def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdict:
-    if game.is_violated:
-        return "violated"
-    limit = inconclusive_factor * power.at_budget if power.at_budget > 0.0 else ZERO_BUDGET_LOSS
-    found_nothing = math.isinf(power.detectable)
-    return "inconclusive" if found_nothing or power.detectable > limit else "not_refuted"

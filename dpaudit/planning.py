@@ -28,7 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing import ZERO_BUDGET_LOSS, distinct_inputs, environment, identity_of, stated_claim, stated_pairs
+from dpaudit.auditing import stated_claim, stated_pairs
+from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode, common_failure
@@ -37,6 +38,8 @@ from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import pool_pairs
 from dpaudit.evidence.universe import UniverseGame
 from dpaudit.exact.response import loss_on_claim, value_of_loss
+from dpaudit.findings import ZERO_BUDGET_LOSS
+from dpaudit.inputs import distinct_inputs, inputs_of
 from dpaudit.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.privacy.claims import Claim, PureDP, number, whole_number
 from dpaudit.privacy.pairs import Pair
@@ -46,7 +49,6 @@ from dpaudit.universe_auditing import (
     SELECTED,
     TABLE_SHARE,
     budgets_of,
-    inputs_of,
     is_universe,
     losses_found,
     table_draws,
@@ -332,7 +334,7 @@ def _round_sizes() -> list[int]:
 def _asked(promise: Claim, chosen: Sequence[Pair], universe: bool) -> tuple[list[int], list[float], int]:
     """Positions of the pairs that the claim asks anything of, their budgets, and how many inputs they have."""
     if universe:
-        inputs = inputs_of(chosen, identity_of)
+        inputs = inputs_of(chosen)
         budgets = budgets_of(promise, chosen, inputs)
         asked = np.flatnonzero(np.isfinite(budgets) & (promise.delta < 1.0))
         used = np.unique(np.concatenate([inputs.first[asked], inputs.second[asked]]))

@@ -28,12 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing import identity_of, stated_claim
+from dpaudit.auditing import stated_claim
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.label_game import common_failure
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 from dpaudit.grey_box import GreyBox, GreyBoxPair
+from dpaudit.inputs import identity_of
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream

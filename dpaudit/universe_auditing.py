@@ -22,8 +22,9 @@ from dpaudit.errors import UsageError
 from dpaudit.evidence import binomial
 from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
-from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.universe import UniverseGame
+from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, finding_of
+from dpaudit.inputs import Inputs, inputs_of
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
@@ -63,43 +64,6 @@ def is_universe(promise: Claim, pairs: Sequence[Pair]) -> bool:
     return False
 
 
-@dataclasses.dataclass(frozen=True)
-class Inputs:
-    """The inputs of the pairs, in order of appearance: values, names, and for each pair the positions of its two."""
-
-    data: Sequence[Any]
-    ids: tuple[str, ...]
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-
-
-def inputs_of(pairs: Sequence[Pair], identity: Callable[[Any], Any]) -> Inputs:
-    """The inputs of the pairs; equal ones (by `identity`) are one, but a pair has two different positions."""
-    if isinstance(pairs, AllPairs):
-        return Inputs(pairs.inputs, pairs.ids, *np.triu_indices(len(pairs.inputs), 1))
-    data: list[Any] = []
-    names: list[str] = []
-    known: dict[Any, int] = {}
-    by_object: dict[tuple[int, int], int] = {}  # pairs keep their inputs alive, so an address names one of them
-
-    def position(value: Any, name: str, copy: int) -> int:
-        found = by_object.get((id(value), copy))
-        if found is None:
-            found = known.setdefault((identity(value), copy), len(data))
-            by_object[id(value), copy] = found
-            if found == len(data):
-                data.append(value)
-                names.append(name)
-        return found
-
-    first, second = np.empty((2, len(pairs)), dtype=np.int64)
-    for k, pair in enumerate(pairs):
-        first[k], second[k] = position(pair.x, pair.x_id, 0), position(pair.x_prime, pair.x_prime_id, 0)
-        if first[k] == second[k]:
-            second[k] = position(pair.x_prime, pair.x_prime_id, 1)
-    return Inputs(data, tuple(names), first, second)
-
-
 def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatArray:
     """The epsilon of every pair, shape (pairs,): from the metric's matrix where that is cheaper than one by one."""
     if isinstance(promise, ApproxDP):
@@ -127,10 +91,7 @@ def losses_found(game: UniverseGame, event_mass: float, probability: float) -> F
 
 @dataclasses.dataclass
 class UniverseAudit:
-    """One audit of a universe; `run` returns what `AuditResult` needs.
-
-    `finding` makes a `Finding` of a pair and its game in the depth of the label game; `identity` tells inputs apart.
-    """
+    """One audit of a universe; `run` returns what `AuditResult` needs."""
 
     subject: Subject
     promise: Claim
@@ -142,10 +103,6 @@ class UniverseAudit:
     crew: Crew
     event_mass: float
     inconclusive_factor: float
-    zero_budget_loss: float
-    probability: float
-    identity: Callable[[Any], Any]
-    finding: Callable[[Subject, Pair, PairGame, int, str], Finding]
     on_progress: Callable[[Progress], None] | None = None
     runs: int = 0
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -158,7 +115,7 @@ class UniverseAudit:
         CallError
             If a vectorised call raises before the first counted draw: to be started again, one call a draw.
         """
-        inputs = inputs_of(self.pairs, self.identity)
+        inputs = inputs_of(self.pairs)
         budgets = budgets_of(self.promise, self.pairs, inputs)
         delta = self.promise.delta if isinstance(self.promise, ApproxDP) else 0.0
         asked = np.flatnonzero(np.isfinite(budgets) & (delta < 1.0))
@@ -230,13 +187,14 @@ class UniverseAudit:
     ) -> UniverseTable:
         """The table with what the game found, in the rows of the asked pairs."""
         assert game.partition is not None
-        detectable = losses_found(game, self.event_mass, self.probability)
+        detectable = losses_found(game, self.event_mass, FOUND_WITH)
         table.detectable[asked] = detectable
         table.epsilon_lower[asked] = game.lower
         table.log10_p_value[asked] = game.log_p / math.log(10.0)
         at_budget = self._losses_at_budget(game.epsilon, game.delta)
-        limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, self.zero_budget_loss)
-        code = np.where(np.isinf(detectable) | (detectable > limit), VERDICTS.index("inconclusive"), 3)
+        limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
+        found_little = np.isinf(detectable) | (detectable > limit)
+        code = np.where(found_little, VERDICTS.index("inconclusive"), VERDICTS.index("not_refuted"))
         code = np.where(game.violated, VERDICTS.index("violated"), code)
         table.verdict[asked] = np.where(game.broken | bool(failure), VERDICTS.index("error"), code)
         labelled = 0 if failure else game.labelled
@@ -289,7 +247,15 @@ class UniverseAudit:
         if failure:  # the table of all pairs stands
             return {}
         return {
-            int(k): self.finding(self.subject, pair, pair_game, game.pilot + pair_game.labelled, "")
+            int(k): finding_of(
+                pair,
+                pair_game,
+                game.pilot + pair_game.labelled,
+                self.subject.name,
+                "",
+                self.event_mass,
+                self.inconclusive_factor,
+            )
             for k, pair, pair_game in zip(chosen.tolist(), pairs, game.pairs, strict=True)
         }
 
@@ -388,7 +354,7 @@ class UniverseAudit:
             parameter_lower=lower,
             ratio_lower=ratio,
             p_value=max(SMALLEST_P_VALUE, math.exp(float(game.log_p[k]))),
-            power=Power(self.event_mass, self.probability, float(table.detectable[row]), at_budget),
+            power=Power(self.event_mass, FOUND_WITH, float(table.detectable[row]), at_budget),
             witness=WitnessRecord(
                 description=rule.describe(pair.x_id, pair.x_prime_id),
                 rule={"game": "guess", "anchor": 0.0, **rule.to_dict()},

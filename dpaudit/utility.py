@@ -36,10 +36,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit.auditing import environment, identity_of
+from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.evidence import means
 from dpaudit.evidence.binomial import binomial_lower
+from dpaudit.inputs import identity_of
 from dpaudit.privacy.claims import FloatArray, number, whole_number
 from dpaudit.privacy.pairs import as_pairs, short_form
 from dpaudit.results import Verdict

@@ -260,7 +260,7 @@ def _defect(name: str, target: str, about: dict[str, str], seed: int, out: Path)
 
 
 def _environment() -> dict[str, str]:
-    from dpaudit.auditing import environment
+    from dpaudit.environment import environment
 
     return environment()
 

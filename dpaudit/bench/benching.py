@@ -14,12 +14,12 @@ from pathlib import Path
 
 import joblib
 
-from dpaudit.auditing import environment
 from dpaudit.bench.design import PARTS, Design
 from dpaudit.bench.extra import Extra
 from dpaudit.bench.measuring import Record, concerns, measure
 from dpaudit.bench.problem import Problem
 from dpaudit.bench.summary import summary
+from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.results import from_json, to_json, write_whole
 

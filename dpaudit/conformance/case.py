@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing import audit, identity_of
+from dpaudit.auditing import audit
 from dpaudit.conformance.outcomes import CheckFailed, CheckSkipped
 from dpaudit.conformance.registry import STATISTICAL
 from dpaudit.errors import UsageError
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
+from dpaudit.inputs import identity_of
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dpaudit.auditing import distinct_inputs
 from dpaudit.conformance.case import Case, fail, p_text
 from dpaudit.conformance.laws_of_outputs import distribution_of
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
@@ -18,6 +17,7 @@ from dpaudit.errors import UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcdp_rho
+from dpaudit.inputs import distinct_inputs
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results import AuditResult

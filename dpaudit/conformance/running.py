@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import Any
 
-from dpaudit.auditing import environment
 from dpaudit.conformance.faces import (
     ERROR_RATE,
     SAMPLES,
@@ -20,6 +19,7 @@ from dpaudit.conformance.faces import (
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive, CheckSkipped
 from dpaudit.conformance.registry import NAMES, STATISTICAL
 from dpaudit.conformance.result import CheckRecord, CheckResult
+from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.running.streams import fresh_seed

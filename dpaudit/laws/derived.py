@@ -22,9 +22,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.auditing import identity_of
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.outcomes import LARGEST_EXACT, is_number, plain
+from dpaudit.inputs import identity_of
 from dpaudit.laws.claims import checked
 from dpaudit.laws.listed import ListedLaw, Outputs
 from dpaudit.privacy.claims import Claim, FloatArray

@@ -139,7 +139,7 @@ class _Call:
 
     def _key(self, confidence: float | None) -> Any:
         """What two calls share that draw the same bits from the same seed, as far as can be seen."""
-        from dpaudit.auditing import identity_of
+        from dpaudit.inputs import identity_of
 
         if not self._may_repeat:
             return None

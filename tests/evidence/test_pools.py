@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, MetricDP, PureDP, UsageError, all_pairs
-from dpaudit.auditing import distinct_inputs
 from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.pools import Member, MovedDensity, Pool, pool_pairs
 from dpaudit.evidence.tasks import Request
+from dpaudit.inputs import distinct_inputs
 from dpaudit.running.draws import Drawer
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.translations import location_of, says_so

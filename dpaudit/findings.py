@@ -1,0 +1,105 @@
+"""What a game says of its pair: a `Finding`, with its verdict, its power and its witness."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dpaudit.evidence.pair_game import PairGame
+from dpaudit.privacy.pairs import Pair
+from dpaudit.results import Finding, Power, Verdict, WitnessRecord
+
+FOUND_WITH = 0.9  # the probability that defines the power
+ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget 0 is inconclusive
+
+
+def finding_of(
+    pair: Pair,
+    game: PairGame,
+    samples: int,
+    subject_name: str,
+    failure: str,
+    event_mass: float,
+    inconclusive_factor: float,
+) -> Finding:
+    """The finding of a pair whose game took `samples` labelled draws; `failure` says what ended it before its time."""
+    common: dict[str, Any] = {
+        "id": pair.id,
+        "x_id": pair.x_id,
+        "x_prime_id": pair.x_prime_id,
+        "x": pair.x,
+        "x_prime": pair.x_prime,
+        "budget": game.claim.budget,
+        "parameter": game.claim.parameter,
+        "parameter_budget": game.claim.value,
+        "error_share": game.level,
+        "samples": samples,
+    }
+    if game.is_broken:
+        message = f"{subject_name} must return outputs, got {game.failure}, on both inputs of the pair."
+        return Finding(**common, verdict="error", message=message)
+    power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
+    verdict = _verdict(game, power, inconclusive_factor)
+    if game.unseen and not failure:
+        # Its power would be that of a rule that sees what there is: "not refuted" would say too much.
+        failure = (
+            f"{subject_name} must return outputs that can be looked at, got {game.unseen}, whose printed form is an "
+            "address. Return what it holds, for example a dictionary."
+        )
+    if failure and verdict != "violated":
+        verdict = "error"
+    correct, wrong, abstained = game.main.counts
+    return Finding(
+        **common,
+        verdict=verdict,
+        epsilon_lower=game.epsilon_lower,
+        parameter_lower=game.main.lower,
+        ratio_lower=game.ratio_lower,
+        log_wealth=game.main.log_wealth,
+        p_value=game.main.p_value if game.labelled else None,
+        power=power,
+        witness=WitnessRecord(
+            description=game.describe(pair.x_id, pair.x_prime_id),
+            rule=game.main.rule_record(),
+            correct=correct,
+            wrong=wrong,
+            abstained=abstained,
+            line=game.main.line,
+        ),
+        looks=tuple(game.looks),
+        message=failure,
+    )
+
+
+def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, subject_name: str) -> list[Finding]:
+    """The findings of all pairs of a game from that of its first pair: the same but for names and inputs."""
+    if len(members) == 1:
+        return [finding]
+    findings = []
+    reading = (
+        f"(Outputs are read less the location of x, in one game for {len(members)} pairs of the same shift; that this "
+        "holds for each of them rests on what the mechanism says of itself.)"
+    )
+    for pair, failure in zip(members, game.failures, strict=True):
+        names = {"id": pair.id, "x_id": pair.x_id, "x_prime_id": pair.x_prime_id, "x": pair.x, "x_prime": pair.x_prime}
+        own = dataclasses.replace(finding, **names, pool=members[0].id)
+        if own.witness is not None:
+            description = f"{game.describe(pair.x_id, pair.x_prime_id)} {reading}"
+            own = dataclasses.replace(own, witness=dataclasses.replace(own.witness, description=description))
+        if failure and not game.is_broken:  # of this pair there is nothing to compare, whatever the others do
+            kept = ("budget", "parameter", "parameter_budget", "error_share", "samples", "pool")
+            message = f"{subject_name} must return outputs, got {failure}, on both inputs of the pair."
+            facts = {name: getattr(own, name) for name in kept}
+            own = Finding(**names, **facts, verdict="error", message=message)
+        findings.append(own)
+    return findings
+
+
+def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdict:
+    if game.is_violated:
+        return "violated"
+    limit = inconclusive_factor * power.at_budget if power.at_budget > 0.0 else ZERO_BUDGET_LOSS
+    found_nothing = math.isinf(power.detectable)
+    return "inconclusive" if found_nothing or power.detectable > limit else "not_refuted"

@@ -1,0 +1,48 @@
+"""Which inputs of an audit are one, drawn once for all its pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.inputs import distinct_inputs, identity_of
+from dpaudit.privacy.pairs import as_pairs
+
+
+def test_inputs_that_no_mechanism_can_tell_apart_are_one_but_a_pair_has_two():
+    a, b = np.array([1.0, 2.0]), np.array([1.0, 3.0])
+    pairs = as_pairs([(a, b), (a.copy(), b.copy()), (b, b), ({"k": [1]}, {"k": [1]})])
+    data, positions = distinct_inputs(pairs)
+    assert positions == [(0, 1), (0, 1), (1, 2), (3, 4)]
+    assert data[0] is a and data[1] is data[2] is b
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (1, 1.0),
+        (1, True),
+        (0.0, -0.0),
+        ([1], (1,)),
+        (np.array([1]), np.array([1.0])),
+        (np.array([[1, 2]]), np.array([1, 2])),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (object(), object()),
+    ],
+)
+def test_whatever_a_mechanism_can_tell_apart_has_another_identity(first, second):
+    assert identity_of(first) != identity_of(second)
+    assert identity_of([first]) != identity_of([second])
+
+
+def test_an_input_that_holds_itself_is_like_itself_alone_and_is_audited():
+    def holding_itself(value):
+        data = {"value": value}
+        data["self"] = [data]
+        return data
+
+    x, x_prime = holding_itself(0.0), holding_itself(3.0)
+    assert identity_of(x) == identity_of(x) != identity_of(holding_itself(0.0))
+    found = dpaudit.audit(lambda data, rng: data["value"] + rng.laplace(), "eps=1", [(x, x_prime)], samples=400, seed=1)
+    assert found.verdict == "violated"  # a loss of 3: fails for one seed in many, at a fixed one never
