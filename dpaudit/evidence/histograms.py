@@ -180,7 +180,7 @@ class Table:
 def tokens_of(outcomes: Outcomes, outline: str = WHOLE) -> list[str]:
     """The canonical tokens of outcomes, or of their outlines: of the objects, or of the row of numbers that one is."""
     if outline != WHOLE:
-        return outlines(outcomes.as_objects().raw, outline)
+        return outlines(outcomes, outline)
     if outcomes.tokens is not None:
         return [str(token) for token in outcomes.tokens]
     return [canonical(row) for row in outcomes.numbers.tolist()]  # flat, whatever the shape of one output

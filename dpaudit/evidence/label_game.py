@@ -454,8 +454,8 @@ class LabelGame:
         self._are_vectors = self._columns > 1 and all(part.tokens is None for part in outputs)
 
     def _joined(self, i: int) -> Outcomes:
-        if len(self._kept[i]) > 1:
-            self._kept[i] = [join(self._kept[i])]
+        parts = self._kept[i]
+        self._kept[i] = [(join(parts) if len(parts) > 1 else parts[0]).with_notes()]
         return self._kept[i][0]
 
     def _most_kept(self, inputs: int) -> int:

@@ -4,24 +4,33 @@ A leaf is a place in an output and what is read there: the number under key "a",
 whether a key is there, which of the usual texts stands here. A `Layout` is a list of leaves. It is fixed by the
 training draws and is part of the score that reads through it, so it is saved and replayed with it.
 
+An output that fits look at again and again has all its leaves noted (`Leaves`), where outputs come in few forms: then a
+layout takes columns, instead of going through every output once more. Both ways read the same.
+
 Validity: a layout reads one output at a time, and what it reads is a function of the output's contents: numbers by
 value, sets without order (their numbers are sorted), dictionaries by their keys. What is not there is NaN.
 """
 
 from __future__ import annotations
 
+import array
 import collections
 import dataclasses
+import functools
+import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dpaudit.evidence.histograms import shrunk_log_ratio
-from dpaudit.evidence.outcomes import Outcomes, canonical, is_number, number_of, plain, state_of
+from dpaudit.evidence.outcomes import Notes, Outcomes, canonical, is_number, number_of, plain, state_of
 from dpaudit.evidence.outlines import NUMBER
+from dpaudit.privacy.claims import FloatArray
 
 MOST_LEAVES = 256
 MOST_CODES = 64  # texts of one place that have a number of their own
@@ -34,14 +43,20 @@ WORD = re.compile(r"[^\W\d_]+")
 TEXT = "text"  # the step from a text to the numbers in it
 LETTERS = "letters"  # the step from a text to its characters, each at its place
 MOST_LETTERS = 32  # characters of a text that are looked at; those of a longer one are not
+MOST_NOTED = 256  # leaves of an output that are noted: a bound on memory
+LOOKED_AT = 64  # first outputs that tell whether leaves are worth noting:
+MOST_FORMS = 16  # whether they come in no more forms than this
+FEWEST_ALIKE = 4  # outputs of one form whose columns are taken together
 
 VALUE, PRESENT, LENGTH, CODE, HOLDS = "value", "presence", "length", "category", "membership"
 SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's
 # Of the numbers in a sequence, in a set in increasing order. A position is the sequence's length where there is none.
 SUMMARIES = ("sum", "smallest", "largest", "last", "nonzeros", "first nonzero", "position of the largest")
 PRIMARY = (VALUE, PRESENT, LENGTH, CODE, HOLDS)
+SEVERAL = "several"  # noted beside the summaries, where they are of more than one number
 
 Path = tuple[str | int, ...]
+Place = tuple[Path, str]  # a path, and what is read there
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +71,11 @@ class Leaf:
     path: Path
     what: str
     codes: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def place(self) -> Place:
+        """Where it is, and what is read there."""
+        return self.path, self.what
 
     def describe(self) -> str:
         words = {TEXT: ", number", LETTERS: ", character"}
@@ -109,13 +129,32 @@ class Layout:
             for step in leaf.path:
                 node = node.child(step)
             node.add(leaf, column)
+        outcomes = outcomes.as_objects()
         start = [0.0 if leaf.what == PRESENT else math.nan for leaf in self.leaves]
-        rows = []
-        for output in outcomes.as_objects().raw:
+        columns = np.empty((len(outcomes), len(start)))
+        columns[:] = start
+        alike, others = _by_form(outcomes)
+        for form, positions, noted in alike:
+            self._take(form, noted, positions, columns)
+        for position in others:
             row = start.copy()
-            _read(root, output, row)
-            rows.append(row)
-        return Outcomes(np.array(rows).reshape(len(rows), len(start)))
+            _read(root, outcomes.raw[position], row)
+            columns[position] = row
+        return Outcomes(columns)
+
+    def _take(self, form: _Form, noted: Sequence[Leaves], positions: Sequence[int], columns: FloatArray) -> None:
+        """Write what is noted of outputs of one form into their rows."""
+        numbers = np.frombuffer(b"".join([leaves.numbers for leaves in noted])).reshape(len(noted), len(form.numbers))
+        known = [(k, form.numbers[leaf.place]) for k, leaf in enumerate(self.leaves) if leaf.place in form.numbers]
+        if known:
+            own, places = zip(*known, strict=True)
+            columns[np.ix_(positions, own)] = numbers[:, places]
+        for k, leaf in enumerate(self.leaves):
+            if leaf.what == CODE and (place := form.tokens.get(leaf.place)) is not None:
+                codes = {code: float(number) for number, code in enumerate(leaf.codes)}
+                columns[positions, k] = [codes.get(leaves.tokens[place], -1.0) for leaves in noted]
+            elif leaf.what == HOLDS and (place := form.members.get(leaf.place)) is not None:
+                columns[positions, k] = [float(leaf.codes[0] in leaves.members[place]) for leaves in noted]
 
     def only(self, columns: Sequence[int]) -> Layout:
         """The layout of some of its columns."""
@@ -256,29 +295,118 @@ def _read(node: _Node, value: Any, row: list[float]) -> None:
                 _read(child, parts.items[str(token)], row)
 
 
-def _found(value: Any, path: Path, found: list[tuple[Path, str, str]]) -> None:
-    """Collect every leaf of one output: the path, what is there, and the token of a category or member."""
+class _Form:
+    """Where the leaves of outputs of one form stand: the same for all of them, so it is kept once.
+
+    Attributes
+    ----------
+    numbers, tokens, members : dict
+        From a leaf's place to its position among the numbers, the category tokens and the sets of member tokens.
+    """
+
+    __slots__ = ("__weakref__", "members", "numbers", "tokens")
+
+    def __init__(self, places: tuple[Place, ...]) -> None:
+        self.numbers: dict[Place, int] = {}
+        self.tokens: dict[Place, int] = {}
+        self.members: dict[Place, int] = {}
+        for place in places:
+            kind = {CODE: self.tokens, HOLDS: self.members}.get(place[1], self.numbers)
+            assert place not in kind, "an output has one thing at a place"
+            kind[place] = len(kind)
+
+
+TOO_MANY = object()  # in the place of leaves
+FORMS: weakref.WeakValueDictionary[tuple[Place, ...], _Form] = weakref.WeakValueDictionary()
+
+
+class Leaves:
+    """All leaves of one output: its form, and what is read at each place of it."""
+
+    __slots__ = ("form", "members", "numbers", "tokens")
+
+    def __init__(self, output: Any) -> None:
+        found: list[tuple[Place, Any]] = []
+        _found(output, (), found)
+        places = tuple(place for place, _ in found)
+        form = FORMS.get(places)
+        if form is None:
+            form = FORMS[places] = _Form(places)
+        self.form = form
+        self.tokens: tuple[str, ...] = tuple(sys.intern(content) for (_, what), content in found if what == CODE)
+        self.members: tuple[frozenset[str], ...] = tuple(content for (_, what), content in found if what == HOLDS)
+        numbers = [content for (_, what), content in found if what not in (CODE, HOLDS)]
+        self.numbers = array.array("d", numbers).tobytes()
+
+    def __len__(self) -> int:
+        return len(self.tokens) + len(self.numbers) // 8 + sum(map(len, self.members))
+
+
+def _found(value: Any, path: Path, found: list[tuple[Place, Any]]) -> None:
+    """Collect every leaf of one output: its place, and the number, the category token or the member tokens there."""
     value = plain(value)
     if is_number(value):
-        found.append((path, VALUE, ""))
+        found.append(((path, VALUE), number_of(value)))
         return
     parts = _parts(value)
     if parts.length is not None:
-        found.append((path, LENGTH, ""))
+        found.append(((path, LENGTH), parts.length))
     if parts.category is not None:
-        found.append((path, CODE, parts.category))
-    for member in parts.members or ():
-        found.append((path, HOLDS, member))
-    if parts.sequence is not None and len(_numbers(parts.sequence)) > 1:
-        found += [(path, what, "") for what in SUMMARIES]
+        found.append(((path, CODE), parts.category))
+    if parts.members is not None:
+        found.append(((path, HOLDS), parts.members))
+    if parts.sequence is not None:
+        numbers = _numbers(parts.sequence)
+        found += [((path, what), number) for what, number in _summaries(numbers, len(parts.sequence)).items()]
+        if len(numbers) > 1:
+            found.append(((path, SEVERAL), 1.0))
     if len(path) >= DEEPEST_LEAF:
         return
-    found += [((*path, LETTERS, k), CODE, repr(letter)) for k, letter in enumerate(parts.letters)]
+    found += [(((*path, LETTERS, k), CODE), repr(letter)) for k, letter in enumerate(parts.letters)]
     for position, item in enumerate(parts.sequence[:LONGEST] if parts.sequence is not None else ()):
         _found(item, (*path, position), found)
     for token, item in (parts.items or {}).items():
-        found.append(((*path, token), PRESENT, ""))
+        found.append((((*path, token), PRESENT), 1.0))
         _found(item, (*path, token), found)
+
+
+def _noted(note: Notes, output: Any) -> Leaves | None:
+    """The leaves of an output, noted now if they were not; None where there are too many to keep."""
+    if note.leaves is None:
+        leaves = Leaves(output)
+        note.leaves = leaves if len(leaves) <= MOST_NOTED else TOO_MANY
+    return None if note.leaves is TOO_MANY else note.leaves
+
+
+def _by_form(outcomes: Outcomes) -> tuple[list[tuple[_Form, list[int], list[Leaves]]], Sequence[int]]:
+    """Outcomes whose leaves are noted, of each form: their positions and leaves; and the positions of all others.
+
+    Leaves are noted where the first few outcomes are of few forms, and have no more leaves than are kept.
+    """
+    everything = range(len(outcomes))
+    if not outcomes.notes:
+        return [], everything
+    first = list(map(_noted, outcomes.notes[:LOOKED_AT], outcomes.raw[:LOOKED_AT]))
+    if None in first or len({leaves.form for leaves in first if leaves is not None}) > MOST_FORMS:
+        return [], everything
+    of_forms: dict[_Form, tuple[list[int], list[Leaves]]] = {}
+    others: list[int] = []
+    for position, leaves in enumerate(map(_noted, outcomes.notes, outcomes.raw)):
+        if leaves is None:
+            others.append(position)
+            continue
+        if leaves.form not in of_forms:
+            of_forms[leaves.form] = [], []
+        positions, noted = of_forms[leaves.form]
+        positions.append(position)
+        noted.append(leaves)
+    alike = []
+    for form, (positions, noted) in of_forms.items():
+        if len(positions) >= FEWEST_ALIKE:
+            alike.append((form, positions, noted))
+        else:
+            others += positions
+    return alike, others
 
 
 def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, Outcomes] | None:
@@ -287,24 +415,28 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
     With the layout, what it shows of the two. At most `MOST_LEAVES`, in the order of their paths. Of leaves that are
     equal on all draws the first stays.
     """
-    counts: collections.Counter[tuple[Path, str]] = collections.Counter()
-    tokens: dict[tuple[Path, str], dict[str, list[float]]] = {}
+    counts: collections.Counter[Place] = collections.Counter()
+    tokens: dict[Place, dict[str, list[float]]] = {}
     total = 0
     for side, outcomes in enumerate((first, second)):
-        raw = outcomes.as_objects().raw
-        for output in raw[:: -(-len(raw) // LEARNED_FROM)]:
+        of_forms: dict[_Form, list[Leaves]] = {}
+        for output in _learned_from(outcomes.as_objects()):
             total += 1
-            found: list[tuple[Path, str, str]] = []
-            _found(output, (), found)
-            for path, what, token in found:
-                key = (path, what)
-                if what in (CODE, HOLDS):
-                    tokens.setdefault(key, {}).setdefault(token, [0.0, 0.0])[side] += 1.0
-                    if what == HOLDS:
-                        continue
-                counts[key] += 1
+            of_forms.setdefault(output.form, []).append(output)
+        for form, alike in of_forms.items():
+            for path, what in (*form.numbers, *form.tokens):
+                if what not in SUMMARIES or (path, SEVERAL) in form.numbers:
+                    counts[path, what] += len(alike)
+            for place, at in form.tokens.items():
+                for token, often in collections.Counter(output.tokens[at] for output in alike).items():
+                    tokens.setdefault(place, {}).setdefault(token, [0.0, 0.0])[side] += often
+            for place, at in form.members.items():
+                for token in itertools.chain.from_iterable(output.members[at] for output in alike):
+                    tokens.setdefault(place, {}).setdefault(token, [0.0, 0.0])[side] += 1.0
     leaves: list[tuple[int, Leaf]] = []
     for (path, what), count in counts.items():
+        if what == SEVERAL:
+            continue
         if what == CODE:
             codes = _codes(tokens[path, what])
             if codes:
@@ -317,13 +449,13 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
             usual.sort(key=lambda entry: (-entry[0], entry[1]))
             leaves += [(int(count), Leaf(path, what, (token,))) for count, token in usual[:MOST_MEMBERS]]
 
-    def place(leaf: Leaf) -> tuple[Any, ...]:
+    def order(leaf: Leaf) -> tuple[Any, ...]:
         steps = tuple((isinstance(step, str), str(step), step if isinstance(step, int) else 0) for step in leaf.path)
         kinds = (*PRIMARY, *SUMMARIES)
         return len(leaf.path), tuple((text, number, name) for text, name, number in steps), kinds.index(leaf.what), leaf
 
-    leaves.sort(key=lambda entry: (-entry[0], *place(entry[1])[:3], entry[1].codes))
-    layout = Layout(tuple(sorted((leaf for _, leaf in leaves[:MOST_LEAVES]), key=lambda leaf: place(leaf)[1:3])))
+    leaves.sort(key=lambda entry: (-entry[0], *order(entry[1])[:3], entry[1].codes))
+    layout = Layout(tuple(sorted((leaf for _, leaf in leaves[:MOST_LEAVES]), key=lambda leaf: order(leaf)[1:3])))
     seen = [layout(part).numbers for part in (first, second)]
     both = np.concatenate(seen)
     kept: dict[bytes, int] = {}
@@ -336,6 +468,14 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
     columns = sorted(kept.values())
     shown = [Outcomes(np.ascontiguousarray(numbers[:, columns])) for numbers in seen]
     return layout.only(columns), shown[0], shown[1]
+
+
+def _learned_from(outcomes: Outcomes) -> Iterator[Leaves]:
+    """The leaves of the outcomes that a layout is learned from."""
+    for position in range(0, len(outcomes), max(1, -(-len(outcomes) // LEARNED_FROM))):
+        output = outcomes.raw[position]
+        noted = _noted(outcomes.notes[position], output) if outcomes.notes else None
+        yield Leaves(output) if noted is None else noted
 
 
 def _codes(seen: Mapping[str, Sequence[float]]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import attributes_of, own
-from dpaudit.subjects.plain import ADDRESS, seen
+from dpaudit.subjects.plain import ADDRESS, Seen, seen
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
 EXACT = (float, int, bool)  # the types that most numbers come in
@@ -48,12 +48,27 @@ HELPERS = frozenset(
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start and its length
 
 
+class Notes:
+    """What was worked out of one object, so that fits that look at it again do not work it out again.
+
+    Each entry is a function of the object alone: its outlines (`dpaudit.evidence.outlines`) and its leaves
+    (`dpaudit.evidence.leaves`); None where nobody has asked.
+    """
+
+    __slots__ = ("form", "leaves", "structure")
+
+    def __init__(self) -> None:
+        self.form: str | None = None
+        self.structure: str | None = None
+        self.leaves: Any = None
+
+
 @dataclasses.dataclass(frozen=True)
 class Outcomes:
     """A batch of outputs: `numbers` (draws, columns) and, for outputs that are not plain numbers, `tokens` (draws,).
 
     `shape` is the shape of one output and `is_integer` whether it came as integers, for numeric arrays; `raw` are the
-    outputs as they came, otherwise.
+    outputs as they came, otherwise, and `notes` are on these, where they are looked at again (`with_notes`).
     """
 
     numbers: FloatArray
@@ -61,6 +76,7 @@ class Outcomes:
     shape: tuple[int, ...] = ()
     is_integer: bool = False
     raw: tuple[Any, ...] = ()
+    notes: tuple[Notes, ...] = dataclasses.field(default=(), repr=False, compare=False)
     # What views showed of this batch, with the views, so that scores that share one look once. Never copied on.
     _seen: dict[int, tuple[Any, Outcomes]] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
@@ -70,12 +86,19 @@ class Outcomes:
     def rows(self, index: slice) -> Outcomes:
         """The outcomes of a slice of the batch."""
         tokens = None if self.tokens is None else self.tokens[index]
-        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index])
+        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index], self.notes[index])
 
     def kept(self) -> Outcomes:
         """The same outcomes, copied: the subject may write later ones where these stand. (`raw` is plain data.)"""
         tokens = None if self.tokens is None else self.tokens.copy()
-        return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, self.raw)
+        return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, self.raw, self.notes)
+
+    def with_notes(self) -> Outcomes:
+        """The same outcomes, with room for notes on objects: for those that many fits will look at."""
+        if self.tokens is None or self.notes:
+            return self
+        notes = tuple(Notes() for _ in self.raw)
+        return Outcomes(self.numbers, self.tokens, self.shape, self.is_integer, self.raw, notes)
 
     def seen_by(self, view: Callable[[Outcomes], Outcomes]) -> Outcomes:
         """What a view shows of these outcomes; it looks once."""
@@ -115,14 +138,21 @@ class Outcomes:
 
 
 def join(parts: Sequence[Outcomes]) -> Outcomes:
-    """The outcomes of several batches, one after the other; as objects if the batches have different forms."""
+    """The outcomes of several batches, one after the other; as objects if the batches have different forms.
+
+    With notes, if one of them has notes.
+    """
     if len({(part.tokens is None, part.numbers.shape[1]) for part in parts}) > 1:
         parts = [part.as_objects() for part in parts]
     numbers = np.concatenate([part.numbers for part in parts])
     if parts[0].tokens is None:
         return Outcomes(numbers, None, parts[0].shape, all(part.is_integer for part in parts))
     tokens = np.concatenate([part.tokens for part in parts if part.tokens is not None])
-    return Outcomes(numbers, tokens, raw=tuple(output for part in parts for output in part.raw))
+    if any(part.notes for part in parts):
+        parts = [part.with_notes() for part in parts]
+    raw = tuple(itertools.chain.from_iterable(part.raw for part in parts))
+    notes = tuple(itertools.chain.from_iterable(part.notes for part in parts))
+    return Outcomes(numbers, tokens, raw=raw, notes=notes)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +192,8 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
     else:
         if isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Sequence):
             outputs = _as_list(outputs, size)
-        outputs = [seen(output) for output in outputs]
+        if not isinstance(outputs, Seen):
+            outputs = [seen(output) for output in outputs]
         array = _as_array(outputs)
     length = len(array) if array is not None and array.ndim > 0 else (1 if array is not None else len(outputs))
     if length != size or (array is not None and array.ndim == 0):
@@ -202,27 +233,30 @@ def canonical(value: Any, depth: int = 0) -> str:
     """
     if depth > DEEPEST:
         return value.kind if isinstance(value, Opaque) else type(value).__qualname__
-    value = plain(value)
-    if isinstance(value, bool | int | float | np.floating):
-        return _number_token(value)
-    if value is None or isinstance(value, str | bytes):
+    kind, inner = type(value), depth + 1
+    if kind is str:
         return repr(value)
-    if isinstance(value, enum.Enum):
-        return f"{type(value).__qualname__}.{value.name}"
-    if isinstance(value, type):
-        return value.__qualname__
-    if isinstance(value, Failed):
-        return value.token
-    if isinstance(value, Opaque) and value.state is None:
-        return value.text if value.text is not None else value.kind
-    inner = depth + 1
+    if kind not in (dict, list, tuple):  # the usual cases, faster
+        value = plain(value)
+        if isinstance(value, bool | int | float | np.floating):
+            return _number_token(value)
+        if value is None or isinstance(value, str | bytes):
+            return repr(value)
+        if isinstance(value, enum.Enum):
+            return f"{type(value).__qualname__}.{value.name}"
+        if isinstance(value, type):
+            return value.__qualname__
+        if isinstance(value, Failed):
+            return value.token
+        if isinstance(value, Opaque) and value.state is None:
+            return value.text if value.text is not None else value.kind
     if isinstance(value, Mapping):
-        items = sorted(f"{canonical(key, inner)}:{canonical(item, inner)}" for key, item in value.items())
-        return "{" + ",".join(items) + "}"
+        items = [f"{canonical(key, inner)}:{canonical(item, inner)}" for key, item in value.items()]
+        return "{" + ",".join(sorted(items)) + "}"
     if isinstance(value, set | frozenset):
-        return "{" + ",".join(sorted(canonical(item, inner) for item in value)) + "}"
+        return "{" + ",".join(sorted([canonical(item, inner) for item in value])) + "}"
     if isinstance(value, Sequence):
-        return "[" + ",".join(canonical(item, inner) for item in value) + "]"
+        return "[" + ",".join([canonical(item, inner) for item in value]) + "]"
     state = state_of(value)
     if state is not None:
         name = value.kind if isinstance(value, Opaque) else type(value).__qualname__
@@ -390,6 +424,8 @@ def _is_exact(outputs: Sequence[Any]) -> bool:
 
 def _features(output: Any) -> tuple[float, float, float, float]:
     """Numeric features of one object, in the order of `OBJECT_COLUMNS`; NaN where an object has no such feature."""
+    if type(output) is dict:
+        return (math.nan, float(len(output)), math.nan, math.nan)
     output = plain(output)
     if isinstance(output, numbers.Real | Decimal):
         return (number_of(output), math.nan, math.nan, math.nan)

@@ -9,20 +9,44 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpaudit.evidence.outcomes import DEEPEST, MAXIMUM_TOKEN, canonical, is_number, number_of, plain, state_of
+from dpaudit.evidence.outcomes import (
+    DEEPEST,
+    MAXIMUM_TOKEN,
+    Outcomes,
+    canonical,
+    is_number,
+    number_of,
+    plain,
+    state_of,
+)
 
 WHOLE, FORM, STRUCTURE = "token", "form", "structure"
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")  # within a text
 
 
-def outlines(outputs: Sequence[Any], outline: str) -> list[str]:
-    """The outline `FORM` or `STRUCTURE` of each output."""
-    texts = outline == FORM
-    result = (_outline(output, texts, 0) for output in outputs)
-    return [text if len(text) <= MAXIMUM_TOKEN else f"{text[:MAXIMUM_TOKEN]}…{len(text)}" for text in result]
+def outlines(outcomes: Outcomes, outline: str) -> list[str]:
+    """The outline `FORM` or `STRUCTURE` of each outcome."""
+    outcomes = outcomes.as_objects()
+    if not outcomes.notes:
+        return [outline_of(output, outline) for output in outcomes.raw]
+    result = []
+    for note, output in zip(outcomes.notes, outcomes.raw, strict=True):
+        text: str | None = getattr(note, outline)
+        if text is None:
+            text = sys.intern(outline_of(output, outline))
+            setattr(note, outline, text)
+        result.append(text)
+    return result
+
+
+def outline_of(output: Any, outline: str) -> str:
+    """The outline `FORM` or `STRUCTURE` of one output."""
+    text = _outline(output, outline == FORM, 0)
+    return text if len(text) <= MAXIMUM_TOKEN else f"{text[:MAXIMUM_TOKEN]}…{len(text)}"
 
 
 def _outline(value: Any, texts: bool, depth: int) -> str:

@@ -24,7 +24,7 @@ from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.copies import are_same, copied, copied_output
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
-from dpaudit.subjects.plain import seen
+from dpaudit.subjects.plain import Seen, seen
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 SIZE_NAMES = ("size", "n")
@@ -86,8 +86,9 @@ class Subject:
         return self._drawn(data, size, rng, copied_output)
 
     def observe(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """As `sample`, with outputs of single calls as plain data: what is seen of them when the call ends."""
-        return self._drawn(data, size, rng, seen)
+        """As `sample`, with outputs of single calls as plain data: what is seen of them when the call ends (`Seen`)."""
+        outputs = self._drawn(data, size, rng, seen)
+        return outputs if self.is_vectorised else Seen(outputs)
 
     def _drawn(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Any:
         """What `sample` gives; `hold` makes of an output what later calls do not change."""

@@ -31,6 +31,7 @@ from dpaudit.subjects.foreign import attributes_of, own
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
 AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})
+CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 LONGEST_TEXT = 4_000  # characters of the printed form of an object
 
@@ -83,6 +84,11 @@ class Planer:
             return value
         if depth > DEEPEST:
             return Opaque(kind.__qualname__)
+        if kind is str:
+            self.spend(4 * len(value))
+            return value
+        if kind in CONTAINERS:
+            return self._contents(value, depth + 1)
         if isinstance(value, enum.Enum) and not isinstance(value, int | float | str):
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}")
         if isinstance(value, int):
@@ -195,6 +201,10 @@ class _Seer(Planer):
 
 
 SEER = _Seer()
+
+
+class Seen(list[Any]):
+    """Outputs of single calls, each of which is what was `seen` of it: nobody needs to look again."""
 
 
 def seen(output: Any) -> Any:

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpaudit.evidence import leaves as leaves_module
 from dpaudit.evidence.candidates import candidates
 from dpaudit.evidence.histograms import Coordinate, bytes_of, tokens_of
-from dpaudit.evidence.leaves import MOST_LEAVES, Layout, Leaf, _summaries, learn_layout
-from dpaudit.evidence.outcomes import Outcomes, canonical, from_objects, read_outputs
-from dpaudit.evidence.outlines import FORM, STRUCTURE, outlines
+from dpaudit.evidence.leaves import MOST_LEAVES, MOST_NOTED, TOO_MANY, Layout, Leaf, _summaries, learn_layout
+from dpaudit.evidence.outcomes import Outcomes, canonical, from_objects, join, read_outputs
+from dpaudit.evidence.outlines import FORM, STRUCTURE, outline_of, outlines
 from dpaudit.evidence.scores import Viewed, score_from_dict
 from dpaudit.evidence.trees import Trees, fit_trees
 from dpaudit.evidence.vectors import SUMMARIES, Linear, Quadratic, Steps, Summary, fit_linear, fit_quadratic, screened
@@ -171,7 +172,7 @@ def test_a_layout_reads_contents_one_output_at_a_time(outputs):
     for output in outputs:
         assert canonical(twin(output)) == canonical(output)
         for outline in (FORM, STRUCTURE):
-            assert outlines([output], outline) == outlines([twin(output)], outline)
+            assert outline_of(output, outline) == outline_of(twin(output), outline)
     if learned is None:
         return
     layout, first, second = learned
@@ -182,6 +183,46 @@ def test_a_layout_reads_contents_one_output_at_a_time(outputs):
         assert np.array_equal(layout(from_objects([output])).numbers[0], row, equal_nan=True)
         assert np.array_equal(layout(read_outputs([output], 1)).numbers[0], row, equal_nan=True)
         assert np.array_equal(layout(from_objects([twin(output)])).numbers[0], row, equal_nan=True)
+
+
+@FIXED
+@given(st.lists(any_output, min_size=4, max_size=12), st.integers(2, 6))
+def test_a_layout_reads_the_same_of_outputs_with_notes(outputs, times):
+    batch = from_objects(outputs * times)
+    noted = join([batch.rows(slice(0, 3)).with_notes(), batch.rows(slice(3, None))])
+    sides = [[part.rows(slice(k, None, 2)) for k in (0, 1)] for part in (batch, noted)]
+    learned, again = (learn_layout(*both) for both in sides)
+    for outline in (FORM, STRUCTURE):
+        assert outlines(noted, outline) == outlines(batch, outline) == outlines(noted, outline)
+    assert (learned is None) == (again is None)
+    if learned is None or again is None:
+        return
+    assert again[0] == learned[0]
+    for first, second in zip(learned[1:], again[1:], strict=True):
+        assert np.array_equal(first.numbers, second.numbers, equal_nan=True)
+    assert np.array_equal(learned[0](noted).numbers, learned[0](batch).numbers, equal_nan=True)
+    positions = {id(note) for note in noted.notes}
+    assert len(positions) == len(noted) == len(batch)  # each its own, also of the part that had none
+    assert {id(note) for note in noted.rows(slice(1, None, 2)).notes} <= positions
+
+
+def test_leaves_are_noted_once_and_only_of_outputs_in_few_forms_that_are_not_too_large(monkeypatch):
+    read, usual = [], {"a": 1.0, "b": "yes"}
+    monkeypatch.setattr(leaves_module, "_read", lambda node, value, row: read.append(value))
+    layout = Layout((Leaf(("'a'",), "value"), Leaf(("'b'",), "category", ("'no'", "'yes'"))))
+    few = from_objects([{"a": float(k), "b": "yes"} for k in range(40)] + [usual, None]).with_notes()
+    assert layout(few).numbers[:41].tolist() == [[k if k < 40 else 1.0, 1.0] for k in range(41)]
+    assert read == [None]  # fewer than are worth it
+    first = few.notes[0].leaves
+    assert layout(few.rows(slice(0, 5))).numbers[:, 0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert few.notes[0].leaves is first and read == [None]
+    large = from_objects([usual] * 64 + [list(range(MOST_NOTED + 1))] * 5).with_notes()
+    assert layout(large).numbers[:64].tolist() == [[1.0, 1.0]] * 64
+    assert len(read) == 6 and all(note.leaves is TOO_MANY for note in large.notes[64:])
+    for others in ([{str(k): 1.0} for k in range(64)], [list(range(MOST_NOTED + 1))] * 64):
+        read.clear()
+        layout(from_objects(others * 2).with_notes())
+        assert read == others * 2
 
 
 def test_what_a_layout_reads():
@@ -222,8 +263,8 @@ def test_a_layout_has_no_more_leaves_than_allowed_and_no_two_alike():
 
 def test_outlines_leave_out_numbers_and_texts():
     output = ("yes 12", 3.5, math.nan, {"b": None, "a": -math.inf}, {1, 2})
-    assert outlines([output], FORM) == ["['yes #',#,nan,{'a':-inf,'b':None},{#,#}]"]
-    assert outlines([output], STRUCTURE) == ["[text,#,nan,{'a':-inf,'b':None},{#,#}]"]
+    assert outline_of(output, FORM) == "['yes #',#,nan,{'a':-inf,'b':None},{#,#}]"
+    assert outline_of(output, STRUCTURE) == "[text,#,nan,{'a':-inf,'b':None},{#,#}]"
 
 
 def test_failures_in_a_mix_are_tokens_by_their_kind_alone():

@@ -23,7 +23,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.evidence.outcomes import canonical, read_outputs
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.copies import LARGEST, are_same, copied
-from dpaudit.subjects.plain import seen
+from dpaudit.subjects.plain import Seen, seen
 
 SEED = 20261124
 ARRAY, LIST, DICTIONARY, LONG = np.zeros(1), [0.0], {"answer": 0.0}, np.zeros(200_000)
@@ -334,6 +334,16 @@ def test_what_is_seen_reads_as_the_output_itself(value):
     itself, plain = (read_outputs([output, output], 2) for output in (value, seen(value)))
     assert np.array_equal(plain.numbers, itself.numbers, equal_nan=True)
     assert (plain.tokens is None) == (itself.tokens is None) and plain.is_integer == itself.is_integer
+    once = read_outputs(Seen([seen(value)] * 2), 2)  # a second look would find the same
+    assert np.array_equal(once.numbers, plain.numbers, equal_nan=True) and once.is_integer == plain.is_integer
+    assert list(once.as_objects().tokens) == list(plain.as_objects().tokens)
+
+
+def test_outputs_of_single_calls_are_looked_at_once():
+    outputs = as_subject(lambda data, rng: {"a": [data, rng.laplace()]}).observe(0, 3, np.random.default_rng(0))
+    assert isinstance(outputs, Seen)
+    raw = read_outputs(outputs, 3).raw
+    assert all(one is other for one, other in zip(raw, outputs, strict=True))
 
 
 def test_a_record_that_is_written_again_is_seen_as_it_was():
