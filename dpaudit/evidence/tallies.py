@@ -15,6 +15,7 @@ import numpy as np
 from scipy import linalg, special
 
 from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.threads import in_one_thread
 from dpaudit.evidence.vectors import Quadratic, floats
 from dpaudit.privacy.claims import FloatArray
 
@@ -98,6 +99,7 @@ class Tally:
         return f"how many coordinates of the output are {usual}, or the mean of the others"
 
 
+@in_one_thread
 def fit_logistic(first: Outcomes, second: Outcomes) -> Quadratic | None:
     """The quadratic form of all columns that tells outcomes under x from those under x_prime best; None if none varies.
 

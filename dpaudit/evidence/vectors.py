@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.threads import in_one_thread
 from dpaudit.privacy.claims import FloatArray
 
 TAIL = 0.02  # share of the draws that is clipped at either end of a column
@@ -342,6 +343,7 @@ class Scales:
         return np.asarray(np.where(self.spread > 0.0, self.spread, 1.0))
 
 
+@in_one_thread
 def fit_linear(first: Outcomes, second: Outcomes, diagonal: bool = False) -> Linear | None:
     """Fisher's linear discriminant on clipped columns, with a ridge; None if nothing varies.
 
@@ -391,6 +393,7 @@ def is_affordable(draws: int, columns: int) -> bool:
     return draws * columns**2 <= LARGEST_WORK and (columns <= 64 or draws >= columns)
 
 
+@in_one_thread
 def fit_quadratic(first: Outcomes, second: Outcomes) -> Quadratic | None:
     """A `Quadratic` of the pairs of coordinates whose correlation differs most; None if none differs clearly.
 
