@@ -540,3 +540,28 @@ def test_noise_that_is_drawn_once_a_batch_is_told():
     fresh = dpaudit.audit(lambda data, rng: 3 * data + rng.laplace(), "eps=1", [(0.0, 1.0)], samples=1_000, seed=3)
     counts = dpaudit.audit(lambda data, rng: data, "eps=1", [(0, 1)], samples=1_000, seed=3)  # no noise
     assert all(told not in sound.worst.witness.description for sound in (fresh, counts))
+
+
+SPREAD = np.argsort(np.random.default_rng(9).random(40))  # where each answer of a twentieth stands
+
+
+@pytest.mark.parametrize("are_categories", [False, True])
+def test_a_leak_of_the_few_who_answer_is_found_in_whatever_order_their_answers_stand(are_categories):
+    def report(data, size, rng):
+        bit = np.where(rng.random(size) < 0.8, data, 1 - data)  # a loss of log 4
+        answer = 2 * rng.integers(0, 20, size) + bit
+        answer = SPREAD[answer] if are_categories else answer + rng.random(size)
+        return np.where(rng.random(size) < 0.1, answer, -20 if are_categories else rng.normal(size=size) - 20.0)
+
+    for seed in range(3):  # 2 of 20 were, before; the seeds are fixed
+        assert dpaudit.audit(report, "eps=1", [(0, 1)], samples=100_000, seed=seed).verdict == "violated"
+
+
+@pytest.mark.parametrize("leak", [-999.0, math.nan, math.inf])
+def test_an_outcome_that_one_input_alone_has_is_found_in_fixed_mode_however_rare(leak):
+    def mechanism(data, size, rng):
+        return np.where((data == 1) & (rng.random(size) < 0.005), leak, data + rng.laplace(size=size))
+
+    for seed in range(2):
+        found = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=60_000, mode="fixed", seed=seed)
+        assert found.verdict == "violated" and found.epsilon_lower > 3.0  # 250 right guesses and no wrong one: 4.4

@@ -241,6 +241,14 @@ def whole_edges(scores: FloatArray) -> FloatArray:
     return np.arange(low + 1.0, high)
 
 
+def value_edges(scores: Ordered) -> FloatArray:
+    """Edges between all values of a sample, where they are some dozens that come again and again; else none."""
+    values = len(scores.starts)
+    if not SEPARATE_VALUES < values <= min(MOST_WHOLE, len(scores.known) / DRAWS_A_CELL):
+        return np.empty(0)
+    return _between(scores.known, scores.starts[1:])
+
+
 def _at_masses(known: FloatArray, masses: FloatArray) -> FloatArray:
     """Edges that cut a sorted sample at these masses in both tails, as far as it has draws for them."""
     size = len(known)

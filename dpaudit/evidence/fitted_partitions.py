@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.candidates import by_kind, candidates
-from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, Ordered, quantile_edges, rare_edges, whole_edges
+from dpaudit.evidence.cells import MOST_FINE_CELLS, Cells, Ordered, quantile_edges, rare_edges, value_edges, whole_edges
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import Coordinate, Remainder
 from dpaudit.evidence.outcomes import Outcomes, Reading
@@ -102,7 +102,7 @@ def _edges(scores: Ordered, looks_closely: bool) -> Iterator[tuple[str, FloatArr
     """The ways to cut a score into cells: their names, edges, and whether they are rough.
 
     A number whose density is not known is looked at in several ways; what is hidden in it may be a tail, an exact
-    value, a narrow range or the integer part.
+    value, a narrow range, the integer part, or one of many categories that are numbers.
     """
     edges = quantile_edges(scores)
     yield "coarse", edges, False
@@ -112,6 +112,7 @@ def _edges(scores: Ordered, looks_closely: bool) -> Iterator[tuple[str, FloatArr
         ("rare", rare_edges(scores), True),
         ("fine", quantile_edges(scores, MOST_FINE_CELLS), False),
         ("whole", whole_edges(scores.known), True),
+        ("values", value_edges(scores), True),
     ):
         if len(others) and not np.array_equal(others, edges):
             yield what, others, is_rough

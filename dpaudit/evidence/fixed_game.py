@@ -36,7 +36,8 @@ MOST_CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # wa
 TRIED_DEVIATIONS = (BOUND_DEVIATIONS, 3.0, 2.0)  # the same on a trial: so many draws have lucky tails far out
 TRIED_COMPARED = 3.5, 1.0, 0.0  # as the next line, on a trial: of a few guesses in very many draws the best were lucky
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
-FEWEST_SHOWN = 200  # guesses, without which it shows nothing
+FEWEST_SHOWN = 200  # guesses, without which it shows nothing,
+FEWEST_RIGHT = 12  # unless there are so many right ones, and none is wrong: an outcome that one input alone has
 FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
 SMOOTH_DEVIATIONS = 1.0  # by which what the best of them shows is lowered where a slope has to promise more
 MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an expected bound
@@ -85,6 +86,11 @@ def _as_shown(fitted: FittedRule, record: Shown, score: AnyFittedScore) -> Fitte
         return fitted
     rule = score.rule_like(fitted.rule, (below, above))
     return FittedRule(rule, record.correct, record.wrong, fitted.draws) if rule.sides else fitted
+
+
+def _shows_something(record: Shown) -> bool:
+    right, wrong = record.correct * record.draws, record.wrong * record.draws
+    return right + wrong >= FEWEST_SHOWN or (right >= FEWEST_RIGHT and wrong == 0.0)
 
 
 class FixedGame(HockeyStickGame):
@@ -194,7 +200,7 @@ class FixedGame(HockeyStickGame):
             records = {
                 key: record
                 for key, record in pilot.cross_validated(ways).items()
-                if key[0] in scores and (record.correct + record.wrong) * record.draws >= FEWEST_SHOWN
+                if key[0] in scores and _shows_something(record)
             }
             if before is not None:
                 records[before[0]] = before[1]

@@ -63,8 +63,10 @@ CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION
 # Nats that a stake wins on as many draws as the training draws, over those that decide (see Reach above): below the
 # first its prior weight falls in proportion, above the second with the root.
 REACH, ROOT_REACH = 3.0, 30.0
-# Partitions with less of the weights, with their twins, are not counted once training is long, and goes on.
+# Partitions with less of the weights, with their twins, are not counted once training is long, and goes on; unless they
+# are promising: their bets would have won so many nats on the training draws, which those on noise do not.
 IGNORED_WEIGHT = 0.03
+PROMISING = 3.0
 LONG_TRAINING = 2_000  # draws
 KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # How bets for lower targets are made against a family of free lines, and against others: another number for another
@@ -200,8 +202,8 @@ class SequentialGame(HockeyStickGame):
     def fit(self, partitions: Sequence[Partition], level: float, is_last: bool = False) -> None:
         """Open an epoch: fix the partitions, and bets on them, from the training counts.
 
-        Partitions of little weight are not counted once training is long; where no later fit will see new ones
-        (`is_last`) they are. Validity: called before the draws that it is counted on.
+        Partitions of little weight that promise nothing are not counted once training is long; where no later fit will
+        see new ones (`is_last`) they are. Validity: called before the draws that it is counted on.
         """
         if self._epochs:
             self._close()
@@ -225,8 +227,12 @@ class SequentialGame(HockeyStickGame):
         if len(kept) < components.up.shape[1]:
             bets = bets.only(kept)
         if is_long and not is_last:
-            of_twins = np.bincount(_twins(partitions), np.exp(log_sum(bets.log_weights, axis=1)))
-            worth = np.flatnonzero((of_twins >= min(IGNORED_WEIGHT, float(of_twins.max())))[_twins(partitions)])
+            of_partitions = log_sum(bets.log_weights, axis=1)
+            of_twins = np.bincount(_twins(partitions), np.exp(of_partitions))
+            is_worth = (of_twins >= min(IGNORED_WEIGHT, float(of_twins.max())))[_twins(partitions)]
+            won = bets.log_wealth(book.train, *self._lines(self.claim.value, bets.components))
+            is_worth |= log_sum(won + bets.log_weights, axis=1) - of_partitions >= PROMISING
+            worth = np.flatnonzero(is_worth)
             partitions = [partitions[int(k)] for k in worth]
             book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
         # Validity: the training draws alone decide what is not bet.

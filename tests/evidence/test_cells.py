@@ -19,6 +19,7 @@ from dpaudit.evidence.cells import (
     cells_from_dict,
     quantile_edges,
     rare_edges,
+    value_edges,
     whole_edges,
 )
 from dpaudit.evidence.outcomes import Outcomes, Reading, read_outputs
@@ -214,6 +215,15 @@ def test_cells_have_about_equal_mass_and_tails_have_rare_ones():
 def test_a_small_sample_has_few_cells():
     values = np.random.default_rng(0).normal(size=24)
     assert len(quantile_edges(values)) + 1 <= 4
+
+
+def test_value_edges_are_between_some_dozens_of_values_that_come_again_and_again():
+    values = np.repeat(np.arange(20.0) * 3.0, 12)
+    assert value_edges(Ordered.of(values)).tolist() == (np.arange(19.0) * 3.0 + 1.5).tolist()
+    assert len(value_edges(Ordered.of(values[:-1]))) == 0  # 12 draws a value
+    assert len(value_edges(Ordered.of(np.repeat(np.arange(12.0), 50)))) == 0  # these have cells of their own already
+    assert len(value_edges(Ordered.of(np.repeat(np.arange(MOST_WHOLE + 1.0), 50)))) == 0
+    assert len(value_edges(Ordered.of(np.repeat(np.arange(float(MOST_WHOLE)), 50)))) == MOST_WHOLE - 1
 
 
 def test_whole_edges_are_the_integers_within_a_sample_that_is_not_of_integers():

@@ -343,7 +343,7 @@ def test_a_useless_fit_is_survived(claim):
 def test_partitions_of_little_weight_are_not_counted_once_training_is_long(monkeypatch, training):
     monkeypatch.setattr(sequential_game, "IGNORED_WEIGHT", 0.2)  # above the weight of all but the first
     rng = np.random.default_rng(0)
-    first, second = outcomes(rng.normal(size=training // 2) + 1.0), outcomes(rng.normal(size=training // 2))
+    first, second = (outcomes(rng.laplace(shift, 2.0, size=training // 2)) for shift in (1.0, 0.0))
     partitions = fit_partitions(first, second)
     game = SequentialGame(PureDP(1.0), 10_000)
     game.fit(partitions, 0.05)
@@ -355,6 +355,23 @@ def test_partitions_of_little_weight_are_not_counted_once_training_is_long(monke
     feed(game, [0.0, 5.0], [1.0])
     game.update()
     assert sum(game.counts) == 3
+
+
+def sparse_report(side, size, rng, loss):
+    """Nearly all say nothing; a tenth randomise a bit at this loss, and say of which twentieth they are."""
+    bit = np.where(rng.random(size) < special.expit(loss), side, 1 - side)
+    said = 2 * rng.integers(0, 20, size) + bit + rng.random(size)
+    return np.where(rng.random(size) < 0.1, said, rng.normal(size=size) - 20.0)
+
+
+@pytest.mark.parametrize(("loss", "is_counted"), [(0.5, False), (1.5, True)])
+def test_partitions_of_little_weight_are_counted_where_they_are_promising(loss, is_counted, monkeypatch):
+    monkeypatch.setattr(sequential_game, "IGNORED_WEIGHT", 1.0)
+    rng = np.random.default_rng(5)
+    first, second = (outcomes(sparse_report(side, 6_000, rng, loss)) for side in (1, 0))
+    game = SequentialGame(PureDP(1.0), 200_000)
+    game.fit(fit_partitions(first, second), 0.05)
+    assert ("Coordinate 1 whole" in game.epochs[-1].names) == is_counted
 
 
 def test_partitions_that_cannot_come_back_are_counted_whatever_their_weight(monkeypatch):
