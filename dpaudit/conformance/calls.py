@@ -113,18 +113,20 @@ def input_unchanged(case: Case) -> str | None:
     """An input that can be changed has the same contents after a call; numbers are also given as arrays and lists."""
     looked = 0
     sharing = dataclasses.replace(case.subject, shares_input=True)
+    sizes = [SIZE] if sharing.is_vectorised else [1] * SIZE  # calls may undo the changes of others
     for k, data in enumerate(case.inputs):
         for form in _changeable(data):
             before = _contents(form)
-            try:
-                outputs = case.draw(form, SIZE, "input_unchanged", k, subject=sharing)
-            except SubjectError:
-                if form is data:
-                    raise
-                continue  # another form of the same input need not be accepted
-            looked += not _raised_always(outputs)
-            if _contents(form) != before:
-                fail(f"data must be left unchanged, got {_contents(form)[:60]} after a call, {before[:60]} before.")
+            for step, size in enumerate(sizes):
+                try:
+                    outputs = case.draw(form, size, "input_unchanged", k, step, subject=sharing)
+                except SubjectError:
+                    if form is data:
+                        raise
+                    break  # another form of the same input need not be accepted
+                looked += not _raised_always(outputs)
+                if _contents(form) != before:
+                    fail(f"data must be left unchanged, got {_contents(form)[:60]} after a call, {before[:60]} before.")
     if not looked:
         raise CheckSkipped("the inputs cannot be changed")
     return None

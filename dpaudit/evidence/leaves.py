@@ -208,7 +208,11 @@ def _parts(value: Any) -> _Parts:
     if isinstance(value, Sequence):
         return _Parts(None, len(value), None, value if isinstance(value, list | tuple) else list(value))
     state = state_of(value)
-    return _Parts(None, None, _items(state)) if state else _Parts(canonical(value))
+    if state:
+        return _Parts(None, None, _items(state))
+    text = canonical(value)  # what an object prints, for example
+    found = [float(number) for number in NUMBER.findall(text[:LONGEST_TEXT])]
+    return _Parts(text, None, {TEXT: found} if found else None)
 
 
 def _numbers(values: Iterable[Any]) -> list[float]:

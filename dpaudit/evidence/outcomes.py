@@ -315,6 +315,8 @@ def is_number(value: Any) -> bool:
 
 def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> Any:
     """A masked array as nested lists, None where it is masked; as a plain array where nothing is."""
+    if outputs.dtype.names is not None:  # masked field by field
+        return outputs.tolist()
     if not np.ma.getmaskarray(outputs).any():
         return np.asarray(outputs.data)
     plain = np.empty(outputs.shape, dtype=object)
@@ -446,5 +448,7 @@ def number_of(value: Any) -> float:
         try:
             return float(value)
         except (OverflowError, ValueError):  # too large a number; a signalling NaN
-            return math.nan if value != value else math.copysign(math.inf, 1 if str(value)[0] != "-" else -1)
+            if isinstance(value, Decimal) and value.is_nan():
+                return math.nan
+            return math.copysign(math.inf, 1 if str(value)[0] != "-" else -1)
     return math.nan

@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
-from dpaudit.subjects.call_outcomes import Failed
-from dpaudit.subjects.copies import are_same, copied, copied_output
+from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
-from dpaudit.subjects.plain import Seen, seen
+from dpaudit.subjects.plain import Seen, brief, seen
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 SIZE_NAMES = ("size", "n")
 GENERATOR_NAMES = ("rng", "random_state")
 SEED_NAMES = ("seed",)
+LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
 
 
@@ -66,6 +66,7 @@ class Subject:
     keywords: tuple[tuple[str, str], ...] = ()
     one_by_one: bool = False
     shares_input: bool = False
+    copies: WorkingCopies = dataclasses.field(default_factory=WorkingCopies, compare=False, repr=False)
 
     @property
     def is_vectorised(self) -> bool:
@@ -95,31 +96,53 @@ class Subject:
         if not self.is_vectorised:
             return self._outcomes(data, size, rng, hold)
         try:
-            return self._call(self._given(data), size, rng)
+            return self._call(self._given(data), size, rng, hold)
         except ProgramError:
             raise
         except (Exception, SystemExit) as error:
-            raised = f"{type(error).__qualname__}: {error}".removesuffix(": ").removesuffix(".")
+            failed = brief(error)
+            raised = f"{failed.kind}: {failed.message}".removesuffix(": ").removesuffix(".")
             raise CallError(self.name, size, raised) from error
 
     def _given(self, data: Any) -> Any:
         # Validity: a call that changes its input must not change what a later one is asked about.
-        return data if self.shares_input else copied(data)
+        return data if self.shares_input else self.copies.of(data)
 
-    def _outcomes(
-        self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]
-    ) -> list[Any]:
+    def _outcomes(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]) -> list[Any]:
         """The outcomes of so many calls, each on the input as it was given.
 
-        A copy for each call may take far longer than the call. So they share one, and where one of them has changed it
-        all of them are made again, on the same random numbers and each on a copy of its own.
+        A copy for each call may take far longer than the call. So they share one until a call has changed it.
+
+        Validity: a batch must not be kept or drawn again by what its calls have left. A call that flips a bit in place
+        may leave the input as it was, and only where its outcome is the bit itself.
         """
         given = self._given(data)
         if given is data or size == 1:
             return [self._outcome(given, rng, hold) for _ in range(size)]
+        if not is_small(data):
+            return self._outcomes_on_large(data, given, size, rng, hold)
+        outcomes = []
+        for _ in range(size):
+            outcomes.append(self._outcome(given, rng, hold))
+            if not are_same(data, given):
+                given = self._given(data)
+        return outcomes
+
+    def _outcomes_on_large(
+        self, data: Any, given: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]
+    ) -> list[Any]:
+        """The same where to look at the input after each call may take far longer than the call.
+
+        It is looked at after the first call, and less and less often. Where one has changed it, all are made again, on
+        the same random numbers and each on a copy of its own.
+        """
         before = copy.deepcopy(rng)
-        outcomes = [self._outcome(given, rng, hold) for _ in range(size)]
-        if are_same(data, given):
+        outcomes: list[Any] = []
+        for count in range(1, size + 1):
+            outcomes.append(self._outcome(given, rng, hold))
+            if (count == size or count in LOOKED_AFTER) and not are_same(data, given):
+                break
+        else:
             return outcomes
         again: list[Any] = []
         is_repeated, has_changed = self.replayable, False
@@ -129,23 +152,24 @@ class Subject:
             # Validity: with randomness of its own, batches in which nothing was changed would be kept, and others drawn
             # again. Up to the first change all must be as it was, and there must be one.
             if not has_changed:
-                is_repeated = are_same(seen(again[-1]), seen(outcomes[len(again) - 1]))
+                is_repeated = len(again) <= len(outcomes) and are_same(seen(again[-1]), seen(outcomes[len(again) - 1]))
                 has_changed = not are_same(data, given)
         if not (is_repeated and has_changed):
             raise SubjectError(
-                f"{self.name} must leave its input as it is, or take its randomness from a generator that it is given, "
-                "got a call that has changed it. Let it work on a copy, or audit it with isolation."
+                f"{self.name} must leave its input as it is, or take its randomness from a generator that it is given "
+                "and nothing from earlier calls, got a call that has changed it. Let it work on a copy, or audit it "
+                "with isolation."
             )
         return again
 
     def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Any:
         """The outcome of one draw in a call of its own."""
         try:
-            output = self._call(data, 1, rng)
+            output = self._call(data, 1, rng, hold)
         except ProgramError:  # what broke is the conversation, not a call
             raise
         except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
-            return Failed(type(error).__qualname__, str(error))
+            return brief(error)
         # What raises from here on is no outcome of the mechanism's.
         if "size" not in self.interface:
             return hold(output)
@@ -189,15 +213,15 @@ class Subject:
             "interface": self.interface + (", one call a draw" if self.one_by_one else ""),
         }
 
-    def _call(self, data: Any, size: int, rng: np.random.Generator) -> Any:
+    def _call(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any] = seen) -> Any:
         given: dict[str, Any] = {"size": size, "generator": rng}
         if any(role == "seed" for _, role in self.keywords):
             given["seed"] = int(rng.integers(2**63))
         function = self.mechanism.sample if self.interface == "sample(data, size, rng)" else self.mechanism
         if self.interface == "sample(data, size, rng)":
-            return read_batch(own_batch(function(data, size, rng)), size)
+            return read_batch(own_batch(function(data, size, rng)), size, hold)
         answer = function(data, **{name: given[role] for name, role in self.keywords})
-        return read_batch(own_batch(answer), size) if "size" in self.interface else read_whole(answer)
+        return read_batch(own_batch(answer), size, hold) if "size" in self.interface else read_whole(answer)
 
 
 class CallError(SubjectError):

@@ -6,8 +6,8 @@ of its own, `input_unchanged`. What is kept of outputs is plain data of its own 
 
 What is copied: numpy arrays, lists, tuples, dictionaries, sets, byte arrays, those of `collections` and `array`, pandas
 tables and series, and whatever they hold of these, but for what is in the cells of tables and in fields of records.
-Other inputs are passed on as they are, since what a copy of theirs
-would be is their own affair; so are very large arrays.
+Other inputs are passed on as they are, since what a copy of theirs would be is their own affair; so are very large
+arrays.
 """
 
 from __future__ import annotations
@@ -30,8 +30,13 @@ from dpaudit.subjects.plain import seen
 FIXED = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, frozenset})
 MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
 FLAT = (set, bytearray, array.array)  # of what cannot change, as far as it is looked at
+CONTAINERS = frozenset({*MAPPINGS, *FLAT, list, tuple, collections.deque})
 LARGEST = 1 << 26  # bytes of an array that is copied
 DEEPEST = 100  # levels of nesting that are copied
+MOST_COMPARED = 256  # items of an input that is compared with its copy after each call
+BYTES_COMPARED = 256  # of an array, in the time of an item
+BYTES_KEPT = 1 << 28  # of copies that are kept for calls to work on, about; the last one is kept whatever it takes
+BYTES_OF_ITEM = 64  # of a container, about
 
 
 def copied(value: Any) -> Any:
@@ -67,19 +72,60 @@ def _copied(value: Any, known: dict[int, Any], depth: int) -> Any:
             copy = known[id(value)] = tuple(parts)
     elif kind is list or kind is collections.deque:
         copy = known[id(value)] = value.copy()
-        if not all(type(item) in FIXED for item in value):
+        if not FIXED.issuperset(map(type, value)):
             for place, item in enumerate(value):
                 copy[place] = _copied(item, known, inner)
     elif kind in MAPPINGS:
         copy = known[id(value)] = value.copy()
-        for key, item in value.items():
-            if type(item) not in FIXED:
-                copy[key] = _copied(item, known, inner)
+        if not FIXED.issuperset(map(type, value.values())):
+            for key, item in value.items():
+                if type(item) not in FIXED:
+                    copy[key] = _copied(item, known, inner)
     elif kind in FLAT:
         copy = known[id(value)] = value[:] if kind is array.array else value.copy()
     elif _is_of_pandas(value):
         copy = known[id(value)] = value.copy()
     return copy
+
+
+class WorkingCopies:
+    """The copies that calls work on, one of each input as long as calls leave it as it is.
+
+    Validity: a mechanism may remember what it computed of an input by its address. A copy that is gone leaves its
+    address to the next one, which is of another input as a rule, and the calls on that would be answered for this one.
+    Beyond `BYTES_KEPT` copies go, the oldest first.
+    """
+
+    def __init__(self) -> None:
+        # By the identity of the value: the value, its copy, and how many bytes that takes.
+        self._known: dict[int, tuple[Any, Any, int]] = {}
+        self._bytes = 0
+
+    def of(self, value: Any) -> Any:
+        """The copy of a value that calls work on, equal to it; the value itself where no call can change it."""
+        if type(value) in FIXED:
+            return value
+        known, copy, _ = self._known.get(id(value), (None, None, 0))
+        if known is value and are_same(value, copy):
+            return copy
+        copy = copied(value)
+        if copy is not value:
+            size = _bytes_of(copy, 0)
+            self._let_go(id(value))
+            while self._known and self._bytes + size > BYTES_KEPT:
+                self._let_go(next(iter(self._known)))
+            self._known[id(value)] = value, copy, size
+            self._bytes += size
+        return copy
+
+    def _let_go(self, place: int) -> None:
+        self._bytes -= self._known.pop(place, (None, None, 0))[2]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (WorkingCopies, ())
+
+    def __deepcopy__(self, _: Any) -> WorkingCopies:
+        return WorkingCopies()
 
 
 def copied_output(output: Any) -> Any:
@@ -89,7 +135,7 @@ def copied_output(output: Any) -> Any:
     the output stays as it is.
     """
     known = copied(output)
-    is_flat = known is not output and isinstance(output, list | tuple) and all(type(item) in FIXED for item in output)
+    is_flat = known is not output and isinstance(output, list | tuple) and FIXED.issuperset(map(type, output))
     is_numbers = type(output) is np.ndarray and not output.dtype.hasobject
     is_number = isinstance(output, np.generic) and not isinstance(output, np.void)
     if type(output) in FIXED or is_flat or is_numbers or is_number:
@@ -101,6 +147,42 @@ def copied_output(output: Any) -> Any:
         return deep if are_same(seen(deep), seen(output)) else known
     except Exception:
         return known
+
+
+def _bytes_of(value: Any, depth: int) -> int:
+    """About how many bytes a copy takes."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return int(value.nbytes)
+    if _is_of_pandas(value):
+        return int(value.size) * 8
+    if kind not in CONTAINERS or depth > DEEPEST:
+        return 0
+    items = () if kind in FLAT else value.values() if kind in MAPPINGS else value
+    inner = sum(_bytes_of(item, depth + 1) for item in items if type(item) not in FIXED)
+    return BYTES_OF_ITEM * len(value) + inner
+
+
+def is_small(value: Any) -> bool:
+    """Whether to compare a value with its copy takes no longer than a call, about."""
+    return _left_of(MOST_COMPARED, value, 0) >= 0
+
+
+def _left_of(left: int, value: Any, depth: int) -> int:
+    """What is left of so many comparisons behind those that a value takes; below 0 for too many."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return left - 1 - int(value.size if value.dtype.hasobject else value.nbytes // BYTES_COMPARED)
+    if _is_of_pandas(value):
+        return left - 1 - int(value.size) * 8 // BYTES_COMPARED
+    if kind not in CONTAINERS or depth > DEEPEST:
+        return left - 1
+    left -= 1 + len(value)
+    if left >= 0 and kind not in FLAT:
+        for item in value.values() if kind in MAPPINGS else value:
+            if type(item) not in FIXED and (left := _left_of(left, item, depth + 1)) < 0:
+                break
+    return left
 
 
 def are_same(first: Any, second: Any) -> bool:
@@ -119,19 +201,31 @@ def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
     if kind is np.ndarray and not first.dtype.hasobject:
         return first.shape == second.shape and first.dtype == second.dtype and _have_same_bits(first, second)
     if kind in MAPPINGS:
-        asked.add(pair)
         same = list(first) == list(second)
+        if same and all(FIXED.issuperset(map(type, side.values())) for side in (first, second)) and first == second:
+            return True
+        asked.add(pair)
         return same and all(_are_same(*both, asked) for both in zip(first.values(), second.values(), strict=True))
     if kind is np.ndarray:
         first, second = list(first.flat), list(second.flat)
     elif kind is array.array:
         return bool(first.typecode == second.typecode and first.tobytes() == second.tobytes())
     elif kind not in (list, tuple, collections.deque):
-        return bool(first.equals(second)) if _is_of_pandas(first) else bool(first == second)
-    elif all(type(item) in FIXED for item in first):
-        return bool(first == second)
+        if _is_of_pandas(first):
+            return bool(first.equals(second))
+        # A NaN is no other value; sets that hold some are compared as they are printed.
+        return bool(first == second) or bool(first != first and second != second) or _are_same_sets(first, second)
+    elif all(FIXED.issuperset(map(type, side)) for side in (first, second)) and first == second:
+        return True
     asked.add(pair)
     return len(first) == len(second) and all(_are_same(*both, asked) for both in zip(first, second, strict=True))
+
+
+def _are_same_sets(first: Any, second: Any) -> bool:
+    """Whether sets of numbers and texts, some of them NaN, are the same."""
+    if not isinstance(first, set | frozenset) or not all(type(item) in FIXED for item in first | second):
+        return False
+    return sorted(map(repr, first)) == sorted(map(repr, second))
 
 
 def _have_same_bits(first: NDArray[Any], second: NDArray[Any]) -> bool:

@@ -55,17 +55,19 @@ def own(value: Any) -> Any:
 
 
 def attributes_of(value: Any) -> Mapping[str, Any] | None:
-    """The attributes of an object by their names: the fields of a dataclass; None where it has none.
+    """The attributes of an object by their names, with the fields of a dataclass; None where it has none.
 
     Those in slots are read of classes that are not Python's own, whose printed forms say more.
     """
+    found: dict[str, Any] = {}
     if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+        found = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
     attributes = getattr(value, "__dict__", None)
-    found = dict(attributes) if isinstance(attributes, Mapping) else {}
+    if isinstance(attributes, Mapping):
+        found |= attributes
     if type(value).__module__.partition(".")[0] not in sys.stdlib_module_names:
         found |= {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
-    return found or None
+    return found or ({} if dataclasses.is_dataclass(value) else None)
 
 
 def _slots(kind: type) -> Iterator[str]:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import inspect
 import io
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.copies import copied_output
+from dpaudit.subjects.plain import brief
 
 MOST_PIECES = 10_000  # of one output: a generator need not have an end
 DEEPEST = 40  # levels of nesting that are looked through, as deep as an output is read
@@ -43,10 +45,14 @@ def read_whole(value: Any) -> Any:
     return whole[0] if is_failure else whole
 
 
-def read_batch(outputs: Any, size: int) -> Any:
-    """A batch that was asked for `size` outputs, each of them read whole; of an iterator one more at most."""
-    if isinstance(outputs, Iterator):
-        outputs = list(itertools.islice(outputs, size + 1))
+def read_batch(outputs: Any, size: int, hold: Callable[[Any], Any] = copied_output) -> Any:
+    """A batch that was asked for `size` outputs, each of them read whole; of an iterator one more at most.
+
+    `hold` makes of an output what later ones do not change.
+    """
+    if isinstance(outputs, Iterator) or (isinstance(outputs, Iterable) and not isinstance(outputs, Collection)):
+        # Validity: held before the next one is asked for, which may be written into the same buffer.
+        return [hold(_whole(output, 1)) for output in itertools.islice(outputs, size + 1)]
     return _whole(outputs) if type(outputs) in (list, tuple) else outputs
 
 
@@ -68,9 +74,9 @@ def _pieces(values: Iterator[Any], depth: int) -> list[Any]:
     found: list[Any] = []
     try:
         for value in itertools.islice(values, MOST_PIECES + 1):
-            found.append(_whole(value, depth))
+            found.append(value if type(value) in PLAIN else copied_output(_whole(value, depth)))
     except (Exception, SystemExit) as error:
-        found.append(Failed(type(error).__qualname__, str(error)))
+        found.append(brief(error))
     if len(found) > MOST_PIECES:
         raise ValueError(f"an output must end, got an iterator of more than {MOST_PIECES:,} pieces.")
     return found

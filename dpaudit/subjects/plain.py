@@ -15,8 +15,9 @@ import enum
 import io
 import numbers
 import pickle
+import re
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -33,6 +34,7 @@ KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
 AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 ADDRESS = " at 0x"  # in the printed form of an object that shows no more
+PLACE = re.compile(r" at 0x[0-9a-fA-F]+")  # the whole of it
 LONGEST_TEXT = 4_000  # characters of the printed form of an object
 
 
@@ -147,12 +149,12 @@ class Planer:
     def _contents(self, value: Any, inner: int) -> Any:
         if isinstance(value, Mapping):
             return {_hashable(self.plain(key, inner)): self.plain(item, inner) for key, item in value.items()}
-        if isinstance(value, set | frozenset):
+        if isinstance(value, Set) and not isinstance(value, ItemsView):
             items = [_hashable(self.plain(item, inner)) for item in value]
             return frozenset(items) if isinstance(value, frozenset) else set(items)
         if isinstance(value, tuple):
             return tuple(self.plain(item, inner) for item in value)
-        if isinstance(value, Sequence):
+        if isinstance(value, Sequence | ValuesView | ItemsView):
             return [self.plain(item, inner) for item in value]
         name = type(value).__qualname__
         if (attributes := attributes_of(value)) is not None:
@@ -272,13 +274,13 @@ def unpacked(content: bytes) -> Any:
 
 
 def brief(error: BaseException) -> Failed:
-    """The outcome of a call that raised `error`; an exception may misbehave when it is printed."""
+    """The outcome of a call that raised `error`, without addresses; an exception may misbehave when it is printed."""
     kind = str.__str__(type.__getattribute__(type(error), "__qualname__"))[:200]
     try:
         text = str.__str__(str(error))
     except BaseException:
         text = ""
-    return Failed(kind, text[:LONGEST_TEXT])
+    return Failed(kind, PLACE.sub("", text[:LONGEST_TEXT]))
 
 
 def shown(value: Any) -> str:

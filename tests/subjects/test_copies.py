@@ -9,6 +9,7 @@ import datetime
 import enum
 import io
 import math
+import pickle
 import types
 import uuid
 from decimal import Decimal
@@ -21,6 +22,7 @@ import pytest
 import dpaudit
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.outcomes import canonical, read_outputs
+from dpaudit.subjects import copies
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.copies import LARGEST, are_same, copied
 from dpaudit.subjects.plain import Seen, seen
@@ -190,11 +192,14 @@ def test_calls_that_share_a_copy_give_what_calls_on_their_own_would():
     assert data == {"rows": [1.0, 0.5]}
 
 
+MANY = [0.0] * 1000  # it is not looked at after each call whether it has changed
+
+
 def test_calls_that_cannot_be_repeated_must_leave_their_input_alone():
     generator = np.random.default_rng(SEED)
     subject = as_subject(lambda data: adds_to_its_input_at_times(data, generator))
     with pytest.raises(SubjectError, match="must leave its input as it is"):
-        dpaudit.audit(subject, claim="eps=1", pairs=[({"rows": []}, {"rows": [1.0]})], samples=100, seed=SEED)
+        dpaudit.audit(subject, claim="eps=1", pairs=[({"rows": MANY}, {"rows": [*MANY, 1.0]})], samples=100, seed=SEED)
 
 
 @pytest.mark.parametrize(
@@ -448,7 +453,77 @@ def test_calls_with_randomness_beside_the_generator_cannot_be_made_again():
         return bool(hit)
 
     with pytest.raises(SubjectError, match="must leave its input as it is"):
-        as_subject(hidden).sample([1], 50, np.random.default_rng(SEED))
+        as_subject(hidden).sample([1] * 1000, 50, np.random.default_rng(SEED))
+
+
+def test_calls_are_made_again_whatever_their_outcomes():
+    def adds(data, rng):
+        data.append(0.0)
+        return [float("nan"), {float("nan"), 1.0}, rng.laplace()]
+
+    outcomes = as_subject(adds).sample(MANY, 3, np.random.default_rng(SEED))
+    assert len({outcome[2] for outcome in outcomes}) == 3
+
+
+def flipped(share):
+    """Randomised response that flips the bit where it stands."""
+
+    def mechanism(data, rng):
+        data[0] ^= int(rng.random() < share)
+        return data[0]
+
+    return mechanism
+
+
+def test_calls_that_may_undo_the_change_of_others_are_each_on_the_input_as_it_was():
+    # Of batches that share a copy those would be kept whose last outcome is the bit itself.
+    rng = np.random.default_rng(SEED)
+    shared = as_subject(flipped(0.5)).sample([0], 400, np.random.default_rng(SEED))
+    assert shared == [flipped(0.5)([0], rng) for _ in range(400)]
+    claim = dpaudit.PureDP(0.02)
+    sound = flipped(1 / (1 + math.exp(0.02)))
+    verdicts = [
+        dpaudit.audit(sound, claim, [([0], [1])], samples=1000, seed=seed, floating_point=False).verdict
+        for seed in range(60)
+    ]
+    assert verdicts.count("violated") <= 6
+
+
+class KnowsByAddress:
+    """Remembers what it computed of an input by its address."""
+
+    def __init__(self, scale):
+        self.scale, self.known = scale, {}
+
+    def location(self, data):
+        return self.known.setdefault(id(data), float(np.sum(data)))
+
+
+class OneByOne(KnowsByAddress):
+    def __call__(self, data, rng):
+        return self.location(data) + rng.laplace(scale=self.scale)
+
+
+class InBatches(KnowsByAddress):
+    def __call__(self, data, size, rng):
+        return self.location(data) + rng.laplace(scale=self.scale, size=size)
+
+
+@pytest.mark.parametrize("make", [np.array, list], ids=["array", "list"])
+@pytest.mark.parametrize("kind", [OneByOne, InBatches])
+def test_an_input_keeps_its_address_as_long_as_it_is_not_changed(kind, make):
+    pairs = [(make([value, 0.0]), make([value + 1.0, 0.0])) for value in (0.0, 20.0)]
+    for scale, verdict in ((1.0, "not_refuted"), (0.1, "violated")):
+        for mode in ("sequential", "fixed"):
+            found = dpaudit.audit(kind(scale), "eps=1.5", pairs, samples=2000, seed=SEED, mode=mode)
+            assert [finding.verdict for finding in found.findings] == [verdict] * 2
+
+
+def test_changes_are_found_in_values_with_numbers_that_are_none():
+    for value in ([math.nan], {math.nan, "a"}, {"a": math.nan}, math.nan):
+        assert are_same(value, pickle.loads(pickle.dumps(value)))
+    assert not are_same([math.nan], [1.0])
+    assert not are_same({math.nan}, {1.0})
 
 
 def boxed(*items):
@@ -511,3 +586,43 @@ def test_a_subject_may_share_its_input_where_that_is_asked():
     assert data[0] == 0.0
     dataclasses.replace(as_subject(adds_to_its_input), shares_input=True).sample(data, 3, rng)
     assert data[0] != 0.0
+
+
+@dataclasses.dataclass
+class Counted:
+    answer: float
+
+    def __post_init__(self):
+        self.rows = self.answer
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        lambda data, rng: {"a": data + rng.laplace(scale=0.1)}.values(),
+        lambda data, rng: {"a": data + rng.laplace(scale=0.1)}.items(),
+        lambda data, rng: slice(data + rng.laplace(scale=0.1), None),
+        lambda data, rng: pd.Interval(data + rng.laplace(scale=0.1), 99.0),
+        lambda data, rng: ValueError(data + rng.laplace(scale=0.1)),
+        lambda data, rng: (vars(made := Counted(0.0)).update(rows=data), made)[1],
+    ],
+    ids=["values", "items", "printed", "interval", "exception", "beside fields"],
+)
+def test_what_can_be_read_of_an_output_is_read(leak):
+    assert dpaudit.audit(leak, claim="eps=1", pairs=[(0.0, 1.0)], samples=2000, seed=SEED).verdict == "violated"
+
+
+def test_the_copies_that_are_kept_are_bounded(monkeypatch):
+    monkeypatch.setattr(copies, "BYTES_KEPT", 1_000)
+    kept, inputs = copies.WorkingCopies(), [np.full(50, float(k)) for k in range(4)]
+    first = [kept.of(data) for data in inputs[:2]]
+    assert all(kept.of(data) is copy for data, copy in zip(inputs, first, strict=False))
+    third = kept.of(inputs[2])  # 1,200 bytes: the oldest goes
+    assert kept.of(inputs[2]) is third and kept.of(inputs[1]) is first[1]
+    assert kept.of(inputs[0]) is not first[0]
+    large = np.zeros(1_000)
+    assert kept.of(large) is kept.of(large)  # the last one stays, whatever it takes
+    changed = kept.of(inputs[3])
+    changed[0] = 7.0
+    assert kept.of(inputs[3]) is not changed and np.array_equal(kept.of(inputs[3]), inputs[3])
+    assert kept._bytes == 400
