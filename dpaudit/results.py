@@ -69,8 +69,9 @@ class Power:
 
     The alternative: under x the outputs fall into an event with `event_mass` in total over both labels' sides, and
     inside it the log-odds of the label are `detectable`, symmetrically in both directions; outside it the two laws
-    agree. `detectable` is the smallest loss, in nats, that this check finds with probability at least `probability`;
-    `at_budget` is the loss of the same type that sits exactly on the claim. inf: no such loss would have been found.
+    agree. `detectable` is the smallest loss, in nats, that this check finds with probability at least `probability` if
+    its rule knows the event (to find it as well takes more draws, see `dpaudit.plan`); `at_budget` is the loss of the
+    same type that sits exactly on the claim. inf: no such loss would have been found.
     """
 
     event_mass: float
@@ -96,7 +97,8 @@ class WitnessRecord:
     """The betting rule a finding rests on, in words and in a form that `dpaudit replay` can run again.
 
     `description` is a sentence about the output; `rule` is the serialised rule; the three counts are the labelled draws
-    that it was tested on (never those it was fitted on). `line` is the (epsilon, delta) of the inequality it bets
+    that it was tested on (never those it was fitted on; of a witness that was learned on all draws, those of rules of
+    its kind that were fitted on two thirds, on the others). `line` is the (epsilon, delta) of the inequality it bets
     against at the budget, or the (order, epsilon) of a Renyi inequality.
     """
 

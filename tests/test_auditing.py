@@ -565,3 +565,26 @@ def test_an_outcome_that_one_input_alone_has_is_found_in_fixed_mode_however_rare
     for seed in range(2):
         found = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=60_000, mode="fixed", seed=seed)
         assert found.verdict == "violated" and found.epsilon_lower > 3.0  # 250 right guesses and no wrong one: 4.4
+
+
+def talkative(data, rng):
+    return f"DEBUG: raw={data!r}" if rng.random() < 0.003 else data + rng.laplace()
+
+
+def failing(data, rng):
+    if data == 1 and rng.random() < 0.004:
+        raise ValueError("cohort empty")
+    return data + rng.laplace()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "named"), [(talkative, ["'DEBUG: raw=0'", "'DEBUG: raw=1'"]), (failing, ["raised ValueError"])]
+)
+def test_the_witness_is_what_broke_the_claim_and_a_replay_confirms_it(mechanism, named):
+    for seed in range(2):
+        result = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=60_000, seed=seed, floating_point=False)
+        witness = result.worst.witness
+        assert result.verdict == "violated" and all(name in witness.description for name in named)
+        assert witness.correct >= 8 and witness.wrong == 0
+        # The event has about 0.3% of 60,000 draws of an input: 180 right guesses and no wrong one.
+        assert dpaudit.replay(result, mechanism, PureDP(1.0), seed=seed + 9, samples=60_000).confirmed

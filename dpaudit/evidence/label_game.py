@@ -36,12 +36,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence.fixed_game import Aim, FixedGame
+from dpaudit.evidence.fixed_game import FEWEST_COMPARED, Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
 from dpaudit.evidence.scores import LogDensity, LogRatio
+from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.call_outcomes import Failed
@@ -61,6 +62,7 @@ SMALLEST_ROUND = 16
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
+MOST_LEARNED = 8  # violated pairs whose witnesses are learned from all that is kept
 LOOKED_AT = 64  # first outputs of an input that are asked whether they show anything, and differ
 # Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
@@ -191,8 +193,18 @@ class LabelGame:
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:
                         game.draws = pair.labelled
+            self._learn_witnesses()
         if on_progress is not None:
             on_progress(self.progress())
+
+    def _learn_witnesses(self) -> None:
+        """Look for better witnesses of the violated pairs, the clearest first, where outputs are kept to learn from."""
+        violated = [pair for pair in self.pairs if pair.is_violated and isinstance(pair.main, SequentialGame)]
+        for pair in sorted(violated, key=lambda pair: -pair.wealth)[:MOST_LEARNED]:
+            if isinstance(pair.main, SequentialGame) and all(self._kept.get(i) for i in pair.inputs):
+                first, second = self._training(pair)
+                if min(len(first), len(second)) >= FEWEST_COMPARED:
+                    pair.main.learn_witness(first, second, pair.hints)
 
     def start(self) -> None:
         """Draw the pilot, fit every pair on it, rank the pairs, and fix the levels."""

@@ -174,6 +174,13 @@ class Layout:
     def name_of(self, column: int) -> str:
         return self.leaves[column].describe()
 
+    def values_of(self, column: int) -> Mapping[float, str] | None:
+        """The values of a column, with their names: categories, and whether something is there."""
+        leaf = self.leaves[column]
+        if leaf.what == CODE:
+            return {**{float(k): code for k, code in enumerate(leaf.codes)}, -1.0: "another one"}
+        return {0.0: "no", 1.0: "yes"} if leaf.what in (PRESENT, HOLDS) else None
+
     @property
     def of_columns(self) -> str:
         """What a column is."""

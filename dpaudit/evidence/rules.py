@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 import sys
 from collections.abc import Mapping
@@ -17,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.edge_counts import EdgeCounter
-from dpaudit.evidence.histograms import Histogram
+from dpaudit.evidence.histograms import Histogram, Table
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.scores import LogDensity, Score, score_from_dict
+from dpaudit.evidence.outlines import WHOLE
+from dpaudit.evidence.scores import LogDensity, Score, Viewed, score_from_dict
 from dpaudit.privacy.claims import FloatArray
 
 ABSTAIN = -1
+MOST_NAMED, LONGEST_NAMED = 4, 60  # outcomes or ranges in the description of a rule, and characters of an outcome
 INSET = 6  # spacings by which thresholds of rules that are hardly ever wrong may move
 
 
@@ -107,7 +110,13 @@ class Rule:
         return np.array([*counts, len(scores) - sum(counts)])
 
     def describe(self, x: str, x_prime: str) -> str:
-        """The rule as a sentence about the output."""
+        """The rule as a sentence about the output: by the outcomes or the ranges it guesses on, where they are few."""
+        for named in (_by_outcomes(self), _by_ranges(self)):
+            if named is not None:
+                what, where = named
+                named_sides = ((x, where[1]), (x_prime, where[0]))
+                parts = [f"guess {name} where it is {events}" for name, events in named_sides if events]
+                return f"Look at {what}: " + ("; ".join(parts) if parts else "never guess") + "."
         above, below = (x, x_prime) if self.sign > 0 else (x_prime, x)
         # Moments are large numbers close to each other: as many digits as tell the thresholds apart, and two more.
         scale, gap = max(abs(self.high), abs(self.low)), self.high - self.low
@@ -118,7 +127,7 @@ class Rule:
         if self.low > -math.inf:
             parts.append(f"guess {below} where it is below {self.low:.{digits}g}")
         if self.nan_guess != ABSTAIN:
-            parts.append(f"guess {x if self.nan_guess == 1 else x_prime} where it is NaN")
+            parts.append(f"guess {x if self.nan_guess == 1 else x_prime} where it is {_not_a_number(self)}")
         return f"Look at {self.score.describe()}: " + ("; ".join(parts) if parts else "never guess") + "."
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,6 +167,82 @@ def rule_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x:
 def is_by_bins(score: Score) -> TypeGuard[Histogram]:
     """Whether the score is a histogram of one column: a function of the bin of one number."""
     return isinstance(score, Histogram) and len(score.columns) == 1
+
+
+Named = tuple[str, dict[int, str]]  # what a rule looks at, and in words where it guesses 0 and 1; empty for nowhere
+
+
+def _by_outcomes(rule: Rule) -> Named | None:
+    """The rule of a table by the outcomes that it guesses on; None for another one, and where they are too many."""
+    table = rule.score
+    if not isinstance(table, Table):
+        return None
+    tokens = sorted(table.values, key=lambda token: (-abs(table.values[token]), token))
+    guesses = rule.guess_scores(np.array([table.values[token] for token in tokens] + [table.shared])).tolist()
+    where = {}
+    for guess in (0, 1):
+        own = [_shortened(token) for token, of_token in zip(tokens, guesses, strict=False) if of_token == guess]
+        if guesses[-1] == guess:
+            own.append("any outcome but those that came again")
+        if len(own) > MOST_NAMED:
+            return None
+        where[guess] = " or ".join(own)
+    what = "the output" if table.outline == WHOLE else f"the {table.outline} of the output"
+    return what, where
+
+
+def _by_ranges(rule: Rule) -> Named | None:
+    """The rule of a histogram of one column by the ranges that it guesses on; None as for `_by_outcomes`."""
+    histogram = rule.score.score if isinstance(rule.score, Viewed) else rule.score
+    if not is_by_bins(histogram):
+        return None
+    if isinstance(rule.score, Viewed):
+        what = rule.score.view.name_of(histogram.columns[0])
+    else:
+        what = "the output" if histogram.width == 1 else f"coordinate {histogram.columns[0]} of the output"
+    ends = [-math.inf, *histogram.edges[0].tolist(), math.inf]
+    *guesses, of_nan = rule.guess_scores(histogram.values[0]).tolist()
+    values = rule.score.view.values_of(histogram.columns[0]) if isinstance(rule.score, Viewed) else None
+    where = {}
+    for guess in (0, 1):
+        own: list[str] = []
+        if values is not None:
+            of_values = rule.guess_scores(histogram.values_of(np.array(list(values)))).tolist()
+            own += [_shortened(name) for name, its in zip(values.values(), of_values, strict=True) if its == guess]
+        else:
+            start = 0
+            for same, bins in itertools.groupby(guesses):
+                stop = start + len(list(bins))
+                if same == guess:
+                    own.append(_range(ends[start], ends[stop]))
+                start = stop
+        if of_nan == guess:
+            own.append("not there" if isinstance(rule.score, Viewed) else _not_a_number(rule))
+        if len(own) > MOST_NAMED:
+            return None
+        where[guess] = " or ".join(own)
+    return what, where
+
+
+def _not_a_number(rule: Rule) -> str:
+    """What has no score, in words: of objects whatever is no number."""
+    return "NaN" if rule.reading.columns else "no number"
+
+
+def _range(low: float, high: float) -> str:
+    """Numbers from `low` on and below `high`, in words."""
+    if low == -math.inf:
+        return "any number" if high == math.inf else f"below {high:.6g}"
+    if high == math.nextafter(low, math.inf):
+        return f"{low:.6g}"
+    if high == math.inf:
+        is_next = math.nextafter(float(f"{low:.6g}"), math.inf) == low
+        return f"above {low:.6g}" if is_next else f"at least {low:.6g}"
+    return f"from {low:.6g} to {high:.6g}"
+
+
+def _shortened(token: str) -> str:
+    return token if len(token) <= LONGEST_NAMED else f"{token[:LONGEST_NAMED]}…"
 
 
 def inset(rule: Rule, first: Outcomes, second: Outcomes) -> tuple[Rule, float]:

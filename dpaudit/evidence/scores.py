@@ -82,6 +82,10 @@ class View(Protocol):
 
     def name_of(self, column: int) -> str: ...
 
+    def values_of(self, column: int) -> Mapping[float, str] | None:
+        """The values that a column may have, with their names, where they stand for something; else None."""
+        ...
+
     @property
     def of_columns(self) -> str:
         """What a column is."""

@@ -43,9 +43,12 @@ from dpaudit.evidence.betting import (
 )
 from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.fitted_partitions import Partition
+from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_in_excess
-from dpaudit.evidence.objectives import Objective
+from dpaudit.evidence.objectives import BOUND_DEVIATIONS, Objective
+from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.paths import PathPriors
+from dpaudit.evidence.pilots import pilot_of
 from dpaudit.evidence.rules import ABSTAIN, Rule
 from dpaudit.evidence.stacks import Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
 from dpaudit.evidence.thresholds import best_thresholds
@@ -75,6 +78,8 @@ LOWER_BETS = {True: 3, False: 2}
 ROUNDING = 1e-9  # relative, of a limit that is computed in another way than what it limits
 SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 PRECISION = 2e-3  # relative, of the search for the bound
+DEVIATIONS = (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds of a witness
+LUCK = 2.0  # standard deviations by which the strongest of the rules of all epochs is so by luck, about
 
 
 @dataclasses.dataclass
@@ -525,6 +530,38 @@ class SequentialGame(HockeyStickGame):
             self._best = self._strongest()
         return self._best
 
+    def learn_witness(self, first: Outcomes, second: Outcomes, hints: Hints) -> None:
+        """Look for the witness of a rejected budget among all that outputs of x and of x_prime show, counted or not.
+
+        An epoch is short, and so are the records of its rules: of very many the strongest one is so by luck, and what
+        the bets have won by is often another event. Rules of every kind are compared by their records on draws held
+        back (`dpaudit.evidence.cross_validation`); the strongest is the witness, with that record, unless a rule of an
+        epoch is stronger by more than luck. Validity: no bound or verdict looks at the witness.
+        """
+        known = self._witness()
+        line = self._line_at_budget(known.anchor)
+        pilot = pilot_of(first, second, hints)
+        ways = {
+            deviations: Objective(line["epsilon"], line["delta"], max(self.draws, 1), self.level, False, deviations)
+            for deviations in DEVIATIONS
+        }
+        scores = {score.kind: score for score in pilot.scores()}
+        scale, best = math.exp(-line["epsilon"]), self._strength_of(known, line) - LUCK
+        for (kind, way), shown in pilot.cross_validated(ways).items():
+            right, wrong = round(shown.correct * shown.draws), round(shown.wrong * shown.draws)
+            cost = scale * line["delta"] * max(shown.sides, 1) / 2.0 * shown.draws
+            strength = float(_strength(float(right), float(wrong), scale, cost))
+            if kind in scores and strength > best:
+                rule = scores[kind].rules(ways[way])[0].rule
+                counts = right, wrong, round(shown.draws) - right - wrong
+                best, self._best = strength, Witness(rule, counts, known.anchor)
+
+    def _strength_of(self, witness: Witness, line: dict[str, float]) -> float:
+        correct, wrong, _ = witness.counts
+        scale = math.exp(-line["epsilon"])  # everything over e^epsilon, which may overflow
+        cost = scale * line["delta"] * max(witness.rule.sides, 1) / 2.0 * sum(witness.counts)
+        return float(_strength(float(correct), float(wrong), scale, cost))
+
     def _strongest(self) -> Witness:
         """Of all epochs' rules (chosen on training draws) the one with the strongest record on live draws.
 
@@ -551,10 +588,8 @@ class SequentialGame(HockeyStickGame):
         correct = int(label1[guesses == 1].sum() + label0[guesses == 0].sum())
         wrong = int(label0[guesses == 1].sum() + label1[guesses == 0].sum())
         abstained = int(epoch.book.live[..., k].sum()) - correct - wrong
-        scale = math.exp(-line["epsilon"])  # everything over e^epsilon, which may overflow
-        cost = scale * line["delta"] * max(rule.sides, 1) / 2.0
-        strength = _strength(float(correct), float(wrong), scale, cost * (correct + wrong + abstained))
-        return float(strength), Witness(rule, (correct, wrong, abstained), epoch.anchor)
+        witness = Witness(rule, (correct, wrong, abstained), epoch.anchor)
+        return self._strength_of(witness, line), witness
 
     def _most_strengths(self, asked: Sequence[tuple[Epoch, int]]) -> FloatArray:
         """What the strength of a record of each partition is at most, whatever the cuts of its rule and its guesses.

@@ -85,6 +85,9 @@ class Tally:
             raise ValueError(f"spread must be positive, got {spread}.")
         return cls(floats(record["values"]), centre, spread, int(record["width"]))
 
+    def values_of(self, column: int) -> None:
+        return None
+
     def name_of(self, column: int) -> str:
         if column < len(self.values):
             return f"how many of the {self.width} coordinates of the output are {self.values[column]:g}"

@@ -256,6 +256,9 @@ class Summary:
     def name_of(self, column: int) -> str:
         return f"the {self.names[column]} of the {len(self.centre)} coordinates of the output"
 
+    def values_of(self, column: int) -> None:
+        return None
+
     @property
     def of_columns(self) -> str:
         """What a column is."""
@@ -299,6 +302,9 @@ class Steps:
 
     def name_of(self, column: int) -> str:
         return f"coordinate {column} of the output" + (f" less coordinate {column - 1}" if column else "")
+
+    def values_of(self, column: int) -> None:
+        return None
 
     @property
     def of_columns(self) -> str:

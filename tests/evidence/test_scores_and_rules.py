@@ -1,5 +1,6 @@
 """Scores and rules: what they count, what they are read back as, and that they see one output at a time."""
 
+import dataclasses
 import math
 import pickle
 
@@ -22,10 +23,12 @@ from dpaudit.evidence.histograms import (
     histogram_edges,
     shrunk_log_ratio,
 )
+from dpaudit.evidence.leaves import Layout, Leaf
 from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading, read_outputs
+from dpaudit.evidence.outlines import FORM
 from dpaudit.evidence.rules import ABSTAIN, Rule, rule_from_dict
-from dpaudit.evidence.scores import LogRatio, score_from_dict
+from dpaudit.evidence.scores import LogRatio, Viewed, score_from_dict
 from dpaudit.evidence.thresholds import best_thresholds
 from dpaudit.evidence.vectors import Linear, Nearness, Summary, fit_linear
 
@@ -476,3 +479,61 @@ def test_fine_tails_halve_the_outermost_bins_while_there_are_draws():
     assert [int(np.count_nonzero(sample >= edge)) for edge in fine[-4:]] == [128, 64, 32, 16]
     few = sample[:20]
     assert np.array_equal(histogram_edges(few, 8, tails=True), histogram_edges(few, 8))
+
+
+# --- rules in words ---
+
+
+def described(score, low, high, sign=1, nan_guess=ABSTAIN, columns=0):
+    return Rule(score, low, high, sign, Reading(columns), nan_guess).describe("x", "y")
+
+
+def test_a_rule_of_a_table_names_the_outcomes_that_it_guesses_on():
+    table = Table({"'a'": 2.0, "'b'": -1.5, "'c'": 0.1, "'d'": 3.0}, shared=-3.0)
+    said = described(table, -1.0, 1.0)
+    assert said == (
+        "Look at the output: guess x where it is 'd' or 'a'; guess y where it is 'b' or any outcome but those that "
+        "came again."
+    )
+    assert described(table, -math.inf, 1.0, -1) == "Look at the output: guess y where it is 'd' or 'a'."
+    assert "the form of the output" in described(dataclasses.replace(table, outline=FORM), -1.0, 1.0)
+    many = Table({str(k): 1.0 for k in range(5)})
+    assert described(many, -math.inf, 0.5) == (
+        "Look at the log ratio of the outcome in a table of 5 outcomes: guess x where it is above 0.5."
+    )
+    assert "…" in described(Table({"'" + "a" * 99 + "'": 1.0}), -math.inf, 0.5)
+
+
+def test_a_rule_of_bins_names_the_ranges_that_it_guesses_on():
+    after = math.nextafter(3.0, math.inf)
+    edges, values = np.array([-1.0, 0.5, 3.0, after]), np.array([2.0, 2.0, -2.0, 0.0, 2.0, -2.0])
+    bins = Histogram((0,), (edges,), (values,), 1)
+    assert described(bins, -1.0, 1.0, columns=1) == (
+        "Look at the output: guess x where it is below 0.5 or above 3; guess y where it is from 0.5 to 3 or NaN."
+    )
+    exactly = dataclasses.replace(bins, values=(np.array([2.0, 2.0, -2.0, 3.0, 0.0, 0.0]),))
+    assert described(exactly, -3.0, 1.0, columns=1) == "Look at the output: guess x where it is below 0.5 or 3."
+    many = Histogram((0,), (np.arange(19.0),), (np.tile([1.0, -1.0], 11)[:21],), 1)
+    assert described(many, -0.5, 0.5, columns=1).startswith("Look at the log ratio of the output in 20 bins: ")
+    column = Histogram((2,), (edges[:1],), (np.array([1.0, -1.0, 0.0]),), 3)
+    assert described(column, -math.inf, 0.5, columns=3) == (
+        "Look at coordinate 2 of the output: guess x where it is below -1."
+    )
+
+
+def test_a_rule_of_a_leaf_names_its_categories():
+    layout = Layout((Leaf(("'a'",), "category", ("'no'", "'yes'")), Leaf(("'c'",), "presence")))
+    category = Histogram((0,), (np.array([0.5]),), (np.array([-1.0, 1.0, 2.0]),), 2)
+    assert described(Viewed(layout, category), -0.5, 0.5) == (
+        "Look at category of the output, key 'a': guess x where it is 'yes' or not there; guess y where it is 'no' or "
+        "another one."
+    )
+    presence = Histogram((1,), (np.array([0.5]),), (np.array([-1.0, 1.0, 0.0]),), 2)
+    assert described(Viewed(layout, presence), -0.5, 0.5) == (
+        "Look at presence of the output, key 'c': guess x where it is yes; guess y where it is no."
+    )
+
+
+def test_what_has_no_number_is_called_by_its_name():
+    assert described(Coordinate(0, 4), 0.0, 1.0, nan_guess=1).endswith("guess x where it is no number.")
+    assert described(Coordinate(0, 1), 0.0, 1.0, nan_guess=1, columns=1).endswith("guess x where it is NaN.")
