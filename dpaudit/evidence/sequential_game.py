@@ -79,6 +79,7 @@ ROUNDING = 1e-9  # relative, of a limit that is computed in another way than wha
 SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 PRECISION = 2e-3  # relative, of the search for the bound
 DEVIATIONS = (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds of a witness
+LONG_EPOCH = 0.25  # of the draws of the longest one, from which on an epoch is asked for the witness of no violation
 LUCK = 2.0  # standard deviations by which the strongest of the rules of all epochs is so by luck, about
 
 
@@ -565,9 +566,15 @@ class SequentialGame(HockeyStickGame):
     def _strongest(self) -> Witness:
         """Of all epochs' rules (chosen on training draws) the one with the strongest record on live draws.
 
-        Its evidence serves to pick the rule and is not reported; a replay tests the rule on fresh draws.
+        Its evidence serves to pick the rule and is not reported; a replay tests the rule on fresh draws. Where the
+        budget stands only long epochs are asked: of very many short records the strongest is mere luck, and reads as if
+        it were something.
         """
-        asked = [(epoch, int(k)) for epoch in self._epochs for k in epoch.of_each_cells]
+        epochs = self._epochs
+        if not self.is_rejected:
+            counted = [float(epoch.book.live[..., 0].sum()) for epoch in epochs]
+            epochs = [epoch for epoch, draws in zip(epochs, counted, strict=True) if draws >= LONG_EPOCH * max(counted)]
+        asked = [(epoch, int(k)) for epoch in epochs for k in epoch.of_each_cells]
         assert asked, "fit comes before the witness"
         limits = self._most_strengths(asked)
         best: tuple[float, int, Witness] | None = None
