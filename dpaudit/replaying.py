@@ -24,7 +24,7 @@ from dpaudit.evidence.renyi_game import Epoch, RenyiGame
 from dpaudit.evidence.rules import rule_from_dict
 from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import Claim, FloatArray, whole_number
-from dpaudit.privacy.pairs import Pair
+from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.results import AuditResult, Finding
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
@@ -82,7 +82,8 @@ def replay(
     pair : str, optional
         The id of the pair; the worst one by default.
     inputs : Pair, optional
-        Its two inputs; those saved in the result by default.
+        Its two inputs; those saved in the result by default, where it holds them: a file holds what JSON has, with
+        lists for arrays and tuples.
     samples : int, optional
         About this many runs on each input, at least 10; by default as many as the finding took.
     seed : int, optional
@@ -91,8 +92,8 @@ def replay(
     Raises
     ------
     UsageError
-        If the result has no such pair, or none with a witness; or the pair was in a pool and the mechanism does not say
-        where its outputs lie.
+        If the result has no such pair, or none with a witness; it was saved and does not hold the inputs, but a printed
+        form or a digest; or the pair was in a pool and the mechanism does not say where its outputs lie.
     """
     if samples is not None:
         whole_number("samples", samples, "an integer of at least 10", 10)
@@ -142,19 +143,33 @@ def replay(
 
 def saved_inputs(finding: Finding) -> Pair:
     """The pair of a finding of a saved result; `UsageError` if the file does not hold its inputs as they were."""
-    for name, value in (("x", finding.x), ("x_prime", finding.x_prime)):
-        if isinstance(value, dict) and set(value) == {"sha256", "characters", "short"}:
-            raise UsageError(f"{name} of {finding.id!r} must be given: the result keeps only its digest.")
-        if _holds_infinity(value):
-            raise UsageError(f"{name} of {finding.id!r} must be given: 'inf' there may be a text or a number.")
+    for name in ("x", "x_prime"):
+        missing = why_not_held(finding, name)
+        if missing:
+            raise UsageError(
+                f"inputs of {finding.id!r} must be given, got a result that does not hold them: of {name} {missing}. "
+                "Give them with --pairs module:function, or from Python with inputs=Pair(x, x_prime)."
+            )
     return Pair(finding.x, finding.x_prime, finding.id, finding.x_id, finding.x_prime_id)
+
+
+def why_not_held(finding: Finding, name: str) -> str:
+    """What a saved result keeps in the place of an input ("x" or "x_prime"), as a clause; empty if it is the input."""
+    value = getattr(finding, name)
+    if isinstance(value, dict) and set(value) == {"sha256", "characters", "short"}:
+        return "it keeps only the digest"
+    if name in finding.printed:
+        return f"it keeps only the printed form, {short_form(value)}"
+    return "it keeps 'inf', which may be a text or a number" if _holds_infinity(value) else ""
 
 
 def _holds_infinity(value: Any) -> bool:
     """Whether a saved input holds what may have been an infinity, or a text that reads like one."""
     if isinstance(value, dict):
         return any(_holds_infinity(item) for item in value.values())
-    return any(map(_holds_infinity, value)) if isinstance(value, list) else value in ("inf", "-inf")
+    if isinstance(value, list):
+        return any(map(_holds_infinity, value))
+    return isinstance(value, str) and value in ("inf", "-inf")
 
 
 def _finding(result: AuditResult, pair: str | None) -> Finding:

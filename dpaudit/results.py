@@ -18,7 +18,17 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.saving import as_float, as_floats, from_json, read_saved, saved_input, to_json, utf8, write_whole
+from dpaudit.saving import (
+    as_float,
+    as_floats,
+    from_json,
+    is_printed,
+    read_saved,
+    saved_input,
+    to_json,
+    utf8,
+    write_whole,
+)
 from dpaudit.side_findings import (
     FLOATING_POINT_VERDICTS,
     SIDE_STATUSES,
@@ -150,6 +160,9 @@ class Finding:
         The id of the first pair of the pool that this pair was asked in, together with the other findings of this pool:
         what was found, the draws and the share of the error rate are those of the one game for all of them, and that it
         holds for each of them rests on what the mechanism says of itself. None for a pair that was asked by itself.
+    printed : tuple of str
+        Of a finding that was read from a file: which of "x" and "x_prime" are there by their printed form, so that the
+        file does not hold them. Empty in files of older versions, which did not say so.
     """
 
     id: str
@@ -173,6 +186,7 @@ class Finding:
     looks: tuple[Look, ...] = ()
     message: str = ""
     pool: str | None = None
+    printed: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as strict JSON values, as an entry of `pairs` in audit.json."""
@@ -181,6 +195,9 @@ class Finding:
         record["power"] = dataclasses.asdict(self.power) if self.power else None
         record["witness"] = dataclasses.asdict(self.witness) if self.witness else None
         record["looks"] = [[look.draws, look.log_wealth, look.parameter_lower] for look in self.looks]
+        record["printed"] = [
+            name for name in ("x", "x_prime") if name in self.printed or is_printed(getattr(self, name))
+        ]
         record["x"], record["x_prime"] = saved_input(self.x), saved_input(self.x_prime)
         return {key: to_json(value) for key, value in record.items()}
 
@@ -202,6 +219,7 @@ class Finding:
         if values.get("witness"):
             line = as_floats(values["witness"]["line"])
             values["witness"] = WitnessRecord(**{**values["witness"], "line": line})
+        values["printed"] = tuple(values.get("printed", ()))
         values["looks"] = tuple(
             Look(draws, as_float(log_wealth), as_float(lower)) for draws, log_wealth, lower in values.get("looks", ())
         )

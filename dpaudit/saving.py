@@ -67,6 +67,30 @@ def to_json(value: Any) -> Any:
     return short_form(value, width=200)
 
 
+def is_printed(value: Any) -> bool:
+    """Whether `to_json` keeps a part of `value` by its printed form alone, so that it cannot be read back.
+
+    That is an object which JSON does not have, a key that is no text, or NaN, which becomes null.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "biuU":
+            return False
+        if value.dtype.kind == "f":
+            return bool(np.isnan(value).any())
+        value = value.tolist()
+    if isinstance(value, float):
+        return math.isnan(value)
+    if value is None or isinstance(value, bool | int | str):
+        return False
+    if isinstance(value, Mapping):
+        return any(not isinstance(key, str) or is_printed(item) for key, item in value.items())
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
+        return any(map(is_printed, value))
+    return True
+
+
 def from_json(value: Any) -> Any:
     """The inverse of `to_json` on numbers, lists and objects: "inf" and "-inf" become floats again."""
     if isinstance(value, str):

@@ -53,6 +53,11 @@ def stops(data, rng): raise KeyboardInterrupt
 def short(data, size, rng): return rng.random(size - 1)
 def vector_pairs(): return [Pair(np.array([0.0, 0.0]), np.array([1.0, 5.0]), id="far")]
 def of_vectors(data, rng): return float(data.sum())
+class Table:
+    def __init__(self, rows): self.rows = rows
+    def __len__(self): return self.rows
+def table_pairs(): return [Pair(Table(3), Table(2), id="tables")]
+def lengths(data, rng): return len(data) + rng.laplace(scale=0.1)
 '''
 
 
@@ -301,6 +306,16 @@ def test_a_replay_on_inputs_that_were_lost_says_so(run):
     result = run("replay", "o/audit.json")  # the result has lists, on which every call raises
     assert result.exit_code == 3
     assert "from every call" in result.stderr and "Are these the inputs of the audit?" in result.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--pair", "tables"], ["--floating-point"]], ids=str)
+def test_a_replay_never_runs_on_the_printed_form_of_an_input(run, options):
+    given = ("--claim", "eps=1", "--pairs", "m.py:table_pairs", "--out", "o", "--samples", "2000")
+    assert run("audit", "m.py:lengths", *given).exit_code == 1
+    result = run("replay", "o/audit.json", *options)
+    assert result.exit_code == 2 and not result.stdout
+    assert "inputs of 'tables' must be given" in told(result) and "--pairs module:function" in told(result)
+    assert run("replay", "o/audit.json", "--pair", "tables", "--pairs", "m.py:table_pairs").exit_code == 1
 
 
 @pytest.mark.parametrize(

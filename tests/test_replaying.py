@@ -204,9 +204,65 @@ def test_inputs_that_were_saved_as_a_digest_must_be_given():
 
     result = audited(total, pairs=subject_pairs)
     loaded = dpaudit.AuditResult.from_dict(result.to_dict())
-    with pytest.raises(UsageError, match="x of 'long' must be given: the result keeps only its digest"):
+    with pytest.raises(UsageError, match=r"inputs of 'long' must be given, .*of x it keeps only the digest"):
         dpaudit.replay(loaded, total, PureDP(1.0))
     assert dpaudit.replay(loaded, total, PureDP(1.0), inputs=subject_pairs[0], seed=2).confirmed
+
+
+class Table:
+    """An input that JSON does not have; its printed form has another length than its rows."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __repr__(self):
+        return f"Table of {self.rows}"
+
+
+def lengths(data, size, rng):
+    return np.full(size, float(len(data)))
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        (Table([1, 2, 3]), Table([1, 2])),
+        ([Table([1])], [Table([1]), Table([2])]),
+        ({1: "a"}, {1: "a", 2: "b"}),
+        ({"bins": {(0, 1): 2}}, {"bins": {}, "more": 1}),
+        ([math.nan], [math.nan, 1.0]),
+        (np.array([1.0, math.nan]), np.array([1.0])),
+        (b"ab", b"abc"),
+    ],
+    ids=str,
+)
+def test_inputs_that_a_file_keeps_by_their_printed_form_must_be_given(inputs, tmp_path):
+    # On the printed form the mechanism runs as well, and the answer would be about a text.
+    pair = Pair(*inputs, id="one")
+    fresh = audited(lengths, pairs=[pair])
+    assert dpaudit.replay(fresh, lengths, PureDP(1.0), seed=2).confirmed  # the inputs are still at hand
+    loaded = saved_and_loaded(fresh, tmp_path)
+    with pytest.raises(UsageError, match=r"inputs of 'one' must be given.*printed form.*--pairs.*inputs=Pair"):
+        dpaudit.replay(loaded, lengths, PureDP(1.0), seed=2)
+    assert dpaudit.replay(loaded, lengths, PureDP(1.0), inputs=pair, seed=2).confirmed
+    again = dpaudit.AuditResult.from_dict(loaded.to_dict())  # saved once more it says so still
+    assert again.findings[0].printed == loaded.findings[0].printed != ()
+
+
+@pytest.mark.parametrize(
+    "inputs", [([1, 2, 3], [1, 2]), ("abc", "ab"), ({"a": 1}, {"a": 1, "b": 2}), ((1.0,), (1.0, 2.0))], ids=str
+)
+@pytest.mark.parametrize("is_old", [False, True], ids=["with the mark", "of an older version"])
+def test_inputs_that_json_has_are_replayed_from_the_file(inputs, is_old):
+    record = audited(lengths, pairs=[Pair(*inputs)]).to_dict()
+    assert record["pairs"][0]["printed"] == []
+    if is_old:
+        del record["pairs"][0]["printed"]
+    loaded = dpaudit.AuditResult.from_dict(record)
+    assert dpaudit.replay(loaded, lengths, PureDP(1.0), seed=2).confirmed
 
 
 @pytest.mark.parametrize("options", [{"samples": 0}, {"samples": -5}, {"samples": 2.5}, {"seed": -1}], ids=str)
