@@ -205,6 +205,8 @@ def audit(
     started = time.perf_counter()
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
+    own = ["claim"] if subject.claim is not None and str(subject.claim) == str(promise) else []
+    own += ["pairs"] if pairs is None else []
     _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point, pool)
     if store is not None and not isinstance(store, str | os.PathLike):
         raise UsageError(f"store must be a path, got {store!r}.")
@@ -284,6 +286,7 @@ def audit(
             plan.close(finished=finished)
     if crew.found and not subject.replayable:
         result = dataclasses.replace(result, options={**result.options, "resumed": True})
+    result = dataclasses.replace(result, subject={**result.subject, "states": own})
     beside = searched.side_findings(result.findings) if searched is not None else ()
     if grey_box and all(finding.kind != "same_randomness" for finding in beside):
         beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_REPLAYED))).side_finding(),)

@@ -143,5 +143,5 @@ def _inputs(result: AuditResult, found: FloatingPointPair) -> Pair:
     """The inputs of a pair, from the finding of the same id: a large universe keeps only some of them."""
     for finding in result.findings:
         if finding.id == found.id:
-            return saved_inputs(finding)
+            return saved_inputs(result, finding)
     raise UsageError(f"inputs of {found.id!r} must be given: the result does not hold them.")

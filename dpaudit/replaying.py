@@ -102,7 +102,7 @@ def replay(
     finding = _finding(result, pair)
     assert finding.witness is not None
     if inputs is None:
-        inputs = saved_inputs(finding)
+        inputs = saved_inputs(result, finding)
     subject = as_audited(as_subject(mechanism), result.options)
     if result.subject.get("interface", "").endswith("one call a draw"):
         subject = dataclasses.replace(subject, one_by_one=True)
@@ -141,20 +141,26 @@ def replay(
     )
 
 
-def saved_inputs(finding: Finding) -> Pair:
+def saved_inputs(result: AuditResult, finding: Finding) -> Pair:
     """The pair of a finding of a saved result; `UsageError` if the file does not hold its inputs as they were."""
+    given = result.options.get("pairs", "module:function")
     for name in ("x", "x_prime"):
         missing = why_not_held(finding, name)
         if missing:
             raise UsageError(
                 f"inputs of {finding.id!r} must be given, got a result that does not hold them: of {name} {missing}. "
-                "Give them with --pairs module:function, or from Python with inputs=Pair(x, x_prime)."
+                f"Give them with --pairs {given}, or from Python with inputs=Pair(x, x_prime)."
             )
     return Pair(finding.x, finding.x_prime, finding.id, finding.x_id, finding.x_prime_id)
 
 
-def why_not_held(finding: Finding, name: str) -> str:
-    """What a saved result keeps in the place of an input ("x" or "x_prime"), as a clause; empty if it is the input."""
+def why_not_held(finding: Finding, name: str, saved: bool = False) -> str:
+    """What a saved result keeps in the place of an input ("x" or "x_prime"), as a clause; empty if it is the input.
+
+    With `saved`, of a finding at hand, what a file that it is saved to keeps.
+    """
+    if saved:
+        finding = Finding.from_dict(finding.to_dict())
     value = getattr(finding, name)
     if isinstance(value, dict) and set(value) == {"sha256", "characters", "short"}:
         return "it keeps only the digest"

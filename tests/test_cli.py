@@ -248,7 +248,7 @@ def test_saved_results_are_rendered(run, project):
     run("audit", "m.py:sound", "--out", "o", "--report", "json")
     result = run("report", "o/audit.json", "--out", "r")
     assert (result.exit_code, result.stdout.split()) == (0, ["r/audit.html", "r/audit.md"])
-    assert (project / "r/audit.html").read_text() == render(dpaudit.load("o/audit.json"), "html")
+    assert (project / "r/audit.html").read_text() == render(dpaudit.load("o/audit.json"), "html", saved="o/audit.json")
     result = run("report", "o/audit.json", "o/audit.json", "--report", "md", "--out", "r")
     assert result.stdout.split() == ["r/Sound/audit.md", "r/Sound-2/audit.md"]
 
@@ -314,7 +314,7 @@ def test_a_replay_never_runs_on_the_printed_form_of_an_input(run, options):
     assert run("audit", "m.py:lengths", *given).exit_code == 1
     result = run("replay", "o/audit.json", *options)
     assert result.exit_code == 2 and not result.stdout
-    assert "inputs of 'tables' must be given" in told(result) and "--pairs module:function" in told(result)
+    assert "inputs of 'tables' must be given" in told(result) and "--pairs m.py:table_pairs" in told(result)
     assert run("replay", "o/audit.json", "--pair", "tables", "--pairs", "m.py:table_pairs").exit_code == 1
 
 

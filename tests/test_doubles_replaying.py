@@ -136,6 +136,9 @@ def test_a_file_without_rules_is_still_read(leaking, tmp_path):
 def test_reports_show_the_command_where_there_is_something_to_replay(leaking, suffix):
     from dpaudit.reports import render
 
+    call = "dpaudit.replay_floating_point(dpaudit.load"
+    assert call in render(leaking, suffix) and "--floating-point" not in render(leaking, suffix)  # it has no target
+    leaking = dataclasses.replace(leaking, subject={**leaking.subject, "target": "m.py:laplace"})
     command = "dpaudit replay audit.json --pair"
     assert command in render(leaking, suffix) and "--floating-point" in render(leaking, suffix)
     assert "--floating-point" not in render(audited(on_grid), suffix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,7 +123,7 @@ def audit_command(
     """
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.results import EXIT_STATUS, VERDICTS
-    from dpaudit.subjects.targets import is_python_pairs, resolve_pairs, resolve_target
+    from dpaudit.subjects.targets import names_pairs, resolve_pairs, resolve_target
 
     config = read_config()
     chosen, folder = chosen_outputs(config, report, out, None)
@@ -143,7 +143,9 @@ def audit_command(
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
     console = output_console()
-    replay_options = f" --pairs {shlex.quote(pairs)}" if pairs is not None and is_python_pairs(pairs) else ""
+    # What a replay has to be given again. Inputs in the text itself are in the result.
+    texts = {"claim": claim} if claim is not None else {}
+    texts |= {"pairs": pairs} if pairs is not None and names_pairs(pairs) else {}
     all_places = places(folder, [subject.name for subject in subjects])
     for number, (subject, place) in enumerate(zip(subjects, all_places, strict=True)):
         run = RunInTerminal(quiet, checkpoint, resume, progress)
@@ -158,12 +160,13 @@ def audit_command(
             report_error(ctx, error, subject.target or subject.name)
             verdicts.append("error")
             continue
+        result = dataclasses.replace(result, options={**result.options, **texts})
         try:
             written = write_reports(result, place, chosen)
         except Exception:
-            _show(console, result, (), "")  # what was found is not lost with the place to write it to
+            _show(console, result, ())  # what was found is not lost with the place to write it to
             raise
-        _show(console, result, written, replay_options)
+        _show(console, result, written)
         results.append(result)
         verdicts.append(result.verdict)
     if len(subjects) > 1 and results:
@@ -233,7 +236,7 @@ def _run(
         raise config.located(error, given) from error
 
 
-def _show(console: Console, result: AuditResult, written: Sequence[Path], replay_options: str) -> None:
+def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> None:
     """The result of one audit on stdout; what broke on stderr."""
     from rich.text import Text
 
@@ -253,7 +256,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
     console.print(Text(f"{confidence} confidence, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
     saved = next((path for path in written if path.name == "audit.json"), None)
     if result.violated:
-        console.print(terminal.saved_violation_text(result, saved, replay_options), soft_wrap=True)
+        console.print(terminal.saved_violation_text(result, saved), soft_wrap=True)
     else:
         console.print(Text(f"{wording.headline(result)}.", terminal.STYLES[result.verdict]))
         if result.verdict != "error" and result.findings:
@@ -268,7 +271,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path], replay
         console.print(sides)
     again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
     if again is not None:
-        console.print(again.append(replay_options, "bold"), soft_wrap=True)
+        console.print(again, soft_wrap=True)
     for path in written:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     broken = [finding for finding in result.findings if finding.verdict == "error"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from dpaudit.cli.group import main, with_debug
 from dpaudit.cli.outputs import output_console
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
+
+LONGEST = 1_000  # characters of a claim, or of pairs, as they are kept for the line that runs a check again
 
 
 @main.command("check")
@@ -70,6 +73,9 @@ def check_command(
         target=target,
         **options,
     )
+    stated = {"claim": claim, "pairs": pairs}
+    texts = {name: text for name, text in stated.items() if text is not None and len(text) <= LONGEST}
+    found = dataclasses.replace(found, options={**found.options, **texts})
     written = Path(out) / "check.json" if out is not None else None
     if form == "json":
         click.echo(found.to_text(), nl=False)

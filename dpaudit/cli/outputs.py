@@ -62,12 +62,19 @@ def places(folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def write_reports(
-    result: Reported, folder: Path, chosen: Sequence[str], stem: str = "audit", profile: str = "plain"
+    result: Reported,
+    folder: Path,
+    chosen: Sequence[str],
+    stem: str = "audit",
+    profile: str = "plain",
+    saved: str | None = None,
 ) -> list[Path]:
-    """Write a report in each of the formats; their paths."""
+    """Write a report in each of the formats; their paths. `saved` is where the result is, by default where it goes."""
     from dpaudit.reports import file_name, write_report
 
-    return [write_report(result, folder / file_name(stem, name), profile) for name in chosen]
+    if saved is None and "json" in chosen and profile == "plain":
+        saved = str(folder / file_name(stem, "json"))
+    return [write_report(result, folder / file_name(stem, name), profile, saved) for name in chosen]
 
 
 def output_console() -> Console:

@@ -75,7 +75,7 @@ def report_command(
         kind = kind_of(source.result)
         # An audit has a page of its own, which says how to replay; what is redacted cannot be replayed.
         shown = source.result if kind == "audit" and not redact else alone
-        for path in write_reports(shown, place, chosen, kind):
+        for path in write_reports(shown, place, chosen, kind, saved=source.name):
             click.echo(path)
 
 

@@ -67,6 +67,9 @@ class CheckResult:
     samples, seed : int
     seconds : float
     environment : dict
+    options : dict
+        `states`: what of claim and pairs the mechanisms state themselves; `claim` and `pairs` as the command line was
+        given them, for the line that runs checks again. Empty in files of older versions.
     """
 
     records: tuple[CheckRecord, ...]
@@ -76,6 +79,7 @@ class CheckResult:
     seed: int
     seconds: float
     environment: dict[str, str]
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -111,6 +115,7 @@ class CheckResult:
                 "counts": self.counts,
                 "mechanisms": self.mechanisms,
                 "environment": self.environment,
+                "options": self.options,
                 "checks": [dataclasses.asdict(one) | {"seconds": round(one.seconds, 4)} for one in self.records],
             }
         )
@@ -129,7 +134,9 @@ class CheckResult:
         """The result of the content of check.json; the verdict it states must be the one that its checks have."""
         if record.get("schema") != SCHEMA:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name != "records"}
+        names = [field.name for field in dataclasses.fields(cls) if field.name not in ("records", "options")]
+        values = {name: record[name] for name in names}
+        values["options"] = record.get("options", {})
         values["mechanisms"] = tuple(dict(mechanism) for mechanism in record["mechanisms"])
         names = [field.name for field in dataclasses.fields(CheckRecord)]
         records = tuple(CheckRecord(**{name: entry[name] for name in names}) for entry in record["checks"])

@@ -111,6 +111,7 @@ def check(
         seed=root,
         seconds=time.perf_counter() - started,
         environment=environment(),
+        options={"states": [kind for kind, one in (("claim", claim), ("pairs", pairs)) if one is None]},
     )
 
 

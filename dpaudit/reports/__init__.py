@@ -10,6 +10,7 @@ Formats and the names of their files: `html` and `md` (audit.html, audit.md), `j
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import os
 from collections.abc import Callable, Mapping
@@ -42,33 +43,35 @@ SUFFIXES: Mapping[str, str] = {
 OTHER_SUFFIXES: Mapping[str, str] = {".xml": "junit", ".sarif.json": "sarif"}  # read, never written
 
 
-def _html(result: Reported, profile: str) -> str:
+def _html(result: Reported, profile: str, path: str) -> str:
     if isinstance(result, AuditResult) and profile == "plain":
+        from dpaudit.reports.again import STAND_IN
         from dpaudit.reports.html import render as render_page
 
-        return render_page(result)
+        return render_page(result, path or STAND_IN)
     from dpaudit.reports.document_html import render as render_document
 
-    return render_document(_document(result, profile))
+    return render_document(_document(result, profile, path))
 
 
-def _markdown(result: Reported, profile: str) -> str:
+def _markdown(result: Reported, profile: str, path: str) -> str:
     if isinstance(result, AuditResult) and profile == "plain":
+        from dpaudit.reports.again import STAND_IN
         from dpaudit.reports.markdown import render as render_summary
 
-        return render_summary(result)
+        return render_summary(result, path or STAND_IN)
     from dpaudit.reports.document_markdown import render as render_document
 
-    return render_document(_document(result, profile))
+    return render_document(_document(result, profile, path))
 
 
-def _pdf(result: Reported, profile: str) -> bytes:
+def _pdf(result: Reported, profile: str, path: str) -> bytes:
     from dpaudit.reports.pdf import render as render_pdf
 
-    return render_pdf(_document(result, profile))
+    return render_pdf(_document(result, profile, path))
 
 
-def _json(result: Reported, profile: str) -> bytes:
+def _json(result: Reported, profile: str, _: str) -> bytes:
     from dpaudit.reports.dossier import Dossier, content_of
     from dpaudit.reports.record import content
 
@@ -78,25 +81,25 @@ def _json(result: Reported, profile: str) -> bytes:
     return content_of(result) if profile == "plain" else content(_dossier(result))
 
 
-def _junit(result: Reported, _: str) -> bytes:
+def _junit(result: Reported, _: str, __: str) -> bytes:
     from dpaudit.reports.junit import render as render_junit
 
     return render_junit(_dossier(result))
 
 
-def _sarif(result: Reported, _: str) -> str:
+def _sarif(result: Reported, _: str, __: str) -> str:
     from dpaudit.reports.sarif import render as render_sarif
 
     return render_sarif(_dossier(result))
 
 
-def _in_toto(result: Reported, _: str) -> str:
+def _in_toto(result: Reported, _: str, __: str) -> str:
     from dpaudit.reports.intoto import render as render_statement
 
     return render_statement(_dossier(result))
 
 
-FORMATS: Mapping[str, Callable[[Any, str], str | bytes]] = {
+FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
     "html": _html,
     "json": _json,
     "md": _markdown,
@@ -107,7 +110,9 @@ FORMATS: Mapping[str, Callable[[Any, str], str | bytes]] = {
 }
 
 
-def render(result: Reported, format: str, profile: str = "plain") -> str | bytes:
+def render(
+    result: Reported, format: str, profile: str = "plain", saved: str | os.PathLike[str] | None = None
+) -> str | bytes:
     """The content of a report in one of `FORMATS`.
 
     Parameters
@@ -117,6 +122,9 @@ def render(result: Reported, format: str, profile: str = "plain") -> str | bytes
         One of `FORMATS`.
     profile : {"plain", "compliance"}
         "compliance" puts a page for non-experts and the items of an evaluation first; of html, json, md and pdf only.
+    saved : path, optional
+        Where the result is saved, for the lines that replay it: of one result, as a dossier knows its files. A name
+        such as audit.json stands in where it is not known.
 
     Raises
     ------
@@ -126,7 +134,7 @@ def render(result: Reported, format: str, profile: str = "plain") -> str | bytes
     check_format(format)
     if profile not in PROFILES:
         raise UsageError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}.")
-    return FORMATS[format](result, profile)
+    return FORMATS[format](result, profile, os.fspath(saved) if saved is not None else "")
 
 
 def check_format(format: str) -> None:
@@ -152,8 +160,15 @@ def format_of(path: str | os.PathLike[str]) -> str:
     raise UsageError(f"path must end in one of {', '.join(SUFFIXES.values())}, got {os.fspath(path)!r}.")
 
 
-def write_report(result: Reported, path: str | os.PathLike[str], profile: str = "plain") -> Path:
+def write_report(
+    result: Reported,
+    path: str | os.PathLike[str],
+    profile: str = "plain",
+    saved: str | os.PathLike[str] | None = None,
+) -> Path:
     """Write a report in the format that the suffix of `path` names, complete or not at all; return its path.
+
+    `saved` is where the result is saved, as for `render`.
 
     Raises
     ------
@@ -170,7 +185,7 @@ def write_report(result: Reported, path: str | os.PathLike[str], profile: str = 
     'audit.sarif'
     """
     target = Path(path)
-    write_whole(target, render(result, format_of(target), profile))
+    write_whole(target, render(result, format_of(target), profile, saved))
     return target
 
 
@@ -180,7 +195,11 @@ def _dossier(result: Reported) -> Dossier:
     return result if isinstance(result, Dossier) else Dossier.of(result)
 
 
-def _document(result: Reported, profile: str) -> Document:
+def _document(result: Reported, profile: str, path: str) -> Document:
     from dpaudit.reports.compliance import build
 
-    return build(_dossier(result), with_items=profile == "compliance")
+    dossier = _dossier(result)
+    if path and len(dossier.sources) == 1:
+        sources = (dataclasses.replace(dossier.sources[0], name=path),)
+        dossier = dataclasses.replace(dossier, sources=sources)
+    return build(dossier, with_items=profile == "compliance")

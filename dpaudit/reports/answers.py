@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import doubles, wording
+from dpaudit.reports.again import Again, again, check_again
 from dpaudit.reports.dossier import Dossier, Result, Source, subject_of
 from dpaudit.reports.items import Item, checks_text
 from dpaudit.reports.wording import clean, percent_text, plural
@@ -16,7 +16,8 @@ from dpaudit.utility_result import UtilityResult
 
 SUBJECTS = 3  # named on the first page, of those that a sentence is about
 RESULTS = 12  # with a sentence each there
-LINES = 20  # replay commands
+LINES = 20  # that run a finding again
+PAIRS = 3  # violated pairs of a result with such a line
 
 
 def subjects_text(dossier: Dossier) -> str:
@@ -186,28 +187,32 @@ def _missing(found: tuple[Item, ...]) -> tuple[str, ...]:
     return (*parts, "Other inputs than the pairs that were run, and other code than what ran, were not looked at.")
 
 
-def replay_lines(dossier: Dossier) -> list[str]:
-    """Commands that run findings again: the worst violated pairs, low bits, failed checks."""
-    lines = []
+def replays(dossier: Dossier) -> tuple[list[Again], list[str]]:
+    """Lines that run findings again (the worst violated pairs, low bits, failed checks), and what has none there."""
+    lines: list[Again] = []
+    rest = []
     for source in dossier.sources:
-        lines += _replays(source)
-    return lines[:LINES]
+        found, pairs = _replays(source)
+        lines += found
+        if pairs:
+            rest.append(
+                f"{clean(source.name, 300)} holds {plural(pairs, 'more violated pair')}: the same line with another "
+                "--pair runs one."
+            )
+    if len(lines) > LINES:
+        rest.append(f"{plural(len(lines) - LINES, 'more line')} are left out.")
+    return lines[:LINES], rest
 
 
-def _replays(source: Source) -> list[str]:
-    result, path = source.result, clean(source.name, 300)
-    if isinstance(result, AuditResult):
-        lines = [clean(wording.replay_line(finding, path), 1500) for finding in result.violated[:3] if finding.witness]
-        doubled = doubles.replay_command(result, path)
-        return [*lines, clean(doubled, 1500)] if doubled else lines
+def _replays(source: Source) -> tuple[list[Again], int]:
+    """The lines of one result, and how many violated pairs have none."""
+    result, path = source.result, source.name
     if isinstance(result, UtilityResult):
-        return []
-    lines = []
-    for mechanism in result.mechanisms:
-        target = mechanism.get("target")
-        failed = [r.name for r in result.of_status("violated") if r.mechanism == mechanism["name"]]
-        if target and failed:
-            only = ",".join(failed[:10])
-            command = f"dpaudit check {shlex.quote(str(target))} --only {shlex.quote(only)} --seed {result.seed}"
-            lines.append(clean(command, 1500))
-    return lines
+        return [], 0
+    if isinstance(result, CheckResult):
+        checks = [check_again(result, mechanism) for mechanism in result.mechanisms]
+        return [line for line in checks if line is not None], 0
+    known = [finding for finding in result.violated if finding.witness]
+    doubled = doubles.replay_of_worst(result, path)
+    lines = [*(again(result, finding.id, path) for finding in known[:PAIRS]), *([doubled] if doubled else [])]
+    return lines, max(0, len(known) - PAIRS)

@@ -7,7 +7,7 @@ What it says is built here once, as a `Document`; the formats show it. The items
 from __future__ import annotations
 
 from dpaudit.reports import answers, chapters
-from dpaudit.reports.document import Code, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of
 from dpaudit.reports.html import method
 from dpaudit.reports.items import Item, items
@@ -16,6 +16,8 @@ from dpaudit.reports.wording import clean, number_text, percent_text, plural
 from dpaudit.results import AuditResult
 from dpaudit.utility_result import UtilityResult
 from dpaudit.version import __version__
+
+LINE = 5_000  # characters of a line that runs findings again
 
 STATUSES = (
     ("tested", "by this tool, in the runs of this report, with figures"),
@@ -122,16 +124,26 @@ def _provenance(dossier: Dossier) -> Section:
             "are left out. What is redacted cannot be replayed from this report; the original files can."
         )
         return Section("provenance", "Provenance", (*blocks, Paragraph(text)))
-    lines = answers.replay_lines(dossier)
-    if lines:
-        text = (
-            "With the project and these files at hand, each line runs a finding again. A replay takes the recorded "
-            "rule and fresh draws, so that it is evidence of its own."
-        )
-        return Section(
-            "provenance", "Provenance, and how to replay", (*blocks, Paragraph(text), Code("\n".join(lines)))
-        )
-    return Section("provenance", "Provenance", tuple(blocks))
+    again = _again(dossier)
+    return Section("provenance", "Provenance, and how to replay" if again else "Provenance", (*blocks, *again))
+
+
+def _again(dossier: Dossier) -> tuple[Block, ...]:
+    """How findings are run again: commands, and calls from Python for what no command can do."""
+    lines, rest = answers.replays(dossier)
+    if not lines:
+        return ()
+    text = (
+        "With the project and these files at hand, each line runs findings again. A replay takes the recorded rule and "
+        "fresh draws, so that it is evidence of its own."
+    )
+    blocks: list[Block] = [Paragraph(text)]
+    commands = [clean(line.line, LINE) for line in lines if not line.needs]
+    blocks += [Code("\n".join(commands))] if commands else []
+    for line in lines:
+        if line.needs:
+            blocks += [Paragraph(f"From Python. {line.needs}"), Code(clean(line.line, LINE))]
+    return (*blocks, *(Paragraph(sentence) for sentence in rest))
 
 
 def _environments(dossier: Dossier) -> tuple[tuple[str, str], ...]:

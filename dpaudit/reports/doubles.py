@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 
 from dpaudit.doubles_replaying import FloatingPointReplay
-from dpaudit.reports.wording import clean, command, compared, number_text, percent_text, plural
+from dpaudit.reports.again import STAND_IN, Again, again
+from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural
 from dpaudit.results import AuditResult, FloatingPointPair, FloatingPointVerdict
 
 WORDS: Mapping[FloatingPointVerdict, str] = {
@@ -88,12 +89,12 @@ def detectable_sentence(pair: FloatingPointPair) -> str:
     )
 
 
-def replay_command(result: AuditResult, path: str = "audit.json") -> str:
-    """The command that runs the rule of the worst leak on fresh draws, quoted for a shell; empty if there is none."""
+def replay_of_worst(result: AuditResult, path: str = STAND_IN) -> Again | None:
+    """How the rule of the worst leak is run on fresh draws; None if there is none."""
     finding = result.floating_point
     if finding is None or finding.verdict != "leaks" or finding.pairs[0].rule is None:
-        return ""
-    return f"{command(finding.pairs[0].id, path)} --floating-point"
+        return None
+    return again(result, finding.pairs[0].id, path, low_bits=True)
 
 
 def replay_lines(outcome: FloatingPointReplay) -> list[str]:

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from dpaudit.reports import beside, doubles, figures, scope, universe, wording
+from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
@@ -28,8 +29,8 @@ MODES: Mapping[str, str] = {
 }
 
 
-def render(result: AuditResult) -> str:
-    """The page, ready to be written as UTF-8."""
+def render(result: AuditResult, path: str = STAND_IN) -> str:
+    """The page, ready to be written as UTF-8; `path` is where the result is saved."""
     drawings = (figures.heatmap, figures.scatter) if result.universe is None else (figures.scatter,)
     return (
         environment()
@@ -45,14 +46,14 @@ def render(result: AuditResult) -> str:
             figures=[figure for figure in (draw(result) for draw in drawings) if figure],
             wealth=figures.wealth(result),
             mode=result.mode,
-            worst=_worst(result),
+            worst=_worst(result, path),
             errors=_errors(result),
             columns=_columns(result),
             ranked=_ranked(result),
             all_pairs=_all_pairs(result),
             not_asked=[clean(name, 80) for name in result.not_asked[:MAXIMUM_ROWS]],
             not_asked_count=len(result.not_asked),
-            doubles=_floating_point(result),
+            doubles=_floating_point(result, path),
             sides=[beside.row(finding) for finding in result.side_findings[:MAXIMUM_MESSAGES]],
             sides_columns=beside.COLUMNS,
             sides_apart=beside.APART,
@@ -105,7 +106,7 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     ]
 
 
-def _worst(result: AuditResult) -> dict[str, Any] | None:
+def _worst(result: AuditResult, path: str) -> dict[str, Any] | None:
     """The worst pair for the template; of an audit that only broke, none."""
     worst = result.worst
     if worst is None or worst.verdict == "error":
@@ -127,12 +128,14 @@ def _worst(result: AuditResult) -> dict[str, Any] | None:
         ("Evidence", evidence),
         ("Draws", f"{wording.plural(worst.samples, 'labelled draw')} of this pair"),
     ]
+    replay = again(result, worst.id, path)
     return {
         "id": clean(worst.id, 120),
         "verdict": worst.verdict,
         "word": wording.VERDICT_WORDS[worst.verdict],
         "facts": facts,
-        "replay": clean(wording.replay_line(worst), 2000),
+        "purpose": replay.sentence("To run the same rule against this pair on fresh draws"),
+        "replay": clean(replay.line, 2000),
         "replayable": result.replayable,
     }
 
@@ -272,14 +275,15 @@ def _method_of_floating_point(result: AuditResult) -> list[tuple[str, str]]:
     ]
 
 
-def _floating_point(result: AuditResult) -> dict[str, Any]:
+def _floating_point(result: AuditResult, path: str) -> dict[str, Any]:
     """The floating-point finding for the template."""
-    finding = result.floating_point
+    finding, replay = result.floating_point, doubles.replay_of_worst(result, path)
     return {
         "headline": doubles.headline(result),
         "verdict": finding.verdict if finding is not None else "not_applicable",
         "paragraphs": doubles.paragraphs(result),
-        "replay": doubles.replay_command(result),
+        "purpose": replay.sentence("To run this rule on fresh draws") if replay is not None else "",
+        "replay": clean(replay.line, 2000) if replay is not None else "",
         "columns": doubles.COLUMNS,
         "rows": doubles.rows(result),
     }

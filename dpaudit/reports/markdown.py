@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.reports import beside, doubles, scope, universe, wording
+from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
@@ -19,8 +20,11 @@ ROWS = 20  # of the table of pairs
 MESSAGES = 5
 
 
-def render(result: AuditResult) -> str:
-    """The summary: verdict, key figures, the worst pair, the table of the worst pairs, what was not assessed."""
+def render(result: AuditResult, path: str = STAND_IN) -> str:
+    """The summary: verdict, key figures, the worst pair, the table of the worst pairs, what was not assessed.
+
+    `path` is where the result is saved.
+    """
     parts = [
         f"## {wording.headline(result)}",
         f"Audit of {text(wording.subject_name(result))}.",
@@ -37,10 +41,10 @@ def render(result: AuditResult) -> str:
     if result.universe is not None:
         parts.append(_universe(result))
     if result.violated:
-        parts.append(_worst(result, result.violated[0]))
+        parts.append(_worst(result, result.violated[0], path))
     if result.findings:
         parts.append(_pairs(result))
-    parts.append(_floating_point(result))
+    parts.append(_floating_point(result, path))
     if result.side_findings:
         rows = [[text(cell, 400) for cell in beside.row(finding)[:4]] for finding in result.side_findings[:ROWS]]
         parts.append(f"### Beside the claim\n\n{beside.APART}\n\n{table(list(beside.COLUMNS[:4]), rows)}")
@@ -99,7 +103,8 @@ def _universe(result: AuditResult) -> str:
     return f"### The universe\n\n{escaped(universe.sentence(result))}\n\n{counted}\n\n{ranked}"
 
 
-def _worst(result: AuditResult, finding: Finding) -> str:
+def _worst(result: AuditResult, finding: Finding, path: str) -> str:
+    replay = again(result, finding.id, path)
     rule = text(finding.witness.description, 400) if finding.witness is not None else "none recorded"
     counts = f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()
     lines = [
@@ -110,9 +115,9 @@ def _worst(result: AuditResult, finding: Finding) -> str:
         f"- Bound: {escaped(wording.bound_sentence(result, finding))}",
         f"- Draws: {wording.plural(finding.samples, 'labelled draw')}",
         "",
-        "To run the same rule against this pair on fresh draws:",
+        escaped(replay.sentence("To run the same rule against this pair on fresh draws")),
         "",
-        code(clean(wording.replay_line(finding), 2000)),
+        code(clean(replay.line, 2000)),
     ]
     return "\n".join(lines)
 
@@ -132,12 +137,12 @@ def _pairs(result: AuditResult) -> str:
     return f"### Pairs, the worst first\n\n{found}{more}"
 
 
-def _floating_point(result: AuditResult) -> str:
+def _floating_point(result: AuditResult, path: str) -> str:
     """The finding about the doubles: a section of its own."""
     parts = [f"### {escaped(doubles.headline(result))}", *(escaped(line) for line in doubles.paragraphs(result))]
-    command = doubles.replay_command(result)
-    if command:
-        parts.append(code(clean(command, 2000)))
+    replay = doubles.replay_of_worst(result, path)
+    if replay is not None:
+        parts += [escaped(replay.sentence("To run this rule on fresh draws")), code(clean(replay.line, 2000))]
     rows = doubles.rows(result)
     if rows:
         parts.append(table(list(doubles.COLUMNS), [[text(cell, 60) for cell in row] for row in rows[:ROWS]]))

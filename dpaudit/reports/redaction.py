@@ -81,6 +81,7 @@ class _Mask:
             result,
             findings=tuple(self._finding(finding, pools) for finding in result.findings),
             not_asked=tuple(names),
+            options={name: value for name, value in result.options.items() if name != "pairs"},
             floating_point=None if doubles is None else self._doubles(doubles),
             universe=universe,
             side_findings=tuple(self._side(finding) for finding in result.side_findings),
@@ -128,7 +129,8 @@ class _Mask:
         records = tuple(
             dataclasses.replace(record, message=REDACTED if record.message else "") for record in result.records
         )
-        return dataclasses.replace(result, records=records)
+        options = {name: value for name, value in result.options.items() if name != "pairs"}
+        return dataclasses.replace(result, records=records, options=options)
 
     def _utility(self, result: UtilityResult) -> UtilityResult:
         findings = tuple(

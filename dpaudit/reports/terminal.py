@@ -15,6 +15,7 @@ from rich.text import Text
 
 from dpaudit.errors import UsageError
 from dpaudit.reports import beside, doubles, wording
+from dpaudit.reports.again import STAND_IN, Again, again
 from dpaudit.reports.wording import clean, number_text
 from dpaudit.results import VERDICTS, AuditResult, Finding, Verdict
 from dpaudit.universe_table import UniverseTable
@@ -107,7 +108,7 @@ def universe_text(table: UniverseTable) -> Text:
     return Text(f"All {wording.plural(len(table), 'pair')} of {len(table.ids):,} inputs: {', '.join(parts)}.")
 
 
-def violation_text(result: AuditResult, path: str = "audit.json", replay: str | None = None) -> Text:
+def violation_text(result: AuditResult, path: str = STAND_IN, replay: str | None = None) -> Text:
     """What a failed audit says: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
 
     Lines are at most 80 characters, but for the command where names are long: print with `soft_wrap=True`, so that rich
@@ -134,7 +135,7 @@ def violation_text(result: AuditResult, path: str = "audit.json", replay: str | 
         text.append(f"\n  {name:<7}  ", "dim")
         text.append(_hanging(value))
     text.append("\n  replay   ", "dim")
-    text.append(_broken(replay if replay is not None else wording.replay_line(finding, path)), "bold")
+    text.append_text(_replay(Again(replay) if replay is not None else again(result, finding.id, path)))
     if len(result.violated) > 1:
         others = ", ".join(clean(other.id, 40) for other in result.violated[1:4])
         more = len(result.violated) - 4
@@ -143,15 +144,15 @@ def violation_text(result: AuditResult, path: str = "audit.json", replay: str | 
     return text
 
 
-def saved_violation_text(result: AuditResult, saved: Path | None, options: str = "") -> Text:
-    """`violation_text` whose replay line can be run: with the saved file and these options, if a file was saved.
+def saved_violation_text(result: AuditResult, saved: Path | None) -> Text:
+    """`violation_text` whose replay line can be run: with the saved file, if a file was saved.
 
     Print it with `soft_wrap=True`.
     """
     if saved is None:  # only a saved witness can be replayed
         text = violation_text(result, replay="audit again with --out DIR, which saves the witness")
     else:
-        text = violation_text(result, replay=wording.replay_line(result.violated[0], str(saved)) + options)
+        text = violation_text(result, str(saved))
     text.no_wrap, text.overflow = True, "ignore"
     return text
 
@@ -175,8 +176,14 @@ def floating_point_text(result: AuditResult) -> Text | None:
 
 def floating_point_replay(result: AuditResult, path: str) -> Text | None:
     """The line that replays the worst leak of a result saved at `path`; None if nothing leaks. Not to be wrapped."""
-    command = doubles.replay_command(result, path)
-    return Text.assemble(("  replay   ", "dim"), (_broken(command), "bold")) if command else None
+    replay = doubles.replay_of_worst(result, path)
+    return Text.assemble(("  replay   ", "dim"), _replay(replay)) if replay is not None else None
+
+
+def _replay(replay: Again) -> Text:
+    """The line that runs a finding again, and below it what has to be given."""
+    text = Text(_broken(clean(replay.line, 4000)), "bold")
+    return Text.assemble(text, ("\n" + " " * 11 + _hanging(replay.needs)) if replay.needs else "")
 
 
 def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ missing or NaN is an en dash. Names, inputs, messages and rules come from the su
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
@@ -33,11 +32,12 @@ def clean(value: Any, width: int = 120) -> str:
     Control characters, marks that change the direction of writing and lone surrogates become visible escapes.
     """
     text = value if isinstance(value, str) else short_form(value, width=4 * width)
-    shown = "".join(char if char.isprintable() else _escaped(char) for char in text[: width + 1])
+    shown = "".join(char if char.isprintable() else escaped(char) for char in text[: width + 1])
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
-def _escaped(char: str) -> str:
+def escaped(char: str) -> str:
+    """A character that cannot be printed, as an escape that can."""
     if char in "\n\r\t":
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
     code = ord(char)
@@ -149,23 +149,6 @@ def subject_name(result: AuditResult, width: int = 80) -> str:
 def threshold(finding: Finding) -> float:
     """The log wealth at which the finding is a violation: log(1 / its share of the error rate); inf without a share."""
     return -math.log(finding.error_share) if finding.error_share > 0.0 else math.inf
-
-
-def replay_line(finding: Finding, path: str = "audit.json") -> str:
-    """The command that runs the witness of one pair on fresh draws, quoted for a shell."""
-    return command(finding.id, path)
-
-
-def command(pair: str, path: str) -> str:
-    """The command that replays the pair of this id of a saved result."""
-    return f"dpaudit replay {shlex.quote(path)} --pair {_quoted(pair)}"
-
-
-def _quoted(text: str) -> str:
-    if all(char.isprintable() for char in text):
-        return "'" + text.replace("'", "'\"'\"'") + "'"
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "$'" + "".join(char if char.isprintable() else _escaped(char) for char in escaped) + "'"
 
 
 def asked_count(result: AuditResult) -> int:

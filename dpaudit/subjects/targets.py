@@ -124,6 +124,11 @@ def resolve_pairs(text: str) -> Sequence[Pair]:
         raise UsageError(f"{error} (at {text!r})") from error
 
 
+def names_pairs(text: str) -> bool:
+    """Whether a text for pairs names where they are, Python code or a file, and does not list them."""
+    return is_python_pairs(text) or text.strip().endswith(".json")
+
+
 def is_python_pairs(text: str) -> bool:
     """Whether a text for pairs names Python code; no JSON value ends in a colon and a name outside of quotes."""
     location, colon, attribute = text.strip().rpartition(":")
