@@ -24,7 +24,7 @@ from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import MODES, LabelGame, Mode, Progress
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pooling, pool_pairs
-from dpaudit.findings import finding_of, findings_of_pool
+from dpaudit.findings import finding_of, findings_of_pool, with_controls
 from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.grey_box import GreyBox
 from dpaudit.inputs import distinct_inputs
@@ -423,7 +423,7 @@ class _Call:
             members = [chosen[asked[k]] for k in group]
             one = self._finding(members[0], pair, labelled, played.failure)
             found_of.update(zip(group, findings_of_pool(one, members, pair, self.subject.name), strict=True))
-        findings = tuple(found_of[k] for k in sorted(found_of))
+        findings = tuple(with_controls([found_of[k] for k in sorted(found_of)]))
         about_doubles = None
         if self.floating_point and not played.options.get("went_on"):  # its error rate is spent once
             candidates = [

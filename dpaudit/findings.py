@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.evidence.pair_game import PairGame
+from dpaudit.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results import Finding, Power, Verdict, WitnessRecord
+from dpaudit.results import SAME_INPUT, Finding, Power, Verdict, WitnessRecord
 
 FOUND_WITH = 0.9  # the probability that defines the power
 ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget 0 is inconclusive
@@ -41,6 +42,7 @@ def finding_of(
         message = f"{subject_name} must return outputs, got {game.failure}, on both inputs of the pair."
         return Finding(**common, verdict="error", message=message)
     power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
+    control = is_same_input(pair)
     verdict = _verdict(game, power, inconclusive_factor)
     if game.unseen and not failure:
         # Its power would be that of a rule that sees what there is: "not refuted" would say too much.
@@ -59,7 +61,7 @@ def finding_of(
         ratio_lower=game.ratio_lower,
         log_wealth=game.main.log_wealth,
         p_value=game.main.p_value if game.labelled else None,
-        power=power,
+        power=None if control else power,  # nothing can be found there, so nothing would have been
         witness=WitnessRecord(
             description=game.describe(pair.x_id, pair.x_prime_id),
             rule=game.main.rule_record(),
@@ -70,6 +72,7 @@ def finding_of(
         ),
         looks=tuple(game.looks),
         message=failure,
+        notes=_notes(pair, game),
     )
 
 
@@ -84,7 +87,8 @@ def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, 
     )
     for pair, failure in zip(members, game.failures, strict=True):
         names = {"id": pair.id, "x_id": pair.x_id, "x_prime_id": pair.x_prime_id, "x": pair.x, "x_prime": pair.x_prime}
-        own = dataclasses.replace(finding, **names, pool=members[0].id)
+        power = None if is_same_input(pair) else finding.power
+        own = dataclasses.replace(finding, **names, pool=members[0].id, notes=_notes(pair, game), power=power)
         if own.witness is not None:
             description = f"{game.describe(pair.x_id, pair.x_prime_id)} {reading}"
             own = dataclasses.replace(own, witness=dataclasses.replace(own.witness, description=description))
@@ -95,6 +99,26 @@ def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, 
             own = Finding(**names, **facts, verdict="error", message=message)
         findings.append(own)
     return findings
+
+
+def with_controls(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings of an audit, of which those that cannot find anything say so, where there are no others.
+
+    A pair of an input with itself is a control of the auditor: a violation there is a mistake. Beside other pairs it
+    has the verdict that its evidence has. Alone it would make a whole audit "not refuted" that has looked at nothing.
+    """
+    if not all(SAME_INPUT in finding.notes for finding in findings):
+        return list(findings)
+    verdicts: dict[Verdict, Verdict] = {"not_refuted": "inconclusive"}
+    return [
+        dataclasses.replace(finding, verdict=verdicts.get(finding.verdict, finding.verdict)) for finding in findings
+    ]
+
+
+def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
+    """What else is to be known of a pair, beside its verdict."""
+    same = (SAME_INPUT,) if is_same_input(pair) else ()
+    return same if game.unseen else (*same, *game.remarks)
 
 
 def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdict:

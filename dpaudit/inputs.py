@@ -59,6 +59,11 @@ def distinct_inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, i
     return list(inputs.data), list(zip(inputs.first.tolist(), inputs.second.tolist(), strict=True))
 
 
+def is_same_input(pair: Pair) -> bool:
+    """Whether the two inputs of a pair are one: no mechanism can tell them apart, so that there is nothing to find."""
+    return pair.x is pair.x_prime or bool(identity_of(pair.x) == identity_of(pair.x_prime))
+
+
 def identity_of(value: Any) -> Any:
     """A hashable key that two inputs share only if no mechanism can tell them apart: types, shapes and bits.
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EXIT_STATUS",
     "FLOATING_POINT_VERDICTS",
+    "SAME_INPUT",
     "SCHEMA",
     "SIDE_STATUSES",
     "VERDICTS",
@@ -70,6 +71,7 @@ SCHEMA = "dpaudit.audit/1"
 Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
 # Of a whole result the first of these that any finding has; never "private", "safe" or "passed".
 VERDICTS: tuple[Verdict, ...] = ("violated", "error", "inconclusive", "not_refuted")
+SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a note of a finding
 EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
 
 
@@ -163,6 +165,9 @@ class Finding:
     printed : tuple of str
         Of a finding that was read from a file: which of "x" and "x_prime" are there by their printed form, so that the
         file does not hold them. Empty in files of older versions, which did not say so.
+    notes : tuple of str
+        What else is to be known of the pair, whatever its verdict: that both inputs are the same one (`SAME_INPUT`;
+        there is no power then), that all outputs that were looked at are one value, or how many were exceptions.
     """
 
     id: str
@@ -187,6 +192,7 @@ class Finding:
     message: str = ""
     pool: str | None = None
     printed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as strict JSON values, as an entry of `pairs` in audit.json."""
@@ -219,7 +225,8 @@ class Finding:
         if values.get("witness"):
             line = as_floats(values["witness"]["line"])
             values["witness"] = WitnessRecord(**{**values["witness"], "line": line})
-        values["printed"] = tuple(values.get("printed", ()))
+        for name in ("printed", "notes"):
+            values[name] = tuple(values.get(name, ()))
         values["looks"] = tuple(
             Look(draws, as_float(log_wealth), as_float(lower)) for draws, log_wealth, lower in values.get("looks", ())
         )

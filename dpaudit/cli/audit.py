@@ -167,6 +167,8 @@ def audit_command(
             _show(console, result, ())  # what was found is not lost with the place to write it to
             raise
         _show(console, result, written)
+        if not quiet:
+            _warn_of_controls(result)
         results.append(result)
         verdicts.append(result.verdict)
     if len(subjects) > 1 and results:
@@ -261,8 +263,11 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
         console.print(Text(f"{wording.headline(result)}.", terminal.STYLES[result.verdict]))
         if result.verdict != "error" and result.findings:
             console.print(Text(wording.power_sentence(result)))
-        if result.verdict == "inconclusive" and result.findings:
+        if result.verdict == "inconclusive" and result.findings and not wording.has_controls_alone(result):
             console.print(Text("Take more samples with --samples."))
+    notes = terminal.notes_text(result)
+    if notes is not None:
+        console.print(notes)
     doubles = terminal.floating_point_text(result)
     if doubles is not None:
         console.print(doubles)
@@ -277,6 +282,17 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
         click.echo(f"Error: {plain(target)}: {_broken_text(broken)}", err=True)
+
+
+def _warn_of_controls(result: AuditResult) -> None:
+    """Say on stderr which pairs are of an input with itself: most likely they were not meant to be."""
+    from dpaudit.reports.wording import plural
+    from dpaudit.results import SAME_INPUT
+
+    names = [plain(finding.id) for finding in result.findings if SAME_INPUT in finding.notes]
+    if names:
+        more = f" and {plural(len(names) - PAIRS_SHOWN, 'more pair')}" if len(names) > PAIRS_SHOWN else ""
+        click.echo(f"Warning: {', '.join(names[:PAIRS_SHOWN])}{more}: {SAME_INPUT}", err=True)
 
 
 def _broken_text(broken: Sequence[Finding]) -> str:

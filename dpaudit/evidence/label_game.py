@@ -41,6 +41,7 @@ from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
+from dpaudit.evidence.remarks import remarks
 from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.evidence.tasks import Draw, Request, Task
@@ -190,6 +191,7 @@ class LabelGame:
         finally:  # bounds stand for what was counted, also where a call raises later on
             for pair in self.pairs:
                 pair.finish()
+                pair.remarks = remarks([part for i in pair.inputs for part in self._kept[i]], len(pair.inputs))
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:
                         game.draws = pair.labelled

@@ -73,6 +73,7 @@ class PairGame:
         self.failures: list[str] = []  # the same on both inputs, of each member of the pool
         self.unseen = ""  # a class among the first outputs of which nothing is seen but its name
         self.repeats = False  # whether all outputs of the pilot on one input are one and the same, on both
+        self.remarks: tuple[str, ...] = ()  # what strikes one about the outputs that were kept
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 

@@ -41,7 +41,8 @@ def weakness_text(result: AuditResult) -> str:
     subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
     if not result.findings:
         return f"{wording.headline(result)}: {subject}."
-    return f"{wording.headline(result)}: {subject}. {wording.power_sentence(result)} Take more samples."
+    advice = "" if wording.has_controls_alone(result) else " Take more samples."
+    return f"{wording.headline(result)}: {subject}. {wording.power_sentence(result)}{advice}"
 
 
 def floating_point_text(result: AuditResult) -> str:

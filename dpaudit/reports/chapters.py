@@ -43,7 +43,8 @@ def _audit(dossier: Dossier, result: AuditResult, prefix: str) -> Iterator[Secti
     title = f"{name}: the claim against what was measured"
     text = wording.plain_summary(result)
     power = [Paragraph(wording.power_sentence(result))] if _is_quiet(result) else []
-    opening: list[Block] = [Paragraph(f"{wording.headline(result)}.", "lead"), Paragraph(text), *power]
+    notes = [Paragraph(f"Note: {note}") for note in wording.notes(result)]
+    opening: list[Block] = [Paragraph(f"{wording.headline(result)}.", "lead"), Paragraph(text), *power, *notes]
     yield Section(prefix, title, (*opening, Facts(_facts(result))), mark=result.verdict)
     coordinates = dossier.deployment.coordinates if dossier.deployment is not None else {}
     losses: list[Block] = []

@@ -41,6 +41,7 @@ def render(result: AuditResult, path: str = STAND_IN) -> str:
             headline=wording.headline(result),
             found=wording.power_sentence(result) if result.verdict in ("not_refuted", "inconclusive") else "",
             summary=wording.plain_summary(result),
+            notes=wording.notes(result),
             keys=key_figures(result),
             universe=universe.view(result),
             figures=[figure for figure in (draw(result) for draw in drawings) if figure],

@@ -32,6 +32,9 @@ def render(result: AuditResult, path: str = STAND_IN) -> str:
     ]
     if result.verdict in ("not_refuted", "inconclusive") and result.findings:
         parts.append(escaped(wording.power_sentence(result)))
+    notes = wording.notes(result)
+    if notes:
+        parts.append("\n".join(f"- {escaped(note)}" for note in notes))
     parts.append(table(["figure", "value"], _keys(result)))
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:

@@ -22,7 +22,15 @@ from typing import Any
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.dossier import Dossier, Result, Source, content_of, kind_of
-from dpaudit.results import AuditResult, Finding, FloatingPointFinding, FloatingPointPair, SideFinding, WitnessRecord
+from dpaudit.results import (
+    SAME_INPUT,
+    AuditResult,
+    Finding,
+    FloatingPointFinding,
+    FloatingPointPair,
+    SideFinding,
+    WitnessRecord,
+)
 from dpaudit.saving import utf8
 from dpaudit.utility_result import UtilityResult
 
@@ -109,6 +117,7 @@ class _Mask:
             x_prime=REDACTED,
             witness=None if finding.witness is None else self._witness(finding.witness),
             message=REDACTED if finding.message else "",
+            notes=tuple(note if note == SAME_INPUT else REDACTED for note in finding.notes),
         )
 
     def _witness(self, witness: WitnessRecord) -> WitnessRecord:

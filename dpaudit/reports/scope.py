@@ -17,6 +17,7 @@ from dpaudit.reports.wording import (
     clean,
     compared,
     dependence_sentence,
+    has_controls_alone,
     lower_text,
     number_text,
     percent_text,
@@ -91,7 +92,9 @@ def loss(result: AuditResult) -> Row:
         "violated."
     )
     broken, weak = verdict_count(result, "error"), verdict_count(result, "inconclusive")
-    if weak:
+    if weak and has_controls_alone(result):
+        facts += " Each pair is of an input with itself, where no leak can be found."
+    elif weak:
         facts += f" For {plural(weak, 'pair')} only a leak far above the budget would have been found."
     if broken:
         facts += f" {plural(broken, 'pair')} broke and gave no answer."

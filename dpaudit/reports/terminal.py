@@ -66,6 +66,12 @@ def side_findings_text(result: AuditResult) -> Text | None:
     return lines.append(f"\nand {more:,} more beside the claim") if more > 0 else lines
 
 
+def notes_text(result: AuditResult) -> Text | None:
+    """What else is to be known of pairs, a line each; None if there is nothing."""
+    lines = wording.notes(result)
+    return Text("\n".join(f"Note: {line}" for line in lines), "yellow", overflow="fold") if lines else None
+
+
 def finding_table(result: AuditResult, limit: int = 10) -> Group:
     """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict.
 

@@ -13,9 +13,10 @@ from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from dpaudit.privacy.pairs import short_form
-from dpaudit.results import AuditResult, Finding, Power, Verdict
+from dpaudit.results import SAME_INPUT, AuditResult, Finding, Power, Verdict
 
 MISSING = "–"
+NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "violated",
     "error": "error",
@@ -170,6 +171,8 @@ def headline(result: AuditResult) -> str:
     pairs = f"{having:,} of {plural(asked, 'pair')}"
     if not asked:
         return "Inconclusive: the claim asks nothing of these pairs"
+    if result.verdict == "inconclusive" and has_controls_alone(result):
+        return f"Inconclusive: nothing to be found in {plural(asked, 'pair')} of an input with itself"
     if result.verdict == "violated":
         return f"Violated: the promise is broken for {pairs}"
     if result.verdict == "error":
@@ -177,6 +180,25 @@ def headline(result: AuditResult) -> str:
     if result.verdict == "inconclusive":
         return f"Inconclusive: too little evidence to speak about {pairs}"
     return f"Not refuted: no broken promise found in {plural(asked, 'pair')}"
+
+
+def has_controls_alone(result: AuditResult) -> bool:
+    """Whether all pairs are of an input with itself, where no number of draws would find anything."""
+    return bool(result.findings) and all(SAME_INPUT in finding.notes for finding in result.findings)
+
+
+def notes(result: AuditResult) -> list[str]:
+    """What else is to be known of pairs, each note once, with the pairs that it is about."""
+    about: dict[str, list[str]] = {}
+    for finding in result.findings:
+        for note in finding.notes:
+            about.setdefault(note, []).append(clean(finding.id, 60))
+    lines = []
+    for note, names in list(about.items())[:NOTES]:
+        more = f" and {plural(len(names) - NOTED, 'more pair')}" if len(names) > NOTED else ""
+        lines.append(f"{', '.join(names[:NOTED])}{more}: {clean(note, 600)}")
+    rest = len(about) - NOTES
+    return [*lines, f"{plural(rest, 'more note')} in the saved result."] if rest > 0 else lines
 
 
 def least_powerful(result: AuditResult) -> Finding | None:
@@ -202,6 +224,8 @@ def power_sentence(result: AuditResult) -> str:
             "would have been found."
         )
     weakest = least_powerful(result)
+    if has_controls_alone(result):
+        return "In a pair of an input with itself no loss can be found, however many draws are taken."
     if weakest is None or weakest.power is None:
         return "What this audit could have found was not computed."
     power = weakest.power
@@ -320,6 +344,8 @@ def _summary(result: AuditResult) -> str:
         )
     if not result.findings:
         return f"{opening} Of the pairs that were given it asks nothing, so nothing was run."
+    if result.verdict == "inconclusive" and has_controls_alone(result):
+        return f"{opening} All pairs are of an input with itself, so there was nothing to tell apart."
     if result.verdict == "inconclusive":
         return (
             f"{opening} No violation was found, but for some of the pairs the audit was too weak for that to mean "

@@ -1,0 +1,79 @@
+"""What strikes one about the outputs that were looked at, whatever a rule makes of them: no evidence, no error rate.
+
+An audit finds no leak in a mechanism that always gives the same output, and none in calls that raise as often on both
+inputs. Both may well be mistakes, of the mechanism or of the call, which the verdict does not tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Outcomes
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.privacy.pairs import short_form
+from dpaudit.subjects.call_outcomes import Ended, Failed
+
+LEAST = 20  # outputs, of which it is worth saying that all are the same
+FEW = 64  # outputs that nearly always show at once that not all are the same
+KINDS = 5  # of exceptions that are named, the most frequent ones
+
+
+def remarks(parts: Sequence[Outcomes], inputs: int = 2) -> tuple[str, ...]:
+    """Sentences on the outputs of all inputs of a pair, held in these parts; none where nothing strikes one.
+
+    Parameters
+    ----------
+    parts : sequence of Outcomes
+        Outputs that were kept, in any order.
+    inputs : int
+        How many inputs they are of.
+    """
+    count = sum(len(part) for part in parts)
+    on = "both inputs" if inputs == 2 else f"all {inputs:,} inputs"
+    raised = Counter(output.token for part in parts for output in part.raw if isinstance(output, Failed))
+    if raised:
+        kinds = [f"{number:,} {kind}" for kind, number in raised.most_common(KINDS)]
+        more = f" and {len(raised) - KINDS:,} more kinds" if len(raised) > KINDS else ""
+        what = "was an exception" if raised.total() == 1 else "were exceptions"
+        if any(isinstance(output, Ended) for part in parts for output in part.raw):
+            what += " or did not come back"
+        text = f"Of the {count:,} outcomes that were looked at, on {on}, {raised.total():,} {what}"
+        return (f"{text}: {', '.join(kinds)}{more}. Each counts as an outcome like any other.",)
+    same = _one_value(parts) if count >= LEAST else ""
+    if not same:
+        return ()
+    return (f"All {count:,} outputs that were looked at, on {on}, are {same}: does the mechanism return its answer?",)
+
+
+def _one_value(parts: Sequence[Outcomes]) -> str:
+    """The printed form of the one value that all outputs have; empty if there are two, or they are not seen whole."""
+    tokens: set[str] = set()
+    for part in parts:
+        if not len(part):
+            continue
+        if part.tokens is None and not all(map(_are_equal, (part.numbers[:FEW], part.numbers))):
+            return ""
+        first = part.rows(slice(0, 1)).as_objects().tokens
+        tokens.update(part.tokens if part.tokens is not None else () if first is None else first)
+        if len(tokens) > 1:
+            return ""
+    if not tokens or len(next(iter(tokens))) >= MAXIMUM_TOKEN:
+        return ""
+    head = next(part for part in parts if len(part)).rows(slice(0, 1))
+    value = head.as_objects().raw[0]
+    return short_form(_as_integers(value) if head.is_integer else value)
+
+
+def _are_equal(rows: FloatArray) -> bool:
+    """Whether all rows are the same, NaN included."""
+    return bool(np.all((rows == rows[0]) | (np.isnan(rows) & np.isnan(rows[0]))))
+
+
+def _as_integers(value: object) -> object:
+    """A number, or a list of them, as it came: integers are held as doubles."""
+    if isinstance(value, list):
+        return [_as_integers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

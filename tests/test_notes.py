@@ -1,0 +1,177 @@
+"""What an audit says beside its verdict: pairs of an input with itself, outputs that never vary, calls that raise.
+
+No statistical assertion but that a sound mechanism is not called violated: at confidence 1 - 1e-9 (10 assertions).
+"""
+
+import html
+import json
+import math
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dpaudit
+from dpaudit import Pair, reports
+from dpaudit.cli import main
+from dpaudit.inputs import is_same_input
+from dpaudit.results import SAME_INPUT
+
+
+def sound(data, size, rng):
+    return data + rng.laplace(scale=2.0, size=size)
+
+
+def audited(mechanism=sound, pairs=((0.0, 1.0),), **options):
+    options = {"samples": 8_000, "seed": 1, "confidence": 1.0 - 1e-9, "floating_point": False, **options}
+    return dpaudit.audit(mechanism, "eps=1", list(pairs), **options)
+
+
+def renderings(result):
+    """Every format in which people read a result."""
+    found = [reports.render(result, name, profile) for name in ("html", "md") for profile in ("plain", "compliance")]
+    return [html.unescape(text).replace("\\", "") for text in found]
+
+
+# A pair of an input with itself.
+
+
+@pytest.mark.parametrize(
+    ("x", "x_prime", "same"),
+    [
+        (0, 0, True),
+        (0, 0.0, False),
+        (0.0, -0.0, False),
+        ([1, "a"], [1, "a"], True),
+        (np.array([1.0]), np.array([1.0]), True),
+        (np.array([1.0]), np.array([1]), False),
+        (math.nan, math.nan, True),
+        (object(), object(), False),
+    ],
+    ids=str,
+)
+def test_inputs_are_the_same_where_no_mechanism_can_tell_them_apart(x, x_prime, same):
+    assert is_same_input(Pair(x, x_prime)) == same
+    assert is_same_input(Pair(x, x))
+
+
+@pytest.mark.parametrize("mode", ["sequential", "adaptive", "fixed"])
+def test_an_audit_of_controls_alone_is_inconclusive(mode, tmp_path):
+    result = audited(pairs=[(0.0, 0.0), ([1.0], [1.0])], mechanism=lambda data, size, rng: rng.random(size), mode=mode)
+    assert (result.verdict, result.exit_status) == ("inconclusive", 5)
+    assert [finding.verdict for finding in result.findings] == ["inconclusive"] * 2
+    assert all(finding.notes == (SAME_INPUT,) and finding.power is None for finding in result.findings)
+    result.save(tmp_path / "audit.json")
+    again = dpaudit.load(tmp_path / "audit.json")
+    assert [finding.notes for finding in again.findings] == [(SAME_INPUT,)] * 2
+    for text in renderings(again):
+        assert SAME_INPUT in text and "no loss can be found" in text
+        assert "would have been found with" not in text and "More draws would settle it" not in text
+
+
+def test_a_control_beside_other_pairs_has_no_say_in_the_verdict():
+    alone = audited()
+    result = audited(pairs=[(0.0, 1.0), (0.0, 0.0)])
+    assert alone.verdict == result.verdict == "not_refuted"
+    assert [finding.notes for finding in result.findings] == [(), (SAME_INPUT,)]
+    assert [finding.power is None for finding in result.findings] == [False, True]
+    for text in renderings(result):
+        assert f"0.0|0.0: {SAME_INPUT}" in text
+        assert "the least well tested pair, 0.0|1.0" in text  # of which something could be said
+
+
+def test_a_control_that_is_violated_stays_so():
+    calls = []
+
+    def counting(data, size, rng):  # its outputs depend on when it is called
+        calls.append(1)
+        return np.full(size, float(len(calls) % 2))
+
+    result = audited(counting, [(0.0, 0.0)], confidence=0.95)
+    assert result.verdict == "violated" and result.findings[0].notes[0] == SAME_INPUT
+
+
+def test_a_control_in_a_pool_says_so_itself():
+    class Moved:
+        translation_family = True
+
+        def sample(self, data, size, rng):
+            return sound(data, size, rng)
+
+    result = audited(Moved(), [(0.0, 0.0), (1.0, 1.0)], pool=True)
+    assert result.verdict == "inconclusive" and result.findings[1].pool == "0.0|0.0"
+    assert all(finding.notes == (SAME_INPUT,) and finding.power is None for finding in result.findings)
+
+
+def test_the_command_line_warns_of_controls(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "def sound(data, size, rng): return data + rng.laplace(scale=2.0, size=size)\n"
+    (tmp_path / "notes_m.py").write_text(code)
+
+    def run(pairs, *options):
+        given = ("--claim", "eps=1", "--pairs", pairs, "--samples", "1000", "--seed", "1", *options)
+        return CliRunner(env={"COLUMNS": "200"}).invoke(main, ["audit", "notes_m.py:sound", *given])
+
+    alone = run("0,0", "--out", "o")
+    assert alone.exit_code == 5
+    assert f"Warning: 0|0: {SAME_INPUT}" in alone.stderr and f"Note: 0|0: {SAME_INPUT}" in alone.stdout
+    assert "Take more samples" not in alone.stdout and "would have been found with" not in alone.stdout
+    assert json.loads((tmp_path / "o/audit.json").read_text())["pairs"][0]["notes"] == [SAME_INPUT]
+    mixed = run("0,1; 0,0")
+    assert mixed.exit_code == 0 and f"Warning: 0|0: {SAME_INPUT}" in mixed.stderr
+    assert "Warning" not in run("0,1").stderr and "Warning" not in run("0,0", "--quiet").stderr
+
+
+# Outputs that strike one.
+
+
+def nothing(data, rng):
+    rng.random()
+
+
+def nan(data, size, rng):
+    return np.full(size, math.nan)
+
+
+def five(data, rng):
+    return 5
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+@pytest.mark.parametrize(("mechanism", "printed"), [(nothing, "None"), (nan, "nan"), (five, "5")])
+def test_a_mechanism_that_always_says_the_same_is_not_refuted_and_says_so(mechanism, printed, mode):
+    result = audited(mechanism, mode=mode)
+    assert result.verdict == "not_refuted"  # it keeps every promise
+    (note,) = result.findings[0].notes
+    assert note.startswith("All ") and f"outputs that were looked at, on both inputs, are {printed}:" in note
+    assert all(note in text for text in renderings(result))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_exceptions_leave_a_trace(jobs):
+    def raises(data, rng):
+        draw = rng.random()
+        if draw < 0.2:
+            raise KeyError("no such record")
+        return data + rng.laplace(scale=2.0)
+
+    result = audited(raises, jobs=jobs)
+    assert result.verdict == "not_refuted"
+    (note,) = result.findings[0].notes
+    assert "were exceptions: " in note and "raised KeyError" in note and "no such record" not in note
+    count, raised = (int(word.replace(",", "")) for word in (note.split()[2], note.split(" inputs, ")[1].split()[0]))
+    assert count == 2 * 8_000 and 0.1 < raised / count < 0.3  # 3,200 are expected, with a deviation of 51
+    assert all(note in text for text in renderings(result))
+
+
+def test_an_ordinary_mechanism_has_no_notes():
+    assert audited().findings[0].notes == ()
+    assert all("Note:" not in text for text in renderings(audited()))
+
+
+def test_redacted_reports_keep_outputs_out():
+    result = audited(lambda data, rng: "the secret answer")
+    hidden = reports.redaction.redacted(reports.dossier.Dossier.of(result))
+    assert "secret answer" in result.findings[0].notes[0]
+    for name in ("html", "md"):
+        assert "secret answer" not in reports.render(hidden, name, "compliance")
