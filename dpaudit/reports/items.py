@@ -20,8 +20,15 @@ from dpaudit.reports.scope import Status
 from dpaudit.reports.wording import clean, percent_text, plural
 
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-3  # beyond which the report says so, as context
+CHECKS_NAMED = 10  # checks that looked at an item
 NAMED = 5  # subjects, where some are left out
 ANSWERS = ("violated", "not_refuted", "inconclusive", "xfail")  # statuses of checks that ran to an end
+# Checks of the conformance suite that look at an item, beside the laws of composition, which are the queries'.
+CHECKED = {
+    "epsilon": ("claim_exact", "claim_audit"),
+    "floating_point": ("floating_point",),
+    "utility": ("utility_bounds", "more_budget_less_error"),
+}
 SECTIONS = {
     "epsilon": ("2.2, 2.3, 2.5", "claim against measurement"),
     "unit": ("2.4", "scope of the guarantee"),
@@ -99,7 +106,24 @@ def _tested(key: str, dossier: Dossier) -> tuple[Status, str]:
         "queries": _queries,
     }
     found = finders[key](dossier) if key in finders else None
-    return found if found is not None else ("not assessed", NOTHING[key])
+    checked = _checked(key, dossier)
+    if found is not None:
+        return found[0], "\n".join([found[1], *checked])
+    return ("tested in part", "\n".join(checked)) if checked else ("not assessed", NOTHING[key])
+
+
+def _checked(key: str, dossier: Dossier) -> list[str]:
+    """What the checks that look at an item found, a line each; of those that gave an answer."""
+    lines = []
+    for record in (record for one in dossier.checks for record in one.records):
+        if record.name in CHECKED.get(key, ()) and record.status in ANSWERS:
+            known = " (a known failure)" if record.status == "xfail" else ""
+            status = "violated" if known else status_word(record.status)
+            who, demand = clean(record.mechanism, 60), clean(record.demands, 160)
+            message = f" {clean(record.message, 300)}" if record.message else ""
+            lines.append(f"{who}: the check {clean(record.name, 60)}, that it {demand}: {status}{known}.{message}")
+    more = len(lines) - CHECKS_NAMED
+    return [*lines[:CHECKS_NAMED], f"And {plural(more, 'more check')}."] if more > 0 else lines
 
 
 def _epsilon(dossier: Dossier) -> tuple[Status, str] | None:

@@ -95,6 +95,40 @@ def test_a_status_is_reached_by_results_alone(synthetic):
     assert set(statuses(synthetic.utility()).values()) == {"tested in part", "not assessed"}
 
 
+CHECKED = [
+    ("floating_point", "floating_point"), ("claim_audit", "epsilon"), ("claim_exact", "epsilon"),
+    ("utility_bounds", "utility"), ("more_budget_less_error", "utility"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "key"), CHECKED, ids=[name for name, _ in CHECKED])
+@pytest.mark.parametrize("status", ["violated", "not_refuted", "inconclusive", "xfail", "error", "skipped"])
+def test_a_check_that_looked_at_an_item_is_evidence_for_it(synthetic, name, key, status):
+    check = synthetic.check()
+    record = dataclasses.replace(check.records[0], name=name, status=status, message="seen here")
+    check = dataclasses.replace(check, records=(record,))
+    for results in ((check,), (synthetic.make("not_refuted"), check)):
+        before = {item.key: item for item in items(Dossier.of(*results[:-1]))} if results[:-1] else {}
+        after = {item.key: item for item in items(Dossier.of(*results))}
+        line = f"city release: the check {name}, that it keeps law_mixture: "
+        if status in ("error", "skipped"):  # it gave no answer
+            assert line not in after[key].evidence
+            continue
+        word = {"xfail": "violated (a known failure)"}.get(status, status.replace("_", " "))
+        assert f"{line}{word}. seen here" in after[key].evidence
+        assert after[key].status == (before[key].status if key == "epsilon" and before else "tested in part")
+        assert [item.key for item in after.values() if line in item.evidence] == [key]
+        missing = dict(compliance.build(Dossier.of(*results)).summary)["What was not looked at?"][0]
+        assert after[key].name not in missing
+
+
+def test_checks_of_one_item_that_find_no_room_are_counted(synthetic):
+    check = synthetic.check()
+    record = dataclasses.replace(check.records[0], name="floating_point", status="violated")
+    evidence = items(Dossier.of(dataclasses.replace(check, records=(record,) * 13)))[5].evidence
+    assert evidence.count("the check floating_point") == 10 and evidence.endswith("And 3 more checks.")
+
+
 def test_side_findings_are_evidence_where_they_belong(synthetic):
     kinds = ("timing", "containment", "independence", "claim_metadata", "pair_search", "same_randomness")
     sides = tuple(SideFinding(kind, "nothing_found", f"<{kind}>") for kind in kinds)
