@@ -86,7 +86,7 @@ def _is_quiet(result: AuditResult) -> bool:
 
 
 def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
-    lower = wording.lower_text(result.epsilon_lower)
+    lower = wording.largest_lower_text(result)
     sure = "for all pairs, directions, rules and bounds together"
     if wording.dependence_sentence(result):
         sure = "not to be relied on: calls share noise"

@@ -26,7 +26,7 @@ from dpaudit.evidence.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
-from dpaudit.reports.wording import clean, lower_text, number_text, percent_text
+from dpaudit.reports.wording import clean, compared, lower_text, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
 STEPS = 60  # points of a curve, less one
@@ -122,12 +122,12 @@ def profile(result: AuditResult) -> Figure | None:
     promised = [promise(epsilon) for epsilon in grid]
     estimates = [seen.estimate(epsilon) if seen else 0.0 for epsilon in grid]
     high = 1.08 * max(*promised, *estimates, 1e-9)
-    pair, lower = clean(finding.id, 60), lower_text(finding.epsilon_lower)
+    pair, (lower, budget) = clean(finding.id, 60), compared(finding.epsilon_lower, finding.budget.epsilon)
     has_limits = seen is not None and seen.correct_lower is not None
     description = (
         f"Privacy profile of the pair {pair}: promised delta at each epsilon from 0 to {number_text(top, 3)}; the "
         f"lower bound of the audit is epsilon {lower} at delta {number_text(finding.budget.delta)}, promised "
-        f"{number_text(finding.budget.epsilon)}."
+        f"{budget}."
     )
 
     def draw(page: float) -> Markup:

@@ -15,7 +15,7 @@ from dpaudit.reports.dossier import Result, Source, kind_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.items import status_word
 from dpaudit.reports.redaction import is_redacted
-from dpaudit.reports.wording import clean, lower_text, number_text, plural
+from dpaudit.reports.wording import clean, compared, number_text, plural
 from dpaudit.results import VERDICTS, AuditResult, Finding, saved_input
 from dpaudit.version import __version__
 
@@ -161,8 +161,8 @@ def _bounds(before: AuditResult, after: AuditResult) -> Section:
             clean(finding.id, 80),
             _promised(earlier),
             _promised(finding),
-            lower_text(earlier.parameter_lower),
-            lower_text(finding.parameter_lower),
+            compared(earlier.parameter_lower, earlier.parameter_budget)[0],
+            compared(finding.parameter_lower, finding.parameter_budget)[0],
             wording.ratio_text(earlier),
             wording.ratio_text(finding),
         )

@@ -18,7 +18,6 @@ from dpaudit.reports.wording import (
     VERDICT_WORDS,
     clean,
     compared,
-    lower_text,
     number_text,
     plural,
     ratio_text,
@@ -451,7 +450,8 @@ def wealth(result: AuditResult) -> Figure | None:
     rows = []
     for finding, look in data[:ROWS]:
         numbers = (number_text(look.draws), number_text(look.log_wealth), number_text(threshold(finding)))
-        rows.append((clean(finding.id, 80), *numbers, lower_text(look.parameter_lower)))
+        lower, _ = compared(look.parameter_lower, finding.parameter_budget)
+        rows.append((clean(finding.id, 80), *numbers, lower))
     return Figure(
         id="wealth",
         title="Evidence over time: log wealth of the bets against the claim",

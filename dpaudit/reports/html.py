@@ -86,7 +86,7 @@ def breakable(text: str) -> Markup:
 
 def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     """The figures at the head of the page: name, value, and a word of context."""
-    lower = wording.lower_text(result.epsilon_lower)
+    lower = wording.largest_lower_text(result)
     runs = "all sides and pairs, a shared draw counted once"
     apart = " but floating point" if result.floating_point is not None and result.floating_point.pairs else ""
     sure = f"for all statements of this page{apart} together"
@@ -181,7 +181,8 @@ def _all_pairs(result: AuditResult) -> dict[str, Any]:
     for finding in result.findings[:MAXIMUM_ROWS]:
         witness, row = finding.witness, _row(finding)
         counts = (witness.correct, witness.wrong, witness.abstained) if witness else (None, None, None)
-        guesses, epsilon = [number_text(count) for count in counts], wording.lower_text(finding.epsilon_lower)
+        guesses = [number_text(count) for count in counts]
+        epsilon = wording.compared(finding.epsilon_lower, finding.budget.epsilon)[0]
         rows.append([row["id"], *row["numbers"], row["word"], epsilon, *row["rest"], *guesses])
     columns, epsilon = _columns(result), f"ε ≥ at δ = {number_text(result.report_delta)}"
     return {

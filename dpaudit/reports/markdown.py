@@ -82,7 +82,7 @@ def table(columns: list[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _keys(result: AuditResult) -> list[tuple[str, ...]]:
-    lower = wording.lower_text(result.epsilon_lower)
+    lower = wording.largest_lower_text(result)
     violated = wording.verdict_count(result, "violated")
     skipped = len(result.not_asked) + (result.universe.count(None) if result.universe is not None else 0)
     return [

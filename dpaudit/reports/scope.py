@@ -18,7 +18,7 @@ from dpaudit.reports.wording import (
     compared,
     dependence_sentence,
     has_controls_alone,
-    lower_text,
+    largest_lower_text,
     number_text,
     percent_text,
     plural,
@@ -83,7 +83,7 @@ def loss(result: AuditResult) -> Row:
     if not answered:
         return Row(item, sections, "not assessed", f"Claim {clean(result.claim, 120)}: no pair gave an answer.")
     count = asked_count(result) - verdict_count(result, "error")
-    lower, delta = lower_text(result.epsilon_lower), number_text(result.report_delta)
+    lower, delta = largest_lower_text(result), number_text(result.report_delta)
     facts = (
         f"Claim {clean(result.claim, 120)}, asked of {plural(count, 'pair')} in both directions with "
         f"{plural(result.samples, 'run')} of the mechanism. Largest lower bound on ε: {lower} nats at δ = {delta}, all "

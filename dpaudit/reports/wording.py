@@ -82,6 +82,17 @@ def compared(lower: float | None, budget: float | None, digits: int = 4) -> tupl
     return lower_text(lower, digits), number_text(budget, digits)
 
 
+def largest_lower_text(result: AuditResult) -> str:
+    """The largest lower bound on epsilon, with as many digits as it takes to see that it is above its own budget."""
+    bounds = [(finding.epsilon_lower, finding.budget.epsilon) for finding in result.findings]
+    if result.universe is not None and len(result.universe):
+        place = int(result.universe.epsilon_lower.argmax())
+        bounds.append((float(result.universe.epsilon_lower[place]), float(result.universe.budget[place])))
+    # Of bounds that are as large, the one with the least budget: it is the one that may break it.
+    lower, budget = min(((low, top) for low, top in bounds if low == result.epsilon_lower), default=(0.0, math.inf))
+    return compared(lower, budget)[0]
+
+
 def ratio_text(finding: Finding) -> str:
     """The ratio of lower bound to budget, rounded down; above 1 as printed exactly when it is above 1."""
     return compared(finding.ratio_lower, 1.0)[0]
@@ -279,10 +290,9 @@ def bound_sentence(result: AuditResult, finding: Finding) -> str:
     promised = f"{name} ≥ {lower}{units} with {confidence}; promised: {name} ≤ {budget}"
     if finding.parameter == "epsilon" and finding.budget.epsilon == finding.parameter_budget:
         return promised + (f" (δ = {number_text(finding.budget.delta)})" if finding.budget.delta else "")
-    return (
-        f"{promised}. As an epsilon at δ = {number_text(finding.budget.delta)}: at least "
-        f"{lower_text(finding.epsilon_lower)} nats, promised {number_text(finding.budget.epsilon)} nats"
-    )
+    lower, budget = compared(finding.epsilon_lower, finding.budget.epsilon)
+    delta = number_text(finding.budget.delta)
+    return f"{promised}. As an epsilon at δ = {delta}: at least {lower} nats, promised {budget} nats"
 
 
 def evidence_text(finding: Finding) -> str:

@@ -1,0 +1,60 @@
+"""A bound above its budget is never shown as if it were on it, wherever a report writes it."""
+
+import dataclasses
+import html
+import re
+
+import pytest
+
+from dpaudit import reports
+from dpaudit.privacy.claims import Budget
+from dpaudit.reports import wording
+from dpaudit.reports.difference import difference
+from dpaudit.reports.document_markdown import render as render_document
+from dpaudit.reports.dossier import Dossier
+
+LEAST = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
+
+
+@pytest.fixture
+def barely(synthetic):
+    """One pair that is violated by very little, beside one that keeps a larger budget, of a smaller bound."""
+    findings = [synthetic.finding("a", "b", LEAST), synthetic.finding("a", "c", 0.3, 2.0)]
+    return synthetic.result(findings, claim="eps=1")
+
+
+@pytest.mark.parametrize("profile", reports.PROFILES)
+@pytest.mark.parametrize("format", ["html", "md"])
+def test_no_report_writes_a_bound_above_its_budget_as_the_budget(barely, format, profile):
+    text = html.unescape(reports.render(barely, format, profile)).replace("\\", "")
+    text = re.sub(r"<[^>]*>", " ", text)
+    assert barely.verdict == "violated"
+    assert not re.search(r"(?<![\d.])1\.0+(?![\d.]*[1-9])(?=\s*nats| with)", text)
+    assert re.search(r"(largest lower bound|Largest lower bound)[^;]{0,60}?1\.00004", text)
+    assert "1.00004 nats" in text
+
+
+def test_the_largest_bound_is_told_from_its_own_budget(synthetic, barely):
+    assert wording.largest_lower_text(barely) == "1.00004"
+    # The pair of the largest bound keeps its budget: four digits are enough, whatever other pairs do.
+    other = synthetic.finding("c", "d", 0.5, 9.0)
+    assert wording.largest_lower_text(dataclasses.replace(barely, findings=(*barely.findings, other))) == "4.5"
+    # Two pairs of the same bound: the one that breaks its budget decides.
+    kept = synthetic.finding("e", "f", LEAST / 2.0, 2.0)
+    both = dataclasses.replace(barely, findings=(dataclasses.replace(kept, epsilon_lower=LEAST), *barely.findings))
+    assert wording.largest_lower_text(both) == "1.00004"
+    assert wording.largest_lower_text(synthetic.make("empty")) == "0"
+
+
+def test_a_bound_as_an_epsilon_is_told_from_the_promise(synthetic):
+    finding = synthetic.finding("0", "1", 1.3, 0.5, parameter="rho", epsilon_lower=LEAST)
+    finding = dataclasses.replace(finding, budget=Budget(1.0, 1e-6))
+    result = synthetic.result([finding], claim="rho=0.5", report_delta=1e-6)
+    assert "at least 1.00004 nats, promised 1 nats" in wording.bound_sentence(result, finding)
+    assert "epsilon 1.00004 at delta" in reports.render(result, "html", "compliance")
+
+
+def test_a_difference_shows_by_what_a_bound_is_above(synthetic, barely):
+    before = synthetic.result([synthetic.finding("a", "b", 0.5)], claim="eps=1")
+    text = render_document(difference(Dossier.of(before).sources[0], Dossier.of(barely).sources[0]))
+    assert "| 0.5 | 1.00004 |" in text
