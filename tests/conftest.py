@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
+os.environ["SOURCE_DATE_EPOCH"] = "1795551300"  # reports are compared to the byte: 2026-11-24 20:15 UTC
 STARTED = time.monotonic()
 
 

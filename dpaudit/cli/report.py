@@ -46,7 +46,8 @@ def report_command(
 ) -> None:
     """Render saved RESULTs (audit.json, check.json, utility.json) as reports.
 
-    Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json).
+    Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json). Those for
+    people say when they were written; SOURCE_DATE_EPOCH in the environment states another date.
     """
     from dpaudit.reports.dossier import Dossier, kind_of, read_dossier, subject_of
     from dpaudit.reports.redaction import redacted

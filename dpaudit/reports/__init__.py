@@ -1,8 +1,9 @@
 """What we say: results rendered for the people and the programs that read them.
 
 Everything is rendered from the saved model (`AuditResult`, `CheckResult`, `UtilityResult`, or several of them as a
-`Dossier`) alone, the same bytes for the same result; SARIF looks into the current folder for the line that it anchors
-a result to. A format's module is imported when it is used.
+`Dossier`) alone, the same bytes for the same result. But html, md and pdf say when they were written, unless
+SOURCE_DATE_EPOCH states another date (`dpaudit.reports.written`), and SARIF looks into the current folder for the line
+that it anchors a result to. A format's module is imported when it is used.
 
 Formats and the names of their files: `html` and `md` (audit.html, audit.md), `json` (audit.json), `junit`
 (audit.junit.xml), `sarif` (audit.sarif), `pdf` (audit.pdf; extra `pdf`), `in-toto` (audit.intoto.json).
@@ -40,6 +41,7 @@ SUFFIXES: Mapping[str, str] = {
     "pdf": ".pdf",
     "in-toto": ".intoto.json",
 }
+DATED = ("html", "md", "pdf")  # formats for people, which say when they were written
 OTHER_SUFFIXES: Mapping[str, str] = {".xml": "junit", ".sarif.json": "sarif"}  # read, never written
 
 
@@ -138,9 +140,13 @@ def render(
 
 
 def check_format(format: str) -> None:
-    """`UsageError` if there is no such format, or it needs what is not installed."""
+    """`UsageError` if there is no such format, or it needs what is not installed, or a date that cannot be read."""
     if format not in FORMATS:
         raise UsageError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+    if format in DATED:
+        from dpaudit.reports.written import date_text
+
+        date_text()  # an audit must not run for a report that cannot be written
     if format == "pdf" and importlib.util.find_spec("reportlab") is None:
         raise UsageError("format pdf must have reportlab installed, got none. Use pip install 'dpaudit[pdf]'.")
 

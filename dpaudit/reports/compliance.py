@@ -13,6 +13,7 @@ from dpaudit.reports.html import method
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
+from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results import AuditResult
 from dpaudit.utility_result import UtilityResult
 from dpaudit.version import __version__
@@ -36,7 +37,7 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
     summary = answers.summary(dossier, found)
     first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
     return Document(
-        kicker=f"{'Compliance report' if with_items else 'Report'}: {title}",
+        kicker=f"{'Compliance report' if with_items else 'Report'}: {title}. Written {date_text()}.",
         headline=answers.headline(dossier),
         verdict=dossier.verdict,
         summary=summary if with_items else summary[:-1],
@@ -113,9 +114,10 @@ def _provenance(dossier: Dossier) -> Section:
         marks.append(result.verdict)
         digests.append((name, source.digest))
     kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"
-    blocks = [
+    blocks: list[Block] = [
         Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks)),
         Table("Digests of these files", ("file", kind), tuple(digests)),
+        Paragraph(f"This report was written {date_text()}. {UNDATED}"),
         Table("Versions and platforms", ("name", "value"), _environments(dossier)),
     ]
     if dossier.is_redacted:

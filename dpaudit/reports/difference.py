@@ -16,6 +16,7 @@ from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.items import status_word
 from dpaudit.reports.redaction import is_redacted
 from dpaudit.reports.wording import clean, compared, number_text, plural
+from dpaudit.reports.written import date_text
 from dpaudit.results import VERDICTS, AuditResult, Finding, saved_input
 from dpaudit.version import __version__
 
@@ -42,7 +43,7 @@ def difference(old: Source, new: Source) -> Document:
         sections += [_inputs(before, after), _bounds(before, after), _beside(before, after)]
     summary = (("What changed?", tuple(_sentences(sections))),)
     return Document(
-        kicker=f"Difference: {clean(old.name, 120)} → {clean(new.name, 120)}",
+        kicker=f"Difference: {clean(old.name, 120)} → {clean(new.name, 120)}. Written {date_text()}.",
         headline=headline,
         verdict=after.verdict,
         summary=summary,

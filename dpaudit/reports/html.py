@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from dpaudit.reports import beside, doubles, figures, scope, universe, wording
 from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results import AuditResult, Finding
 
 TOP_ROWS = 50  # rows of the ranked table, beside all violated pairs
@@ -37,6 +38,8 @@ def render(result: AuditResult, path: str = STAND_IN) -> str:
         .get_template("audit.html.j2")
         .render(
             subject=wording.subject_name(result),
+            written=date_text(),
+            undated=UNDATED,
             verdict=result.verdict,
             headline=wording.headline(result),
             found=wording.power_sentence(result) if result.verdict in ("not_refuted", "inconclusive") else "",

@@ -13,6 +13,7 @@ from typing import Any
 from dpaudit.reports import beside, doubles, scope, universe, wording
 from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.reports.written import date_text
 from dpaudit.results import AuditResult, Finding
 
 LIMIT = 900_000  # bytes
@@ -27,7 +28,7 @@ def render(result: AuditResult, path: str = STAND_IN) -> str:
     """
     parts = [
         f"## {wording.headline(result)}",
-        f"Audit of {text(wording.subject_name(result))}.",
+        f"Audit of {text(wording.subject_name(result))}. Report written {date_text()}.",
         escaped(wording.plain_summary(result)),
     ]
     if result.verdict in ("not_refuted", "inconclusive") and result.findings:

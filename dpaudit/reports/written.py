@@ -1,0 +1,33 @@
+"""When a report was written. Its results carry no date, as the same seed gives the same result, bit for bit."""
+
+from __future__ import annotations
+
+import datetime
+import os
+
+from dpaudit.errors import UsageError
+
+VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
+UNDATED = (
+    "Results carry no date of their own, since the same seed gives the same result. A report that the command of the "
+    "audit writes has the date of its end; one that is made later has its own."
+)
+
+
+def date_text() -> str:
+    """The date of a report that is written now, such as "2026-11-24 20:15 UTC": that of SOURCE_DATE_EPOCH if it is set.
+
+    Raises
+    ------
+    UsageError
+        If SOURCE_DATE_EPOCH is no whole number of seconds of a year up to 9999.
+    """
+    stated = os.environ.get(VARIABLE, "")
+    now = datetime.datetime.now(datetime.UTC)
+    try:
+        date = datetime.datetime.fromtimestamp(int(stated), datetime.UTC) if stated else now
+    except (OverflowError, OSError, ValueError) as error:
+        raise UsageError(
+            f"{VARIABLE} must be a whole number of seconds since 1970, in the years to 9999, got {stated!r}."
+        ) from error
+    return date.strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,93 @@
+"""When a report was written: in every format that people read, in UTC, and nowhere in what programs read."""
+
+import datetime
+import html
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+import dpaudit
+from dpaudit import UsageError, reports
+from dpaudit.cli import main
+from dpaudit.reports.difference import difference
+from dpaudit.reports.document_markdown import render as render_document
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.written import date_text
+
+DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
+
+
+def test_a_date_is_that_of_the_variable_in_utc(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    for seconds, text in (("0", "1970-01-01 00:00 UTC"), ("1795551359", "2026-11-24 20:15 UTC")):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", seconds)
+        assert date_text() == text
+
+
+@pytest.mark.parametrize("stated", [None, ""])
+def test_a_date_is_now_where_the_variable_says_nothing(monkeypatch, stated):
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    if stated is not None:
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", stated)
+    before = datetime.datetime.now(datetime.UTC).replace(second=0, microsecond=0)
+    shown = datetime.datetime.strptime(date_text(), "%Y-%m-%d %H:%M UTC").replace(tzinfo=datetime.UTC)
+    assert before <= shown <= datetime.datetime.now(datetime.UTC)
+
+
+@pytest.mark.parametrize("stated", ["yesterday", "1.5", "1" * 30, "-1e3"])
+def test_a_date_that_cannot_be_read_is_refused_before_an_audit_runs(monkeypatch, tmp_path, stated):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", stated)
+    with pytest.raises(UsageError, match=f"SOURCE_DATE_EPOCH must be a whole number .*got '{re.escape(stated)}'"):
+        date_text()
+    (tmp_path / "dates_m.py").write_text("def release(data, rng): open('ran', 'w').close()\n")
+    audit = ["audit", "dates_m.py:release", "--claim", "eps=1", "--pairs", "0,1", "--samples", "100"]
+    refused = CliRunner().invoke(main, [*audit, "--out", "o"])
+    assert refused.exit_code == 2 and "SOURCE_DATE_EPOCH" in refused.stderr and not (tmp_path / "ran").exists()
+    CliRunner().invoke(main, [*audit, "--out", "o", "--report", "json"])
+    assert (tmp_path / "ran").exists()  # what has no date is written all the same
+
+
+def test_reports_for_people_say_when_they_were_written(synthetic, monkeypatch):
+    result = synthetic.make("violated")
+    for profile in reports.PROFILES:
+        for name in ("html", "md"):
+            text = html.unescape(reports.render(result, name, profile)).replace("\\", "")
+            assert set(re.findall(DATE, text)) == {"2026-11-24 20:15 UTC"}
+            assert text.index("2026-11-24 20:15 UTC") < text.index("ε")  # at the head
+            monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+            assert "1970-01-01 00:00 UTC" in reports.render(result, name, profile).replace("\\", "")
+            monkeypatch.undo()
+    source = Dossier.of(result).sources[0]
+    assert re.search(DATE, render_document(difference(source, source)).replace("\\", ""))
+
+
+@pytest.mark.parametrize("format", ["html", "md", "pdf"])
+def test_the_same_date_gives_the_same_bytes_and_another_one_others(synthetic, monkeypatch, format):
+    result = synthetic.make("fixed")
+    first = reports.render(result, format)
+    assert reports.render(result, format) == first
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert reports.render(result, format) != first
+
+
+def test_what_programs_read_has_no_date(synthetic, monkeypatch):
+    dossier = Dossier.of(synthetic.make("violated"), synthetic.check(), synthetic.utility())
+    before = {name: reports.render(dossier, name) for name in ("json", "junit", "sarif", "in-toto")}
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert before == {name: reports.render(dossier, name) for name in before}
+
+
+def test_the_same_seed_gives_the_same_result_at_another_time(monkeypatch):
+    def release(data, size, rng):
+        return data + rng.laplace(size=size)
+
+    def record():
+        found = dpaudit.audit(release, "eps=1", [(0.0, 1.0)], samples=500, seed=1).to_dict()
+        return json.dumps({**found, "seconds": 0})
+
+    before = record()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert record() == before
