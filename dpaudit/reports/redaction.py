@@ -58,6 +58,11 @@ def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
     return Dossier(tuple(sources), deployment, is_redacted=True)
 
 
+def _without_texts(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options without what the command line was given as claim and pairs: records, or files named after a person."""
+    return {name: value for name, value in options.items() if name not in ("claim", "pairs")}
+
+
 class _Mask:
     """The names of one report, under one key."""
 
@@ -89,7 +94,7 @@ class _Mask:
             result,
             findings=tuple(self._finding(finding, pools) for finding in result.findings),
             not_asked=tuple(names),
-            options={name: value for name, value in result.options.items() if name != "pairs"},
+            options=_without_texts(result.options),
             floating_point=None if doubles is None else self._doubles(doubles),
             universe=universe,
             side_findings=tuple(self._side(finding) for finding in result.side_findings),
@@ -138,8 +143,7 @@ class _Mask:
         records = tuple(
             dataclasses.replace(record, message=REDACTED if record.message else "") for record in result.records
         )
-        options = {name: value for name, value in result.options.items() if name != "pairs"}
-        return dataclasses.replace(result, records=records, options=options)
+        return dataclasses.replace(result, records=records, options=_without_texts(result.options))
 
     def _utility(self, result: UtilityResult) -> UtilityResult:
         findings = tuple(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import json
 import re
 import shlex
 
@@ -145,6 +146,7 @@ def test_what_a_redacted_report_holds_does_not_list_pairs(run, tmp_path):
     run("report", *files, "--profile", "compliance", "--redact", "--report", "json", "--out", "c")
     text = (tmp_path / "c/compliance.json").read_text()
     assert "again_m.py:tables" not in text and "1234567" not in text
+    assert all("claim" not in source["result"]["options"] for source in json.loads(text)["results"])
     assert all("again_m.py:tables" in (tmp_path / one).read_text() or "1234567" in (tmp_path / one).read_text()
                for one in files)  # fmt: skip
 
