@@ -47,6 +47,21 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
             os.unlink(temporary)
 
 
+def check_folder(argument: str, folder: Path) -> None:
+    """`UsageError` if nothing can be written in a folder, which need not be there: a probe is made and removed."""
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    reason = "a file is in the way"
+    if existing.is_dir():
+        try:
+            os.rmdir(tempfile.mkdtemp(dir=existing, prefix=".dpaudit."))
+            return
+        except OSError as error:  # also where permissions say nothing of it, as in /proc or for root
+            reason = "no permission" if isinstance(error, PermissionError) else str(error.strerror)
+    raise UsageError(
+        f"{argument} must be a folder that can be written, got {str(folder)!r} ({reason} at {str(existing)!r})."
+    )
+
+
 def to_json(value: Any) -> Any:
     """`value` as strict JSON: numpy to Python, infinities to "inf" and "-inf", NaN to null, other objects to names."""
     if isinstance(value, np.generic):

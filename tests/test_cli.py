@@ -431,6 +431,13 @@ def test_a_folder_without_permission_exits_with_2(run, project):
     assert "no permission at 'locked'" in told(result)
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that nothing can be made in, whoever asks")
+def test_a_folder_that_cannot_be_made_exits_with_2_before_the_audit(run):
+    result = run("audit", "m.py:sound", "--out", "/proc/x")
+    assert result.exit_code == 2 and "Auditing" not in result.stderr
+    assert "out must be a folder that can be written, got '/proc/x' (" in told(result)
+
+
 def test_help_names_the_commands_that_exist_and_no_others(run):
     result = run("--help")
     commands = re.findall(r"^  (\w+)  ", result.stdout.partition("Commands:")[2], re.MULTILINE)

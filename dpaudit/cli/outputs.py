@@ -26,6 +26,7 @@ def chosen_outputs(
 ) -> tuple[tuple[str, ...], Path]:
     """The formats to write and their folder, both checked; no format where neither was asked for."""
     from dpaudit.reports import FORMATS, check_format
+    from dpaudit.saving import check_folder
 
     stated = formats(report) if report is not None else config.report
     folder = Path(out) if out is not None else Path(os.path.relpath(config.out)) if config.out is not None else None
@@ -40,10 +41,7 @@ def chosen_outputs(
             raise UsageError(f"report must name formats among {known}, got {name!r}.")
         check_format(name)
     folder = folder if folder is not None else Path(DEFAULT_OUT)
-    existing = next(place for place in (folder, *folder.parents) if place.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        reason = f"{'no permission' if existing.is_dir() else 'a file is in the way'} at {str(existing)!r}"
-        raise UsageError(f"out must be a folder that can be written, got {str(folder)!r} ({reason}).")
+    check_folder("out", folder)
     return chosen, folder
 
 
