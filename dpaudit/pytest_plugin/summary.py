@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -39,13 +42,22 @@ class Summary:
         self.collected: list[Mapping[str, Any]] = []  # what each process that collected found of known violations
         self.unmatched: list[tuple[str, bool]] = []  # what is said of those of no test, and whether it is a failure
         self.written: list[Path] = []
-        if settings.formats:  # a format that does not exist is told before anything runs
-            from dpaudit.reports import FORMATS
+        if settings.formats:
+            try:
+                self._check_report()
+            except UsageError as error:
+                raise pytest.UsageError(str(error)) from error
 
-            for name in settings.formats:
-                if name not in FORMATS:
-                    known = ", ".join(FORMATS)
-                    raise pytest.UsageError(f"dp_report must name formats among {known}, got {name!r}.")
+    def _check_report(self) -> None:
+        """Tell before anything runs of a format that cannot be written, and of a folder that nothing fits in."""
+        from dpaudit.reports import FORMATS, check_format
+        from dpaudit.saving import check_folder
+
+        for name in self.settings.formats:
+            if name not in FORMATS:
+                raise UsageError(f"dp_report must name formats among {', '.join(FORMATS)}, got {name!r}.")
+            check_format(name)
+        check_folder("dp_out", self.settings.out)
 
     def add(self, node_id: str, records: Iterable[dict[str, Any]]) -> None:
         """What a phase of a test reports; each phase repeats what those before it did."""
@@ -132,30 +144,43 @@ class Summary:
         return {"schema": SCHEMA, "session": dict(self.plan or {}), "audits": audits}
 
     def _write(self, results: list[tuple[str, dict[str, Any], AuditResult]]) -> list[Path]:
-        """A folder an audit, and what is of the whole session; the paths of the latter."""
-        from dpaudit.reports import write_report
+        """A folder an audit, and what is of the whole session; the paths of the latter.
+
+        Everything is written beside its place first, so that what cannot be written leaves nothing behind.
+        """
+        from dpaudit.reports import file_name, write_report
         from dpaudit.results import to_json, write_whole
 
         out = self.settings.out
         folders = {}
         logs = []
-        for node_id, record, result in results:
-            folder = out / _slug(node_id, record["call"])
-            folders[(node_id, record["call"])] = folder.name
-            paths = [write_report(result, folder / f"audit.{format}") for format in self.settings.formats]
-            logs += [path.read_text(encoding="utf-8") for path in paths if path.suffix == ".sarif"]
-        session = to_json(self.described())
-        for audit in session["audits"]:
-            audit["folder"] = folders.get((audit["test"], audit["call"]))
-        files = {
-            out / "session.json": json.dumps(session, indent=1, allow_nan=False) + "\n",
-            out / "session.md": self.markdown(folders),
-        }
-        if logs:
-            files[out / "session.sarif"] = one_log(logs)
-        for path, content in files.items():
-            write_whole(path, content.encode("utf-8", "backslashreplace"))
-        return list(files)
+        is_new = not out.exists()
+        out.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as undo:
+            if is_new:
+                undo.callback(_remove_empty, out)
+            staging = undo.enter_context(tempfile.TemporaryDirectory(dir=out, prefix=".session."))
+            staged = Path(staging)
+            for node_id, record, result in results:
+                folder = staged / _slug(node_id, record["call"])
+                folders[(node_id, record["call"])] = folder.name
+                for format in self.settings.formats:
+                    path = write_report(result, folder / file_name("audit", format))
+                    if format == "sarif":
+                        logs.append(path.read_text(encoding="utf-8"))
+            session = to_json(self.described())
+            for audit in session["audits"]:
+                audit["folder"] = folders.get((audit["test"], audit["call"]))
+            files = {
+                "session.json": json.dumps(session, indent=1, allow_nan=False) + "\n",
+                "session.md": self.markdown(folders),
+            }
+            if logs:
+                files["session.sarif"] = one_log(logs)
+            for name, content in files.items():
+                write_whole(staged / name, content.encode("utf-8", "backslashreplace"))
+            _move_all(staged, out)
+        return [out / name for name in files]
 
     def markdown(self, folders: Mapping[tuple[str, int], str]) -> str:
         """The session as Markdown, for a job summary: below 900 kB, whatever the number of audits."""
@@ -234,6 +259,33 @@ def _result(record: dict[str, Any]) -> AuditResult | None:
 
     text = record.get("result")
     return AuditResult.from_dict(json.loads(text)) if text is not None else None
+
+
+def _move_all(staged: Path, out: Path) -> None:
+    """Move every file below one folder to the same place below another; where one cannot be, take new ones back."""
+    sources = sorted(path for path in staged.rglob("*") if path.is_file())
+    targets = [out / path.relative_to(staged) for path in sources]
+    blocked = next((path for path in targets if path.is_dir() or path.parent.is_file()), None)
+    if blocked is not None:
+        raise UsageError(f"output must be a writable place, got {str(blocked)!r} (something is in the way).")
+    made: list[Path] = []
+    try:
+        for source, target in zip(sources, targets, strict=True):
+            target.parent.mkdir(exist_ok=True)
+            is_new = not target.exists()
+            os.replace(source, target)
+            made += [target] * is_new
+    except OSError:
+        for path in made:
+            path.unlink(missing_ok=True)
+            if path.parent != out:
+                _remove_empty(path.parent)
+        raise
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # it is not empty
+        folder.rmdir()
 
 
 def _slug(node_id: str, call: int) -> str:

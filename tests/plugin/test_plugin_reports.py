@@ -1,5 +1,6 @@
 """One report of a session, written once, also with the workers of xdist."""
 
+import importlib.util
 import json
 import re
 import types
@@ -8,6 +9,7 @@ import xml.etree.ElementTree
 import pytest
 
 import dpaudit
+from dpaudit import reports
 from dpaudit.pytest_plugin import summary
 
 SESSION = """
@@ -26,6 +28,11 @@ SESSION = """
     @pytest.mark.dp_known_violation(reason="a | b", expires="9999-12-31")
     def test_known(dp_audit):
         dp_audit(leaky, samples=300, **PLAIN)
+"""
+
+ONE = """
+    def test_it(dp_audit):
+        dp_audit(sound, floating_point=False, **PLAIN | {"inconclusive_factor": 1000})
 """
 
 
@@ -79,20 +86,95 @@ def test_a_job_summary_stays_below_its_limit(monkeypatch, pytester):
     assert f"And {3_000 - shown:,} more audits: see session.json." in text
 
 
-def test_a_report_that_cannot_be_written_is_told_and_loses_no_verdict(pytester, write):
+@pytest.mark.parametrize("format", reports.FORMATS)
+def test_every_format_that_is_accepted_is_written(pytester, write, format):
+    write(ONE)
+    result = pytester.runpytest("--dp-report", format, "--dp-out", "out")
+    if importlib.util.find_spec("reportlab") is None and format == "pdf":
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        return
+    assert result.ret == 0
+    (audit,) = read(pytester.path / "out")["audits"]
+    out = pytester.path / "out"
+    written = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    log = {"session.sarif"} if format == "sarif" else set()
+    assert written == {"session.json", "session.md", f"{audit['folder']}/{reports.file_name('audit', format)}"} | log
+
+
+def test_a_format_that_cannot_be_written_here_stops_the_session(pytester, write, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    write(ONE)
+    result = pytester.runpytest("--dp-report", "json,pdf", "-p", "no:hypothesispytest")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*format pdf must have reportlab installed, got none.*"])
+
+
+@pytest.mark.parametrize("out", ["out", "out/deeper", "/proc/x"])
+def test_a_folder_that_cannot_be_written_stops_the_session(pytester, write, out):
     (pytester.path / "out").write_text("in the way")
-    write(SESSION)
+    write(ONE)
+    result = pytester.runpytest("--dp-report", "json", "--dp-out", out)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*dp_out must be a folder that can be written, got '*{out}' (*"])
+
+
+BLOCKED = """
+    import pathlib
+
+    @pytest.fixture(autouse=True, scope="session")
+    def block():
+        yield
+        pathlib.Path("out").write_text("in the way")
+"""
+
+
+def test_a_report_that_cannot_be_written_at_the_end_is_told_and_loses_no_verdict(pytester, write):
+    write(BLOCKED + SESSION)
     result = pytester.runpytest("--dp-report", "json", "--dp-out", "out")
     result.assert_outcomes(passed=1, failed=3, xfailed=1)
-    result.stdout.fnmatch_lines(["dpaudit: the report was not written: output must be a writable place*"])
+    result.stdout.fnmatch_lines(["dpaudit: the report was not written: *out*"])
 
 
 def test_a_session_whose_report_cannot_be_written_fails(pytester, write):
-    (pytester.path / "out").write_text("in the way")
-    write("    def test_it(dp_audit): dp_audit(sound, samples=3000, floating_point=False, **PLAIN)\n")
+    write(BLOCKED + ONE)
     result = pytester.runpytest("--dp-report", "sarif", "--dp-out", "out")
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED  # else a job would go on without its SARIF, and nobody would see
+
+
+def test_a_report_that_breaks_half_way_leaves_nothing(pytester, write, monkeypatch):
+    kept = reports.render
+
+    def render(result, format, profile="plain"):
+        if format == "junit":
+            raise dpaudit.UsageError("result must be one that JUnit can hold, got another.")
+        return kept(result, format, profile)
+
+    monkeypatch.setattr(reports, "render", render)
+    write(ONE)
+    result = pytester.runpytest("--dp-report", "json,html,junit,sarif", "--dp-out", "out")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["dpaudit: the report was not written: result must be one that JUnit can hold*"])
+    assert not (pytester.path / "out").exists()
+
+
+def test_a_report_replaces_an_earlier_one_or_leaves_it_as_it_was(pytester, write):
+    write(ONE)
+    options = ("--dp-report", "json", "--dp-out", "out")
+    pytester.runpytest(*options)
+    out = pytester.path / "out"
+    before = read(out)
+    pytester.runpytest(*options, "--dp-samples", "2000")
+    after = read(out)
+    assert [one["folder"] for one in after["audits"]] == [one["folder"] for one in before["audits"]]
+    saved = out / after["audits"][0]["folder"] / "audit.json"
+    assert dpaudit.load(saved).options["samples"] == 2000
+    saved.unlink()
+    saved.mkdir()
+    (out / "session.json").write_text("earlier")
+    result = pytester.runpytest(*options)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED and (out / "session.json").read_text() == "earlier"
+    assert sorted(path.name for path in out.iterdir()) == sorted([saved.parent.name, "session.json", "session.md"])
 
 
 def test_nothing_is_written_where_nothing_was_audited_or_asked_for(pytester, write):
