@@ -17,18 +17,19 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from dpaudit.arguments import check_options
 from dpaudit.claim_metadata import claim_metadata
 from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point as doubles
-from dpaudit.evidence.label_game import MODES, LabelGame, Mode, Progress
+from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pooling, pool_pairs
 from dpaudit.findings import finding_of, findings_of_pool, with_controls
 from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.grey_box import GreyBox
 from dpaudit.inputs import distinct_inputs
-from dpaudit.privacy.claims import Claim, number, whole_number
+from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results import (
@@ -207,7 +208,16 @@ def audit(
     promise = stated_claim(subject, claim)
     own = ["claim"] if subject.claim is not None and str(subject.claim) == str(promise) else []
     own += ["pairs"] if pairs is None else []
-    _check_options(samples, mode, confidence, seed, jobs, event_mass, inconclusive_factor, floating_point, pool)
+    check_options(
+        samples=samples,
+        mode=mode,
+        confidence=confidence,
+        seed=seed,
+        jobs=jobs,
+        event_mass=event_mass,
+        inconclusive_factor=inconclusive_factor,
+    )
+    _check_flags(floating_point, pool)
     if store is not None and not isinstance(store, str | os.PathLike):
         raise UsageError(f"store must be a path, got {store!r}.")
     plan = as_plan(checkpoint, resume)
@@ -589,27 +599,7 @@ def stated_pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair
     return as_pairs(pairs)
 
 
-def _check_options(
-    samples: Any,
-    mode: Any,
-    confidence: Any,
-    seed: Any,
-    jobs: Any,
-    event_mass: Any,
-    inconclusive_factor: Any,
-    floating_point: Any,
-    pool: Any,
-) -> None:
-    whole_number("samples", samples, "an integer of at least 10", 10)
-    if mode not in MODES:
-        raise UsageError(f"mode must be 'sequential', 'adaptive' or 'fixed', got {mode!r}.")
-    number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
-    if seed is not None:
-        whole_number("seed", seed, "a non-negative integer", 0)
-    if jobs != -1 or isinstance(jobs, bool):
-        whole_number("jobs", jobs, "a positive integer, or -1 for all processors", 1)
-    number("event_mass", event_mass, "in (0, 1]", lambda v: 0.0 < v <= 1.0)
-    number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
+def _check_flags(floating_point: Any, pool: Any) -> None:
     if not isinstance(floating_point, bool | np.bool_):
         raise UsageError(f"floating_point must be True or False, got {floating_point!r}.")
     if pool is not None and not isinstance(pool, bool | np.bool_):

@@ -5,7 +5,8 @@
     report = ["json", "html"]
     out = "build/audits"
 
-Types are checked here; ranges are checked where the value is used. What the command line or a call says comes first.
+Types and ranges are checked here; what a text means (`isolation`, `report`) where it is used. What the command line or
+a call says comes first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from dpaudit.arguments import check_options, did_you_mean
 from dpaudit.errors import UsageError
 
 FILE = "pyproject.toml"
@@ -100,7 +102,7 @@ def read_config(start: Path | None = None) -> Config:
     Raises
     ------
     UsageError
-        If the file is not TOML, `[tool.dpaudit]` has an unknown key, or a value has the wrong type.
+        If the file is not TOML, `[tool.dpaudit]` has an unknown key, or a value has the wrong type or is out of range.
     """
     folder = (Path.cwd() if start is None else start).resolve()
     path = next((place / FILE for place in (folder, *folder.parents) if (place / FILE).is_file()), None)
@@ -110,10 +112,15 @@ def read_config(start: Path | None = None) -> Config:
     for key, value in _table(path).items():
         if key not in _KEYS:
             known = ", ".join(_KEYS)
-            raise UsageError(f"key of [tool.dpaudit] must be one of {known}, got {key!r} at {str(path)!r}.")
+            near = did_you_mean(key, _KEYS)
+            raise UsageError(f"key of [tool.dpaudit] must be one of {known}, got {key!r} at {str(path)!r}.{near}")
         condition, has_type = _KEYS[key]
         if not has_type(value):
             raise UsageError(f"{key} must be {condition}, got {value!r} at [tool.dpaudit] of {str(path)!r}.")
+        try:
+            check_options(**{key: value})
+        except UsageError as error:
+            raise UsageError(f"{error} This was read from [tool.dpaudit] of {str(path)!r}.") from None
         if key == "out":
             value = path.parent / value
         elif key in _READ:

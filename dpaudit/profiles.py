@@ -9,10 +9,9 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import numbers
-from typing import Any, Literal
+from typing import Literal
 
+from dpaudit.arguments import check_options
 from dpaudit.errors import UsageError
 
 Seeds = Literal["fixed", "fresh"]
@@ -100,12 +99,9 @@ def register_profile(
     """
     if not isinstance(name, str) or not name.strip() or name != name.strip():
         raise UsageError(f"name must be a word, got {name!r}.")
-    _check_number("samples", samples, "an integer of at least 10", numbers.Integral, 10, None)
-    _check_number("confidence", confidence, "in (0, 1)", numbers.Real, 0.0, 1.0)
-    _check_number("event_mass", event_mass, "positive and finite", numbers.Real, 0.0, None)
-    _check_number("inconclusive_factor", inconclusive_factor, "finite, at least 1", numbers.Real, 1, None)
-    if mode not in (None, "sequential", "adaptive", "fixed"):
-        raise UsageError(f"mode must be 'sequential', 'adaptive' or 'fixed', got {mode!r}.")
+    options = {"samples": samples, "mode": mode, "confidence": confidence, "event_mass": event_mass}
+    options["inconclusive_factor"] = inconclusive_factor
+    check_options(**{option: value for option, value in options.items() if value is not None})
     if seeds not in ("fixed", "fresh"):
         raise UsageError(f"seeds must be 'fixed' or 'fresh', got {seeds!r}.")
     for option, value in (("strict", strict), ("floating_point", floating_point)):
@@ -123,13 +119,3 @@ def profile_named(name: str) -> Profile:
     if name not in _PROFILES:
         raise UsageError(f"dp_profile must be one of {', '.join(_PROFILES)}, got {name!r}.")
     return _PROFILES[name]
-
-
-def _check_number(name: str, value: Any, condition: str, kind: type, low: float, high: float | None) -> None:
-    if value is None:
-        return
-    fits = isinstance(value, kind) and not isinstance(value, bool)
-    # Integers include their smallest value, and so does 1 as a factor; open intervals of reals do not. NaN never fits.
-    fits = fits and (value > low if isinstance(low, float) else value >= low)
-    if not (fits and value < (math.inf if high is None else high)):
-        raise UsageError(f"{name} must be {condition}, got {value!r}.")

@@ -54,17 +54,17 @@ def test_every_key_is_read(tmp_path):
 
 
 def test_the_nearest_file_upwards_is_read(tmp_path):
-    write(tmp_path, "[tool.dpaudit]\nsamples = 1\n")
+    write(tmp_path, "[tool.dpaudit]\nsamples = 10\n")
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
-    assert read_config(inner).samples == 1
+    assert read_config(inner).samples == 10
     write(tmp_path / "a", "[tool.other]\n")
     assert read_config(inner).samples is None
 
 
 def test_the_current_folder_is_where_the_search_starts(project):
-    write(project, "[tool.dpaudit]\nsamples = 5\n")
-    assert read_config().samples == 5
+    write(project, "[tool.dpaudit]\nsamples = 50\n")
+    assert read_config().samples == 50
 
 
 def test_a_report_may_be_one_text_with_commas():
@@ -88,6 +88,10 @@ def test_no_table_states_nothing(tmp_path):
         ("[tool.dpaudit]\nsample = 3\n", ["one of samples, mode, confidence", "strict, deployment, got 'sample' at"]),
         ("[tool.dpaudit]\nsamples = 'many'\n", ["samples must be an integer, got 'many' at [tool.dpaudit] of"]),
         ("[tool.dpaudit]\nsamples = true\n", ["samples must be an integer, got True"]),
+        ("[tool.dpaudit]\nsample = 3\n", ["Did you mean 'samples'?"]),
+        ("[tool.dpaudit]\nsamples = 3\n", ["samples must be an integer of at least 10, got 3. This was read from"]),
+        ("[tool.dpaudit]\nconfidence = 95\n", ["confidence must be in (0, 1), got 95. This was read from"]),
+        ("[tool.dpaudit]\nseed = -1\n", ["seed must be a non-negative integer, got -1. This was read from"]),
         ("[tool.dpaudit]\nseed = 1.5\n", ["seed must be an integer, got 1.5"]),
         ("[tool.dpaudit]\nmode = 1\n", ["mode must be a text, got 1"]),
         ("[tool.dpaudit]\nconfidence = '0.9'\n", ["confidence must be a number, got '0.9'"]),
@@ -113,10 +117,10 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
 
 
 def test_an_error_about_a_value_of_the_file_names_the_file(tmp_path):
-    path = write(tmp_path, "[tool.dpaudit]\nsamples = 3\n")
-    config, error = read_config(tmp_path), UsageError("samples must be an integer of at least 10, got 3.")
+    path = write(tmp_path, "[tool.dpaudit]\nbackend = 'x'\n")
+    config, error = read_config(tmp_path), UsageError("backend must be a backend of joblib, got 'x'.")
     assert str(path) in str(config.located(error, given=()))
-    assert config.located(error, given=("samples",)) is error
+    assert config.located(error, given=("backend",)) is error
     other = UsageError("jobs must be a positive integer, got 0.")
     assert config.located(other, given=()) is other
 

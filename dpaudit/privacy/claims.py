@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -34,6 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpaudit.arguments import number as number
+from dpaudit.arguments import whole_number as whole_number
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import short_form
 
@@ -86,29 +87,9 @@ class RenyiInequality:
 Inequality = HockeyStickLine | RenyiInequality
 
 
-def number(name: str, value: Any, condition: str, is_good: Callable[[float], bool]) -> float:
-    """`value` as a float, or one clear `UsageError` that names the argument, the condition and what was given."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise UsageError(f"{name} must be {condition}, got {value!r}.")
-    try:
-        result = float(value) + 0.0  # -0.0 becomes 0.0, so that equal claims print alike
-    except OverflowError:
-        raise UsageError(f"{name} must be {condition}, got a number above the largest double.") from None
-    if not is_good(result):
-        raise UsageError(f"{name} must be {condition}, got {value!r}.")
-    return result
-
-
 def number_text(value: float) -> str:
     """The shortest text that reads back as the same double, without a trailing `.0`: `1`, `0.1`, `1e-06`, `inf`."""
     return repr(float(value)).removesuffix(".0")
-
-
-def whole_number(name: str, value: Any, condition: str, least: int) -> int:
-    """`value` as an integer of at least `least`, or one clear `UsageError`."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
-        raise UsageError(f"{name} must be {condition}, got {value!r}.")
-    return int(value)
 
 
 def _is_budget(value: float) -> bool:

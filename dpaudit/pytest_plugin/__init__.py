@@ -17,9 +17,11 @@
   there is told at the end: `dpaudit.pytest_plugin.unmatched`.
 * Verdicts are entries `dpaudit` of a test's `user_properties`, so that they reach JUnit files; the summary and the
   report (`--dp-report`) are written once, also with the workers of pytest-xdist (`dpaudit.pytest_plugin.summary`).
+* An option that makes no sense stops the session at its start, with the place that states it; one of a mark or call
+  fails its test.
 
-Nothing but pytest, this folder and, at the end, what reads pyproject.toml is imported until an audit runs. The manual
-is docs/pytest.md.
+Nothing but pytest, this folder and what reads pyproject.toml (at the start where that file speaks of dpaudit, else at
+the end) is imported until an audit runs. The manual is docs/pytest.md.
 """
 
 from __future__ import annotations

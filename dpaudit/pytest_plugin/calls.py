@@ -7,11 +7,13 @@ import dataclasses
 import hashlib
 import json
 import os
+import sysconfig
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.errors import DpauditFloatingPointWarning, DpauditInconclusiveWarning, SubjectError, UsageError
 from dpaudit.pytest_plugin import witnesses
 from dpaudit.pytest_plugin.budget import AUDIT, LOW_BITS, REPLAY, confidence_of
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 FRAME = 4  # of the test that called dp_audit, as warnings count
 MOST_COMPARED = 2_000  # pairs of a call that a rerun is compared by; one with more pays again
+STDLIB = sysconfig.get_path("stdlib") + os.sep
 DEFAULT_SAMPLES = 100_000  # that a replay takes at most where no number is stated
 
 
@@ -70,6 +73,7 @@ class _Call:
         from dpaudit.reports.wording import clean
         from dpaudit.subjects.callables import as_subject
 
+        _check_names(options)
         self.item, self.plan, self.settings = item, plan, plan.settings
         self.state: TestState = plan.state(item)
         call = {name: value for name, value in options.items() if value is not None}
@@ -267,6 +271,20 @@ class _Call:
         return replay_line(self.settings, self.plan.budget, self.item.nodeid, seed, self.accumulates)
 
 
+def _check_names(options: dict[str, Any]) -> None:
+    """`UsageError` if an option is none of `dpaudit.audit`."""
+    import inspect
+
+    from dpaudit.auditing import audit
+
+    known = [name for name, one in inspect.signature(audit).parameters.items() if one.kind is one.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            near = did_you_mean(name, known)
+            text = f"option of dp_audit must be one of dpaudit.audit, got {name!r}.{near}"
+            raise UsageError(f"{text} They are {', '.join(known)}.")
+
+
 def _located(result: AuditResult, item: pytest.Item) -> AuditResult:
     """The result with the place of its test, which is what a code scanner shows."""
     file, line, _ = item.location
@@ -287,7 +305,16 @@ def _leak_at(result: AuditResult, share: float) -> bool:
 
 
 def cause(error: BaseException) -> BaseException | None:
-    """The exception of the user's code that led to `error`, if there is one."""
-    return None if isinstance(error.__cause__, UsageError) else error.__cause__
+    """The exception of the user's code that led to `error`, from where their code begins; None if it is of dpaudit."""
+    from dpaudit.subjects.targets import OWN_FOLDER
 
+    def is_inside(file: str) -> bool:
+        return file.startswith((OWN_FOLDER, "<")) or (file.startswith(STDLIB) and "-packages" not in file)
 
+    found = error.__cause__
+    if found is None or isinstance(found, UsageError):
+        return None
+    place = found.__traceback__
+    while place is not None and is_inside(place.tb_frame.f_code.co_filename):
+        place = place.tb_next
+    return None if place is None else found.with_traceback(place)

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from dpaudit.arguments import check_options, did_you_mean
 from dpaudit.errors import UsageError
 
 LIST = "[[tool.dpaudit.known_violations]]"
@@ -65,12 +66,17 @@ def audit_mark(item: pytest.Item) -> AuditMark:
     for name in stated:
         if name not in (*MARK_OPTIONS, "confidence", "calls"):
             known = ", ".join((*MARK_OPTIONS, "confidence", "calls"))
-            raise UsageError(f"option of the mark dp_audit must be one of {known}, got {name!r}.")
+            near = did_you_mean(name, (*MARK_OPTIONS, "confidence", "calls"))
+            raise UsageError(f"option of the mark dp_audit must be one of {known}, got {name!r}.{near}")
     confidence, calls = stated.pop("confidence", None), stated.pop("calls", None)
     if confidence is not None and not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
         raise UsageError(f"confidence must be in (0, 1), got {confidence!r} in a mark dp_audit.")
     if calls is not None and (isinstance(calls, bool) or not isinstance(calls, int) or calls < 1):
         raise UsageError(f"calls must be a positive integer, got {calls!r} in a mark dp_audit.")
+    try:
+        check_options(**stated)
+    except UsageError as error:
+        raise UsageError(f"{str(error).removesuffix('.')} in a mark dp_audit.") from None
     return AuditMark(stated, confidence, calls)
 
 
@@ -156,8 +162,8 @@ def _read(entry: Mapping[str, Any], place: str) -> KnownViolation:
     if isinstance(expires, str):
         try:
             expires = datetime.date.fromisoformat(expires)
-        except ValueError as error:
-            raise UsageError(f"expires must be a date such as '2027-01-31', got {expires!r} in {place}.") from error
+        except ValueError:
+            raise UsageError(f"expires must be a date such as '2027-01-31', got {expires!r} in {place}.") from None
     if isinstance(expires, datetime.datetime):
         expires = expires.date()
     if not isinstance(expires, datetime.date):

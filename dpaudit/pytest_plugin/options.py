@@ -8,7 +8,6 @@ the profile, else from pytest's ini file, else from `[tool.dpaudit]` of pyprojec
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dpaudit.arguments import check_options, number, whole_number
 from dpaudit.errors import UsageError
 from dpaudit.profiles import Profile, profile_named
+from dpaudit.pytest_plugin.marks import listed_violation
 
 if TYPE_CHECKING:
     from dpaudit.config import Config
 
 CONFIDENCE = 0.95  # of a session where nobody states one
 CACHE = ".dpaudit"
+PROJECT_FILE = "pyproject.toml"
 OUT = "dpaudit-out"
 SEED_INPUT = "dpaudit_session_seed"  # what the controller of xdist tells its workers
 PROFILE_OPTIONS = ("samples", "mode", "floating_point", "event_mass", "inconclusive_factor")
@@ -65,10 +67,45 @@ class Settings:
         self.config = config
         self._project: Config | None = None
         try:
+            if not self.is_worker:  # what workers are told has been looked at
+                self._check()
             self.profile: Profile = profile_named(self._stated("profile", str) or "default")
             self.session_seed: int | None = self._session_seed()
         except UsageError as error:
             raise pytest.UsageError(str(error)) from error
+
+    def _check(self) -> None:
+        """`UsageError` if an option makes no sense, wherever it is stated, with the place; of numbers, words and flags.
+
+        What a mark or a call states is told by its test.
+        """
+        for name, (kind, _) in (AUDIT_OPTIONS | SESSION_OPTIONS).items():
+            key = name.replace("-", "_")
+            for value, place in (
+                (self.from_command_line(name), f"--dp-{name}"),
+                (self.from_ini(name, kind), self._ini_place(f"dp_{key}")),
+            ):
+                if value is None:
+                    continue
+                try:
+                    check_options(**{key: value})
+                    if key == "test_error":
+                        number(key, value, "in (0, 1)", lambda rate: 0.0 < rate < 1.0)
+                    elif key == "session_seed":
+                        whole_number(key, value, "a non-negative integer", 0)
+                except UsageError as error:
+                    raise UsageError(f"{str(error).removesuffix('.')} at {place}.") from None
+        self._ini_strict()
+        if self._is_in_project_file():
+            for entry in self.project.known_violations:
+                listed_violation(entry)
+
+    def _is_in_project_file(self) -> bool:
+        """Whether the nearest pyproject.toml speaks of dpaudit at all; one that does not is not read."""
+        root = self.config.rootpath
+        files = (folder / PROJECT_FILE for folder in (root, *root.parents))
+        file = next((file for file in files if file.is_file()), None)
+        return file is not None and b"dpaudit" in file.read_bytes()
 
     @property
     def is_worker(self) -> bool:
@@ -79,18 +116,15 @@ class Settings:
     def project(self) -> Config:
         """`[tool.dpaudit]` of the nearest pyproject.toml above pytest's root."""
         if self._project is None:
-            from dpaudit.config import read_config
+            from dpaudit.config import Config, read_config
 
-            self._project = read_config(self.config.rootpath)
+            self._project = read_config(self.config.rootpath) if self._is_in_project_file() else Config()
         return self._project
 
     @property
     def known_violations(self) -> tuple[Mapping[str, Any], ...]:
-        """Those that the project lists; none where its file makes no sense, which every audit tells."""
-        try:
-            return self.project.known_violations
-        except UsageError:
-            return ()
+        """Those that the project lists."""
+        return self.project.known_violations
 
     @property
     def confidence(self) -> float:
@@ -102,17 +136,12 @@ class Settings:
             stated = self.from_ini("confidence", float)
         if stated is None:
             stated = self.project.confidence
-        value = CONFIDENCE if stated is None else stated
-        if not 0.0 < value < 1.0 or math.isnan(value):
-            raise UsageError(f"dp_confidence must be in (0, 1), got {value!r}.")
-        return float(value)
+        return float(CONFIDENCE if stated is None else stated)
 
     @property
     def test_error(self) -> float | None:
         """What each test that audits has at most; None: its even share."""
         value: float | None = self._stated("test-error", float)
-        if value is not None and not 0.0 < value < 1.0:
-            raise UsageError(f"dp_test_error must be in (0, 1), got {value!r}.")
         return value
 
     @property
@@ -122,10 +151,14 @@ class Settings:
             return True
         if self.profile.strict is not None:
             return self.profile.strict
+        stated = self._ini_strict()
+        return bool(self.project.strict) if stated is None else stated
+
+    def _ini_strict(self) -> bool | None:
         text = str(self.config.getini("dp_strict") or "").strip().lower()
         if text not in ("", "0", "1", "false", "no", "true", "yes"):
-            raise UsageError(f"dp_strict must be true or false, got {text!r} in the ini file.")
-        return text in ("1", "true", "yes") if text else bool(self.project.strict)
+            raise UsageError(f"dp_strict must be true or false, got {text!r} at {self._ini_place('dp_strict')}.")
+        return text in ("1", "true", "yes") if text else None
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -190,7 +223,12 @@ class Settings:
         try:
             return kind(text)
         except ValueError as error:
-            raise UsageError(f"{key} must be of type {kind.__name__}, got {text!r} in the ini file.") from error
+            place = self._ini_place(key)
+            raise UsageError(f"{key} must be of type {kind.__name__}, got {text!r} at {place}.") from error
+
+    def _ini_place(self, key: str) -> str:
+        file = self.config.inipath
+        return f"the ini option {key}" + (f" of {str(file)!r}" if file is not None else "")
 
     def _stated(self, name: str, kind: type) -> Any:
         value = self.from_command_line(name)
@@ -206,8 +244,6 @@ class Settings:
 
     def _session_seed(self) -> int | None:
         stated: int | None = self._stated("session-seed", int)
-        if stated is not None and stated < 0:
-            raise UsageError(f"dp_session_seed must be a non-negative integer, got {stated!r}.")
         if stated is None and self.profile.seeds == "fresh":
             told = getattr(self.config, "workerinput", {}).get(SEED_INPUT)
             return int(told) if told is not None else int.from_bytes(os.urandom(4), "big")

@@ -165,14 +165,8 @@ class Plan:
             "profile": self.settings.profile.name,
             "seeds": self.settings.profile.seeds,
             "session_seed": self.settings.session_seed,
-            "strict": self._is_strict(),
+            "strict": self.settings.strict,
         }
-
-    def _is_strict(self) -> bool:
-        try:
-            return self.settings.strict
-        except UsageError:  # told by every audit
-            return False
 
 
 def can_audit(item: pytest.Item) -> bool:

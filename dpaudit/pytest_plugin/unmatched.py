@@ -19,7 +19,6 @@ from typing import Any
 
 import pytest
 
-from dpaudit.errors import UsageError
 from dpaudit.pytest_plugin.marks import LIST, is_of, listed_violation
 
 
@@ -63,7 +62,7 @@ class Collected:
 def judged(
     config: pytest.Config, listed: tuple[Mapping[str, Any], ...], found: Iterable[Mapping[str, Any]]
 ) -> list[tuple[str, bool]]:
-    """What the summary says of each unmatched entry, and whether it fails the session: from its date on, or unread.
+    """What the summary says of each unmatched entry, and whether it fails the session: from its date on.
 
     `found` are the `Collected.to_plain` of every process that collected.
     """
@@ -79,11 +78,7 @@ def judged(
         test = str(entry["test"])
         if not _is_below(config, test) or any(test.startswith(node_id) for node_id in unread):
             continue
-        try:
-            known = listed_violation(entry)
-        except UsageError as error:
-            lines.append((str(error), True))
-            continue
+        known = listed_violation(entry)  # one that makes no sense has stopped the session
         expired = f" and expired on {known.expires.isoformat()}" if known.is_expired else ""
         text = f"{test!r} ({known.reason}) belongs to no test that audits{expired}: correct or remove it in {LIST}"
         lines.append((text, known.is_expired))

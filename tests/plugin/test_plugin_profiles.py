@@ -91,11 +91,11 @@ def test_a_profile_says_what_it_is():
         ({"seeds": "x"}, "seeds must be 'fixed' or 'fresh', got 'x'"),
         ({"strict": 1}, "strict must be True or False, got 1"),
         ({"floating_point": 0}, "floating_point must be True or False, got 0"),
-        ({"event_mass": 0.0}, "event_mass must be positive and finite, got 0.0"),
-        ({"inconclusive_factor": 0.5}, "inconclusive_factor must be finite, at least 1, got 0.5"),
+        ({"event_mass": 0.0}, "event_mass must be in .0, 1., got 0.0"),
+        ({"inconclusive_factor": 0.5}, "inconclusive_factor must be at least 1, got 0.5"),
         ({"confidence": math.nan}, "confidence must be in .0, 1., got nan"),
-        ({"event_mass": math.inf}, "event_mass must be positive and finite, got inf"),
-        ({"inconclusive_factor": math.nan}, "inconclusive_factor must be finite, at least 1, got nan"),
+        ({"event_mass": math.inf}, "event_mass must be in .0, 1., got inf"),
+        ({"inconclusive_factor": math.nan}, "inconclusive_factor must be at least 1, got nan"),
     ],
 )
 def test_a_profile_that_makes_no_sense_is_refused(options, words):

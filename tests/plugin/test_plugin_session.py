@@ -88,9 +88,11 @@ def test_a_mark_says_options_calls_and_the_confidence_of_the_test(pytester, writ
 @pytest.mark.parametrize(
     ("mark", "words"),
     [
-        ("sample=3", "*UsageError: option of the mark dp_audit must be one of samples, *, got 'sample'."),
+        ("sample=3", "*UsageError: option of the mark dp_audit must be *, got 'sample'. Did you mean 'samples'?"),
         ("confidence=1", "*UsageError: confidence must be in (0, 1), got 1 in a mark dp_audit."),
         ("calls=0", "*UsageError: calls must be a positive integer, got 0 in a mark dp_audit."),
+        ("samples=-5", "*UsageError: samples must be an integer of at least 10, got -5 in a mark dp_audit."),
+        ("mode='quick'", "*UsageError: mode must be 'sequential', *, got 'quick' in a mark dp_audit."),
         ("3", "*UsageError: dp_audit must have named arguments only, got 3 in a mark."),
         ("confidence=0.9", "*UsageError: confidence of marks dp_audit must take at most 0.05 of *, got 0.1 in 1 *"),
     ],
@@ -104,6 +106,7 @@ def test_a_mark_that_makes_no_sense_fails_its_test(pytester, write, mark, words)
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([words.replace("[", "[[]")])
+    result.stdout.no_fnmatch_line("*dpaudit/pytest_plugin*")
 
 
 def test_a_confidence_of_a_call_is_its_own_and_paid_for(pytester, write):
@@ -200,7 +203,13 @@ def test_low_bits_fail_a_strict_session_at_their_share_alone(monkeypatch):
     ("option", "words"),
     [
         (("--dp-profile", "night"), "*dp_profile must be one of default, quick, ci, nightly*, got 'night'*"),
-        (("--dp-session-seed", "-1"), "*dp_session_seed must be a non-negative integer, got -1*"),
+        (("--dp-session-seed", "-1"), "ERROR: session_seed must be a non-*, got -1 at --dp-session-seed."),
+        (("--dp-samples", "-5"), "ERROR: samples must be an integer of at least 10, got -5 at --dp-samples."),
+        (("--dp-seed", "-1"), "ERROR: seed must be a non-negative integer, got -1 at --dp-seed."),
+        (("--dp-mode", "quick"), "ERROR: mode must be *, got 'quick' at --dp-mode."),
+        (("--dp-confidence", "1.5"), "ERROR: confidence must be in (0, 1), got 1.5 at --dp-confidence."),
+        (("--dp-confidence", "nan"), "ERROR: confidence must be in (0, 1), got nan at --dp-confidence."),
+        (("--dp-test-error", "0"), "ERROR: test_error must be in (0, 1), got 0.0 at --dp-test-error."),
         (("--dp-report", "json,x"), "*dp_report must name formats among *json*, got 'x'*"),
     ],
 )
@@ -209,13 +218,26 @@ def test_options_that_make_no_sense_stop_the_session(pytester, write, option, wo
     result = pytester.runpytest(*option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([words])
+    result.stdout.no_fnmatch_line("*collected*")
 
 
-@pytest.mark.parametrize("confidence", ["0", "1", "nan"])
-def test_a_session_has_a_confidence_between_0_and_1(pytester, write, confidence):
+def test_an_option_that_makes_no_sense_is_told_once_where_workers_run(pytester, write):
     write(SHARES)
-    result = pytester.runpytest("--dp-confidence", confidence, "-k", "0")
-    result.stdout.fnmatch_lines(["*UsageError: dp_confidence must be in (0, 1), got *"])
+    result = pytester.runpytest_subprocess("-n", "2", "--dp-samples", "-5")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [line for line in result.errlines if line] == [
+        "ERROR: samples must be an integer of at least 10, got -5 at --dp-samples."
+    ]
+
+
+def test_an_option_of_a_call_that_does_not_exist_is_told_with_the_nearest(pytester, write):
+    write("    def test_it(dp_audit): dp_audit(sound, sample=20, **PLAIN)\n")
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E *UsageError: option of dp_audit must be one of dpaudit.audit, got 'sample'. Did you mean 'samples'? They *"]
+    )
+    result.stdout.no_fnmatch_line("*dpaudit/pytest_plugin*")
 
 
 def test_a_session_can_be_of_audits_and_checks_only(pytester, write):

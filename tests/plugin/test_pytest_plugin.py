@@ -8,7 +8,12 @@ rule that was fitted on both labels is always right: 100 right guesses in a row 
 
 from __future__ import annotations
 
+import json
+
 import pytest
+
+import dpaudit
+from dpaudit.pytest_plugin.calls import cause
 
 
 def test_a_mechanism_that_keeps_its_claim_passes_and_gives_its_result(pytester, write):
@@ -200,17 +205,61 @@ def test_the_seed_is_that_of_the_test_and_of_the_call(pytester, write):
 @pytest.mark.parametrize(
     ("project", "words"),
     [
-        ("[tool.dpaudit]\nsample = 3\n", "*UsageError: key of [[]tool.dpaudit] must be one of *, got 'sample'*"),
-        ("[tool.dpaudit]\nsamples = 3\n", "*UsageError: samples must be *, got 3. This was read from *"),
-        ("[tool.pytest.ini_options]\ndp_samples = 'x'\n", "*UsageError: dp_samples must be of type int, got 'x'*"),
+        ("[tool.dpaudit]\nsample = 3\n", "key of [tool.dpaudit] must be one of *, got 'sample' at '{}'. Did you mean*"),
+        ("[tool.dpaudit]\nsamples = 'x'\n", "samples must be an integer, got 'x' at [tool.dpaudit] of '{}'."),
+        ("[tool.dpaudit]\nsamples = 3\n", "samples must be *, got 3. This was read from [tool.dpaudit] of '{}'."),
+        ("[tool.dpaudit]\nconfidence = 95\n", "confidence must be *, got 95. This was read * of '{}'."),
+        (
+            "[tool.pytest.ini_options]\ndp_samples = 'x'\n",
+            "dp_samples must be of type int, got 'x' at the ini option dp_samples of '{}'.",
+        ),
+        (
+            "[tool.pytest.ini_options]\ndp_confidence = '95'\n",
+            "confidence must be in (0, 1), got 95.0 at the ini option dp_confidence of '{}'.",
+        ),
+        (
+            "[tool.pytest.ini_options]\ndp_strict = 'x'\n",
+            "dp_strict must be true or false, got 'x' at the ini option dp_strict of '{}'.",
+        ),
     ],
 )
-def test_a_mistake_in_the_configuration_is_told(pytester, write, project, words):
+def test_a_mistake_in_the_configuration_stops_the_session(pytester, write, project, words):
     write(PRINTED)
     pytester.makepyprojecttoml(project)
     result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([words])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    expected = words.format(pytester.path / "pyproject.toml").replace("[", "[[]")
+    result.stderr.fnmatch_lines([f"ERROR: {expected}"])
+    assert len([line for line in result.errlines if line]) == 1
+
+
+def test_a_project_file_that_does_not_speak_of_dpaudit_is_not_read(pytester, write):
+    write("    def test_it(dp_audit): dp_audit(sound, samples=20, floating_point=False, **PLAIN)\n")
+    (pytester.path / "pyproject.toml").write_text("no TOML at all")
+    inner = pytester.mkdir("inner")
+    (pytester.path / "test_it.py").rename(inner / "test_it.py")
+    (inner / "pytest.ini").write_text("[pytest]\n")  # named, so that pytest does not read the file above either
+    pytester.runpytest("-c", str(inner / "pytest.ini"), str(inner)).assert_outcomes(passed=1, warnings=1)
+
+
+def test_the_cause_of_an_error_is_shown_where_it_is_of_the_users_code(tmp_path):
+    class Odd:
+        def sample(self, data, size, rng):
+            return data
+
+        def pairs(self):
+            raise KeyError("no such table")
+
+    with pytest.raises(KeyError) as caught:
+        dpaudit.as_subject(Odd()).pairs()
+    error = dpaudit.UsageError("pairs must be readable, got none.")
+    error.__cause__ = caught.value.with_traceback(caught.value.__traceback__.tb_next)  # as dpaudit catches it
+    assert cause(error) is caught.value
+    assert caught.value.__traceback__.tb_frame.f_code.co_filename == __file__
+    (tmp_path / "audit.json").write_text("{")
+    with pytest.raises(dpaudit.UsageError) as told:
+        dpaudit.load(tmp_path / "audit.json")
+    assert isinstance(told.value.__cause__, json.JSONDecodeError) and cause(told.value) is None
 
 
 def test_workers_of_xdist_report_their_verdicts(pytester, write):

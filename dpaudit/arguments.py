@@ -1,0 +1,86 @@
+"""What arguments must be: numbers, and the options of an audit. Importing this imports nothing heavy.
+
+An option comes from a call, a mark, a command line, an ini file or pyproject.toml. It is checked here wherever it is
+stated, so that the message is the same, and so that a session of tests can refuse it before anything is imported.
+"""
+
+from __future__ import annotations
+
+import difflib
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from dpaudit.errors import UsageError
+
+MODES = ("sequential", "adaptive", "fixed")
+
+
+def number(name: str, value: Any, condition: str, is_good: Callable[[float], bool]) -> float:
+    """`value` as a float, or one clear `UsageError` that names the argument, the condition and what was given."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise UsageError(f"{name} must be {condition}, got {value!r}.")
+    try:
+        result = float(value) + 0.0  # -0.0 becomes 0.0, so that equal claims print alike
+    except OverflowError:
+        raise UsageError(f"{name} must be {condition}, got a number above the largest double.") from None
+    if not is_good(result):
+        raise UsageError(f"{name} must be {condition}, got {value!r}.")
+    return result
+
+
+def whole_number(name: str, value: Any, condition: str, least: int) -> int:
+    """`value` as an integer of at least `least`, or one clear `UsageError`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < least:
+        raise UsageError(f"{name} must be {condition}, got {value!r}.")
+    return int(value)
+
+
+def check_options(**stated: Any) -> None:
+    """`UsageError` if one of these options of an audit is out of its range; those without a range are passed over.
+
+    Examples
+    --------
+    >>> check_options(samples=20_000, mode="fixed", floating_point=True)
+    """
+    for name, check in _CHECKS.items():
+        if name in stated:
+            check(name, stated[name])
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """What a misspelt name may have meant, as a sentence with a space in front; "" where nothing is near.
+
+    Examples
+    --------
+    >>> did_you_mean("sample", ["mode", "samples"])
+    " Did you mean 'samples'?"
+    """
+    near = difflib.get_close_matches(str(name), list(known), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _mode(name: str, value: Any) -> None:
+    if value not in MODES:
+        raise UsageError(f"{name} must be 'sequential', 'adaptive' or 'fixed', got {value!r}.")
+
+
+def _seed(name: str, value: Any) -> None:
+    if value is not None:
+        whole_number(name, value, "a non-negative integer", 0)
+
+
+def _jobs(name: str, value: Any) -> None:
+    if value != -1 or isinstance(value, bool):
+        whole_number(name, value, "a positive integer, or -1 for all processors", 1)
+
+
+_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    "samples": lambda name, value: whole_number(name, value, "an integer of at least 10", 10),
+    "mode": _mode,
+    "confidence": lambda name, value: number(name, value, "in (0, 1)", lambda v: 0.0 < v < 1.0),
+    "seed": _seed,
+    "jobs": _jobs,
+    "event_mass": lambda name, value: number(name, value, "in (0, 1]", lambda v: 0.0 < v <= 1.0),
+    "inconclusive_factor": lambda name, value: number(name, value, "at least 1", lambda v: v >= 1.0),
+}
