@@ -461,6 +461,54 @@ def test_the_module_runs_as_the_command_does(run):
     assert "\x1b" not in result.stdout
 
 
+LOUD = """
+import os
+print("seen", "at import")
+def release(data, rng):
+    print("seen", data)
+    os.write(1, b"seen past python\\n")
+    return data + rng.laplace()
+def pairs():
+    print("seen in pairs")
+    return [(0, 1)]
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("audit", "--samples", "100", "--quiet"),
+        ("check", "--only", "pickling,seeded_determinism", "--format", "json"),
+        ("plan", "--format", "json"),
+        ("greybox", "--format", "json"),
+    ],
+    ids=lambda arguments: " ".join(arguments),
+)
+def test_what_the_subject_prints_goes_to_stderr_and_the_report_alone_to_stdout(run, project, arguments):
+    (project / "loud.py").write_text(LOUD)
+    command, *options = arguments
+    result = process(command, "loud.py:release", "--claim", "eps=1", "--pairs", "loud.py:pairs", *options)
+    assert "seen" not in result.stdout and result.stdout
+    for words in ("seen at import", "seen in pairs", "seen 0", "seen past python"):
+        assert words in result.stderr
+    if "json" in options:
+        json.loads(result.stdout)
+
+
+def test_what_the_subject_prints_in_a_replay_goes_to_stderr(run, project):
+    (project / "loud.py").write_text(LOUD.replace(" + rng.laplace()", ""))
+    process("audit", "loud.py:release", "--claim", "eps=1", "--pairs", "0,1", "--out", "o")
+    result = process("replay", "o/audit.json")
+    assert result.returncode == 1 and "seen" not in result.stdout and "seen past python" in result.stderr
+
+
+def test_a_closed_stderr_hides_no_report(run, project):
+    (project / "loud.py").write_text(LOUD)
+    command = f"{sys.executable} -m dpaudit audit loud.py:release --claim eps=1 --pairs 0,1 --samples 100 2>&-"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert result.returncode in (0, 5) and "claim eps=1" in result.stdout
+
+
 def test_an_encoding_without_the_symbols_is_no_error(run, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     result = process("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0,1")

@@ -11,7 +11,15 @@ import click
 
 from dpaudit.cli.group import INTERRUPTED, main, plain, report_error, with_debug
 from dpaudit.cli.interrupting import RunInTerminal
-from dpaudit.cli.outputs import AUDIT_FORMATS, DEFAULT_OUT, chosen_outputs, output_console, places, write_reports
+from dpaudit.cli.outputs import (
+    AUDIT_FORMATS,
+    DEFAULT_OUT,
+    chosen_outputs,
+    output_console,
+    places,
+    subject_output,
+    write_reports,
+)
 from dpaudit.cli.searching import chosen_search, with_search
 from dpaudit.cli.subjects import check_complete
 from dpaudit.config import Config, read_config
@@ -128,11 +136,12 @@ def audit_command(
     config = read_config()
     chosen, folder = chosen_outputs(config, report, out, None)
     promise = parse_claim(claim) if claim is not None else None
-    sought = chosen_search(pairs, search, examples, adjacency, search_budget, search_pairs, grey_box)
-    listed = resolve_pairs(pairs) if pairs is not None else None
-    subjects = [resolve_target(target) for target in targets]
-    for subject in subjects:
-        check_complete(subject, promise, listed if sought is None else [])
+    with subject_output():
+        sought = chosen_search(pairs, search, examples, adjacency, search_budget, search_pairs, grey_box)
+        listed = resolve_pairs(pairs) if pairs is not None else None
+        subjects = [resolve_target(target) for target in targets]
+        for subject in subjects:
+            check_complete(subject, promise, listed if sought is None else [])
     if len(subjects) > 1 and (checkpoint is not None or progress is not None):
         name, given = ("checkpoint", checkpoint) if checkpoint is not None else ("progress", progress)
         raise UsageError(f"{name} must be of one target, got {given!r} for {len(subjects)}.")
@@ -192,7 +201,8 @@ def _check_time(
 
     for subject in subjects:
         try:
-            check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
+            with subject_output():
+                check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
         except TooSlowError as error:
             output_console().print(plan_table(error.plan))
             raise
@@ -221,7 +231,7 @@ def _run(
     if not run.quiet:
         click.echo(f"Auditing {subject.target}, seed {stated['seed']}", err=True)
     try:
-        with run.progress() as on_progress:
+        with subject_output(), run.progress() as on_progress:
             more: dict[str, Any] = {"on_progress": on_progress}
             if as_isolation(stated.get("isolation")) is not None:
                 run.keeps = (

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import main, with_debug
-from dpaudit.cli.outputs import output_console
+from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
 
@@ -63,16 +63,17 @@ def check_command(
     if target is None:
         raise UsageError("target must be given, got none. Name a mechanism, for example mymodule.py:release.")
     promise = parse_claim(claim) if claim is not None else None
-    listed = resolve_pairs(pairs) if pairs is not None else None
-    found = check(
-        load_target(target),
-        promise,
-        listed,
-        only=formats(only) if only is not None else None,
-        expected_failures=_known_failures(xfail),
-        target=target,
-        **options,
-    )
+    with subject_output():
+        listed = resolve_pairs(pairs) if pairs is not None else None
+        found = check(
+            load_target(target),
+            promise,
+            listed,
+            only=formats(only) if only is not None else None,
+            expected_failures=_known_failures(xfail),
+            target=target,
+            **options,
+        )
     stated = {"claim": claim, "pairs": pairs}
     texts = {name: text for name, text in stated.items() if text is not None and len(text) <= LONGEST}
     found = dataclasses.replace(found, options={**found.options, **texts})

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import main, with_debug
-from dpaudit.cli.outputs import output_console
+from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.errors import UsageError
 
 PAIRS_SHOWN = 10
@@ -40,11 +40,12 @@ def greybox_command(
     from dpaudit.reports import wording
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
 
-    listed = resolve_pairs(pairs) if pairs is not None else None
-    subject = resolve_target(target)
-    if listed is None and subject.pairs() is None:
-        raise UsageError(f"pairs must be given: {subject.target} has none. For example --pairs '0,1'.")
-    result = replay_same_randomness(subject, listed, claim, **options)
+    with subject_output():
+        listed = resolve_pairs(pairs) if pairs is not None else None
+        subject = resolve_target(target)
+        if listed is None and subject.pairs() is None:
+            raise UsageError(f"pairs must be given: {subject.target} has none. For example --pairs '0,1'.")
+        result = replay_same_randomness(subject, listed, claim, **options)
     finding = result.side_finding()
     if form == "json":
         click.echo(json.dumps(finding.to_dict(), indent=1, allow_nan=False, ensure_ascii=False))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,40 @@ def write_reports(
     if saved is None and "json" in chosen and profile == "plain":
         saved = str(folder / file_name(stem, "json"))
     return [write_report(result, folder / file_name(stem, name), profile, saved) for name in chosen]
+
+
+@contextlib.contextmanager
+def subject_output() -> Iterator[None]:
+    """While the subject runs, what it prints goes to stderr: stdout says the report alone.
+
+    Also what it writes past Python, in C code or in worker processes, where stdout is that of the process.
+    """
+    with contextlib.ExitStack() as undo:
+        if sys.stdout is sys.__stdout__:  # else a caller of this process has put something else there
+            undo.enter_context(_descriptor_of_stderr())
+        undo.enter_context(contextlib.redirect_stdout(sys.stderr))
+        yield
+
+
+@contextlib.contextmanager
+def _descriptor_of_stderr() -> Iterator[None]:
+    """The file descriptor of stdout leads to stderr for a while, where both are open."""
+    stdout, stderr = sys.stdout, sys.stderr
+    try:
+        stdout.flush()
+        number, target = stdout.fileno(), stderr.fileno()
+        kept = os.dup(number)
+    except (AttributeError, OSError, ValueError):  # closed (then None), or no file
+        yield
+        return
+    try:
+        os.dup2(target, number)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            stdout.flush()
+        os.dup2(kept, number)
+        os.close(kept)
 
 
 def output_console() -> Console:

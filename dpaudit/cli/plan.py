@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dpaudit.cli.group import main, with_debug
-from dpaudit.cli.outputs import output_console
+from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.cli.subjects import check_complete
 from dpaudit.config import read_config
 from dpaudit.errors import UsageError
@@ -62,14 +62,17 @@ def plan_command(
 
     config = read_config()
     promise = parse_claim(claim) if claim is not None else None
-    listed = resolve_pairs(pairs) if pairs is not None else None
-    subject = resolve_target(target)
-    check_complete(subject, promise, listed)
+    with subject_output():
+        listed = resolve_pairs(pairs) if pairs is not None else None
+        subject = resolve_target(target)
+        check_complete(subject, promise, listed)
     sought: dict[str, Any] = {"over": share("over", over), "power": share("power", power), "seconds": seconds}
     known = config.audit_options(options)
     stated = {name: known[name] for name in ("samples", "mode", "confidence", "seed") if name in known}
     try:
-        planned = plan(subject, promise, listed, event_masses=shares(event_mass), pilot=pilot, **sought, **stated)
+        masses = shares(event_mass)
+        with subject_output():
+            planned = plan(subject, promise, listed, event_masses=masses, pilot=pilot, **sought, **stated)
     except UsageError as error:
         raise config.located(error, [name for name, value in options.items() if value is not None]) from error
     if form == "json":

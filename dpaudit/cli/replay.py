@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpaudit.cli.group import main, with_debug
-from dpaudit.cli.outputs import output_console
+from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def replay_command(
     target = target or saved.subject.get("target")
     if not target:
         raise UsageError(f"target must be given with --target: {result!r} names none.")
-    subject = resolve_target(target)
+    with subject_output():
+        subject = resolve_target(target)
     before = saved.subject.get("fingerprint")
     if before and before != subject.fingerprint:
         click.echo(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).", err=True)
@@ -70,15 +71,17 @@ def replay_command(
             )
         leaks = saved.floating_point.pairs if saved.floating_point is not None else ()
         pair = pair if pair is not None or not leaks else leaks[0].id
-        inputs = _inputs(subject, pairs, pair) if pair is not None else None
-        again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, samples=samples, seed=seed)
+        with subject_output():
+            inputs = _inputs(subject, pairs, pair) if pair is not None else None
+            again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, samples=samples, seed=seed)
         for sentence in doubles.replay_lines(again):
             console.print(sentence)
         ctx.exit(1 if again.confirmed else 0)
     promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
     pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
-    inputs = _inputs(subject, pairs, pair)
-    outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
+    with subject_output():
+        inputs = _inputs(subject, pairs, pair)
+        outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
     for line in replay_lines(outcome):
         console.print(line)
     ctx.exit(1 if outcome.confirmed else 0)
