@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dpaudit.arguments import check_options
 from dpaudit.cli.group import INTERRUPTED, main, plain, report_error, with_debug
 from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import (
@@ -131,9 +132,16 @@ def audit_command(
     """
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.results import EXIT_STATUS, VERDICTS
+    from dpaudit.subjects.isolation import as_isolation
     from dpaudit.subjects.targets import names_pairs, resolve_pairs, resolve_target
 
     config = read_config()
+    stated = {name: value for name, value in options.items() if value is not None}
+    check_options(**stated)
+    try:
+        as_isolation(config.audit_options(stated).get("isolation"))
+    except UsageError as error:
+        raise config.located(error, stated) from error
     chosen, folder = chosen_outputs(config, report, out, None)
     promise = parse_claim(claim) if claim is not None else None
     with subject_output():
