@@ -450,9 +450,9 @@ def test_help_names_the_commands_that_exist_and_no_others(run):
 # In a process of its own.
 
 
-def process(*arguments, code=None):
+def process(*arguments, code=None, environment=()):
     command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "dpaudit", *arguments]
-    environment = {**os.environ, "COLUMNS": "80"}
+    environment = {**os.environ, "COLUMNS": "80", **dict(environment)}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
@@ -531,6 +531,25 @@ def test_worker_processes_change_nothing(run):
     tables = [result.stdout.partition("confidence")[0] for result in results]
     assert tables[0] == tables[1]
     assert [(result.returncode, result.stderr) for result in results] == [(0, "")] * 2
+
+
+def test_a_subject_that_ends_the_process_loses_nothing_that_a_checkpoint_has_noted(run, project):
+    (project / "ends.py").write_text(
+        "import os, pathlib\ncalls = 0\n"
+        "def f(data, rng):\n    global calls\n    calls += 1\n"
+        "    if calls == 1500 and os.environ.get('END'):\n        os._exit(9)\n"
+        "    return data + rng.laplace()\n"
+    )
+    arguments = ["audit", "ends.py:f", "--claim", "eps=1", "--pairs", "0,1", "--mode", "fixed", "--no-floating-point"]
+    ended = process(*arguments, "--checkpoint", "c", "--quiet", environment={"END": "1"})
+    assert (ended.returncode, ended.stdout, ended.stderr) == (9, "", "")
+    noted = (project / "c").stat().st_size
+    assert noted > 1_000  # the pilot at least
+    resumed = process(*arguments, "--checkpoint", "c", "--resume", "--out", "resumed", "--report", "json")
+    assert resumed.returncode == 0 and not (project / "c").exists()
+    process(*arguments, "--out", "whole", "--report", "json")
+    records = [dpaudit.load(place / "audit.json").findings for place in (project / "resumed", project / "whole")]
+    assert records[0] == records[1]
 
 
 def test_help_and_version_import_no_numpy():

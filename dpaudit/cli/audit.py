@@ -96,7 +96,8 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     flag_value="on",
     metavar="LIMITS",
     help="Call the subject in worker processes: on, or limits such as seconds=1,memory=512M,output=1M,patience=60; "
-    "timing=2000 examines the time of so many calls of each pair.  [default: off]",
+    "timing=2000 examines the time of so many calls of each pair. Without it a subject that ends its process "
+    "(os._exit, a crash in C) ends dpaudit with its own status, and no message.  [default: off]",
 )
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
