@@ -482,6 +482,45 @@ def test_a_bad_claim_or_pair_is_named_with_what_was_given(claim, pairs, message)
     assert error.value.exit_status == 2
 
 
+class Stating:
+    """States a claim of whatever type."""
+
+    def __init__(self, claim):
+        self.claim = claim
+
+    def sample(self, data, size, rng):
+        return data + rng.laplace(size=size)
+
+
+def test_a_mechanism_may_state_its_claim_as_a_text():
+    found = audit(Stating("eps=1,delta=0.5"), None, PAIR, samples=100, seed=1)
+    assert found.claim == "eps=1,delta=0.5"
+    assert audit(Stating("nonsense"), "eps=2", PAIR, samples=100, seed=1).claim == "eps=2"  # what is given comes first
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ("epsi=1", r"^claim must be eps=E, .*, got 'epsi=1'\. This is what Stating states\.$"),
+        ("eps=-1", r"^epsilon must be in .*, got -1.0 at claim 'eps=-1'\. This is what Stating states\.$"),
+        (1.0, r"^claim of Stating must be a Claim or a text such as 'eps=1', got 1.0\.$"),
+        (lambda: 1.0, r"^claim must be given: Stating states none\."),
+    ],
+)
+def test_a_claim_that_a_mechanism_states_wrongly_is_told_once(claim, message):
+    with pytest.raises(UsageError, match=message):
+        audit(Stating(claim), None, PAIR)
+
+
+def test_an_object_of_another_library_is_told_what_wraps_it():
+    class Model:
+        def fit(self, data):
+            return self
+
+    with pytest.raises(UsageError, match=r"got Model\. For an object with fit: dpaudit\.libraries\.estimators\.sub"):
+        audit(Model(), "eps=1", PAIR)
+
+
 def test_a_class_is_not_a_mechanism():
     with pytest.raises(UsageError, match=r"mechanism must be an instance or a function, got the class Counting\. Call"):
         audit(Counting)

@@ -84,6 +84,8 @@ class Case:
         """The claim that was given, else the mechanism's own; None where there is none."""
         try:
             given = self._claim if self._claim is not None else self.subject.claim
+        except UsageError:
+            raise
         except Exception as error:
             raise UsageError(f"claim of {self.subject.name} must be a Claim, got {what_raised(error)}.") from error
         if given is None and hasattr(self.subject.mechanism, "claim"):

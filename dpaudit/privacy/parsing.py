@@ -95,7 +95,8 @@ def parse_claim(text: str) -> Claim:
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or key not in _KEYS:
-            raise UsageError(f"claim must be {_FORMS}, got {part.strip()!r} at {text!r}.")
+            place = f" at {text!r}" if part.strip() != text.strip() else ""
+            raise UsageError(f"claim must be {_FORMS}, got {part.strip()!r}{place}.")
         if _KEYS[key] in values:
             raise UsageError(f"claim must name each value once, got {part.strip()!r} again at {text!r}.")
         values[_KEYS[key]] = _read_number(key, value, text)
@@ -219,8 +220,9 @@ def _read_text(name: str, path: str) -> str:
 
 
 def _load_json(name: str, path: str) -> Any:
+    text = _read_text(name, path)
     try:
-        return json.loads(_read_text(name, path))
+        return json.loads(text)
     except ValueError as error:
         raise UsageError(f"{name} must be a JSON file, got {path!r} ({error}).") from error
 

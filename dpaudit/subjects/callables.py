@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
@@ -31,6 +32,11 @@ GENERATOR_NAMES = ("rng", "random_state")
 SEED_NAMES = ("seed",)
 LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
+_WRAPPERS = {  # of `dpaudit.libraries`, by a method of what they wrap
+    "fit": "estimators.subject",
+    "randomise": "diffprivlib.subject",
+    "quick_result": "pydp.subject",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,9 +201,22 @@ class Subject:
 
     @property
     def claim(self) -> Claim | None:
-        """The mechanism's own claim, if it states one."""
+        """The mechanism's own claim, if it states one: a `Claim`, or a text for it such as 'eps=1'.
+
+        Raises
+        ------
+        UsageError
+            If it is another value, or a text that names no claim.
+        """
         claim = getattr(self.mechanism, "claim", None)
-        return claim if isinstance(claim, Claim) else None
+        if claim is None or isinstance(claim, Claim) or callable(claim):  # a method of that name states nothing
+            return claim if isinstance(claim, Claim) else None
+        if not isinstance(claim, str):
+            raise UsageError(f"claim of {self.name} must be a Claim or a text such as 'eps=1', got {claim!r:.80}.")
+        try:
+            return parse_claim(claim)
+        except UsageError as error:
+            raise UsageError(f"{error} This is what {self.name} states.") from error
 
     def pairs(self) -> Any | None:
         """The mechanism's own pairs, if it has any."""
@@ -276,7 +295,7 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
     if not callable(mechanism):
         raise UsageError(
             "mechanism must be an object with sample(data, size, rng) or a function f(data, ...), "
-            f"got {type(mechanism).__name__}."
+            f"got {type(mechanism).__name__}{f' at {target!r}' if target else ''}.{_wrapping(mechanism)}"
         )
     keywords = _keywords(mechanism)
     roles = {role for _, role in keywords}
@@ -295,6 +314,14 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
         fingerprint=fingerprint(mechanism),
         keywords=keywords,
     )
+
+
+def _wrapping(mechanism: Any) -> str:
+    """What makes a subject of an object of another library, as a sentence with a space in front."""
+    for method, wrapper in _WRAPPERS.items():
+        if callable(getattr(mechanism, method, None)):
+            return f" For an object with {method}: dpaudit.libraries.{wrapper}(...)."
+    return ""
 
 
 def fingerprint(mechanism: Any) -> str:

@@ -73,7 +73,9 @@ def resolve_target(text: str) -> Subject:
     try:
         return dataclasses.replace(as_subject(value, target=text), target=text)
     except UsageError as error:
-        raise UsageError(f"{error} (at {text!r})") from error
+        if text in str(error):
+            raise
+        raise UsageError(f"{str(error).removesuffix('.')} (at {text!r}).") from error
 
 
 def load_target(text: str) -> Any:
@@ -121,7 +123,7 @@ def resolve_pairs(text: str) -> Sequence[Pair]:
     try:
         return entries if isinstance(entries, AllPairs) else as_pairs(entries)
     except UsageError as error:
-        raise UsageError(f"{error} (at {text!r})") from error
+        raise UsageError(f"{str(error).removesuffix('.')} (at {text!r}).") from error
 
 
 def names_pairs(text: str) -> bool:

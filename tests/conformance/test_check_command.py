@@ -174,7 +174,7 @@ def test_the_list_of_checks_says_what_each_demands(run):
         (("m:Needs",), "mechanism must be an instance, or a class that can be made without arguments, got the class"),
         (("m:NoExamples",), "examples of the class NoExamples must return at least one instance, got none"),
         (("m:keyed",), "parameters of keyed behind the data must be named"),
-        (("m:odd_claim",), "claim of OddClaim must be a Claim, got float. For example PureDP(1.0)."),
+        (("m:odd_claim",), "claim of OddClaim must be a Claim or a text such as 'eps=1', got 1.0."),
         (("m:odd_kind",), "input_kind of OddKind must be one of number, vector, counts, position, records, got 'tab"),
         (("m:NoPairs",), "pairs of NoPairs must be a list of (x, x_prime), got OSError: no such file at line"),
         (("m:release", "--claim", "eps=x"), "claim"),
