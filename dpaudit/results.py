@@ -12,6 +12,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from decimal import ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -344,6 +345,29 @@ class AuditResult:
 
         return tuple(sorted(self.findings, key=key))
 
+    def __str__(self) -> str:
+        """The verdict, the worst pair and what would have been found, in at most three lines; reports say more."""
+        verdict = self.verdict.replace("_", " ")
+        asked = len(self.findings) if self.universe is None else self.universe.asked
+        name, claim = _line(self.subject.get("name") or "subject"), _line(self.claim)
+        pairs = f"{asked:,} {'pair' if asked == 1 else 'pairs'}, {self.confidence:.12g} confidence, seed {self.seed}"
+        lines = [f"{verdict}: {name}, claim {claim} ({pairs})"]
+        worst = self.worst
+        if worst is not None and worst.verdict == "error":
+            lines.append(f"pair {_line(worst.id)}: {_line(worst.message, 400)}")
+        elif worst is not None:
+            lower, promised = worst.parameter_lower, worst.parameter_budget
+            bound = f"{worst.parameter} is at least {_down(lower, promised)}, promised {promised:.6g}"
+            lines.append(f"worst pair {_line(worst.id)}: {bound}")
+            if worst.power is not None:
+                power = worst.power
+                found = "no loss, however large," if math.isinf(power.detectable) else f"epsilon {power.detectable:.4g}"
+                lines.append(
+                    f"there {found} would have been found with probability {power.probability:.4g}, "
+                    f"in an event of mass {power.event_mass:.4g}"
+                )
+        return "\n".join(lines)
+
     def to_dict(self) -> dict[str, Any]:
         """The result as strict JSON values: the content of audit.json."""
         record = {
@@ -420,6 +444,21 @@ class AuditResult:
             table = json.dumps(universe, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
             text = text.removesuffix("\n}") + f',\n "universe": {table}\n' + "}"
         return utf8(text + "\n")
+
+
+def _line(text: Any, width: int = 120) -> str:
+    """One line of a text that somebody else wrote, without what cannot be printed."""
+    begun = str(text)[:width]
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in begun)
+    return f"{shown}…" if len(str(text)) > width else shown
+
+
+def _down(lower: float, budget: float) -> str:
+    """A lower bound, rounded down, with as many digits as it takes to see that it is above its budget."""
+    if not math.isfinite(lower):
+        return f"{lower:g}"
+    rounded = [Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(lower) for digits in (4, 6, 9, 17)]
+    return str(next((one for one in rounded if (one > budget) == (lower > budget)), lower))
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:

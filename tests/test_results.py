@@ -379,6 +379,36 @@ def test_folders_are_made_and_the_file_is_readable_by_others(tmp_path):
     assert path.read_text() == "whole" and stat.S_IMODE(path.stat().st_mode) == 0o644
 
 
+def test_a_result_is_printed_in_three_lines():
+    power = Power(0.1, 0.9, 1.35649, 1.0)
+    printed = str(result(finding(parameter_lower=0.763399, power=power), finding(ratio=0.1, id="b|c")))
+    assert printed.splitlines() == [
+        "not refuted: s, claim eps=1 (2 pairs, 0.95 confidence, seed 7)",
+        "worst pair a|b: epsilon is at least 0.7633, promised 1",
+        "there epsilon 1.356 would have been found with probability 0.9, in an event of mass 0.1",
+    ]
+    power = dataclasses.replace(power, detectable=math.inf)
+    assert "there no loss, however large, would have been found" in str(result(finding(power=power)))
+    assert str(result()) == "inconclusive: s, claim eps=1 (0 pairs, 0.95 confidence, seed 7)"
+
+
+def test_a_printed_bound_that_is_above_its_budget_is_seen_to_be():
+    printed = str(result(finding("violated", parameter_lower=1.00000004)))
+    assert printed.splitlines()[1] == "worst pair a|b: epsilon is at least 1.00000003, promised 1"  # rounded down
+    assert "at least inf, promised 1" in str(result(finding("violated", math.inf, parameter_lower=math.inf)))
+
+
+def test_a_printed_error_says_what_broke():
+    assert str(result(finding("error", message="it is\ngone"))).splitlines()[1] == "pair a|b: it is\\ngone"
+
+
+@settings(max_examples=150, deadline=None)
+@given(audit_results)
+def test_every_result_is_printed_in_at_most_three_lines_that_can_be_printed(original):
+    lines = str(original).split("\n")
+    assert len(lines) <= 3 and all(line.isprintable() for line in lines)
+
+
 def test_findings_and_results_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         finding().verdict = "violated"
