@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.version import __version__
 
 if TYPE_CHECKING:
-    from dpaudit import laws, strategies
+    from dpaudit import domains, laws, libraries, strategies
     from dpaudit.auditing import audit
     from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
     from dpaudit.conformance.result import CheckResult
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, SideFinding, load
     from dpaudit.search_result import SearchResult
     from dpaudit.searching import Search, search_pairs
-    from dpaudit.subjects import domains, libraries
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.isolation.limits import Isolation
     from dpaudit.subjects.programs import exec_subject
@@ -131,12 +130,7 @@ _HOMES = {
     "write_report": "dpaudit.reports",
 }
 # Whole rooms of names, as `dpaudit.laws.mixture`.
-_MODULES = {
-    "domains": "dpaudit.subjects.domains",
-    "laws": "dpaudit.laws",
-    "libraries": "dpaudit.subjects.libraries",
-    "strategies": "dpaudit.strategies",
-}
+_MODULES = ("domains", "laws", "libraries", "strategies")
 
 __all__ = [
     "LAWS",
@@ -208,7 +202,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
+        return importlib.import_module(f"dpaudit.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dpaudit' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
