@@ -99,7 +99,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     "timing=2000 examines the time of so many calls of each pair. Without it a subject that ends its process "
     "(os._exit, a crash in C) ends dpaudit with its own status, and no message.  [default: off]",
 )
-@click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}, if --report is given]")
+@click.option(
+    "--out",
+    help="Folder for the reports, and for what was drawn when an audit is interrupted (audit.checkpoint).  "
+    f"[default: {DEFAULT_OUT}, if --report is given or an audit interrupted]",
+)
 @click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
 @with_debug

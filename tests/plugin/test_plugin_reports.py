@@ -185,6 +185,16 @@ def test_nothing_is_written_where_nothing_was_audited_or_asked_for(pytester, wri
     assert not (pytester.path / "dpaudit-out").exists()
 
 
+def test_the_project_names_the_folder_of_a_report_and_the_session_whether_there_is_one(pytester, write):
+    write(ONE)
+    pytester.makepyprojecttoml("[tool.dpaudit]\nreport = ['json']\nout = 'ours'\n")
+    pytester.runpytest()
+    assert not (pytester.path / "ours").exists()
+    pytester.runpytest("--dp-report", "md")
+    assert (pytester.path / "ours" / "session.json").is_file()
+    assert not list((pytester.path / "ours").glob("*/audit.json"))
+
+
 def test_verdicts_reach_junit_files_and_results_do_not(pytester, write):
     write(SESSION)
     pytester.runpytest("--junitxml", "junit.xml", "--dp-report", "json", "-k", "weak")
