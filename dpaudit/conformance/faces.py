@@ -46,7 +46,7 @@ class Subjects:
         return self._case
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class BoundCheck:
     """One check of one mechanism: call it.
 
@@ -63,6 +63,9 @@ class BoundCheck:
     mechanism_name: str
     subjects: Subjects = dataclasses.field(repr=False)
     expected_failure: str = ""
+
+    def __repr__(self) -> str:
+        return f"BoundCheck({self.id})"
 
     @property
     def name(self) -> str:
@@ -92,6 +95,8 @@ class BoundCheck:
             self.remark()
         except CheckFailed as error:
             raise CheckFailed(f"{self.mechanism_name} fails {self.name}: {error}") from None
+        except UsageError as error:
+            raise UsageError(f"{self.mechanism_name} cannot be checked: {error}") from None
         except CheckInconclusive as error:
             text = f"{self.mechanism_name}: {self.name} is inconclusive: {error}. Take more samples."
             warnings.warn(text, DpauditInconclusiveWarning, stacklevel=2)

@@ -137,6 +137,11 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """What the audits of a test found goes with its report; a known violation that was not found fails."""
     report = yield
+    if report.outcome == "failed" and call.excinfo is not None and bound_check(item) is not None:
+        from dpaudit.conformance.outcomes import CheckFailed
+
+        if isinstance(call.excinfo.value, CheckFailed | UsageError):
+            report.longrepr = call.excinfo.getrepr(style="value")  # what it says; the lines that led there are ours
     state = item.stash.get(STATE, None)
     if state is None:
         if report.when == "call" and report.outcome == "passed":

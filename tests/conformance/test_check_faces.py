@@ -84,9 +84,49 @@ def test_a_failure_fails_its_test_with_one_line(pytester):
             check()
         """,
     )
-    result = pytester.runpytest("-k", SELECT, "-p", "no:cacheprovider", "--tb=short")
+    result = pytester.runpytest("-k", SELECT, "-p", "no:cacheprovider", "--junitxml", "junit.xml")
     result.assert_outcomes(passed=3, failed=1, deselected=len(NAMES) - 4)
-    result.stdout.fnmatch_lines(["*CheckFailed: Careless fails refuses_nan: data must be refused where it makes no*"])
+    result.stdout.fnmatch_lines(
+        [
+            "_* test_conformance[[]Careless-refuses_nan] _*",
+            "Careless fails refuses_nan: data must be refused where it makes no sense, got *",
+            "FAILED *::test_conformance[[]Careless-refuses_nan]*",
+        ]
+    )
+    for words in ("*CheckSpec*", "*check()*", "*CheckFailed*"):
+        result.stdout.no_fnmatch_line(words)
+    assert 'CheckFailed: Careless fails refuses_nan: ' in (pytester.path / "junit.xml").read_text()
+
+
+def test_a_mechanism_that_cannot_be_checked_fails_with_one_line(pytester):
+    write(
+        pytester,
+        """
+        class Odd(Response):
+            claim = "epsi=1"
+
+        @dpaudit.parametrize_with_checks([Odd()])
+        def test_conformance(check):
+            check()
+        """,
+    )
+    result = pytester.runpytest("-k", "claim_audit", "-p", "no:cacheprovider")
+    result.assert_outcomes(failed=1, deselected=len(NAMES) - 1)
+    result.stdout.fnmatch_lines(["Odd cannot be checked: claim must be eps=E, *, got 'epsi=1'. This is what Odd *"])
+    result.stdout.no_fnmatch_line("*dpaudit/conformance*")
+
+
+def test_what_breaks_in_a_test_of_a_check_keeps_its_traceback(pytester):
+    write(
+        pytester,
+        """
+        @dpaudit.parametrize_with_checks([Response()])
+        def test_conformance(check):
+            raise KeyError("of the test")
+        """,
+    )
+    result = pytester.runpytest("-k", "claim_audit", "-p", "no:cacheprovider")
+    result.stdout.fnmatch_lines(["check = BoundCheck(Response-claim_audit)", "*raise KeyError*", "E*KeyError*"])
 
 
 def test_a_known_failure_is_a_strict_xfail(pytester):
