@@ -112,7 +112,8 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
     found = result.floating_point
     if found is not None:
         seen = {"leaks": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[found.verdict]
-        message = clean(" ".join([f"{doubles.headline(result)}.", *doubles.paragraphs(result)]), 2000)
+        opening = ["The low bits of the outputs leak."] if found.verdict == "leaks" else []
+        message = clean(" ".join([*opening, f"{doubles.headline(result)}.", *doubles.paragraphs(result)]), 2000)
         yield Case(result.subject, claim, "floating_point", "floating point", seen, message)
     for side in result.side_findings:
         seen = {"found": "warning", "nothing_found": "not_refuted", "not_applicable": "skipped"}[side.status]

@@ -1,7 +1,9 @@
 """A dossier as JUnit XML: a test suite a subject, a test case for each thing that was tested.
 
-JUnit knows failures, errors and skipped tests. A violation is a failure; a broken audit an error; an inconclusive case,
-a known failure, and a warning apart from the verdict are skipped, with the reason in the message.
+JUnit knows failures, errors and skipped tests. A violation is a failure; a broken audit an error; an inconclusive case
+and a known failure are skipped, with the reason in the message. What was found apart from the verdict (low bits that
+leak, a side finding) is none of these: it was looked at, and fails nothing. Its name says that something was found,
+which lists of passed tests show, and its output says what.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ SKIPPED = {
     "inconclusive": "inconclusive: ",
     "xfail": "known failure: ",
     "skipped": "does not apply: ",
-    "warning": "found, apart from the verdict: ",
 }
+FOUND = "found, apart from the verdict"
 
 
 def render(dossier: Dossier) -> bytes:
@@ -32,7 +34,8 @@ def render(dossier: Dossier) -> bytes:
         suite = ElementTree.SubElement(root, "testsuite", {"name": name, **_totals(found)})
         for case in found:
             place = f"{name} ({case.claim})" if case.claim else name
-            facts = {"classname": place, "name": case.name, "time": f"{case.seconds:.3f}"}
+            case_name = f"{case.name}: {FOUND}" if case.status == "warning" else case.name
+            facts = {"classname": place, "name": case_name, "time": f"{case.seconds:.3f}"}
             element = ElementTree.SubElement(suite, "testcase", facts)
             if case.status in ("violated", "error"):
                 kind = "failure" if case.status == "violated" else "error"
@@ -41,6 +44,8 @@ def render(dossier: Dossier) -> bytes:
                 ).text = case.message
             elif case.status in SKIPPED:
                 ElementTree.SubElement(element, "skipped", {"message": SKIPPED[case.status] + case.message})
+            elif case.status == "warning":
+                ElementTree.SubElement(element, "system-out").text = f"{FOUND.capitalize()}: {case.message}"
             elif case.message:
                 ElementTree.SubElement(element, "system-out").text = case.message
     ElementTree.indent(root, " ")

@@ -113,6 +113,21 @@ def test_junit_has_each_status_in_its_place(synthetic):
     assert [message.partition(":")[0] for message in messages] == ["inconclusive", "known failure", "does not apply"]
 
 
+@pytest.mark.parametrize("name", ["doubles", "sides"])
+def test_junit_shows_what_was_found_apart_from_the_verdict_and_fails_nothing(synthetic, name):
+    result = synthetic.make(name)
+    root = ElementTree.fromstring(reports.render(result, "junit"))
+    shown = [case for case in root.iter("testcase") if case.get("name").endswith(": found, apart from the verdict")]
+    leaks = result.floating_point is not None and result.floating_point.verdict == "leaks"
+    assert len(shown) == leaks + sum(side.status == "found" for side in result.side_findings) > 0
+    for case in shown:
+        (output,) = case
+        assert output.tag == "system-out" and output.text.startswith("Found, apart from the verdict: ")
+        assert name != "doubles" or "The low bits of the outputs leak." in output.text
+    assert root.get("failures") == root.get("errors") == "0"
+    assert int(root.get("skipped")) == len(root.findall(".//skipped"))
+
+
 def test_cases_of_very_many_pairs_are_counted(synthetic):
     findings = [synthetic.finding(f"x{k}", "y", 0.5, looks=()) for k in range(1100)]
     found = cases(Dossier.of(synthetic.result(findings)))
