@@ -93,12 +93,21 @@ class Settings:
                         number(key, value, "in (0, 1)", lambda rate: 0.0 < rate < 1.0)
                     elif key == "session_seed":
                         whole_number(key, value, "a non-negative integer", 0)
+                    elif key == "profile" and value:  # an empty text is the default
+                        profile_named(value)
                 except UsageError as error:
                     raise UsageError(f"{str(error).removesuffix('.')} at {place}.") from None
         self._ini_strict()
         if self._is_in_project_file():
             for entry in self.project.known_violations:
                 listed_violation(entry)
+            if self.project.isolation is not None:
+                from dpaudit.subjects.isolation import as_isolation
+
+                try:
+                    as_isolation(self.project.isolation)
+                except UsageError as error:
+                    raise self.project.located(error, ()) from error
 
     def _is_in_project_file(self) -> bool:
         """Whether the nearest pyproject.toml speaks of dpaudit at all; one that does not is not read."""

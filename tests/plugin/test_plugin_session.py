@@ -202,7 +202,7 @@ def test_low_bits_fail_a_strict_session_at_their_share_alone(monkeypatch):
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (("--dp-profile", "night"), "*dp_profile must be one of default, quick, ci, nightly*, got 'night'*"),
+        (("--dp-profile", "night"), "ERROR: dp_profile must be one of default, quick, *, got 'night' at --dp-profile."),
         (("--dp-session-seed", "-1"), "ERROR: session_seed must be a non-*, got -1 at --dp-session-seed."),
         (("--dp-samples", "-5"), "ERROR: samples must be an integer of at least 10, got -5 at --dp-samples."),
         (("--dp-seed", "-1"), "ERROR: seed must be a non-negative integer, got -1 at --dp-seed."),

@@ -209,6 +209,8 @@ def test_the_seed_is_that_of_the_test_and_of_the_call(pytester, write):
         ("[tool.dpaudit]\nsamples = 'x'\n", "samples must be an integer, got 'x' at [tool.dpaudit] of '{}'."),
         ("[tool.dpaudit]\nsamples = 3\n", "samples must be *, got 3. This was read from [tool.dpaudit] of '{}'."),
         ("[tool.dpaudit]\nconfidence = 95\n", "confidence must be *, got 95. This was read * of '{}'."),
+        ("[tool.dpaudit]\nisolation = 'second=1'\n", "isolation must be *. This was read from [tool.dpaudit] of '{}'."),
+        ("[tool.pytest.ini_options]\ndp_profile = 'x'\n", "dp_profile must be *, got 'x' at the ini option * of '{}'."),
         (
             "[tool.pytest.ini_options]\ndp_samples = 'x'\n",
             "dp_samples must be of type int, got 'x' at the ini option dp_samples of '{}'.",
