@@ -433,6 +433,18 @@ def test_a_folder_without_permission_exits_with_2(run, project):
     assert "no permission at 'locked'" in told(result)
 
 
+def test_a_replay_needs_no_claim_of_the_subject(run, project):
+    (project / "odd.py").write_text(
+        "class Odd:\n    claim = 'of an insurance'\n"
+        "    def sample(self, data, size, rng): return [data] * size\nodd = Odd()\n"
+    )
+    given = ["odd.py:odd", "--claim", "eps=1", "--pairs", "0,1"]
+    assert run("audit", *given, "--out", "o", "--report", "json").exit_code == 1
+    assert run("replay", "o/audit.json").exit_code == 1
+    result = run("audit", "odd.py:odd", "--pairs", "0,1")
+    assert result.exit_code == 2 and "got 'of an insurance'. This is what Odd states." in told(result)
+
+
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that nothing can be made in, whoever asks")
 def test_a_folder_that_cannot_be_made_exits_with_2_before_the_audit(run):
     result = run("audit", "m.py:sound", "--out", "/proc/x")

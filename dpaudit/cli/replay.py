@@ -91,12 +91,16 @@ def _saved_claim(saved: AuditResult, subject: Subject) -> Claim:
     """The claim of a result: the subject's own if it prints the same, else what its text says."""
     from dpaudit.privacy.parsing import parse_claim
 
-    if subject.claim is not None and str(subject.claim) == saved.claim:
-        return subject.claim
+    try:
+        stated = subject.claim
+    except UsageError:  # the audit was given another one, or it would not be there
+        stated = None
+    if stated is not None and str(stated) == saved.claim:
+        return stated
     try:
         return parse_claim(saved.claim)
     except UsageError as error:
-        own = f"that of {subject.target} is {subject.claim}" if subject.claim is not None else "the subject states none"
+        own = f"that of {subject.target} is {stated}" if stated is not None else "the subject states none"
         raise UsageError(
             f"claim must be given with --claim: {saved.claim!r} cannot be read back from the result, and {own}."
         ) from error

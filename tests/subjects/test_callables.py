@@ -137,10 +137,13 @@ def test_the_mechanisms_own_claim_and_pairs_are_found():
     assert (none.claim, none.pairs()) == (None, None)
 
 
-def test_a_claim_that_is_no_claim_is_not_taken_for_one():
+def test_a_claim_may_be_a_text_and_another_value_is_not_taken_for_one():
     wrong = Mechanism()
+    wrong.claim = "eps=1"
+    assert as_subject(wrong).claim == PureDP(1.0)
     wrong.claim = 1.0
-    assert as_subject(wrong).claim is None
+    with pytest.raises(UsageError, match=r"claim of Mechanism must be a Claim or a text such as 'eps=1', got 1\.0\."):
+        _ = as_subject(wrong).claim
 
 
 def raising_half(data, rng):
