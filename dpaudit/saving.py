@@ -57,9 +57,8 @@ def check_folder(argument: str, folder: Path) -> None:
             return
         except OSError as error:  # also where permissions say nothing of it, as in /proc or for root
             reason = "no permission" if isinstance(error, PermissionError) else str(error.strerror)
-    raise UsageError(
-        f"{argument} must be a folder that can be written, got {str(folder)!r} ({reason} at {str(existing)!r})."
-    )
+    place = f" at {str(existing)!r}" if existing != folder else ""
+    raise UsageError(f"{argument} must be a folder that can be written, got {str(folder)!r} ({reason}{place}).")
 
 
 def to_json(value: Any) -> Any:

@@ -358,7 +358,7 @@ BAD_INPUTS = {
     "pairs from nowhere": (["--pairs", "m.py:nothing"], "pairs must name an attribute of m, got 'nothing'"),
     "unknown format": (["--report", "json,docx"], "report must name formats among html, json, md, junit, sarif, pdf,"),
     "no format": (["--report", " , "], "report must name formats among html, json, md, junit, sarif, pdf, in-toto"),
-    "a file in the way": (["--out", "m.py"], "got 'm.py' (a file is in the way at 'm.py')."),
+    "a file in the way": (["--out", "m.py"], "got 'm.py' (a file is in the way)."),
     "a file on the way": (["--out", "m.py/x/y"], "got 'm.py/x/y' (a file is in the way at 'm.py')."),
     "too few samples": (["--samples", "3"], "samples must be an integer of at least 10, got 3."),
     "NaN confidence": (["--confidence", "nan"], "confidence must be in (0, 1), got nan."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -32,11 +33,13 @@ def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: boo
     the figures are; 3 if a problem or a measurement broke.
     """
     from dpaudit.bench.command import bench, problem_table
+    from dpaudit.saving import check_folder
 
     console = output_console()
     if listing:
         console.print(problem_table(problems), soft_wrap=True)
         return
+    check_folder("out", Path(options["out"]))
     tell = (lambda text: None) if quiet else (lambda text: click.echo(plain(text), err=True))
     shown, written, broke = bench(problems, tell=tell, **options)
     console.print(shown)

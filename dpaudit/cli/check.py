@@ -54,6 +54,7 @@ def check_command(
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.reports.check import check_table
     from dpaudit.reports.check import listing as check_listing
+    from dpaudit.saving import check_folder
     from dpaudit.subjects.targets import load_target, resolve_pairs
 
     console = output_console()
@@ -62,6 +63,9 @@ def check_command(
         return
     if target is None:
         raise UsageError("target must be given, got none. Name a mechanism, for example mymodule.py:release.")
+    written = Path(out) / "check.json" if out is not None else None
+    if written is not None:
+        check_folder("out", written.parent)
     promise = parse_claim(claim) if claim is not None else None
     with subject_output():
         listed = resolve_pairs(pairs) if pairs is not None else None
@@ -77,7 +81,6 @@ def check_command(
     stated = {"claim": claim, "pairs": pairs}
     texts = {name: text for name, text in stated.items() if text is not None and len(text) <= LONGEST}
     found = dataclasses.replace(found, options={**found.options, **texts})
-    written = Path(out) / "check.json" if out is not None else None
     if form == "json":
         click.echo(found.to_text(), nl=False)
     else:

@@ -34,6 +34,7 @@ from dpaudit.reproductions.reproduction import (
     reproduction_names,
 )
 from dpaudit.results import to_json, write_whole
+from dpaudit.saving import check_folder
 from dpaudit.version import __version__
 
 SCHEMA = "dpaudit.reproduction/1"
@@ -84,8 +85,7 @@ def reproduce(
     if data and not getattr(reproduction, "data", ""):
         raise UsageError(f"data must be left out for {name}, which reads no file, got {data!r}.")
     folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"out must be a folder that can be written, got {out!r} (a file is in the way).")
+    check_folder("out", folder)
     tell(f"Reproducing {name}: {reproduction.description}, seed {seed}")
     start = time.perf_counter()
     outcome = reproduction.run(Options(seed=seed, quick=quick, tell=tell, data=data))

@@ -106,4 +106,4 @@ def test_no_problems_installed(monkeypatch, tmp_path):
 def test_a_place_that_cannot_be_written(installed, tmp_path):
     (tmp_path / "file").write_text("")
     done = bench("word 1", "--quick", "--out", str(tmp_path / "file"))
-    assert done.exit_code == 2 and "output must be a writable place" in done.stderr
+    assert done.exit_code == 2 and "out must be a folder that can be written" in done.stderr
