@@ -185,7 +185,10 @@ def test_the_list_of_checks_says_what_each_demands(run):
         (("m:release", "--xfail", "speed=slow"), "expected_failures must name checks, got 'speed'."),
         (("m:release", "--samples", "10"), "samples must be an integer of at least 1000, got 10."),
         (("m:release", "--error-rate", "2"), "error_rate must be in [1e-12, 1), got 2.0."),
-        (("m:release", "--out", "m.py"), "out must be a folder that can be written, got 'm.py' (a file is in the way)."),
+        (
+            ("m:release", "--out", "m.py"),
+            "out must be a folder that can be written, got 'm.py' (a file is in the way).",
+        ),
         (("m:release", "--seed", "-1"), "seed must be a non-negative integer, got -1."),
         (("exec:ls",), "target must be package.module:attribute or path/file.py:attribute, got 'exec:ls'"),
     ],
