@@ -28,7 +28,7 @@ from dpaudit.evidence.pools import Pooling, pool_pairs
 from dpaudit.findings import finding_of, findings_of_pool, with_controls
 from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.grey_box import GreyBox
-from dpaudit.inputs import distinct_inputs
+from dpaudit.inputs import distinct_inputs, is_same_input
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
@@ -431,7 +431,8 @@ class _Call:
         found_of: dict[int, Finding] = {}
         for group, (pair, labelled) in zip(pooling.groups, played.pairs, strict=True):
             members = [chosen[asked[k]] for k in group]
-            one = self._finding(members[0], pair, labelled, played.failure)
+            told = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
+            one = self._finding(told, pair, labelled, played.failure)
             found_of.update(zip(group, findings_of_pool(one, members, pair, self.subject.name), strict=True))
         findings = tuple(with_controls([found_of[k] for k in sorted(found_of)]))
         about_doubles = None

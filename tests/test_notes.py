@@ -24,7 +24,7 @@ def sound(data, size, rng):
 
 def audited(mechanism=sound, pairs=((0.0, 1.0),), **options):
     options = {"samples": 8_000, "seed": 1, "confidence": 1.0 - 1e-9, "floating_point": False, **options}
-    return dpaudit.audit(mechanism, "eps=1", list(pairs), **options)
+    return dpaudit.audit(mechanism, "eps=1", pairs, **options)
 
 
 def renderings(result):
@@ -101,6 +101,12 @@ def test_a_control_in_a_pool_says_so_itself():
     result = audited(Moved(), [(0.0, 0.0), (1.0, 1.0)], pool=True)
     assert result.verdict == "inconclusive" and result.findings[1].pool == "0.0|0.0"
     assert all(finding.notes == (SAME_INPUT,) and finding.power is None for finding in result.findings)
+    # 1 and 1.0 lie at one place, and a mechanism may tell them apart.
+    result = audited(Moved(), [(0.0, 0.0), (1, 1.0)], pool=True)
+    assert [finding.pool for finding in result.findings] == ["0.0|0.0"] * 2 and result.verdict == "not_refuted"
+    assert [finding.id for finding in result.findings] == ["0.0|0.0", "1|1.0"]
+    assert [finding.notes for finding in result.findings] == [(SAME_INPUT,), ()]
+    assert [finding.power is None for finding in result.findings] == [True, False]
 
 
 def test_the_command_line_warns_of_controls(tmp_path, monkeypatch):
@@ -145,6 +151,13 @@ def test_a_mechanism_that_always_says_the_same_is_not_refuted_and_says_so(mechan
     (note,) = result.findings[0].notes
     assert note.startswith("All ") and f"outputs that were looked at, on both inputs, are {printed}:" in note
     assert all(note in text for text in renderings(result))
+
+
+def test_pairs_of_a_universe_that_were_examined_in_depth_have_their_notes():
+    # 66 inputs have 2,145 pairs, which are one universe; all outputs are 5.
+    result = audited(lambda data, size, rng: np.full(size, 5), dpaudit.AllPairs(list(range(66))), samples=400)
+    assert result.universe is not None and len(result.findings) > 10
+    assert all("on both inputs, are 5:" in finding.notes[0] for finding in result.findings)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
