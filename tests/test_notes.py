@@ -48,7 +48,7 @@ def renderings(result):
         (math.nan, math.nan, True),
         (object(), object(), False),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__ if type(value) is object else str(value),
 )
 def test_inputs_are_the_same_where_no_mechanism_can_tell_them_apart(x, x_prime, same):
     assert is_same_input(Pair(x, x_prime)) == same
