@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-# Loaded here, because pytester forgets what a run inside a test loads: numpy cannot be loaded twice in one process, and
-# hypothesis, whose plugin loads it at the end of every run, is slow.
+# Loaded here, because pytester forgets what a run inside a test loads: numpy cannot be loaded twice in one process,
+# classes of reports that are loaded again are others than those of later tests, and hypothesis, whose plugin loads it
+# at the end of every run, is slow.
 import hypothesis  # noqa: F401
 import pytest
 
@@ -13,8 +14,15 @@ import dpaudit.auditing
 import dpaudit.config
 import dpaudit.conformance.running
 import dpaudit.replaying
+import dpaudit.reports.compliance
+import dpaudit.reports.document_html
+import dpaudit.reports.document_markdown
 import dpaudit.reports.html
+import dpaudit.reports.intoto
+import dpaudit.reports.junit
 import dpaudit.reports.markdown
+import dpaudit.reports.record
+import dpaudit.reports.sarif
 import dpaudit.reports.terminal  # noqa: F401
 
 MECHANISMS = """

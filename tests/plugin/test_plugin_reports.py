@@ -89,7 +89,7 @@ def test_a_job_summary_stays_below_its_limit(monkeypatch, pytester):
 @pytest.mark.parametrize("format", reports.FORMATS)
 def test_every_format_that_is_accepted_is_written(pytester, write, format):
     write(ONE)
-    result = pytester.runpytest("--dp-report", format, "--dp-out", "out")
+    result = pytester.runpytest_subprocess("--dp-report", format, "--dp-out", "out")  # reportlab is loaded once only
     if importlib.util.find_spec("reportlab") is None and format == "pdf":
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         return
@@ -145,10 +145,10 @@ def test_a_session_whose_report_cannot_be_written_fails(pytester, write):
 def test_a_report_that_breaks_half_way_leaves_nothing(pytester, write, monkeypatch):
     kept = reports.render
 
-    def render(result, format, profile="plain"):
+    def render(result, format, *more):
         if format == "junit":
             raise dpaudit.UsageError("result must be one that JUnit can hold, got another.")
-        return kept(result, format, profile)
+        return kept(result, format, *more)
 
     monkeypatch.setattr(reports, "render", render)
     write(ONE)
