@@ -206,7 +206,7 @@ def audit(
     started = time.perf_counter()
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
-    own = ["claim"] if subject.claim is not None and str(subject.claim) == str(promise) else []
+    own = ["claim"] if subject.states(str(promise)) else []
     own += ["pairs"] if pairs is None else []
     check_options(
         samples=samples,

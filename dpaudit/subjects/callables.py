@@ -218,6 +218,13 @@ class Subject:
         except UsageError as error:
             raise UsageError(f"{error} This is what {self.name} states.") from error
 
+    def states(self, claim: str) -> bool:
+        """Whether the mechanism's own claim prints as this one; what is no claim, or cannot be read, does not."""
+        try:
+            return self.claim is not None and str(self.claim) == claim
+        except UsageError:
+            return False
+
     def pairs(self) -> Any | None:
         """The mechanism's own pairs, if it has any."""
         pairs = getattr(self.mechanism, "pairs", None)
