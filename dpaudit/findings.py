@@ -13,6 +13,8 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.results import SAME_INPUT, Finding, Power, Verdict, WitnessRecord
 
 FOUND_WITH = 0.9  # the probability that defines the power
+# A note, beside `SAME_INPUT`, of a pair that is violated all the same.
+CONTROL_VIOLATED = "So it says nothing of the claim: draws are not independent, or the audit is mistaken."
 ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget 0 is inconclusive
 
 
@@ -44,6 +46,8 @@ def finding_of(
     power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
     control = is_same_input(pair)
     verdict = _verdict(game, power, inconclusive_factor)
+    if control and verdict == "inconclusive":  # it has no power to be too little: see `with_controls`
+        verdict = "not_refuted"
     if game.unseen and not failure:
         # Its power would be that of a rule that sees what there is: "not refuted" would say too much.
         failure = (
@@ -117,7 +121,9 @@ def with_controls(findings: Sequence[Finding]) -> list[Finding]:
 
 def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
     """What else is to be known of a pair, beside its verdict."""
-    same = (SAME_INPUT,) if is_same_input(pair) else ()
+    same: tuple[str, ...] = (SAME_INPUT,) if is_same_input(pair) else ()
+    if same and game.is_violated:
+        same = (*same, CONTROL_VIOLATED)
     return same if game.unseen else (*same, *game.remarks)
 
 

@@ -110,8 +110,8 @@ class WitnessRecord:
     """The betting rule a finding rests on, in words and in a form that `dpaudit replay` can run again.
 
     `description` is a sentence about the output; `rule` is the serialised rule; the three counts are the labelled draws
-    that it was tested on (never those it was fitted on; of a witness that was learned on all draws, those of rules of
-    its kind that were fitted on two thirds, on the others). `line` is the (epsilon, delta) of the inequality it bets
+    that it was tested on (never those it was fitted on; of a witness that was learned from the outputs that were kept,
+    the third of these that it had not seen). `line` is the (epsilon, delta) of the inequality it bets
     against at the budget, or the (order, epsilon) of a Renyi inequality.
     """
 

@@ -188,3 +188,12 @@ def test_redacted_reports_keep_outputs_out():
     assert "secret answer" in result.findings[0].notes[0]
     for name in ("html", "md"):
         assert "secret answer" not in reports.render(hidden, name, "compliance")
+
+
+def test_a_control_beside_other_pairs_leaves_the_verdict_to_them():
+    """At distance 0 a metric claim has the budget 0, which no number of draws shows to be kept."""
+    claim = dpaudit.MetricDP(lambda a, b: abs(a - b))
+    result = dpaudit.audit(
+        lambda data, size, rng: data + rng.laplace(size=size), claim, [(0, 0), (0, 1)], samples=2_000, seed=1
+    )
+    assert [finding.verdict for finding in result.findings] == ["not_refuted", "not_refuted"]

@@ -37,7 +37,8 @@ class Shown:
 
     `sides` is the largest number of guessing events of these rules. `masses` are the shares of the draws below and
     above their thresholds, with their sign; None where the rules of the folds disagree on the sign, or one guesses
-    `AGREEING` times as often as another one, or at NaN.
+    `AGREEING` times as often as another one, or at NaN. `folds` are the rules themselves, each with its numbers of
+    correct and of wrong guesses, and of the draws that it had not seen.
     """
 
     correct: float
@@ -45,6 +46,7 @@ class Shown:
     sides: int
     draws: float
     masses: tuple[float, float, int] | None = None
+    folds: tuple[tuple[Rule, int, int, int], ...] = dataclasses.field(default=(), repr=False, compare=False)
 
 
 def cross_validated(
@@ -78,8 +80,11 @@ def shown_by(
     shown = {}
     for key, records in folds.items():
         if len(records) == FOLDS:
-            correct = sum(int(of_x[1] + of_x_prime[0]) for _, of_x, of_x_prime in records)
-            wrong = sum(int(of_x[0] + of_x_prime[1]) for _, of_x, of_x_prime in records)
+            each = tuple(
+                (rule, int(of_x[1] + of_x_prime[0]), int(of_x[0] + of_x_prime[1]), int((of_x + of_x_prime).sum()))
+                for rule, of_x, of_x_prime in records
+            )
+            correct, wrong = sum(right for _, right, _, _ in each), sum(wrong for _, _, wrong, _ in each)
             guessed = [int((of_x + of_x_prime)[:2].sum()) for _, of_x, of_x_prime in records]
             signs = {rule.sign if rule.nan_guess == ABSTAIN else 0 for rule, _, _ in records}
             masses = None
@@ -89,7 +94,7 @@ def shown_by(
                 below, above = (sum(int(a[k] + b[k]) for _, a, b in records) / draws for k in at_ends)
                 masses = below, above, sign
             sides = max(rule.sides for rule, _, _ in records)
-            shown[key] = Shown(correct / draws, wrong / draws, sides, draws, masses)
+            shown[key] = Shown(correct / draws, wrong / draws, sides, draws, masses, each)
     return shown
 
 

@@ -30,6 +30,7 @@ Everything that is printed with a confidence derives from here. The rules that m
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
@@ -204,8 +205,10 @@ class LabelGame:
         violated = [pair for pair in self.pairs if pair.is_violated and isinstance(pair.main, SequentialGame)]
         for pair in sorted(violated, key=lambda pair: -pair.wealth)[:MOST_LEARNED]:
             if isinstance(pair.main, SequentialGame) and all(self._kept.get(i) for i in pair.inputs):
-                first, second = self._training(pair)
-                if min(len(first), len(second)) >= FEWEST_COMPARED:
+                # As many of each input: one that other pairs share goes on being drawn when this pair is decided, and
+                # to guess it always would be right as a rule.
+                first, second = self._training(pair, min(len(self._joined(i)) for i in pair.inputs))
+                if len(first) >= FEWEST_COMPARED:
                     pair.main.learn_witness(first, second, pair.hints)
 
     def start(self) -> None:
@@ -439,9 +442,9 @@ class LabelGame:
         else:
             pair.fit_again(pair.pool.labelled(self.pilot))
 
-    def _training(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
+    def _training(self, pair: PairGame, most: int = sys.maxsize) -> tuple[Outcomes, Outcomes]:
         # New objects, without copies of the numbers: what views show of the outputs goes when the fit is done.
-        rows = slice(0, self._most_of(pair))
+        rows = slice(0, min(self._most_of(pair), most))
         first, second = (
             join([self._joined(m.inputs[side]).rows(rows).moved(m.move) for m in pair.pool.members])
             if len(pair.pool.members) > 1

@@ -11,7 +11,7 @@ import functools
 import itertools
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -180,8 +180,14 @@ def _by_outcomes(rule: Rule) -> Named | None:
     tokens = sorted(table.values, key=lambda token: (-abs(table.values[token]), token))
     guesses = rule.guess_scores(np.array([table.values[token] for token in tokens] + [table.shared])).tolist()
     where = {}
+    named = [token for token, guess in zip(tokens, guesses, strict=False) if guess != ABSTAIN]
+    if len(named) > 2 * MOST_NAMED:
+        return None
+    shortened = _told_apart(named)
+    if shortened is None:
+        return None
     for guess in (0, 1):
-        own = [_shortened(token) for token, of_token in zip(tokens, guesses, strict=False) if of_token == guess]
+        own = [shortened[token] for token, of_token in zip(tokens, guesses, strict=False) if of_token == guess]
         if guesses[-1] == guess:
             own.append("any outcome but those that came again")
         if len(own) > MOST_NAMED:
@@ -217,7 +223,8 @@ def _by_ranges(rule: Rule) -> Named | None:
                     own.append(_range(ends[start], ends[stop]))
                 start = stop
         if of_nan == guess:
-            own.append("not there" if isinstance(rule.score, Viewed) else _not_a_number(rule))
+            # What is no number may well be there: a text, None or NaN.
+            own.append("not there" if values is not None else _not_a_number(rule))
         if len(own) > MOST_NAMED:
             return None
         where[guess] = " or ".join(own)
@@ -231,14 +238,46 @@ def _not_a_number(rule: Rule) -> str:
 
 def _range(low: float, high: float) -> str:
     """Numbers from `low` on and below `high`, in words."""
-    if low == -math.inf:
-        return "any number" if high == math.inf else f"below {high:.6g}"
+    if low == -math.inf and high == math.inf:
+        return "any number"
     if high == math.nextafter(low, math.inf):
-        return f"{low:.6g}"
+        return _whole(low)
+    if high == -sys.float_info.max:
+        return "-inf"
+    digits = next((n for n in range(6, 17) if f"{low:.{n}g}" != f"{high:.{n}g}"), 17)
+    (start, is_above), (stop, is_with) = (_end(end, digits) for end in (low, high))
+    below = f"at most {stop}" if is_with else f"below {stop}"
+    if low == -math.inf:
+        return below
     if high == math.inf:
-        is_next = math.nextafter(float(f"{low:.6g}"), math.inf) == low
-        return f"above {low:.6g}" if is_next else f"at least {low:.6g}"
-    return f"from {low:.6g} to {high:.6g}"
+        return f"above {start}" if is_above else f"at least {start}"
+    if is_above or is_with:
+        return f"{'above' if is_above else 'at least'} {start} and {below}"
+    return f"from {start} to {stop}"
+
+
+def _end(end: float, digits: int) -> tuple[str, bool]:
+    """The end of a range in words, and whether it is the next double after the one that is said."""
+    before = math.nextafter(end, -math.inf)
+    is_next = math.isfinite(end) and len(repr(before)) + 3 < len(repr(end))
+    said = before if is_next else end
+    return (_whole(said) if is_next or said.is_integer() else f"{said:.{digits}g}"), is_next
+
+
+def _whole(number: float) -> str:
+    """A number with all the digits that tell it from others; integers without a point."""
+    return f"{number:.0f}" if number.is_integer() and abs(number) < 2.0**53 else repr(number)
+
+
+def _told_apart(tokens: Sequence[str]) -> dict[str, str] | None:
+    """Tokens in short, each in another way: from about where they begin to differ on; None where that is too long."""
+    first, last = min(tokens, default=""), max(tokens, default="")
+    shared = next((k for k, letters in enumerate(zip(first, last, strict=False)) if len({*letters}) > 1), len(first))
+    for start in (0, max(shared - LONGEST_NAMED // 2, 0)):
+        short = {token: ("…" if start else "") + _shortened(token[start:]) for token in tokens}
+        if len(set(short.values())) == len(short):
+            return short
+    return None
 
 
 def _shortened(token: str) -> str:

@@ -536,8 +536,8 @@ class SequentialGame(HockeyStickGame):
 
         An epoch is short, and so are the records of its rules: of very many the strongest one is so by luck, and what
         the bets have won by is often another event. Rules of every kind are compared by their records on draws held
-        back (`dpaudit.evidence.cross_validation`); the strongest is the witness, with that record, unless a rule of an
-        epoch is stronger by more than luck. Validity: no bound or verdict looks at the witness.
+        back (`dpaudit.evidence.cross_validation`); of the strongest kind the middle one of its three rules is the
+        witness, unless a rule of an epoch is stronger by more than luck. Validity: no bound or verdict looks at it.
         """
         known = self._witness()
         line = self._line_at_budget(known.anchor)
@@ -546,16 +546,22 @@ class SequentialGame(HockeyStickGame):
             deviations: Objective(line["epsilon"], line["delta"], max(self.draws, 1), self.level, False, deviations)
             for deviations in DEVIATIONS
         }
-        scores = {score.kind: score for score in pilot.scores()}
         scale, best = math.exp(-line["epsilon"]), self._strength_of(known, line) - LUCK
-        for (kind, way), shown in pilot.cross_validated(ways).items():
+        folds: Sequence[tuple[Rule, int, int, int]] = ()
+        for shown in pilot.cross_validated(ways).values():
             right, wrong = round(shown.correct * shown.draws), round(shown.wrong * shown.draws)
             cost = scale * line["delta"] * max(shown.sides, 1) / 2.0 * shown.draws
             strength = float(_strength(float(right), float(wrong), scale, cost))
-            if kind in scores and strength > best:
-                rule = scores[kind].rules(ways[way])[0].rule
-                counts = right, wrong, round(shown.draws) - right - wrong
-                best, self._best = strength, Witness(rule, counts, known.anchor)
+            if strength > best:
+                best, folds = strength, shown.folds
+        if folds:
+            # The record is that of the rule that is said, on the third of the draws that it was not fitted on.
+            each = [
+                Witness(rule, (right, wrong, draws - right - wrong), known.anchor)
+                for rule, right, wrong, draws in folds
+            ]
+            # The middle one: the best of them would be so by luck, and one may have been fitted on too few.
+            self._best = sorted(each, key=lambda witness: self._strength_of(witness, line))[len(each) // 2]
 
     def _strength_of(self, witness: Witness, line: dict[str, float]) -> float:
         correct, wrong, _ = witness.counts

@@ -15,6 +15,7 @@ from __future__ import annotations
 import array
 import collections
 import copy as copy_module
+import math
 import operator
 import sys
 from collections.abc import Collection
@@ -198,11 +199,13 @@ def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
         return first.kind == second.kind and first.text == second.text and _are_same(first.state, second.state, asked)
     if pair in asked:  # it is being answered
         return True
+    if kind is float and first == second:
+        return math.copysign(1.0, first) == math.copysign(1.0, second)
     if kind is np.ndarray and not first.dtype.hasobject:
         return first.shape == second.shape and first.dtype == second.dtype and _have_same_bits(first, second)
     if kind in MAPPINGS:
         same = list(first) == list(second)
-        if same and all(FIXED.issuperset(map(type, side.values())) for side in (first, second)) and first == second:
+        if same and _are_same_values(list(first.values()), list(second.values())):
             return True
         asked.add(pair)
         return same and all(_are_same(*both, asked) for both in zip(first.values(), second.values(), strict=True))
@@ -215,10 +218,18 @@ def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
             return bool(first.equals(second))
         # A NaN is no other value; sets that hold some are compared as they are printed.
         return bool(first == second) or bool(first != first and second != second) or _are_same_sets(first, second)
-    elif all(FIXED.issuperset(map(type, side)) for side in (first, second)) and first == second:
+    elif _are_same_values(first, second):
         return True
     asked.add(pair)
     return len(first) == len(second) and all(_are_same(*both, asked) for both in zip(first, second, strict=True))
+
+
+def _are_same_values(first: Any, second: Any) -> bool:
+    """Whether lists of values that cannot change are surely the same; 1, 1.0 and True are not."""
+    kinds = list(map(type, first))
+    if not FIXED.issuperset(kinds) or kinds != list(map(type, second)) or first != second:
+        return False
+    return float not in kinds or 0.0 not in first
 
 
 def _are_same_sets(first: Any, second: Any) -> bool:

@@ -23,9 +23,9 @@ from dpaudit.evidence.histograms import (
     histogram_edges,
     shrunk_log_ratio,
 )
-from dpaudit.evidence.leaves import Layout, Leaf
+from dpaudit.evidence.leaves import Layout, Leaf, learn_layout
 from dpaudit.evidence.objectives import Objective
-from dpaudit.evidence.outcomes import Outcomes, Reading, read_outputs
+from dpaudit.evidence.outcomes import Outcomes, Reading, from_objects, read_outputs
 from dpaudit.evidence.outlines import FORM
 from dpaudit.evidence.rules import ABSTAIN, Rule, rule_from_dict
 from dpaudit.evidence.scores import LogRatio, Viewed, score_from_dict
@@ -537,3 +537,48 @@ def test_a_rule_of_a_leaf_names_its_categories():
 def test_what_has_no_number_is_called_by_its_name():
     assert described(Coordinate(0, 4), 0.0, 1.0, nan_guess=1).endswith("guess x where it is no number.")
     assert described(Coordinate(0, 1), 0.0, 1.0, nan_guess=1, columns=1).endswith("guess x where it is NaN.")
+
+
+AFTER_ONE = math.nextafter(1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        ([AFTER_ONE], "at most 1"),
+        ([-math.inf, 1.0], "below 1"),
+        ([1.0, AFTER_ONE], "1"),
+        ([0.0, AFTER_ONE], "at least 0 and at most 1"),
+        ([16777216.0, 16777217.0], "from 16777216 to 16777217"),
+        ([12345678.0, math.nextafter(12345678.0, math.inf)], "12345678"),
+        ([0.1 + 0.2, math.nextafter(0.1 + 0.2, 1.0)], "0.30000000000000004"),
+        ([-math.inf, -1.7976931348623157e308], "-inf"),
+        ([0.123456, 0.1234561], "from 0.123456 to 0.1234561"),
+    ],
+)
+def test_ranges_are_said_as_they_are(edges, words):
+    finite = [edge for edge in edges if edge > -math.inf]
+    first = [5.0, 0.0] if len(finite) == 1 else [0.0, 5.0, 0.0]
+    histogram = Histogram((0,), (np.array(finite),), (np.array([*first, 0.0]),), 1)
+    rule = Rule(histogram, -math.inf, 1.0, 1, Reading(1))
+    assert rule.describe("x", "y") == f"Look at the output: guess x where it is {words}."
+
+
+def test_long_outcomes_are_told_apart():
+    head = "a sentence of more than sixty characters that all of the outcomes begin with, "
+    table = Table({repr(head + "a"): 5.0, repr(head + "b"): -5.0})
+    text = Rule(table, -1.0, 1.0, 1, Reading(0)).describe("x", "y")
+    guess_x, guess_y = text.split("; ")
+    assert guess_x.endswith("a'") and guess_y.endswith("b'.")
+
+
+def test_a_key_that_holds_nan_is_there():
+    often, rarely = (
+        from_objects([{"a": math.nan if k % n == 0 else 1.0, "b": float(k)} for k in range(60)]) for n in (2, 10)
+    )
+    learned = learn_layout(often, rarely)
+    assert learned is not None
+    layout, first, second = learned
+    rule = Rule(Viewed(layout, fit_histogram(first, second, (0,), 4)), -0.3, 0.3, 1, Reading(0))
+    assert rule.guess(from_objects([{"a": math.nan, "b": 0.0}])).tolist() == [1]
+    assert "no number" in rule.describe("x", "y") and "not there" not in rule.describe("x", "y")

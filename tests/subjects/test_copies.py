@@ -626,3 +626,11 @@ def test_the_copies_that_are_kept_are_bounded(monkeypatch):
     changed[0] = 7.0
     assert kept.of(inputs[3]) is not changed and np.array_equal(kept.of(inputs[3]), inputs[3])
     assert kept._bytes == 400
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [([0], [0.0]), ([1], [True]), ([0.0], [-0.0]), ({"a": 1}, {"a": 1.0}), ([1.0, 0.0], [1.0, -0.0])],
+)
+def test_what_is_equal_and_another_value_is_a_change(given, left):
+    assert are_same(given, copied(given)) and not are_same(given, left)
