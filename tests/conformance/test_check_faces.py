@@ -93,7 +93,8 @@ def test_a_failure_fails_its_test_with_one_line(pytester):
             "FAILED *::test_conformance[[]Careless-refuses_nan]*",
         ]
     )
-    for words in ("*CheckSpec*", "*check()*", "E *CheckFailed*"):  # the summary has it, where it is not cut to the width
+    # (The summary has the exception's name, where its lines are not cut to the width of the terminal.)
+    for words in ("*CheckSpec*", "*check()*", "E *CheckFailed*"):
         result.stdout.no_fnmatch_line(words)
     assert 'CheckFailed: Careless fails refuses_nan: ' in (pytester.path / "junit.xml").read_text()
 
