@@ -28,7 +28,10 @@ ARGUMENTS = ["audit", TARGET, "--claim", "eps=1", "--pairs", PAIRS, "--samples",
 
 
 def evidence(result):
-    return json.dumps({**result.to_dict(), "seconds": 0.0, "environment": None}, sort_keys=True)
+    """All that a result says but for the time; without the texts that the command line was given, which it keeps."""
+    said = result.to_dict()
+    options = {name: value for name, value in said["options"].items() if name not in ("claim", "pairs")}
+    return json.dumps({**said, "options": options, "seconds": 0.0, "environment": None}, sort_keys=True)
 
 
 def audited(**options):
