@@ -29,7 +29,10 @@ ARGUMENTS = ["audit", TARGET, "--claim", "eps=1", "--pairs", PAIRS, "--samples",
 
 def evidence(result):
     """All that a result says but for the time; without the texts that the command line was given, which it keeps."""
-    said = result.to_dict()
+    return evidence_in(result.to_dict())
+
+
+def evidence_in(said):
     options = {name: value for name, value in said["options"].items() if name not in ("claim", "pairs")}
     return json.dumps({**said, "options": options, "seconds": 0.0, "environment": None}, sort_keys=True)
 
@@ -214,9 +217,7 @@ def test_control_c_ends_the_audit_and_its_workers_with_one_message(tmp_path, alo
     again = started([*shlex.split(lines[-1])[1:], "--report", "json"], tmp_path)
     again.communicate(timeout=120)
     found = json.loads((tmp_path / "dpaudit-out" / "audit.json").read_text())
-    assert json.dumps({**found, "seconds": 0.0, "environment": None}, sort_keys=True).replace(TARGET, "") == (
-        expected.replace(TARGET, "")
-    )
+    assert evidence_in(found).replace(TARGET, "") == expected.replace(TARGET, "")
     assert no_process_of_group(process.pid)
 
 
