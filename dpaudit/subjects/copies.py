@@ -111,7 +111,7 @@ class WorkingCopies:
             return copy
         copy = copied(value)
         if copy is not value:
-            size = _bytes_of(copy, 0)
+            size = _bytes_of(copy, set(), 0)
             self._let_go(id(value))
             while self._known and self._bytes + size > BYTES_KEPT:
                 self._let_go(next(iter(self._known)))
@@ -150,17 +150,18 @@ def copied_output(output: Any) -> Any:
         return known
 
 
-def _bytes_of(value: Any, depth: int) -> int:
-    """About how many bytes a copy takes."""
+def _bytes_of(value: Any, known: set[int], depth: int) -> int:
+    """About how many bytes a copy takes; what is `known` is counted already, as a value may hold a part many times."""
     kind = type(value)
     if kind is np.ndarray:
         return int(value.nbytes)
     if _is_of_pandas(value):
         return int(value.size) * 8
-    if kind not in CONTAINERS or depth > DEEPEST:
+    if kind not in CONTAINERS or depth > DEEPEST or id(value) in known:
         return 0
+    known.add(id(value))
     items = () if kind in FLAT else value.values() if kind in MAPPINGS else value
-    inner = sum(_bytes_of(item, depth + 1) for item in items if type(item) not in FIXED)
+    inner = sum(_bytes_of(item, known, depth + 1) for item in items if type(item) not in FIXED)
     return BYTES_OF_ITEM * len(value) + inner
 
 

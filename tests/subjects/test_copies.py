@@ -634,3 +634,15 @@ def test_the_copies_that_are_kept_are_bounded(monkeypatch):
 )
 def test_what_is_equal_and_another_value_is_a_change(given, left):
     assert are_same(given, copied(given)) and not are_same(given, left)
+
+
+def test_a_part_that_a_value_holds_many_times_is_counted_once():
+    value = [0.0]
+    for _ in range(60):
+        value = [value, value]
+    value[0].append(value)
+    assert copies.WorkingCopies().of(value) is not value  # 2**60 paths lead through it: it would never end
+    deep = []
+    for _ in range(5_000):
+        deep = [deep]
+    assert copies.WorkingCopies().of(deep) is not deep
