@@ -18,6 +18,11 @@ CONTROL_VIOLATED = "So it says nothing of the claim: draws are not independent, 
 ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget 0 is inconclusive
 
 
+def named(pair: Pair) -> dict[str, Any]:
+    """What a finding says of which pair it is about."""
+    return {"id": pair.id, "x_id": pair.x_id, "x_prime_id": pair.x_prime_id, "x": pair.x, "x_prime": pair.x_prime}
+
+
 def finding_of(
     pair: Pair,
     game: PairGame,
@@ -29,11 +34,7 @@ def finding_of(
 ) -> Finding:
     """The finding of a pair whose game took `samples` labelled draws; `failure` says what ended it before its time."""
     common: dict[str, Any] = {
-        "id": pair.id,
-        "x_id": pair.x_id,
-        "x_prime_id": pair.x_prime_id,
-        "x": pair.x,
-        "x_prime": pair.x_prime,
+        **named(pair),
         "budget": game.claim.budget,
         "parameter": game.claim.parameter,
         "parameter_budget": game.claim.value,
@@ -90,7 +91,7 @@ def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, 
         "holds for each of them rests on what the mechanism says of itself.)"
     )
     for pair, failure in zip(members, game.failures, strict=True):
-        names = {"id": pair.id, "x_id": pair.x_id, "x_prime_id": pair.x_prime_id, "x": pair.x, "x_prime": pair.x_prime}
+        names = named(pair)
         power = None if is_same_input(pair) else finding.power
         own = dataclasses.replace(finding, **names, pool=members[0].id, notes=_notes(pair, game), power=power)
         if own.witness is not None:

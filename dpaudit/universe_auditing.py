@@ -23,7 +23,7 @@ from dpaudit.evidence import binomial
 from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.universe import UniverseGame
-from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, finding_of
+from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, finding_of, named
 from dpaudit.inputs import Inputs, inputs_of
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.metrics import Metric
@@ -331,11 +331,7 @@ class UniverseAudit:
         pair = self._pair(table, row)
         claim = self.promise.for_pair(pair.x, pair.x_prime)
         common: dict[str, Any] = {
-            "id": pair.id,
-            "x_id": pair.x_id,
-            "x_prime_id": pair.x_prime_id,
-            "x": pair.x,
-            "x_prime": pair.x_prime,
+            **named(pair),
             "budget": claim.budget,
             "parameter": claim.parameter,
             "parameter_budget": claim.value,
