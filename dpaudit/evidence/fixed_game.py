@@ -23,7 +23,7 @@ from dpaudit.evidence.fitted_scores import FittedRule, best_rule
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import ANCHORS, HockeyStickGame, largest_rejected
 from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
-from dpaudit.evidence.objectives import BOUND_DEVIATIONS, Objective
+from dpaudit.evidence.objectives import BOUND_DEVIATIONS, DEVIATIONS, Objective
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pilots import AnyFittedScore, Pilot, pilot_of
 from dpaudit.evidence.rules import ABSTAIN, Rule, inset
@@ -32,7 +32,7 @@ from dpaudit.evidence.tasks import Statistic
 from dpaudit.evidence.trials import Trial
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray
 
-MOST_CAUTIOUS, DEVIATIONS = BOUND_DEVIATIONS, (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds
+MOST_CAUTIOUS = BOUND_DEVIATIONS  # of the ways to choose thresholds
 TRIED_DEVIATIONS = (BOUND_DEVIATIONS, 3.0, 2.0)  # the same on a trial: so many draws have lucky tails far out
 TRIED_COMPARED = 3.5, 1.0, 0.0  # as the next line, on a trial: of a few guesses in very many draws the best were lucky
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little

@@ -19,6 +19,7 @@ from dpaudit.privacy.claims import FloatArray
 # Standard deviations by which the log-odds of a record are lowered where the best of many records is taken: for the
 # growth of wealth (a hopeful and a cautious rule enter the contest), and for the bound.
 HOPEFUL, CAUTIOUS, BOUND_DEVIATIONS = 0.5, 2.0, 4.0
+DEVIATIONS = (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds, which are compared on draws held back
 
 
 @dataclasses.dataclass(frozen=True)

@@ -45,7 +45,7 @@ from dpaudit.evidence.cells import Cells, CellSet
 from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_in_excess
-from dpaudit.evidence.objectives import BOUND_DEVIATIONS, Objective
+from dpaudit.evidence.objectives import DEVIATIONS, Objective
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.paths import PathPriors
 from dpaudit.evidence.pilots import pilot_of
@@ -78,7 +78,6 @@ LOWER_BETS = {True: 3, False: 2}
 ROUNDING = 1e-9  # relative, of a limit that is computed in another way than what it limits
 SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 PRECISION = 2e-3  # relative, of the search for the bound
-DEVIATIONS = (BOUND_DEVIATIONS, 2.5, 1.5)  # ways to choose thresholds of a witness
 LONG_EPOCH = 0.25  # of the draws of the longest one, from which on an epoch is asked for the witness of no violation
 LUCK = 2.0  # standard deviations by which the strongest of the rules of all epochs is so by luck, about
 
