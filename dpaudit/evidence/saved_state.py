@@ -32,13 +32,14 @@ from numpy.typing import NDArray
 
 from dpaudit.evidence.betting import Bets, Book, Components, fit_bets
 from dpaudit.evidence.cells import Cells, cells_from_dict
+from dpaudit.evidence.epochs import Epoch
 from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.paths import ORDERS, Order, PathPriors
 from dpaudit.evidence.renyi_game import Epoch as RenyiEpoch
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity
-from dpaudit.evidence.sequential_game import SAME_WEALTH, Epoch, SequentialGame
+from dpaudit.evidence.sequential_game import SAME_WEALTH, SequentialGame
 from dpaudit.privacy.claims import Claim, FloatArray
 
 FORMAT = 1

@@ -21,37 +21,23 @@ and of the bets is an e-value too, and decreases in the parameter as they do.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence import wealth
-from dpaudit.evidence.betting import (
-    Bets,
-    Book,
-    Components,
-    Gains,
-    components_for,
-    fit_bets,
-    gains,
-    log_sum,
-    stakes_of,
-)
-from dpaudit.evidence.cells import Cells, CellSet
+from dpaudit.evidence.betting import Components, components_for, fit_bets, log_sum
+from dpaudit.evidence.cells import CellSet
+from dpaudit.evidence.epochs import Epoch, book_of, twins_of
 from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_in_excess
-from dpaudit.evidence.objectives import DEVIATIONS, Objective
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.paths import PathPriors
-from dpaudit.evidence.pilots import pilot_of
-from dpaudit.evidence.rules import ABSTAIN, Rule
 from dpaudit.evidence.stacks import Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
-from dpaudit.evidence.thresholds import best_thresholds
+from dpaudit.evidence.witnesses import Witness, WitnessSearch
 from dpaudit.privacy.claims import Claim, FloatArray
 
 BUDGET_SHARE = 0.9  # of the wealth, for bets meant for the budget; it costs -log(0.9) = 0.11 nats of it
@@ -75,93 +61,9 @@ KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # How bets for lower targets are made against a family of free lines, and against others: another number for another
 # way (components, weights, their floor), since they are not saved but made again. Reach has no part in them.
 LOWER_BETS = {True: 3, False: 2}
-ROUNDING = 1e-9  # relative, of a limit that is computed in another way than what it limits
 SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 PRECISION = 2e-3  # relative, of the search for the bound
-LONG_EPOCH = 0.25  # of the draws of the longest one, from which on an epoch is asked for the witness of no violation
-LUCK = 2.0  # standard deviations by which the strongest of the rules of all epochs is so by luck, about
-
-
-@dataclasses.dataclass
-class Epoch:
-    """What one fit bets on: partitions and bets meant for the budget, and the counts."""
-
-    partitions: tuple[Partition, ...]
-    book: Book
-    bets: Bets
-    kept: NDArray[np.intp]  # positions of the bets' components among all
-    idle: float  # the share of the wealth that is not bet, in [0, 1)
-    saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
-    anchors: dict[float, float] = dataclasses.field(default_factory=dict)  # of bets for lower targets, as they are made
-    _gains: Gains | None = dataclasses.field(default=None, repr=False, compare=False)
-    _stakes: FloatArray | None = dataclasses.field(default=None, repr=False, compare=False)  # of the counts so far
-    _logs: FloatArray | None = dataclasses.field(default=None, repr=False, compare=False)  # of the counts so far
-
-    @functools.cached_property
-    def cells(self) -> tuple[Cells, ...]:
-        """Of each partition."""
-        return tuple(partition.cells for partition in self.partitions)
-
-    @functools.cached_property
-    def statistic(self) -> CellSet:
-        """What is counted on each side's draws."""
-        return CellSet(self.cells)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of each partition."""
-        return tuple(partition.name for partition in self.partitions)
-
-    @functools.cached_property
-    def of_each_cells(self) -> NDArray[np.intp]:
-        """The positions of partitions whose cells differ: of twins the first one, whose paths are free."""
-        return np.unique(_twins(self.partitions), return_index=True)[1]
-
-    def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
-        """Add counts of the statistic on new draws of x (label 1) and x_prime (label 0)."""
-        rows, columns = self._places
-        self.book.live[0, rows, columns] += counts_x_prime
-        self.book.live[1, rows, columns] += counts_x
-        self._stakes = self._logs = None
-
-    @property
-    def stakes(self) -> FloatArray:
-        """`stakes_of` the counts so far."""
-        if self._stakes is None:
-            self._stakes = stakes_of(self.book.live, self.book.paths)
-        return self._stakes
-
-    @functools.cached_property
-    def _places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Where each count of the statistic stands in the book: the cell, and the partition."""
-        sizes = [cells.size for cells in self.cells]
-        return np.concatenate([np.arange(size) for size in sizes]), np.repeat(np.arange(len(sizes)), sizes)
-
-    def log_wealth(self, line: Callable[[Components], tuple[FloatArray, FloatArray]]) -> FloatArray:
-        """Log wealth of each bet on the draws so far, shape (partitions, components), against the watched line.
-
-        `line` gives epsilon and delta of each component's, and is asked once: it is the same at each call.
-        """
-        if self._gains is None:
-            self._gains = gains(self.bets.components, *line(self.bets.components))
-        if self._logs is None:
-            self._logs = self.bets.log_wealth_of(self.stakes, self._gains)
-        return self._logs
-
-    @functools.cached_property
-    def anchor(self) -> float:
-        """The line of a free family that holds most of the weights."""
-        best = np.argmax(log_sum(self.bets.log_weights, axis=0))
-        return float(self.bets.components.anchor[0, best])
-
-
-@dataclasses.dataclass(frozen=True)
-class Witness:
-    """A rule with its correct and wrong guesses and abstentions on live draws, and the line it bets against."""
-
-    rule: Rule
-    counts: tuple[int, int, int]
-    anchor: float
+LEVEL_OF_PILOT = 0.05  # that rules are fitted for before the level is fixed
 
 
 class SequentialGame(HockeyStickGame):
@@ -214,14 +116,14 @@ class SequentialGame(HockeyStickGame):
             self._close()
         else:
             self._fraction = wealth.fractions(self.draws, -math.log(level))
-        book = _book(partitions)
+        book = book_of(partitions)
         anchors = BET_ANCHORS if self.claim.anchored else (0.0,)
         components = Components.concatenated([self._components(self.claim.value, a) for a in anchors], axis=1)
         self._components_count = components.up.shape[1]
         lines = self._lines(self.claim.value, components)
         reach = components.growth(lines[0]) * book.train[..., 0].sum() / max(-math.log(level), 1.0)
         prior = self._prior(partitions, components.up.shape[1]) + _within_reach(reach)
-        bets = fit_bets(book, components, prior, (len(partitions),), lines, _twins(partitions))
+        bets = fit_bets(book, components, prior, (len(partitions),), lines, twins_of(partitions))
         is_long = book.train[..., 0].sum() >= LONG_TRAINING
         most = components.up.shape[1]
         if self.claim.anchored:
@@ -233,13 +135,13 @@ class SequentialGame(HockeyStickGame):
             bets = bets.only(kept)
         if is_long and not is_last:
             of_partitions = log_sum(bets.log_weights, axis=1)
-            of_twins = np.bincount(_twins(partitions), np.exp(of_partitions))
-            is_worth = (of_twins >= min(IGNORED_WEIGHT, float(of_twins.max())))[_twins(partitions)]
+            of_twins = np.bincount(twins_of(partitions), np.exp(of_partitions))
+            is_worth = (of_twins >= min(IGNORED_WEIGHT, float(of_twins.max())))[twins_of(partitions)]
             won = bets.log_wealth(book.train, *self._lines(self.claim.value, bets.components))
             is_worth |= log_sum(won + bets.log_weights, axis=1) - of_partitions >= PROMISING
             worth = np.flatnonzero(is_worth)
             partitions = [partitions[int(k)] for k in worth]
-            book, bets = _book(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
+            book, bets = book_of(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
         # Validity: the training draws alone decide what is not bet.
         idle = CAUTION / (CAUTION + max(float(book.train[..., 0].sum()), 1.0))
         self._epochs.append(Epoch(tuple(partitions), book, bets, kept, idle))
@@ -334,7 +236,7 @@ class SequentialGame(HockeyStickGame):
         """Log prior weights of partitions and components: what they have won, or the average where one is new."""
         new = np.full(components, self._past)
         won = np.array([self._history.get(partition.name, new) for partition in partitions])
-        twins = np.array(_twins(partitions))
+        twins = np.array(twins_of(partitions))
         shares = np.where(twins == 0, FIRST_SHARE, (1.0 - FIRST_SHARE) / (1 + twins.max()))
         shares = shares / np.bincount(twins)[twins]
         return np.asarray(won + np.log(shares)[:, None])
@@ -376,7 +278,8 @@ class SequentialGame(HockeyStickGame):
     @property
     def merit(self) -> tuple[int, float]:
         """How good the current epoch's best rule looks on its training draws, in the order of `Objective.merits`."""
-        return max(self._rule_of(self._epochs[-1], k)[0] for k in self._epochs[-1].of_each_cells)
+        last, search = self._epochs[-1], self._search
+        return max(search.rule_of(last, k)[0] for k in last.of_each_cells)
 
     @property
     def statistic(self) -> CellSet:
@@ -525,120 +428,19 @@ class SequentialGame(HockeyStickGame):
         witness = self._witness()
         return {"game": "guess", "anchor": witness.anchor, **witness.rule.to_dict()}
 
+    def learn_witness(self, first: Outcomes, second: Outcomes, hints: Hints) -> None:
+        """Look for the witness of a rejected budget among all that outputs of x and of x_prime show, counted or not."""
+        self._best = self._search.learned(self._witness(), first, second, hints)
+
     def _witness(self) -> Witness:
         if self._best is None:
-            self._best = self._strongest()
+            self._best = self._search.strongest(self._epochs, self.is_rejected)
         return self._best
 
-    def learn_witness(self, first: Outcomes, second: Outcomes, hints: Hints) -> None:
-        """Look for the witness of a rejected budget among all that outputs of x and of x_prime show, counted or not.
-
-        An epoch is short, and so are the records of its rules: of very many the strongest one is so by luck, and what
-        the bets have won by is often another event. Rules of every kind are compared by their records on draws held
-        back (`dpaudit.evidence.cross_validation`); of the strongest kind the middle one of its three rules is the
-        witness, unless a rule of an epoch is stronger by more than luck. Validity: no bound or verdict looks at it.
-        """
-        known = self._witness()
-        line = self._line_at_budget(known.anchor)
-        pilot = pilot_of(first, second, hints)
-        ways = {
-            deviations: Objective(line["epsilon"], line["delta"], max(self.draws, 1), self.level, False, deviations)
-            for deviations in DEVIATIONS
-        }
-        scale, best = math.exp(-line["epsilon"]), self._strength_of(known, line) - LUCK
-        folds: Sequence[tuple[Rule, int, int, int]] = ()
-        for shown in pilot.cross_validated(ways).values():
-            right, wrong = round(shown.correct * shown.draws), round(shown.wrong * shown.draws)
-            cost = scale * line["delta"] * max(shown.sides, 1) / 2.0 * shown.draws
-            strength = float(_strength(float(right), float(wrong), scale, cost))
-            if strength > best:
-                best, folds = strength, shown.folds
-        if folds:
-            # The record is that of the rule that is said, on the third of the draws that it was not fitted on.
-            each = [
-                Witness(rule, (right, wrong, draws - right - wrong), known.anchor)
-                for rule, right, wrong, draws in folds
-            ]
-            # The middle one: the best of them would be so by luck, and one may have been fitted on too few.
-            self._best = sorted(each, key=lambda witness: self._strength_of(witness, line))[len(each) // 2]
-
-    def _strength_of(self, witness: Witness, line: dict[str, float]) -> float:
-        correct, wrong, _ = witness.counts
-        scale = math.exp(-line["epsilon"])  # everything over e^epsilon, which may overflow
-        cost = scale * line["delta"] * max(witness.rule.sides, 1) / 2.0 * sum(witness.counts)
-        return float(_strength(float(correct), float(wrong), scale, cost))
-
-    def _strongest(self) -> Witness:
-        """Of all epochs' rules (chosen on training draws) the one with the strongest record on live draws.
-
-        Its evidence serves to pick the rule and is not reported; a replay tests the rule on fresh draws. Where the
-        budget stands only long epochs are asked: of very many short records the strongest is mere luck, and reads as if
-        it were something.
-        """
-        epochs = self._epochs
-        if not self.is_rejected:
-            counted = [float(epoch.book.live[..., 0].sum()) for epoch in epochs]
-            epochs = [epoch for epoch, draws in zip(epochs, counted, strict=True) if draws >= LONG_EPOCH * max(counted)]
-        asked = [(epoch, int(k)) for epoch in epochs for k in epoch.of_each_cells]
-        assert asked, "fit comes before the witness"
-        limits = self._most_strengths(asked)
-        best: tuple[float, int, Witness] | None = None
-        for place in np.argsort(-limits, kind="stable").tolist():
-            if best is not None and limits[place] < best[0]:
-                break
-            strength, witness = self._witness_of(*asked[place])
-            if best is None or (strength, place) > best[:2]:
-                best = strength, place, witness
-        assert best is not None
-        return best[2]
-
-    def _witness_of(self, epoch: Epoch, k: int) -> tuple[float, Witness]:
-        """The rule of one partition, and how strong its record on live draws is."""
-        line = self._line_at_budget(epoch.anchor)
-        _, rule, guesses = self._rule_of(epoch, k)
-        label0, label1 = (epoch.book.live[label, : epoch.cells[k].size, k] for label in (0, 1))
-        correct = int(label1[guesses == 1].sum() + label0[guesses == 0].sum())
-        wrong = int(label0[guesses == 1].sum() + label1[guesses == 0].sum())
-        abstained = int(epoch.book.live[..., k].sum()) - correct - wrong
-        witness = Witness(rule, (correct, wrong, abstained), epoch.anchor)
-        return self._strength_of(witness, line), witness
-
-    def _most_strengths(self, asked: Sequence[tuple[Epoch, int]]) -> FloatArray:
-        """What the strength of a record of each partition is at most, whatever the cuts of its rule and its guesses.
-
-        It costs far less than to look for the rule. What guesses cost where the line has a delta is left out.
-        """
-        limits = np.empty(len(asked))
-        sizes = np.array([epoch.cells[k].size for epoch, k in asked])
-        anchors, of_each = np.unique([epoch.anchor for epoch, _ in asked], return_inverse=True)
-        scales = np.exp([-self._line_at_budget(anchor)["epsilon"] for anchor in anchors.tolist()])[of_each]
-        for size in np.unique(sizes).tolist():
-            places = np.flatnonzero(sizes == size)
-            alike = [asked[place] for place in places.tolist()]
-            counts = np.stack([epoch.book.live[:, :size, k] for epoch, k in alike], axis=1)
-            limits[places] = _most_over_cuts(counts, scales[places])
-        return limits * (1.0 + ROUNDING)
-
-    def _rule_of(self, epoch: Epoch, k: int) -> tuple[tuple[int, float], Rule, NDArray[np.int8]]:
-        """Merit, thresholds and guesses (one a cell) of the rule that one partition's training counts suggest."""
-        cells = epoch.cells[k]
-        line = self._line_at_budget(epoch.anchor)
-        objective = Objective(line["epsilon"], line["delta"], max(self.draws, 1), self._level_of_fit, True)
-        train = epoch.book.train[:, : cells.size, k]
-        merit, low, high, sign, nan_guess = best_thresholds(train[1], train[0], objective)
-        guesses = np.full(cells.size, ABSTAIN, dtype=np.int8)
-        guesses[:low] = 0 if sign > 0 else 1  # below the edge `low`
-        guesses[high : cells.size - 1] = 1 if sign > 0 else 0
-        guesses[-1] = nan_guess
-        # A cell holds its lower edge, a rule guesses strictly above `high` and strictly below `low`.
-        edges = np.concatenate([[-math.inf], cells.edges, [math.inf]])
-        above = math.inf if high > len(cells.edges) else math.nextafter(float(edges[high]), -math.inf)
-        rule = Rule(cells.score, float(edges[low]), above, sign, cells.reading, nan_guess)
-        return merit, rule, guesses
-
     @property
-    def _level_of_fit(self) -> float:
-        return self.level if not math.isnan(self.level) else 0.05
+    def _search(self) -> WitnessSearch:
+        level = self.level if not math.isnan(self.level) else LEVEL_OF_PILOT
+        return WitnessSearch(self._line_at_budget, max(self.draws, 1), level)
 
     def _critical(self, guesses: int, epsilon: float, delta: float) -> int:
         threshold = -math.log(self.level * self._share)
@@ -659,61 +461,3 @@ def _within_reach(reach: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(logs - math.log(REACH), 0.0) - 0.5 * np.maximum(logs - math.log(ROOT_REACH), 0.0))
 
 
-def _book(partitions: Sequence[Partition]) -> Book:
-    """The training counts of partitions, padded to the largest, and no live draws yet."""
-    sizes = np.array([partition.cells.size for partition in partitions])
-    train = np.zeros((2, int(sizes.max()), len(partitions)))
-    for k, partition in enumerate(partitions):
-        train[:, : partition.cells.size, k] = partition.counts
-    paths = PathPriors.of_counts(
-        [partition.counts for partition in partitions],
-        [partition.order for partition in partitions],
-        [partition.is_rough for partition in partitions],
-    )
-    return Book(train, np.zeros_like(train), paths)
-
-
-def _twins(partitions: Sequence[Partition]) -> list[int]:
-    """A number for each partition, the same for those of one kind; 0 for the first ones."""
-    kinds = list(dict.fromkeys(partition.kind for partition in partitions))
-    return [kinds.index(partition.kind) for partition in partitions]
-
-
-def _strength(
-    correct: FloatArray | float, wrong: FloatArray | float, scale: FloatArray | float, cost: float = 0.0
-) -> FloatArray:
-    """The excess of a record over what the line allows, in its standard deviations; all over e^epsilon, as `scale`."""
-    variance = np.asarray(scale**2 * (correct + 1.0) + wrong)
-    return np.asarray((scale * correct - wrong - cost) / np.sqrt(np.where(variance > 0.0, variance, 1.0)))
-
-
-@functools.lru_cache(maxsize=64)
-def _cuts(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Positions of two cuts in order, of so many."""
-    low, high = np.triu_indices(size)
-    return low, high
-
-
-def _most_over_cuts(counts: FloatArray, scale: FloatArray) -> FloatArray:
-    """The strength of the strongest record over all rules of two cuts, shape (partitions,).
-
-    Parameters
-    ----------
-    counts : ndarray of float, shape (2, partitions, cells)
-        The last cell is NaN's.
-    scale : ndarray of float, shape (partitions,)
-    """
-    below = np.zeros(counts.shape)  # before each cut
-    np.cumsum(counts[..., :-1], axis=-1, out=below[..., 1:])
-    above = below[..., -1:] - below
-    low, high = _cuts(counts.shape[-1])
-    of_nan = counts[..., -1:]
-    most = np.zeros(counts.shape[1])
-    for label in (1, 0):  # that is guessed above the second cut
-        correct, wrong = (above[guess][:, high] + below[1 - guess][:, low] for guess in (label, 1 - label))
-        most = np.maximum(most, _strength(correct, wrong, scale[:, None]).max(axis=1))
-        if np.any(of_nan):
-            for guess in (0, 1):
-                record = correct + of_nan[guess], wrong + of_nan[1 - guess]
-                most = np.maximum(most, _strength(*record, scale[:, None]).max(axis=1))
-    return most

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpaudit.evidence import sequential_game
+from dpaudit.evidence import sequential_game, witnesses
 from dpaudit.evidence.fitted_partitions import fit_partitions
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.rules import ABSTAIN, rule_from_dict
@@ -517,13 +517,14 @@ def test_the_witness_is_the_strongest_of_all_records_and_the_last_of_equal_ones(
         game.fit(fit_partitions(*(outcomes(side) for side in draw(2 * size))), 0.05)
     feed(game, *draw(100))
     counted = [epoch.book.live[..., 0].sum() for epoch in game.epochs]
-    least = 0.0 if game.is_rejected else sequential_game.LONG_EPOCH * max(counted)
+    least = 0.0 if game.is_rejected else witnesses.LONG_EPOCH * max(counted)
     long = [epoch for epoch, draws in zip(game.epochs, counted, strict=True) if draws >= least]
     asked = [(epoch, int(k)) for epoch in long for k in epoch.of_each_cells]
-    records = [game._witness_of(*about) for about in asked]
-    assert all(strength <= limit for (strength, _), limit in zip(records, game._most_strengths(asked), strict=True))
+    records = [game._search.of_partition(*about) for about in asked]
+    limits = game._search.most_strengths(asked)
+    assert all(strength <= limit for (strength, _), limit in zip(records, limits, strict=True))
     strongest = max(strength for strength, _ in records)
-    assert game._strongest() == [witness for strength, witness in records if strength == strongest][-1]
+    assert game._witness() == [witness for strength, witness in records if strength == strongest][-1]
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 400.0])
@@ -542,5 +543,5 @@ def test_the_limit_of_a_partition_is_the_strength_of_the_best_of_all_its_rules(e
                 correct = sum(counts[guess, k, cell] for cell, guess in guessed)
                 wrong = sum(counts[1 - guess, k, cell] for cell, guess in guessed)
                 strengths.append((scale * correct - wrong) / (math.sqrt(scale**2 * (correct + 1.0) + wrong) or 1.0))
-        limit = sequential_game._most_over_cuts(counts, np.full(3, scale))[k]
+        limit = witnesses.most_over_cuts(counts, np.full(3, scale))[k]
         assert limit == pytest.approx(max(strengths), rel=1e-12)  # the same few operations at 2**-53 each
