@@ -14,7 +14,7 @@ from dpaudit.evidence.floating_point import Candidate, count_again
 from dpaudit.evidence.low_bit_records import rule_from_dict
 from dpaudit.privacy.claims import Budget, whole_number
 from dpaudit.privacy.pairs import Pair
-from dpaudit.replaying import saved_inputs
+from dpaudit.replaying import check_not_redacted, saved_inputs
 from dpaudit.results import AuditResult, FloatingPointPair
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import FLOAT_REPLAY_COINS, FLOAT_REPLAY_DRAWS, fresh_seed, stream
@@ -72,7 +72,7 @@ def replay_floating_point(
     Raises
     ------
     UsageError
-        If the result has no such pair, no witness for it, or not its inputs.
+        If the result is redacted, or has no such pair, no witness for it, or not its inputs.
     SubjectError
         If the subject breaks.
 
@@ -89,6 +89,7 @@ def replay_floating_point(
         whole_number("samples", samples, "an integer of at least 10", 10)
     if seed is not None:
         whole_number("seed", seed, "a non-negative integer", 0)
+    check_not_redacted(result)
     found = _leak(result, pair)
     assert result.floating_point is not None and found.rule is not None
     try:

@@ -28,6 +28,7 @@ from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.results import AuditResult, Finding
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
+from dpaudit.saved_inputs import is_digest, is_redacted
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import as_audited
 from dpaudit.subjects.translations import location_of, says_so
@@ -82,8 +83,8 @@ def replay(
     pair : str, optional
         The id of the pair; the worst one by default.
     inputs : Pair, optional
-        Its two inputs; those saved in the result by default, where it holds them: a file holds what JSON has, with
-        lists for arrays and tuples.
+        Its two inputs; those saved in the result by default, where it holds them: a file holds numbers, texts, None,
+        and lists, tuples, sets, dictionaries and arrays of them.
     samples : int, optional
         About this many runs on each input, at least 10; by default as many as the finding took.
     seed : int, optional
@@ -92,13 +93,15 @@ def replay(
     Raises
     ------
     UsageError
-        If the result has no such pair, or none with a witness; it was saved and does not hold the inputs, but a printed
-        form or a digest; or the pair was in a pool and the mechanism does not say where its outputs lie.
+        If the result is redacted, or has no such pair, or none with a witness; it was saved and does not hold the
+        inputs, but a printed form or a digest; or the pair was in a pool and the mechanism does not say where its
+        outputs lie.
     """
     if samples is not None:
         whole_number("samples", samples, "an integer of at least 10", 10)
     if seed is not None:
         whole_number("seed", seed, "a non-negative integer", 0)
+    check_not_redacted(result)
     finding = _finding(result, pair)
     assert finding.witness is not None
     if inputs is None:
@@ -141,6 +144,12 @@ def replay(
     )
 
 
+def check_not_redacted(result: AuditResult) -> None:
+    """`UsageError` if the rules and inputs of a result were taken out."""
+    if any(is_redacted(finding.x) for finding in result.findings):
+        raise UsageError("result must hold its rules and inputs, got a redacted one. Replay the file it was made of.")
+
+
 def saved_inputs(result: AuditResult, finding: Finding) -> Pair:
     """The pair of a finding of a saved result; `UsageError` if the file does not hold its inputs as they were."""
     given = result.options.get("pairs", "module:function")
@@ -162,20 +171,9 @@ def why_not_held(finding: Finding, name: str, saved: bool = False) -> str:
     if saved:
         finding = Finding.from_dict(finding.to_dict())
     value = getattr(finding, name)
-    if isinstance(value, dict) and set(value) == {"sha256", "characters", "short"}:
+    if is_digest(value):
         return "it keeps only the digest"
-    if name in finding.printed:
-        return f"it keeps only the printed form, {short_form(value)}"
-    return "it keeps 'inf', which may be a text or a number" if _holds_infinity(value) else ""
-
-
-def _holds_infinity(value: Any) -> bool:
-    """Whether a saved input holds what may have been an infinity, or a text that reads like one."""
-    if isinstance(value, dict):
-        return any(_holds_infinity(item) for item in value.values())
-    if isinstance(value, list):
-        return any(map(_holds_infinity, value))
-    return isinstance(value, str) and value in ("inf", "-inf")
+    return f"it keeps only the printed form, {short_form(value)}" if name in finding.printed else ""
 
 
 def _finding(result: AuditResult, pair: str | None) -> Finding:

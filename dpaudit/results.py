@@ -19,17 +19,8 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.saving import (
-    as_float,
-    as_floats,
-    from_json,
-    is_printed,
-    read_saved,
-    saved_input,
-    to_json,
-    utf8,
-    write_whole,
-)
+from dpaudit.saved_inputs import kept, may_be_infinite, restored
+from dpaudit.saving import as_float, as_floats, from_json, read_saved, to_json, utf8, write_whole
 from dpaudit.side_findings import (
     FLOATING_POINT_VERDICTS,
     SIDE_STATUSES,
@@ -63,7 +54,6 @@ __all__ = [
     "WitnessRecord",
     "from_json",
     "load",
-    "saved_input",
     "to_json",
     "write_whole",
 ]
@@ -165,7 +155,7 @@ class Finding:
         holds for each of them rests on what the mechanism says of itself. None for a pair that was asked by itself.
     printed : tuple of str
         Of a finding that was read from a file: which of "x" and "x_prime" are there by their printed form, so that the
-        file does not hold them. Empty in files of older versions, which did not say so.
+        file does not hold them. Files of older versions do not say so, nor whether a list was a tuple or an array.
     notes : tuple of str
         What else is to be known of the pair, whatever its verdict: that both inputs are the same one (`SAME_INPUT`;
         there is no power then), that all outputs that were looked at are one value, or how many were exceptions.
@@ -202,10 +192,13 @@ class Finding:
         record["power"] = dataclasses.asdict(self.power) if self.power else None
         record["witness"] = dataclasses.asdict(self.witness) if self.witness else None
         record["looks"] = [[look.draws, look.log_wealth, look.parameter_lower] for look in self.looks]
-        record["printed"] = [
-            name for name in ("x", "x_prime") if name in self.printed or is_printed(getattr(self, name))
-        ]
-        record["x"], record["x_prime"] = saved_input(self.x), saved_input(self.x_prime)
+        record["printed"], record["types"] = [], {}
+        for name in ("x", "x_prime"):
+            record[name], types, is_held = kept(getattr(self, name))
+            if name in self.printed or not is_held:
+                record["printed"].append(name)
+            elif types is not None:
+                record["types"][name] = types
         return {key: to_json(value) for key, value in record.items()}
 
     @classmethod
@@ -228,6 +221,13 @@ class Finding:
             values["witness"] = WitnessRecord(**{**values["witness"], "line": line})
         for name in ("printed", "notes"):
             values[name] = tuple(values.get(name, ()))
+        if "types" in record:
+            for name, types in record["types"].items():
+                values[name] = restored(values[name], types)
+        else:  # of an older version, in which an infinity is a text
+            values["printed"] += tuple(
+                name for name in ("x", "x_prime") if name not in values["printed"] and may_be_infinite(values[name])
+            )
         values["looks"] = tuple(
             Look(draws, as_float(log_wealth), as_float(lower)) for draws, log_wealth, lower in values.get("looks", ())
         )

@@ -6,7 +6,6 @@ Strict JSON: infinities are the strings "inf" and "-inf", NaN and what does not 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import os
@@ -20,8 +19,6 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import short_form
-
-MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
@@ -81,30 +78,6 @@ def to_json(value: Any) -> Any:
     return short_form(value, width=200)
 
 
-def is_printed(value: Any) -> bool:
-    """Whether `to_json` keeps a part of `value` by its printed form alone, so that it cannot be read back.
-
-    That is an object which JSON does not have, a key that is no text, or NaN, which becomes null.
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind in "biuU":
-            return False
-        if value.dtype.kind == "f":
-            return bool(np.isnan(value).any())
-        value = value.tolist()
-    if isinstance(value, float):
-        return math.isnan(value)
-    if value is None or isinstance(value, bool | int | str):
-        return False
-    if isinstance(value, Mapping):
-        return any(not isinstance(key, str) or is_printed(item) for key, item in value.items())
-    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
-        return any(map(is_printed, value))
-    return True
-
-
 def from_json(value: Any) -> Any:
     """The inverse of `to_json` on numbers, lists and objects: "inf" and "-inf" become floats again."""
     if isinstance(value, str):
@@ -114,15 +87,6 @@ def from_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: from_json(item) for key, item in value.items()}
     return value
-
-
-def saved_input(value: Any) -> Any:
-    """An input as audit.json keeps it: its JSON form, or a digest where that is longer than 20,000 characters."""
-    saved = to_json(value)
-    text = json.dumps(saved, ensure_ascii=False, allow_nan=False)
-    if len(text) <= MAXIMUM_INPUT_CHARACTERS:
-        return saved
-    return {"sha256": hashlib.sha256(utf8(text)).hexdigest(), "characters": len(text), "short": short_form(value)}
 
 
 def utf8(text: str) -> bytes:

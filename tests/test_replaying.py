@@ -6,6 +6,7 @@ with probability at most 1 - confidence, here 1e-9 (2 assertions).
 
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -23,6 +24,8 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.evidence import binomial
+from dpaudit.reports.dossier import Dossier, Source
+from dpaudit.reports.redaction import redacted
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
 
@@ -222,6 +225,11 @@ class Table:
         return f"Table of {self.rows}"
 
 
+class Record(NamedTuple):
+    name: str
+    age: int
+
+
 def lengths(data, size, rng):
     return np.full(size, float(len(data)))
 
@@ -233,8 +241,9 @@ def lengths(data, size, rng):
         ([Table([1])], [Table([1]), Table([2])]),
         ({1: "a"}, {1: "a", 2: "b"}),
         ({"bins": {(0, 1): 2}}, {"bins": {}, "more": 1}),
-        ([math.nan], [math.nan, 1.0]),
-        (np.array([1.0, math.nan]), np.array([1.0])),
+        ([Record("a", 1)], [Record("a", 1)] * 2),
+        (range(2), range(3)),
+        (np.array(["2026-01-01"], dtype="M8[D]"), np.array([], dtype="M8[D]")),
         (b"ab", b"abc"),
     ],
     ids=str,
@@ -263,6 +272,38 @@ def test_inputs_that_json_has_are_replayed_from_the_file(inputs, is_old):
         del record["pairs"][0]["printed"]
     loaded = dpaudit.AuditResult.from_dict(record)
     assert dpaudit.replay(loaded, lengths, PureDP(1.0), seed=2).confirmed
+
+
+ALICE = ("alice", 30)
+
+
+def is_alice(data, size, rng):
+    """Whether the record is a known one: a list never is."""
+    return float(data == ALICE) + rng.laplace(scale=0.2, size=size)
+
+
+def test_a_tuple_is_replayed_as_a_tuple(tmp_path):
+    loaded = saved_and_loaded(audited(is_alice, pairs=[(("bob", 40), ALICE)]), tmp_path)
+    assert loaded.findings[0].x == ("bob", 40) and loaded.findings[0].printed == ()
+    assert dpaudit.replay(loaded, is_alice, PureDP(1.0), seed=2).confirmed
+
+
+def test_an_array_is_replayed_as_an_array(tmp_path):
+    def total(data, size, rng):
+        return data.sum() + rng.laplace(scale=0.2, size=size)
+
+    pair = (np.array([1.0, math.inf]), np.array([1.0, 0.0], dtype=np.float32))
+    loaded = saved_and_loaded(audited(total, pairs=[pair]), tmp_path)
+    assert loaded.findings[0].x_prime.dtype == np.float32
+    assert dpaudit.replay(loaded, total, PureDP(1.0), seed=2).confirmed
+
+
+@pytest.mark.parametrize("replay", [dpaudit.replay, dpaudit.replay_floating_point])
+def test_a_redacted_result_is_refused(replay):
+    source = redacted(Dossier((Source("audit.json", "", audited(released)),))).sources[0]
+    claim = (PureDP(1.0),) if replay is dpaudit.replay else ()
+    with pytest.raises(UsageError, match="result must hold its rules and inputs, got a redacted one. Replay the file"):
+        replay(source.result, released, *claim)
 
 
 @pytest.mark.parametrize("options", [{"samples": 0}, {"samples": -5}, {"samples": 2.5}, {"seed": -1}], ids=str)

@@ -195,7 +195,8 @@ def test_numpy_numbers_are_saved_as_numbers(tmp_path):
     original.save(tmp_path / "audit.json")
     again = load(tmp_path / "audit.json")
     assert (again.samples, again.seed, again.replayable, again.confidence) == (5, 7, True, 0.9)
-    assert again.findings[0].x == [1, 2] and again.findings[0].x_prime == 0.5
+    x, x_prime = again.findings[0].x, again.findings[0].x_prime
+    assert x.dtype == np.int64 and x.tolist() == [1, 2] and type(x_prime) is np.float32 and x_prime == 0.5
 
 
 def test_a_long_input_is_kept_as_its_digest():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--pair", help="The id of the pair; the worst one by default.")
 @click.option("--target", help="The mechanism; the one that the result names by default.")
 @click.option("--claim", help="The promise; the one of the result by default.")
-@click.option("--pairs", help="Where the pair's inputs are, if the result does not hold them: module:function.")
+@click.option("--pairs", help="Where the pair's inputs are: module:function; by default the result holds them.")
 @click.option("--floating-point", is_flag=True, help="Run the witness on low bits, of a pair whose low bits leak.")
 @click.option("--samples", type=click.IntRange(min=1), help="Runs on each input; as many as the audit by default.")
 @click.option("--seed", type=click.IntRange(min=0), help="A fresh one by default.")
@@ -72,7 +72,7 @@ def replay_command(
         leaks = saved.floating_point.pairs if saved.floating_point is not None else ()
         pair = pair if pair is not None or not leaks else leaks[0].id
         with subject_output():
-            inputs = _inputs(subject, pairs, pair) if pair is not None else None
+            inputs = _inputs(subject, pairs or _recorded(saved, pair), pair) if pair is not None else None
             again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, samples=samples, seed=seed)
         for sentence in doubles.replay_lines(again):
             console.print(sentence)
@@ -80,7 +80,7 @@ def replay_command(
     promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
     pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
     with subject_output():
-        inputs = _inputs(subject, pairs, pair)
+        inputs = _inputs(subject, pairs or _recorded(saved, pair), pair)
         outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
     for line in replay_lines(outcome):
         console.print(line)
@@ -104,6 +104,16 @@ def _saved_claim(saved: AuditResult, subject: Subject) -> Claim:
         raise UsageError(
             f"claim must be given with --claim: {saved.claim!r} cannot be read back from the result, and {own}."
         ) from error
+
+
+def _recorded(saved: AuditResult, pair: str | None) -> str | None:
+    """Where the audit had its pairs from, if the result names it and does not hold the inputs of this one."""
+    from dpaudit.replaying import why_not_held
+
+    given = saved.options.get("pairs")
+    found = next((finding for finding in saved.findings if finding.id == pair), None)
+    is_held = found is not None and not any(why_not_held(found, name) for name in ("x", "x_prime"))
+    return given if isinstance(given, str) and not is_held else None
 
 
 def _inputs(subject: Subject, pairs: str | None, pair: str | None) -> Pair | None:

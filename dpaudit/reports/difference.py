@@ -14,10 +14,10 @@ from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.items import status_word
-from dpaudit.reports.redaction import is_redacted
 from dpaudit.reports.wording import clean, compared, number_text, plural
 from dpaudit.reports.written import date_text
-from dpaudit.results import VERDICTS, AuditResult, Finding, saved_input
+from dpaudit.results import VERDICTS, AuditResult, Finding
+from dpaudit.saved_inputs import is_redacted, saved_input
 from dpaudit.version import __version__
 
 ROWS = 200

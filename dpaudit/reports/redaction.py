@@ -31,16 +31,11 @@ from dpaudit.results import (
     SideFinding,
     WitnessRecord,
 )
+from dpaudit.saved_inputs import REDACTED
 from dpaudit.saving import utf8
 from dpaudit.utility_result import UtilityResult
 
-REDACTED = "(redacted)"
 DIGITS = 12
-
-
-def is_redacted(value: object) -> bool:
-    """Whether this stands in the place of an input that was taken out (an input may be an array, or anything)."""
-    return isinstance(value, str) and value == REDACTED
 
 
 def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:

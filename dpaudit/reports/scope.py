@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from dpaudit.reports import beside
-from dpaudit.reports.redaction import is_redacted
 from dpaudit.reports.wording import (
     asked_count,
     clean,
@@ -26,6 +25,7 @@ from dpaudit.reports.wording import (
     verdict_count,
 )
 from dpaudit.results import AuditResult
+from dpaudit.saved_inputs import is_redacted
 
 Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
 SOURCE = (
