@@ -160,14 +160,12 @@ def joined(state: State, other: State, base: State | None = None) -> State:
         if base is not None and not use.get("carried") == more.get("carried") == before.get("carried"):
             # Validity: one of them holds what was won until then as a number, which the other one has as epochs.
             raise StateError("states must be of one engine.")
-        own = {epoch["id"]: epoch for epoch in use["epochs"]}
-        old = {epoch["id"]: epoch for epoch in before["epochs"]}
+        own, old = _numbered(use["epochs"]), _numbered(before["epochs"])
         new = []
-        for epoch in more["epochs"]:
-            if epoch["id"] in own:
-                counted = own[epoch["id"]]["live"]
-                since = old[epoch["id"]]["live"] if epoch["id"] in old else _zeros_like(epoch["live"])
-                own[epoch["id"]]["live"] = _plus(counted, epoch["live"], since)
+        for key, epoch in _numbered(more["epochs"]).items():
+            if key in own:
+                since = old[key]["live"] if key in old else _zeros_like(epoch["live"])
+                own[key]["live"] = _plus(own[key]["live"], epoch["live"], since)
             else:  # of `other` alone; or one that `state` dropped since it had counted nothing there
                 new.append(copy.deepcopy(epoch))
         # Before its own: the last epoch is the one that goes on, and its stakes are those of `state`.
@@ -190,6 +188,21 @@ def forgotten_bound(state: State) -> State:
     for use in result["uses"]:
         use["lower"] = 0.0
     return result
+
+
+def _numbered(epochs: Sequence[State]) -> dict[tuple[str, int], State]:
+    """Epochs by their ids, and by how many of the same id stand before them.
+
+    Two fits of one night may be the same, as Renyi games have where nothing is worth a bet; then they bet the same, and
+    which of them a draw is counted in changes nothing. Each has counts of its own: taken for one, what one of them
+    counted was lost, counted twice, or less than nothing.
+    """
+    seen: dict[str, int] = {}
+    numbered = {}
+    for epoch in epochs:
+        number = seen[epoch["id"]] = seen.get(epoch["id"], -1) + 1
+        numbered[epoch["id"], number] = epoch
+    return numbered
 
 
 def _plus(counted: Any, more: Any, less: Any) -> Any:
@@ -385,6 +398,8 @@ def _fill_renyi(game: RenyiGame, use: State, log_density: LogDensity | None, x: 
         cells: Cells = cells_from_dict(record["cells"], log_density, x, x_prime)
         g = np.array([[float.fromhex(value) for value in row] for row in record["g"]]).reshape(2, cells.size)
         counts = np.array(record["live"], dtype=np.int64).reshape(2, cells.size)
+        if np.any(counts < 0):
+            raise ValueError("counts must not be negative")
         epoch = RenyiEpoch(cells, g, (float(record["orders"][0]), float(record["orders"][1])), counts)
         epoch.saved = {key: value for key, value in record.items() if key != "live"}
         epochs.append(epoch)

@@ -24,8 +24,8 @@ from dpaudit.evidence.saved_state import State, StateError, claim_digest, pair_s
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running.draws import Crew, Drawer
-from dpaudit.running.store import FAILED, Store, StoreError
-from dpaudit.running.store_rows import Identity, Night, SavedPair, share_of
+from dpaudit.running.store import Store, StoreError
+from dpaudit.running.store_rows import FAILED, Identity, Night, SavedPair, share_of
 from dpaudit.running.streams import COINS, DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
 
@@ -139,13 +139,17 @@ class AccumulatingAudit:
             for part in self._parts:
                 if not failure:
                     failure = self._played(part, on_progress)
-                self._save(part, is_last=True)
+                    if failure:
+                        # Validity: what raised was not counted, and what it would have shown may be why; so nothing
+                        # follows on it. Other nights that are under way are told first.
+                        self.store.end(self.night, FAILED)
+                self._save(part, is_last=True, joins=not failure)
         except SubjectError:
             if self._has_counted:
                 self.store.end(self.night, FAILED)
             raise
-        # Validity: what raised was not counted, and what it would have shown may be why; so nothing follows on it.
-        self.store.end(self.night, FAILED if failure else "finished")
+        if not failure:
+            self.store.end(self.night, "finished")
         games: list[PairGame | None] = [None] * len(self.pairs)
         samples = [0] * len(self.pairs)
         for part in self._parts:
@@ -288,8 +292,12 @@ class AccumulatingAudit:
         if on_progress is not None:
             on_progress(part.game.progress())
 
-    def _save(self, part: _Part, is_last: bool = False) -> None:
-        """Commit what was counted since the last time; adopt what other nights of the subject have added."""
+    def _save(self, part: _Part, is_last: bool = False, joins: bool = True) -> None:
+        """Commit what was counted since the last time; adopt what other nights of the subject have added.
+
+        Validity: after a batch that raised nothing is joined (`joins`): a product with what others won meanwhile is a
+        new one, at a time that the batch has chosen.
+        """
         begun = time.monotonic()
         game = part.game
         while True:
@@ -298,7 +306,7 @@ class AccumulatingAudit:
                 before = part.saved[self.keys[k]]
                 if is_last or pair.labelled != before.labelled or before.log_wealth is None:
                     states[self.keys[k]] = (self._state(pair), before)
-            saved = self.store.save(self.night, states, self._outputs(game, is_last), self._runs)
+            saved = self.store.save(self.night, states, self._outputs(game, is_last), self._runs, joins)
             part.saved.update(saved)
             overtaken = False
             for place, k in enumerate(part.positions):

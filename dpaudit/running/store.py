@@ -27,13 +27,12 @@ from typing import Any
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.evidence.saved_state import State, StateError, joined
-from dpaudit.running.store_rows import Identity, Night, SavedPair, share_of
+from dpaudit.running.store_rows import Identity, Night, SavedPair, failed_night, share_of
 from dpaudit.version import __version__
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables
 PATIENCE = 60.0  # seconds to wait for another writer
-FAILED = "failed"  # of a night in which a call raised for a whole batch
 TABLES = """
 create table subjects (
     id integer primary key, digest text not null unique, fingerprint text not null, name text not null, target text,
@@ -193,13 +192,10 @@ class Store:
                     "Audit with that, or keep another store."
                 )
             # Validity: the batch that raised was dropped for what it would have shown, so no product goes on behind it.
-            failed = execute(
-                "select number from nights where subject = ? and life = ? and status = ?", (subject, life, FAILED)
-            ).fetchone()
-            if failed is not None:
+            if (failed := failed_night(execute, subject, life)) is not None:
                 raise UsageError(
                     f"mechanism must not have raised for a whole batch, got {identity.name!r}, which did in night "
-                    f"{failed[0]}. Let it return one output a call, or forget its evidence and begin anew."
+                    f"{failed}. Let it return one output a call, or forget its evidence and begin anew."
                 )
             number = execute(
                 "select coalesce(max(number) + 1, 0) from nights where subject = ? and seed = ?", (subject, str(seed))
@@ -246,7 +242,7 @@ class Store:
         another night let in since stands as that night has it.
         """
         with self.transaction() as execute:
-            self._same_life(execute, night)
+            self._check_may_add(execute, night)
             known = self.pairs_at(execute, night.subject, night.life)
             generation = self._next_generation(execute, night)
             for pair in new:
@@ -266,11 +262,13 @@ class Store:
         states: Mapping[str, tuple[State, SavedPair]],
         outputs: Mapping[str, tuple[int, bytes]],
         runs: int,
+        joins: bool = True,
     ) -> dict[str, SavedPair]:
         """Save one round: of each pair its state now, and what the store held when this night last looked.
 
-        Gives the pairs back as they stand in the store. Where another night of the subject has written since, what this
-        one has counted since its last look is joined to that.
+        Gives the pairs that were saved back as they stand in the store. Where another night of the subject has written
+        since, what this one has counted since its last look is joined to that; unless it must not be (`joins`), and
+        then nothing is saved of the pair.
 
         Validity: the verdicts are those of the one product that is in the store. A night that was overtaken goes on
         from there; the bounds that it saw alone in this round do not count.
@@ -284,12 +282,14 @@ class Store:
             Of the mechanism, this night.
         """
         with self.transaction() as execute:
-            self._same_life(execute, night)
+            self._check_may_add(execute, night)
             saved: dict[str, SavedPair] = {}
             for key, (state, before) in states.items():
                 query = "select revision from pairs where subject = ? and life = ? and key = ?"
                 current = before
                 if execute(query, (night.subject, night.life, key)).fetchone()[0] != before.revision:
+                    if not joins:
+                        continue
                     current = self.pairs_at(execute, night.subject, night.life, key)[key]
                     # The order of epochs, and how bets go on, are this night's; level and bound are the store's.
                     try:
@@ -374,10 +374,17 @@ class Store:
 
     # --- rows ---
 
-    def _same_life(self, execute: Any, night: Night) -> None:
+    def _check_may_add(self, execute: Any, night: Night) -> None:
         life = execute("select life from subjects where id = ?", (night.subject,)).fetchone()[0]
         if life != night.life:
             raise StoreError("evidence must not be forgotten while an audit adds to it, got a new life of its subject.")
+        # Validity: as in `begin`; also of a night that was under way when the batch of another one raised.
+        failed = failed_night(execute, night.subject, night.life, besides=night.id)
+        if failed is not None:
+            raise StoreError(
+                f"mechanism must not raise for a whole batch while an audit adds to its evidence, got night {failed}, "
+                "in which it did. Let it return one output a call, or forget its evidence and begin anew."
+            )
 
     def pairs_at(self, execute: Any, subject: int, life: int, key: str | None = None) -> dict[str, SavedPair]:
         columns = ", ".join(("key", *ABOUT_PAIR, "state", "digest", "revision"))

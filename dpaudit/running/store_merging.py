@@ -11,7 +11,7 @@ from typing import Any
 from dpaudit.errors import UsageError
 from dpaudit.evidence.saved_state import State, StateError, forgotten_bound, joined
 from dpaudit.running.store import NIGHT_COLUMNS, Store
-from dpaudit.running.store_rows import share_of
+from dpaudit.running.store_rows import FAILED, failed_night, share_of
 
 FORGOTTEN = -1  # the life of nights that were forgotten in the other store
 
@@ -28,13 +28,15 @@ def merge(store: Store, other: Store) -> tuple[int, int]:
     Raises
     ------
     UsageError
-        If the two have a stream of a subject in common, or different confidences for one: nothing is taken over.
+        If the two have a stream of a subject in common, or different confidences for one, or a call raised for a whole
+        batch in a night of a subject of both: nothing is taken over.
     """
     theirs, kept = other.subjects(), other.outputs()
     nights = pairs = 0
     with store.transaction() as execute:
         for subject in theirs:
             row, life = _place(execute, subject)
+            _check_goes_on(execute, row, life, subject)
             _add_nights(execute, row, life, subject)
             _add_pairs(store, execute, row, life, subject)
             nights, pairs = nights + len(subject["nights"]), pairs + len(subject["pairs"])
@@ -63,6 +65,21 @@ def _place(execute: Any, subject: Mapping[str, Any]) -> tuple[int, int]:
             f"{subject['name']!r}, {subject['claim']}."
         )
     return int(row), int(life)
+
+
+def _check_goes_on(execute: Any, row: int, life: int, subject: Mapping[str, Any]) -> None:
+    """Refuse a product with evidence that ends with a batch that raised; alone it is taken over as it is."""
+    if execute("select 1 from nights where subject = ? and life = ?", (row, life)).fetchone() is None:
+        return
+    of_life = [night for night in subject["nights"] if night["life"] == subject["life"]]
+    failed = [night["number"] for night in of_life if night["status"] == FAILED]
+    own = failed_night(execute, row, life)
+    if of_life and (failed or own is not None):
+        raise UsageError(
+            f"mechanism must not have raised for a whole batch in either store, got {subject['name']!r}, which did in "
+            f"night {own if own is not None else failed[0]} of the {'first' if own is not None else 'second'} one. "
+            "Forget that evidence, or merge without it."
+        )
 
 
 def _add_nights(execute: Any, row: int, life: int, subject: Mapping[str, Any]) -> None:

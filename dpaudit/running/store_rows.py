@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from dpaudit.evidence.saved_state import State
 from dpaudit.running.streams import EVIDENCE
 
 FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first night
+FAILED = "failed"  # of a night in which a call raised for a whole batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,3 +103,13 @@ def share_of(generation: int) -> float:
     (0.95, 0.0304, True)
     """
     return FIRST_SHARE if generation == 0 else (1.0 - FIRST_SHARE) * 6.0 / (math.pi * generation) ** 2
+
+
+def failed_night(execute: Any, subject: int, life: int, besides: int | None = None) -> int | None:
+    """The number of a night of this life in which a call raised for a whole batch, besides one of this row; or None.
+
+    Validity: the batch was dropped for what it would have shown, so no product goes on behind it.
+    """
+    query = "select number from nights where subject = ? and life = ? and status = ? and id is not ? order by id"
+    found = execute(query, (subject, life, FAILED, besides)).fetchone()
+    return None if found is None else int(found[0])

@@ -10,8 +10,9 @@ from dpaudit.evidence import paths, sequential_game
 from dpaudit.evidence.kept_outputs import packed, unpacked
 from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.saved_state import StateError, claim_digest, counts_of, joined, pair_state, restored
-from dpaudit.privacy.claims import MetricDP, ProfileClaim, PureDP
+from dpaudit.privacy.claims import MetricDP, ProfileClaim, PureDP, RenyiDP
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
@@ -128,6 +129,44 @@ def test_what_two_added_to_one_state_is_joined_to_it_once():
     assert both["labelled"] == nights[0]["labelled"] + nights[1]["labelled"] - state["labelled"]
     assert counts_of(both).sum() == both["labelled"]
     assert joined(nights[0], state, state)["labelled"] == nights[0]["labelled"]
+
+
+def test_two_fits_that_are_the_same_have_counts_of_their_own():
+    """As Renyi games have them, where nothing is worth a bet; the second one has counted more than the first here."""
+    rng = np.random.default_rng(0)
+
+    def drawn(x, size):
+        return read_outputs(np.where(rng.random(size) < 0.73, x, 1 - x), size)
+
+    def counted(pair, size):
+        for _, game in pair.uses:
+            game.add(game.statistic.count(drawn(0, size // 2)), game.statistic.count(drawn(1, size // 2)))
+        pair.labelled += size
+
+    claim = RenyiDP(2.0, 5.0)
+    fitted, pair = (drawn(0, 400), drawn(1, 400)), PairGame(claim, (0, 1), True, 1_000)
+    pair.fit(*fitted, 0.05)
+    pair.start(0.05)
+    counted(pair, 100)
+    pair.fit(*fitted, 0.05)
+    counted(pair, 300)
+    base = pair_state(pair, "1/0")
+    assert len({epoch["id"] for epoch in base["uses"][0]["epochs"]}) == 1
+    both = []
+    for origin, size in (("1/0", 20), ("2/0", 10)):
+        again = restored(base, PairGame(claim, (0, 1), True, 1_000), None, 0, 1)
+        counted(again, size)
+        both.append(pair_state(again, origin))
+    state = joined(*both, base)
+    assert counts_of(state).sum() == state["labelled"] == 430
+    assert [np.sum(epoch["live"]) for epoch in state["uses"][0]["epochs"]] == [100, 330]
+
+
+def test_negative_counts_of_a_renyi_state_are_refused():
+    state = through_text(pair_state(played(normal, "rho=0.5").pairs[0], "1"))
+    state["uses"][0]["epochs"][0]["live"][0][0] = -1
+    with pytest.raises(StateError, match="counts must not be negative"):
+        restored(state, game_of(normal, "rho=0.5", 2).pairs[0], None, 0.0, 1.0)
 
 
 def test_what_was_counted_in_an_epoch_that_the_other_one_dropped_is_kept():

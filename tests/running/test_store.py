@@ -1,6 +1,7 @@
 """The evidence store: what a night adds, and what neither another writer nor a kill nor a full disk can take away."""
 
 import dataclasses
+import itertools
 import json
 import math
 import os
@@ -170,6 +171,78 @@ def test_after_a_batch_that_raised_no_evidence_is_added(path):
         night_of(path, breaks)
 
 
+RAISES = []  # what makes `sometimes` raise: fingerprints see no globals
+
+
+def sometimes(data, size, rng):
+    if RAISES and size > 1 and RAISES[0] == 0:
+        raise RuntimeError("overflow")
+    if RAISES:
+        RAISES[0] -= 1
+    return response(data, size, rng)
+
+
+@pytest.fixture
+def raises():
+    yield RAISES
+    RAISES.clear()
+
+
+def test_a_night_ends_where_a_batch_of_another_one_has_raised(path, raises):
+    """No product goes on behind that batch, which was dropped for what it would have shown."""
+    inner = []
+
+    def beside(progress):
+        if not inner:
+            raises.append(12)  # calls
+            inner.append(night_of(path, sometimes, seed=2))
+            raises.clear()
+
+    night_of(path, sometimes)
+    with pytest.raises(StoreError, match=r"must not raise for a whole batch while an audit .* got night 0"):
+        night_of(path, sometimes, seed=3, on_progress=beside)
+    assert inner[0].verdict == "error"
+    check_whole(path)
+    (subject,) = subjects_of(path)
+    assert [night["status"] for night in subject["nights"]] == ["finished", "started", "failed"]
+
+
+def test_a_night_whose_batch_raised_joins_nothing_that_another_one_has_won(path, raises):
+    night_of(path, sometimes)
+    before, beside = only_pair(path), []
+
+    def overtaken(progress):
+        if not beside:
+            beside.append(night_of(path, sometimes, seed=2))
+            raises.append(0)  # from the next call on
+
+    assert night_of(path, sometimes, seed=3, on_progress=overtaken).verdict == "error"
+    check_whole(path)
+    origins = {epoch["origin"] for epoch in only_pair(path).state["uses"][0]["epochs"]}
+    assert "2/0" in origins and only_pair(path).labelled >= before.labelled + 200
+
+
+def test_what_ends_with_a_batch_that_raised_is_not_multiplied_by_a_merge(tmp_path, path, raises):
+    other = tmp_path / "other.db"
+    night_of(path, sometimes)
+    raises.append(12)
+    assert night_of(other, sometimes, seed=2).verdict == "error"
+    raises.clear()
+    before = only_pair(path).state
+    for first, second, words in ((path, other, "of the second one"), (other, path, "of the first one")):
+        with (
+            Store.at(first) as store,
+            Store.at(second) as more,
+            pytest.raises(dpaudit.UsageError, match=f"whole batch in either store, got 'sometimes'.* night 0 {words}"),
+        ):
+            merge(store, more)
+    assert only_pair(path).state == before
+    with Store.at(tmp_path / "new.db") as store, Store.at(other) as more:
+        assert merge(store, more) == (1, 1)  # alone it is what it was
+    with pytest.raises(dpaudit.UsageError, match="mechanism must not have raised for a whole batch"):
+        night_of(tmp_path / "new.db", sometimes, seed=4)
+
+
 # --- shares of the error rate ---
 
 
@@ -255,6 +328,22 @@ def test_a_night_that_another_one_overtakes_goes_on_from_the_product_of_both(pat
     # What the inner night has won is in the product: it was joined, not overwritten.
     origins = {epoch["origin"] for epoch in only_pair(path).state["uses"][0]["epochs"]}
     assert {"2/0", "3/0"} <= origins
+
+
+def test_nights_of_a_renyi_claim_beside_each_other_lose_and_double_nothing(path, monkeypatch):
+    """Fits of one night may be the same there: where they were taken for one, 23 of 45 stores had other counts."""
+    monkeypatch.setattr(nights, "SHARE_OF_SAVING", 1.0)  # each round is saved
+    rounds = itertools.count(1)
+
+    def beside(progress):
+        if (number := next(rounds)) in (2, 5, 8, 11):
+            night_of(path, leaking, seed=300 + number, samples=200, claim="order=2,rdp=3")
+
+    night_of(path, leaking, seed=300, samples=200, claim="order=2,rdp=3", on_progress=beside)
+    ids = [epoch["id"] for epoch in only_pair(path).state["uses"][0]["epochs"]]
+    assert len(set(ids)) < len(ids)  # else this tests nothing
+    check_whole(path)
+    assert only_pair(path).labelled == 376 + 4 * 400
 
 
 def test_two_first_nights_beside_each_other_share_one_pair(path):
