@@ -363,8 +363,8 @@ class AuditResult:
                 power = worst.power
                 found = "no loss, however large," if math.isinf(power.detectable) else f"epsilon {power.detectable:.4g}"
                 lines.append(
-                    f"there {found} would have been found with probability {power.probability:.4g}, "
-                    f"in an event of mass {power.event_mass:.4g}"
+                    f"there {found} would have been found with probability {power.probability:.4g} "
+                    f"by a test that knows its event, of mass {power.event_mass:.4g}"
                 )
         return "\n".join(lines)
 

@@ -386,7 +386,7 @@ def test_a_result_is_printed_in_three_lines():
     assert printed.splitlines() == [
         "not refuted: s, claim eps=1 (2 pairs, 0.95 confidence, seed 7)",
         "worst pair a|b: epsilon is at least 0.7633, promised 1",
-        "there epsilon 1.356 would have been found with probability 0.9, in an event of mass 0.1",
+        "there epsilon 1.356 would have been found with probability 0.9 by a test that knows its event, of mass 0.1",
     ]
     power = dataclasses.replace(power, detectable=math.inf)
     assert "there no loss, however large, would have been found" in str(result(finding(power=power)))

@@ -250,7 +250,7 @@ def power_sentence(result: AuditResult) -> str:
         f"{opening} a loss of {nats_text(power.detectable)} or more {kind} would have been found with probability at "
         f"least {probability}; the claim allows {nats_text(power.at_budget)} of that kind. Smaller excesses can have "
         "been missed. This is said of a test that knows which outputs these are: an audit has to find them, which "
-        "takes about twice the draws, and more where they are scattered among many others."
+        "takes about twice the draws, and more where the loss is small or they are scattered among many others."
     )
 
 
