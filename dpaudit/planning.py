@@ -6,9 +6,9 @@ inside an event of a stated mass). Two figures stand side by side:
 
 * **known**: of a witness that knows the event. Exact, the same figure that a finding reports as its power.
 * **learned**: of the audit itself, which has to find the event in its own draws. It is the known figure of an audit
-  with a few times fewer samples. Where its rule is fixed on a pilot, that has to show the event and on which side it is:
-  inf (none) where it sees the event too rarely, and a larger loss where it could not tell a smaller one. A measured
-  allowance, held by `tests/test_planning_power.py`; an outcome that is harder to read can need more.
+  with a few times fewer samples. Where its rule is fixed on a pilot, that has to show the event and on which side it
+  is: inf (none) where it sees the event too rarely, and a larger loss where it could not tell a smaller one. A
+  measured allowance, held by `tests/test_planning_power.py`; an outcome that is harder to read can need more.
 
 The subject is run for one thing only, the time it takes (and, where asked for, an estimate of the event mass that suits
 it): a pilot on streams that no audit draws, so a plan spends nothing of the audit's evidence.

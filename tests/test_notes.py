@@ -15,6 +15,7 @@ import dpaudit
 from dpaudit import Pair, reports
 from dpaudit.cli import main
 from dpaudit.inputs import is_same_input
+from dpaudit.reports import dossier, redaction
 from dpaudit.results import SAME_INPUT
 
 
@@ -149,7 +150,7 @@ def test_a_mechanism_that_always_says_the_same_is_not_refuted_and_says_so(mechan
     result = audited(mechanism, mode=mode)
     assert result.verdict == "not_refuted"  # it keeps every promise
     (note,) = result.findings[0].notes
-    assert note.startswith("All ") and f"outputs that were looked at, on both inputs, are {printed}:" in note
+    assert note.startswith("All ") and f"outputs that were looked at, on both inputs, read as {printed}:" in note
     assert all(note in text for text in renderings(result))
 
 
@@ -157,7 +158,7 @@ def test_pairs_of_a_universe_that_were_examined_in_depth_have_their_notes():
     # 66 inputs have 2,145 pairs, which are one universe; all outputs are 5.
     result = audited(lambda data, size, rng: np.full(size, 5), dpaudit.AllPairs(list(range(66))), samples=400)
     assert result.universe is not None and len(result.findings) > 10
-    assert all("on both inputs, are 5:" in finding.notes[0] for finding in result.findings)
+    assert all("on both inputs, read as 5:" in finding.notes[0] for finding in result.findings)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -184,7 +185,7 @@ def test_an_ordinary_mechanism_has_no_notes():
 
 def test_redacted_reports_keep_outputs_out():
     result = audited(lambda data, rng: "the secret answer")
-    hidden = reports.redaction.redacted(reports.dossier.Dossier.of(result))
+    hidden = redaction.redacted(dossier.Dossier.of(result))
     assert "secret answer" in result.findings[0].notes[0]
     for name in ("html", "md"):
         assert "secret answer" not in reports.render(hidden, name, "compliance")

@@ -192,7 +192,7 @@ class LabelGame:
         finally:  # bounds stand for what was counted, also where a call raises later on
             for pair in self.pairs:
                 pair.finish()
-                pair.remarks = remarks([part for i in pair.inputs for part in self._kept[i]], len(pair.inputs))
+                pair.remarks = remarks([self._kept[i] for i in pair.inputs])
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:
                         game.draws = pair.labelled

@@ -18,21 +18,24 @@ from dpaudit.subjects.call_outcomes import Ended, Failed
 
 LEAST = 20  # outputs, of which it is worth saying that all are the same
 FEW = 64  # outputs that nearly always show at once that not all are the same
+TEXTS_DIFFER = (
+    "The texts of the exceptions on x are none of those on x′. Look at them: a text that names a record gives it away, "
+    "and the verdict does not see it."
+)
 KINDS = 5  # of exceptions that are named, the most frequent ones
 
 
-def remarks(parts: Sequence[Outcomes], inputs: int = 2) -> tuple[str, ...]:
-    """Sentences on the outputs of all inputs of a pair, held in these parts; none where nothing strikes one.
+def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
+    """Sentences on the outputs of all inputs of a pair; none where nothing strikes one.
 
     Parameters
     ----------
-    parts : sequence of Outcomes
-        Outputs that were kept, in any order.
-    inputs : int
-        How many inputs they are of.
+    inputs : sequence of sequences of Outcomes
+        Of each input the outputs that were kept, in parts.
     """
+    parts = [part for of_input in inputs for part in of_input]
     count = sum(len(part) for part in parts)
-    on = "both inputs" if inputs == 2 else f"all {inputs:,} inputs"
+    on = "both inputs" if len(inputs) == 2 else f"all {len(inputs):,} inputs"
     raised = Counter(output.token for part in parts for output in part.raw if isinstance(output, Failed))
     if raised:
         kinds = [f"{number:,} {kind}" for kind, number in raised.most_common(KINDS)]
@@ -41,11 +44,27 @@ def remarks(parts: Sequence[Outcomes], inputs: int = 2) -> tuple[str, ...]:
         if any(isinstance(output, Ended) for part in parts for output in part.raw):
             what += " or did not come back"
         text = f"Of the {count:,} outcomes that were looked at, on {on}, {raised.total():,} {what}"
-        return (f"{text}: {', '.join(kinds)}{more}. Each counts as an outcome like any other.",)
+        text += f": {', '.join(kinds)}{more}. The kind of each is an outcome like any other; its text is not compared."
+        return (text, TEXTS_DIFFER) if _have_texts_of_their_own(inputs) else (text,)
     same = _one_value(parts) if count >= LEAST else ""
     if not same:
         return ()
-    return (f"All {count:,} outputs that were looked at, on {on}, are {same}: does the mechanism return its answer?",)
+    text = f"All {count:,} outputs that were looked at, on {on}, read as {same}"
+    return (f"{text}: does the mechanism return its answer?",)
+
+
+def _have_texts_of_their_own(inputs: Sequence[Sequence[Outcomes]]) -> bool:
+    """Whether exceptions on each of two inputs repeat some texts, and these are others on each.
+
+    A text may also tell when it was raised, or where in memory; then it hardly comes twice.
+    """
+    seen = []
+    for of_input in inputs:
+        texts = [output.message for part in of_input for output in part.raw if isinstance(output, Failed)]
+        if len(texts) < LEAST or len(set(texts)) > len(texts) / 2:
+            return False
+        seen.append(set(texts))
+    return len(seen) == 2 and seen[0].isdisjoint(seen[1])
 
 
 def _one_value(parts: Sequence[Outcomes]) -> str:

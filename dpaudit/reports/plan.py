@@ -124,8 +124,8 @@ def _sentences(plan: Plan) -> list[str]:
     limit = "" if plan.mode == "fixed" or plan.is_universe else ", at most,"
     sentences = [
         "Losses (nats) sit in an event of that mass, as of randomised response. Known: by a witness that knows the "
-        f"event; exact. Learned: by the audit, which has to find it; a measured allowance of samples ({factors}; more for "
-        "small losses in fixed mode, where first draws have to show on which side the event is). "
+        f"event; exact. Learned: by the audit, which has to find it; a measured allowance of samples ({factors}; more "
+        "for small losses in fixed mode, where first draws have to show on which side the event is). "
         f"Ratios are of the claim's own parameter. Each pair has at least {share_of_pair} of error rate.",
         f"The audit takes about {plan.runs:,} runs{limit} in {_seconds(plan.seconds)}, the fitting of rules apart: "
         f"{short_count(int(min(plan.runs_per_second, 1e15)))} runs a second in a pilot of {plan.pilot_runs:,} runs, on "

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit.evidence.outcomes import from_objects, read_outputs
-from dpaudit.evidence.remarks import LEAST, remarks
+from dpaudit.evidence.remarks import LEAST, TEXTS_DIFFER, remarks
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
 
@@ -28,11 +28,11 @@ def parts_of(*batches):
     ids=str,
 )
 def test_one_value_for_all_outputs_is_remarked_in_its_printed_form(batch, printed):
-    (text,) = remarks(parts_of(batch, batch))
+    (text,) = remarks([parts_of(batch), parts_of(batch)])
     question = "does the mechanism return its answer?"
-    assert text == f"All 30 outputs that were looked at, on both inputs, are {printed}: {question}"
-    assert remarks(parts_of(batch)) == ()  # fewer than LEAST say little
-    assert "on all 3 inputs, are" in remarks(parts_of(batch, batch), 3)[0]
+    assert text == f"All 30 outputs that were looked at, on both inputs, read as {printed}: {question}"
+    assert remarks([parts_of(batch)]) == ()  # fewer than LEAST say little
+    assert "on all 3 inputs, read as" in remarks([parts_of(batch)] * 3)[0]
 
 
 @pytest.mark.parametrize(
@@ -50,28 +50,41 @@ def test_one_value_for_all_outputs_is_remarked_in_its_printed_form(batch, printe
 )
 def test_outputs_that_differ_anywhere_are_not_remarked(batch, other):
     assert LEAST <= 200
-    assert remarks(parts_of(batch, other)) == remarks(parts_of(other, batch)) == ()
+    assert remarks([parts_of(batch), parts_of(other)]) == remarks([parts_of(other, batch), []]) == ()
 
 
 def test_the_same_value_as_number_and_as_object_is_one():
-    assert "are 1" in remarks([*parts_of(np.full(15, 1)), from_objects([1.0] * 15)])[0]
+    assert "read as 1" in remarks([parts_of(np.full(15, 1)), [from_objects([1.0] * 15)]])[0]
 
 
 def test_exceptions_are_counted_by_their_kinds():
     outputs = [1.5] * 90 + [Failed("KeyError", "k")] * 7 + [Failed("ValueError", "v")] * 3
-    (text,) = remarks([from_objects(outputs)])
+    (text,) = remarks([[from_objects(outputs)], []])
     assert text == (
         "Of the 100 outcomes that were looked at, on both inputs, 10 were exceptions: 7 raised KeyError, 3 raised "
-        "ValueError. Each counts as an outcome like any other."
+        "ValueError. The kind of each is an outcome like any other; its text is not compared."
     )
-    (text,) = remarks([from_objects([*outputs, Ended("time-out", "")])])
+    (text,) = remarks([[], [from_objects([*outputs, Ended("time-out", "")])]])
     assert "11 were exceptions or did not come back" in text and "1 ended by time-out" in text
-    (text,) = remarks([from_objects([1.5, *(Failed(f"Kind{k}", "") for k in range(9))])])
+    (text,) = remarks([[from_objects([1.5, *(Failed(f"Kind{k}", "") for k in range(9))])], []])
     assert "9 were exceptions" in text and "and 4 more kinds" in text
-    (text,) = remarks([from_objects([1.5, Failed("KeyError", "")])])
+    (text,) = remarks([[from_objects([1.5, Failed("KeyError", "")])], []])
     assert "1 was an exception: 1 raised KeyError." in text
 
 
+def raised(texts):
+    return [from_objects([1.5, *(Failed("ValueError", text) for text in texts)])]
+
+
+def test_texts_of_exceptions_that_name_their_input_are_remarked():
+    x, x_prime = raised(["no Ann", "no Bob"] * 20), raised(["no Carl"] * 20)
+    assert remarks([x, x_prime])[1:] == (TEXTS_DIFFER,)
+    assert len(remarks([x, raised(["no Carl"] * 19)])) == 1  # few
+    assert len(remarks([x, raised(["no Carl"] * 20 + ["no Ann"])])) == 1  # one in common
+    assert len(remarks([x, raised(f"at {k}" for k in range(40))])) == 1  # a time, or a place
+    assert len(remarks([x, x_prime, x_prime])) == 1
+
+
 def test_nothing_strikes_one_where_there_is_nothing():
-    assert remarks([]) == remarks(parts_of(np.empty(0))) == ()
-    assert remarks(parts_of(np.arange(30.0))) == ()
+    assert remarks([]) == remarks([parts_of(np.empty(0))]) == ()
+    assert remarks([parts_of(np.arange(30.0))]) == ()
