@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,8 @@ def replay_line(
     """The command that repeats the test with the same draws, and the same share of the error rate.
 
     With a seed everything repeats itself and nothing saved is replayed; without one (None) what is saved comes first.
-    What is found in the evidence of many sessions is found there again, and in no session alone.
+    What is found in the evidence of many sessions is found there again, and in no session alone. Paths are those of the
+    folder where pytest was called, as in pytest's own lines.
     """
     options: dict[str, Any] = {name: settings.from_command_line(name) for name in (*AUDIT_OPTIONS, *REPEATED)}
     options["test-error"] = settings.from_command_line("test-error")
@@ -97,4 +99,15 @@ def replay_line(
     stated = [f"--dp-{name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None]
     if settings.config.getoption("dp_strict"):
         stated.append("--dp-strict")
-    return " ".join(["pytest", shlex.quote(node_id), *stated])
+    return " ".join(["pytest", shlex.quote(_from_here(settings, node_id)), *stated])
+
+
+def _from_here(settings: Settings, node_id: str) -> str:
+    """A node id, whose path is that from pytest's root, with the path from the folder where pytest was called."""
+    path, *rest = node_id.split("::")
+    place = settings.config.rootpath / path
+    try:
+        path = os.path.relpath(place, settings.config.invocation_params.dir)
+    except ValueError:  # on another drive
+        path = str(place)
+    return "::".join([path, *rest])

@@ -183,6 +183,21 @@ def test_the_line_that_replays_keeps_the_share_of_its_test(pytester, write):
     assert failure == [text for text in again.outlines if text.startswith("  ")]
 
 
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_the_line_that_replays_has_the_path_from_where_pytest_was_called(pytester, write, monkeypatch, workers):
+    below = pytester.mkdir("below")
+    write("    def test_release(dp_audit): dp_audit(leaky, samples=300, **PLAIN)\n").rename(below / "test_it.py")
+    monkeypatch.chdir(below)
+    first = pytester.runpytest_subprocess(*workers)
+    line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
+    assert line.startswith("  replay   pytest test_it.py::test_release --dp-seed ")
+    again = pytester.runpytest(*line.removeprefix("  replay   pytest ").split())
+    again.assert_outcomes(failed=1)
+    assert line in again.outlines
+    monkeypatch.chdir(pytester.mkdir("beside"))
+    pytester.runpytest("../below").stdout.fnmatch_lines(["  replay   pytest ../below/test_it.py::test_release*"])
+
+
 def test_low_bits_fail_a_strict_session_at_their_share_alone(monkeypatch):
     from dpaudit.privacy.claims import Budget
     from dpaudit.pytest_plugin.calls import _leak_at
