@@ -24,6 +24,12 @@ class SubjectError(DpauditError, RuntimeError):
     exit_status = 3
 
 
+class OutputError(DpauditError, RuntimeError):
+    """A file could not be written to its end, as on a full disk: not what the caller could have known (status 3)."""
+
+    exit_status = 3
+
+
 class DpauditCheckpointWarning(UserWarning):
     """Nothing more can be noted in the checkpoint of an audit, which goes on without it."""
 

@@ -432,7 +432,7 @@ class AuditResult:
         return result
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write audit.json: complete, or not at all."""
+        """Write audit.json: complete, or not at all; raises as `dpaudit.saving.write_whole`."""
         write_whole(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:

@@ -6,6 +6,7 @@ Strict JSON: infinities are the strings "inf" and "-inf", NaN and what does not 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import math
 import os
@@ -17,19 +18,43 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
+from dpaudit.errors import DpauditError, OutputError, UsageError
 from dpaudit.privacy.pairs import short_form
+
+WRONG_PLACE = frozenset(  # what the caller can know of a place beforehand
+    {
+        errno.EACCES,
+        errno.EEXIST,
+        errno.EINVAL,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ENOTEMPTY,
+        errno.EPERM,
+        errno.EROFS,
+    }
+)
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write a file complete or not at all: into a temporary file beside it, flushed to disk, then renamed."""
+    """Write a file complete or not at all: into a temporary file beside it, flushed to disk, then renamed.
+
+    Raises
+    ------
+    UsageError
+        If nothing can be written at this place, which the caller can know: no permission, or something in the way.
+    OutputError
+        If it cannot be written to its end, as on a full disk. What was there before stays.
+    """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        raise UsageError(f"output must be a writable place, got {os.fspath(path)!r} ({error.strerror}).") from error
+        raise writing_error("output must be a writable place", path, error) from error
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -38,10 +63,18 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
         os.chmod(temporary, 0o644)
         os.replace(temporary, target)
     except OSError as error:
-        raise UsageError(f"output must be a writable place, got {os.fspath(path)!r} ({error.strerror}).") from error
+        raise writing_error("output must be a writable place", path, error) from error
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def writing_error(said: str, path: str | os.PathLike[str], error: OSError) -> DpauditError:
+    """What `error` is to whoever wanted a file at `path`: the wrong place (`UsageError`), or a machine that refuses."""
+    text = f"{said}, got {os.fspath(path)!r} ({error.strerror or error})."
+    if error.errno in WRONG_PLACE:
+        return UsageError(text)
+    return OutputError(f"{text} Make room there, or choose another place.")
 
 
 def check_folder(argument: str, folder: Path) -> None:

@@ -263,6 +263,42 @@ def test_what_was_found_is_said_even_if_it_cannot_be_written(run, project):
     assert [path.name for path in (project / "o").iterdir()] == ["audit.json"]
 
 
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Nothing that is written reaches the disk."""
+
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+
+@pytest.mark.parametrize(("target", "status"), [("m.py:leaky", 1), ("m.py:sound", 3)])
+def test_a_full_disk_is_no_mistake_and_hides_no_violation(run, project, full_disk, target, status):
+    result = run("audit", target, "--claim", "eps=1", "--pairs", "0,1", "--out", "o", "--report", "json")
+    assert result.exit_code == status
+    path = re.escape("o/audit.json")
+    assert re.fullmatch(
+        rf"Error: {target}: output must be a writable place, got '{path}' \(No space left on device\)\. Make room.*",
+        told(result),
+    )
+    assert ("Violated" in result.stdout) == (status == 1) and "Written" not in result.stdout
+    assert list((project / "o").iterdir()) == []
+
+
+def test_a_full_disk_stops_no_audit_of_other_targets(run, full_disk):
+    result = run("audit", "m.py:sound", "m.py:exact", "--out", "o", "--report", "json")
+    assert result.exit_code == 1
+    assert result.stderr.count("No space left on device") == 2 and "o/Exact/audit.json" in result.stderr
+
+
+def test_a_report_of_saved_results_on_a_full_disk_exits_with_3(run, request):
+    run("audit", "m.py:sound", "--out", "o", "--report", "json")
+    request.getfixturevalue("full_disk")
+    result = run("report", "o/audit.json", "--out", "r")
+    assert result.exit_code == 3 and "got 'r/audit.html' (No space left on device)" in told(result)
+
+
 # Replay.
 
 

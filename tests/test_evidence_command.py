@@ -94,7 +94,7 @@ def test_an_export_that_cannot_be_written_leaves_the_old_one_whole(run, monkeypa
 
     monkeypatch.setattr(os, "fsync", full)
     result = run("evidence", "export", "--store", "e.db", "--out", "x.json")
-    assert result.exit_code == 2 and "No space left" in result.stderr
+    assert result.exit_code == 3 and "No space left" in result.stderr
     assert Path("x.json").read_text() == "as it was" and not list(Path().glob(".x.json*"))
 
 

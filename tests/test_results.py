@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import results
-from dpaudit.errors import UsageError
+from dpaudit.errors import OutputError, UsageError
 from dpaudit.privacy.claims import Budget
 from dpaudit.results import (
     EXIT_STATUS,
@@ -351,8 +351,9 @@ def test_a_failure_in_the_middle_leaves_the_old_file_and_no_other(tmp_path, monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(results.os, breaks, fail)
-    with pytest.raises(UsageError, match=r"output must be a writable place, got '.*audit\.json' \(No space left"):
+    with pytest.raises(OutputError, match=r"must be a writable place, got '.*audit\.json' \(No space left") as told:
         write_whole(path, "new")
+    assert told.value.exit_status == 3 and not isinstance(told.value, UsageError)
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["audit.json"]
 
 

@@ -24,7 +24,7 @@ from dpaudit.cli.outputs import (
 from dpaudit.cli.searching import chosen_search, with_search
 from dpaudit.cli.subjects import check_complete
 from dpaudit.config import Config, read_config
-from dpaudit.errors import UsageError
+from dpaudit.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -185,6 +185,12 @@ def audit_command(
         result = dataclasses.replace(result, options={**result.options, **texts})
         try:
             written = write_reports(result, place, chosen)
+        except OutputError as error:  # no mistake of the caller's; the others are audited all the same
+            _show(console, result, ())
+            report_error(ctx, error, subject.target or subject.name)
+            results.append(result)
+            verdicts.append("violated" if result.verdict == "violated" else "error")
+            continue
         except Exception:
             _show(console, result, ())  # what was found is not lost with the place to write it to
             raise

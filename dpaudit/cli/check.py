@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, report_error, with_debug
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.config import formats
-from dpaudit.errors import UsageError
+from dpaudit.errors import OutputError, UsageError
 
 LONGEST = 1_000  # characters of a claim, or of pairs, as they are kept for the line that runs a check again
 
@@ -86,7 +86,11 @@ def check_command(
     else:
         console.print(check_table(found))
     if written is not None:
-        found.save(written)
+        try:
+            found.save(written)
+        except OutputError as error:  # what was found is known, and a failed check stays one
+            status = report_error(ctx, error)
+            ctx.exit(found.exit_status if found.verdict == "violated" else status)
         click.echo(f"Written: {written}", err=form == "json")
     ctx.exit(found.exit_status)
 

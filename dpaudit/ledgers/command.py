@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections import Counter
@@ -21,6 +20,7 @@ from rich.text import Text
 from dpaudit.errors import UsageError
 from dpaudit.ledgers.entries import VERDICTS, Entry, Ledger, load_ledgers
 from dpaudit.ledgers.marks import Mark, collect_marks
+from dpaudit.saving import check_folder, write_whole
 from dpaudit.version import __version__
 
 FILES = ("claims.json", "claims.html")
@@ -47,16 +47,22 @@ def claims(
     ------
     UsageError
         If a name is not known, or a ledger, a test or a place cannot be read or written.
+    OutputError
+        If a file cannot be written to its end.
     """
     ledgers = load_ledgers()
     names = [ledger.paper for ledger in ledgers]
     if paper is not None and paper not in names:
         raise UsageError(f"paper must be one of {', '.join(names)}, got {paper!r}.")
     marks = collect_marks(tests)
+    if not only_check:
+        check_folder("out", Path(out))
     written: list[Path] = []
     if not only_check:
         content = (json_text(ledgers, marks, tests), html_text(ledgers, marks, os.path.relpath(tests, out)))
-        written = [_written(Path(out) / name, text) for name, text in zip(FILES, content, strict=True)]
+        written = [Path(out) / name for name in FILES]
+        for path, text in zip(written, content, strict=True):
+            write_whole(path, text)
     shown = [ledger for ledger in ledgers if paper in (None, ledger.paper)]
     problems = coverage_problems(ledgers, marks)
     return Group(*_tables(shown, marks, verdict), *_lines(shown, problems)), written, not problems
@@ -199,17 +205,3 @@ def _nodes(marks: Sequence[Mark]) -> dict[str, list[Mark]]:
 
 def _data_text(counterexample: Mapping[str, Any]) -> str:
     return json.dumps(counterexample, ensure_ascii=False) if counterexample else ""
-
-
-def _written(path: Path, text: str) -> Path:
-    """Write a file complete or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise UsageError(f"out must be a folder that can be written, got {str(path.parent)!r} ({error}).") from error
-    return path

@@ -180,6 +180,8 @@ def write_report(
     ------
     UsageError
         If the suffix names no format, what it needs is not installed, or the place is not writable.
+    OutputError
+        If the file cannot be written to its end, as on a full disk.
 
     Examples
     --------

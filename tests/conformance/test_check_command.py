@@ -211,3 +211,14 @@ def test_a_mistake_gets_one_clear_line_and_status_2(run, arguments, message):
 def test_a_mechanism_that_breaks_on_its_own_input_is_said_once_with_status_3(run, arguments, message):
     result = run(*arguments)
     assert result.exit_code == 3 and result.stderr == f"Error: {message}\n" and result.stdout == ""
+
+
+@pytest.mark.parametrize(("check", "status"), [("pickling", 3), ("refuses_nan", 1)])
+def test_a_full_disk_hides_no_failed_check(run, monkeypatch, check, status):
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    result = run("m:release", "--pairs", "0,1", "--seed", "3", "--only", check, "--out", "o")
+    assert result.exit_code == status and "1 check: 1 " in words(result) and "Written" not in result.output
+    assert "output must be a writable place, got 'o/check.json' (No space left on device). Make room" in result.stderr
