@@ -12,6 +12,7 @@ from dpaudit.conformance.case import Case, fail, p_text, raised, tokens
 from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.evidence import means
 from dpaudit.evidence.outcomes import canonical
+from dpaudit.numerals import compared
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
 
@@ -122,6 +123,7 @@ def log_density_fits_draws(case: Case) -> str | None:
         fractions = means.stakes(case.samples, level)
         lower = means.mean_lower(ratios, level, fractions)
         if lower > 1.0 + ROUNDING:
+            shown = compared(lower, 1.0)[0]
             fail(f"outputs on {short_form(data)} must follow log_density, got a mean density ratio to "
-                 f"{short_form(other)} of at least {lower:.4g} where 1 is the largest possible.")  # fmt: skip
+                 f"{short_form(other)} of at least {shown} where 1 is the largest possible.")  # fmt: skip
     return None

@@ -18,9 +18,10 @@ from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcdp_rho
 from dpaudit.inputs import distinct_inputs
+from dpaudit.numerals import compared
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results import AuditResult
+from dpaudit.results import AuditResult, Finding, FloatingPointPair
 from dpaudit.utility import audit_utility
 
 ROUNDING = 1e-9  # relative, for exact figures in floating point
@@ -103,8 +104,8 @@ def claim_audit(case: Case) -> str | None:
 def _judge_audit(result: AuditResult, what: str) -> None:
     if result.violated:
         worst = result.violated[0]
-        fail(f"pair {worst.id} must keep {what} {result.claim}, got epsilon of at least {worst.epsilon_lower:.4g} "
-             f"where {worst.budget.epsilon:.4g} is allowed ({worst.samples} runs).")  # fmt: skip
+        fail(f"pair {worst.id} must keep {what} {result.claim}, got {_excess(worst)} "
+             f"({worst.samples} runs).")  # fmt: skip
     broken = next((finding for finding in result.findings if finding.verdict == "error"), None)
     if broken is not None:
         raise RuntimeError(broken.message)
@@ -115,6 +116,15 @@ def _judge_audit(result: AuditResult, what: str) -> None:
         raise CheckInconclusive(
             f"{len(weak)} of {len(result.findings)} pairs would show only a loss far above {what} {result.claim}"
         )
+
+
+def _excess(worst: Finding | FloatingPointPair) -> str:
+    """The lower bound on the claim's own parameter and what is allowed, so that one sees that the bound is above."""
+    if isinstance(worst, Finding):
+        name, bounds = worst.parameter, compared(worst.parameter_lower, worst.parameter_budget)
+    else:
+        name, bounds = "epsilon", compared(worst.epsilon_lower, worst.budget.epsilon)
+    return f"{name} of at least {bounds[0]} where {bounds[1]} is allowed"
 
 
 def law(case: Case, name: str) -> str | None:
@@ -163,8 +173,7 @@ def floating_point(case: Case) -> str | None:
         raise CheckSkipped(found.message.removesuffix("."))
     if found.verdict == "leaks":
         worst = found.pairs[0]
-        fail(f"pair {worst.id} must keep the claim {claim} in the low bits of its outputs, got epsilon of at least "
-             f"{worst.epsilon_lower:.4g} where {worst.budget.epsilon:.4g} is allowed: "
+        fail(f"pair {worst.id} must keep the claim {claim} in the low bits of its outputs, got {_excess(worst)}: "
              f"{_brief(worst.description)}")  # fmt: skip
     return None
 
@@ -188,8 +197,9 @@ def utility_bounds(case: Case) -> str | None:
         raise CheckSkipped("no input of a bound is known")
     if worst.verdict == "violated":
         measure = f"P(loss > {worst.limit:.6g})" if worst.kind == "tail" else "an expected loss"
-        fail(f"{worst.bound} must have {measure} of at most {worst.allowed:.6g} on {worst.input_id}, got at least "
-             f"{worst.lower:.4g} ({worst.samples} runs).")  # fmt: skip
+        lower, allowed = compared(worst.lower, worst.allowed)
+        fail(f"{worst.bound} must have {measure} of at most {allowed} on {worst.input_id}, got at least "
+             f"{lower} ({worst.samples} runs).")  # fmt: skip
     if worst.verdict == "error":
         raise RuntimeError(worst.message)
     if worst.verdict == "inconclusive":

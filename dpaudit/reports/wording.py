@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_HALF_EVEN
 from typing import Any
 
+from dpaudit.numerals import MISSING as MISSING
+from dpaudit.numerals import compared as compared
+from dpaudit.numerals import lower_text as lower_text
+from dpaudit.numerals import number_text as number_text
+from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results import SAME_INPUT, AuditResult, Finding, Power, Verdict
 
-MISSING = "–"
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "violated",
@@ -45,43 +49,6 @@ def escaped(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def number_text(value: Any, digits: int = 4) -> str:
-    """A number to `digits` significant digits, counts in full with separators; an en dash for None and NaN."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return MISSING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    return _plain(_rounded(value, digits, ROUND_HALF_EVEN), trim=True)
-
-
-def lower_text(value: float | None, digits: int = 4) -> str:
-    """A lower bound, rounded down to `digits` significant digits."""
-    if value is None or not math.isfinite(value):
-        return number_text(value)
-    return _plain(_rounded(value, digits, ROUND_FLOOR))
-
-
-def compared(lower: float | None, budget: float | None, digits: int = 4) -> tuple[str, str]:
-    """A lower bound and its budget as text, with as many digits as it takes to see that the bound is above.
-
-    Examples
-    --------
-    >>> compared(1.00004, 1.0)
-    ('1.00004', '1')
-    >>> compared(0.98765, 1.0)
-    ('0.9876', '1')
-    """
-    if lower is None or budget is None or not math.isfinite(lower) or not math.isfinite(budget) or lower <= budget:
-        return lower_text(lower, digits), number_text(budget, digits)
-    while digits < 17 and _rounded(lower, digits, ROUND_FLOOR) <= _rounded(budget, digits, ROUND_HALF_EVEN):
-        digits += 1
-    return lower_text(lower, digits), number_text(budget, digits)
-
-
 def largest_lower_text(result: AuditResult) -> str:
     """The largest lower bound on epsilon, with as many digits as it takes to see that it is above its own budget."""
     bounds = [(finding.epsilon_lower, finding.budget.epsilon) for finding in result.findings]
@@ -107,25 +74,9 @@ def percent_text(share: float) -> str:
     ('95%', '99.9999%')
     """
     value, digits = float(100.0 * share), 4
-    while digits < 17 and value < 100.0 and _rounded(value, digits, ROUND_HALF_EVEN) >= 100:
+    while digits < 17 and value < 100.0 and rounded(value, digits, ROUND_HALF_EVEN) >= 100:
         digits += 1
     return number_text(value, digits) + "%"
-
-
-def _rounded(value: float, digits: int, rounding: str) -> Decimal:
-    return Context(prec=digits, rounding=rounding).create_decimal(
-        repr(float(value))
-    )  # the decimal form that names the same double
-
-
-def _plain(value: Decimal, trim: bool = False) -> str:
-    if value == 0:
-        return "0"
-    value = value.normalize() if trim else value
-    exponent = value.adjusted()
-    if exponent < -4 or exponent > 8:
-        return f"{value:e}"
-    return f"{value:,f}"
 
 
 def nats_text(value: float) -> str:
