@@ -39,6 +39,10 @@ UNSEEN = {
     "timing": "Running times were not compared between inputs.",
     "pair_search": "Other pairs were not searched for.",
 }
+EXCEPTIONS = (
+    "Exceptions of calls are outcomes of the audit: which kinds were raised, and how often, was compared between the "
+    "inputs of each pair; their texts were not."
+)
 EXAMPLES = 3  # pairs shown as the unit that was tested
 
 
@@ -54,16 +58,28 @@ class Row:
 
 def rows(result: AuditResult) -> tuple[Row, ...]:
     """Every item of the evaluation with its status in this result."""
-    before = (loss(result), unit(result), _subject(result), *NOT_LOOKED_AT[:3], _floating_point(result))
-    found = (*before, *NOT_LOOKED_AT[3:5], _adversary(result), *NOT_LOOKED_AT[5:])
-    return tuple(_with_sides(row, result) for row in found)
+    contribution, correctness, bins, *rest = NOT_LOOKED_AT
+    facts = sides_text(result, SENSITIVITY)
+    if facts:
+        contribution = dataclasses.replace(contribution, status="tested in part", facts=facts)
+    before = (loss(result), unit(result), _subject(result), contribution, correctness, bins, _floating_point(result))
+    return (*before, side_channels(result), rest[0], _adversary(result), *rest[1:])
 
 
-def _with_sides(row: Row, result: AuditResult) -> Row:
-    """The row with what side findings say about it."""
-    kinds = {"Timing, errors and backend": SIDE_CHANNELS, "Contribution bounds and sensitivity": SENSITIVITY}
-    facts = sides_text(result, kinds.get(row.item, ()))
-    return dataclasses.replace(row, status="tested in part", facts=facts) if facts else row
+def side_channels(result: AuditResult) -> Row:
+    """What was compared beside the outputs: running times, where the audit looked at them, and kinds of exceptions."""
+    sides = sides_text(result, SIDE_CHANNELS)
+    is_tested = bool(sides) or (_is_of_calls(result) and any(f.verdict != "error" for f in result.findings))
+    errors = EXCEPTIONS if _is_of_calls(result) else "What a batch raises gives no outcome: errors were not compared."
+    facts = f"{sides or UNSEEN['timing']} {errors} The backend was not looked at."
+    status: Status = "tested in part" if is_tested else "not assessed"
+    return Row("Timing, errors and backend", "4.3", status, facts)
+
+
+def _is_of_calls(result: AuditResult) -> bool:
+    """Whether each draw was a call of its own, so that an exception is an outcome."""
+    interface = str(result.subject.get("interface") or "sample(data, size, rng)")
+    return "size" not in interface or interface.endswith("one call a draw")
 
 
 def sides_text(result: AuditResult, kinds: Sequence[str]) -> str:
@@ -178,7 +194,6 @@ NOT_LOOKED_AT = (
         "not assessed",
         "Seen only as far as the pairs above change them.",
     ),
-    Row("Timing, errors and backend", "4.3", "not assessed", "Running times were not compared between inputs."),
     Row("Utility and statistical bias", "3.2, 3.3.3", "not assessed", "Errors of the outputs were not measured."),
     Row(
         "Query model and accounting of the budget",

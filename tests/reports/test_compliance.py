@@ -154,6 +154,26 @@ def test_noise_shared_between_calls_takes_the_confidence_back(synthetic):
             assert "none can be relied on" not in reports.render(synthetic.make("single"), format, profile)
 
 
+def test_kinds_of_exceptions_are_compared_by_an_audit_of_calls_alone(synthetic):
+    batches = synthetic.make("single")
+
+    def item(interface, result=batches):
+        result = dataclasses.replace(result, subject={**result.subject, "interface": interface})
+        row = next(row for row in scope.rows(result) if row.item == "Timing, errors and backend")
+        found = next(item for item in items(Dossier.of(result)) if item.key == "side_channels")
+        assert found.status == row.status
+        return row.status, row.facts
+
+    for interface in ("f(data, rng)", "sample(data, size, rng), one call a draw", "isolated, f(data)"):
+        status, facts = item(interface)
+        assert status == "tested in part" and "which kinds were raised" in facts and "their texts were not" in facts
+        assert "Running times were not compared" in facts and "backend was not looked at" in facts
+    status, facts = item("f(data, size, rng)")
+    assert status == "not assessed" and "errors were not compared" in facts
+    sides = item("f(data, rng)", synthetic.make("sides"))[1]
+    assert "Inputs of a take longer" in sides and "which kinds were raised" in sides
+
+
 def test_what_is_declared_never_becomes_tested(synthetic, tmp_path):
     (tmp_path / "d.toml").write_text(DECLARED)
     dossier = full(synthetic, deployment=read_deployment(tmp_path / "d.toml"))
