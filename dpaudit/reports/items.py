@@ -21,6 +21,7 @@ from dpaudit.reports.wording import clean, percent_text, plural
 
 LARGE_EPSILON, LARGE_DELTA = 10.0, 1e-3  # beyond which the report says so, as context
 CHECKS_NAMED = 10  # checks that looked at an item
+SAID = 300  # characters of a declaration beside its item
 NAMED = 5  # subjects, where some are left out
 ANSWERS = ("violated", "not_refuted", "inconclusive", "xfail")  # statuses of checks that ran to an end
 # Checks of the conformance suite that look at an item, beside the laws of composition, which are the queries'.
@@ -87,7 +88,11 @@ def _item(key: str, dossier: Dossier) -> Item:
     reason = clean(deployment.not_applicable.get(key, ""), 4000) if deployment is not None else ""
     status, evidence = _tested(key, dossier)
     if status == "not assessed":
-        status, evidence = ("not applicable", reason) if reason else ("declared" if said else status, evidence)
+        if reason:
+            status, evidence = "not applicable", reason
+        elif said:
+            rest = " (in full under “What was declared”)" if len(said) > SAID else ""
+            status, evidence = "declared", f"Declared: {clean(said, SAID)}{rest}\nNot tested: {evidence}"
     elif reason:
         evidence = f"{evidence}\nDeclared as not applicable, for the reason: {reason}"
     sections, part = SECTIONS[key]

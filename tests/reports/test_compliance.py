@@ -179,6 +179,7 @@ def test_what_is_declared_never_becomes_tested(synthetic, tmp_path):
     dossier = full(synthetic, deployment=read_deployment(tmp_path / "d.toml"))
     found = {item.key: item for item in items(dossier)}
     assert found["trust"].status == "declared" and found["trust"].declared == "A curator <script>."
+    assert found["trust"].evidence.startswith("Declared: A curator <script>.\nNot tested: ")
     assert found["learning"].status == "not applicable" and "No model." in found["learning"].evidence
     assert found["epsilon"].status == "tested" and "Declared as not applicable" in found["epsilon"].evidence
     assert found["unit"].status == "tested in part" and found["unit"].declared == "One person."
