@@ -78,6 +78,7 @@ def finding_of(
         looks=tuple(game.looks),
         message=failure,
         notes=_notes(pair, game),
+        keys=game.keys,
     )
 
 

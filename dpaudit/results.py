@@ -46,6 +46,7 @@ __all__ = [
     "FloatingPointFinding",
     "FloatingPointPair",
     "FloatingPointVerdict",
+    "Keys",
     "Look",
     "Power",
     "SideFinding",
@@ -114,6 +115,19 @@ class WitnessRecord:
 
 
 @dataclasses.dataclass(frozen=True)
+class Keys:
+    """Of the outputs of a pair that were looked at: how many are dictionaries, and their keys (of the outermost level).
+
+    `keys` counts the different keys of all of them, `varying` those of these that some of them lack: that appear and
+    vanish. Counts on both inputs together; no evidence by themselves.
+    """
+
+    outputs: int
+    keys: int
+    varying: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Finding:
     """One check of the claim on one pair.
 
@@ -159,6 +173,9 @@ class Finding:
     notes : tuple of str
         What else is to be known of the pair, whatever its verdict: that both inputs are the same one (`SAME_INPUT`;
         there is no power then), that all outputs that were looked at are one value, or how many were exceptions.
+    keys : Keys or None
+        Of outputs that are dictionaries, whose keys the audit compared. None where none of those that were looked at
+        is one, and in results that older versions saved.
     """
 
     id: str
@@ -184,12 +201,14 @@ class Finding:
     pool: str | None = None
     printed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    keys: Keys | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as strict JSON values, as an entry of `pairs` in audit.json."""
         record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         record["budget"] = dataclasses.asdict(self.budget)
         record["power"] = dataclasses.asdict(self.power) if self.power else None
+        record["keys"] = dataclasses.asdict(self.keys) if self.keys else None
         record["witness"] = dataclasses.asdict(self.witness) if self.witness else None
         record["looks"] = [[look.draws, look.log_wealth, look.parameter_lower] for look in self.looks]
         record["printed"], record["types"] = [], {}
@@ -216,6 +235,7 @@ class Finding:
             values[name] = as_float(values[name])
         values["budget"] = Budget(**as_floats(values["budget"]))
         values["power"] = Power(**as_floats(values["power"])) if values.get("power") else None
+        values["keys"] = Keys(**values["keys"]) if values.get("keys") else None
         if values.get("witness"):
             line = as_floats(values["witness"]["line"])
             values["witness"] = WitnessRecord(**{**values["witness"], "line": line})

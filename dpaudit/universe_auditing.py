@@ -275,7 +275,7 @@ class UniverseAudit:
                 finding = dataclasses.replace(finding, verdict="not_refuted")  # the table's test was the stronger one
             if game.lower[k] > finding.epsilon_lower:
                 finding = self._of_table(table, game, k, row, "violated" if game.violated[k] else finding.verdict)
-                finding = dataclasses.replace(finding, notes=found.notes)
+                finding = dataclasses.replace(finding, notes=found.notes, keys=found.keys)
                 if found.power is not None and finding.power is not None:
                     finding = dataclasses.replace(
                         finding, power=min(found.power, finding.power, key=lambda power: power.detectable)

@@ -198,3 +198,22 @@ def test_a_control_beside_other_pairs_leaves_the_verdict_to_them():
         lambda data, size, rng: data + rng.laplace(size=size), claim, [(0, 0), (0, 1)], samples=2_000, seed=1
     )
     assert [finding.verdict for finding in result.findings] == ["not_refuted", "not_refuted"]
+
+
+# Outputs with keys.
+
+
+@pytest.mark.parametrize("mode", ["sequential", "adaptive", "fixed"])
+def test_the_keys_of_dictionaries_are_counted_and_kept_in_the_file(mode, tmp_path):
+    def histogram(data, rng):
+        bins = {"old": rng.random()} | ({"new": 1.0} if rng.random() < 0.4 else {})
+        return {**bins, "rare": 1.0} if data and rng.random() < 0.1 else bins
+
+    result = audited(histogram, [(False, True)], samples=2_000, mode=mode)
+    keys = result.findings[0].keys
+    assert keys is not None and keys.keys == 3 and keys.varying == 2 and keys.outputs > 100
+    result.save(tmp_path / "audit.json")
+    assert dpaudit.load(tmp_path / "audit.json").findings == result.findings
+    assert audited(samples=2_000).findings[0].keys is None
+    for text in renderings(result):
+        assert "of up to 3 keys of a pair" in text and "up to 2 appeared in some" in text

@@ -42,7 +42,7 @@ from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
-from dpaudit.evidence.remarks import remarks
+from dpaudit.evidence.remarks import keys_of, remarks
 from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.evidence.tasks import Draw, Request, Task
@@ -192,7 +192,8 @@ class LabelGame:
         finally:  # bounds stand for what was counted, also where a call raises later on
             for pair in self.pairs:
                 pair.finish()
-                pair.remarks = remarks([self._kept[i] for i in pair.inputs])
+                kept = [self._kept[i] for i in pair.inputs]
+                pair.remarks, pair.keys = remarks(kept), keys_of([part for of_input in kept for part in of_input])
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:
                         game.draws = pair.labelled

@@ -14,7 +14,7 @@ from dpaudit.evidence.refined_edges import RefinedGame
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.privacy.claims import ApproxDP, Claim
-from dpaudit.results import Look
+from dpaudit.results import Keys, Look
 
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 REPEATS = (
@@ -74,6 +74,7 @@ class PairGame:
         self.unseen = ""  # a class among the first outputs of which nothing is seen but its name
         self.repeats = False  # whether all outputs of the pilot on one input are one and the same, on both
         self.remarks: tuple[str, ...] = ()  # what strikes one about the outputs that were kept
+        self.keys: Keys | None = None  # of those of them that are dictionaries
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 

@@ -7,13 +7,15 @@ inputs. Both may well be mistakes, of the mechanism or of the call, which the ve
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Outcomes
+from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Outcomes, canonical
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
+from dpaudit.results import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
 LEAST = 20  # outputs, of which it is worth saying that all are the same
@@ -65,6 +67,19 @@ def _have_texts_of_their_own(inputs: Sequence[Sequence[Outcomes]]) -> bool:
             return False
         seen.append(set(texts))
     return len(seen) == 2 and seen[0].isdisjoint(seen[1])
+
+
+def keys_of(parts: Sequence[Outcomes]) -> Keys | None:
+    """The keys of the outputs that are dictionaries, in these parts; None where none is one."""
+    counts: Counter[Any] = Counter()
+    outputs = 0
+    for output in (output for part in parts for output in part.raw if isinstance(output, Mapping)):
+        outputs += 1
+        counts.update(output.keys())
+    found: Counter[str] = Counter()
+    for key, count in counts.items():
+        found[canonical(key)] += count
+    return Keys(outputs, len(found), sum(count < outputs for count in found.values())) if outputs else None
 
 
 def _one_value(parts: Sequence[Outcomes]) -> str:

@@ -51,7 +51,7 @@ NOTHING = {
     "unit": "No audit is among the results.",
     "contribution": "No search over datasets, and none over users with many rows.",
     "correctness": "Neither an audit nor a run of the conformance suite is among the results.",
-    "bins": "Bins that appear or vanish were not looked for.",
+    "bins": scope.NO_KEYS,
     "floating_point": "Low bits, gaps in the support and extreme magnitudes were not looked at.",
     "side_channels": "Running times, errors and the backend were not compared between inputs.",
     "utility": "Errors of the outputs were not measured.",
@@ -105,6 +105,7 @@ def _tested(key: str, dossier: Dossier) -> tuple[Status, str]:
         "unit": _unit,
         "contribution": _contribution,
         "correctness": _correctness,
+        "bins": _bins,
         "floating_point": _floating_point,
         "side_channels": _side_channels,
         "utility": _utility,
@@ -238,6 +239,17 @@ def _floating_point(dossier: Dossier) -> tuple[Status, str] | None:
             f"{wording.subject_name(result)}: {doubles.headline(result)}, at an error rate of {rate} of its own."
         )
     return "tested in part", "\n".join([*texts, "Extreme magnitudes and overflow were not searched for."])
+
+
+def _bins(dossier: Dossier) -> tuple[Status, str] | None:
+    rows = [(result, scope.bins(result)) for result in dossier.audits]
+    looked = [(result, row) for result, row in rows if row.status != "not assessed"]
+    if not looked:
+        return None
+    missing = _left_out("Not audited on outputs with keys", dossier, [result for result, _ in looked])
+    whole = not missing and all(row.status == "tested" for _, row in looked)
+    texts = [f"{wording.subject_name(result)}: {row.facts}" for result, row in looked]
+    return "tested" if whole else "tested in part", "\n".join([*texts, *missing])
 
 
 def _side_channels(dossier: Dossier) -> tuple[Status, str] | None:

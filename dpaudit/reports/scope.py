@@ -43,6 +43,10 @@ EXCEPTIONS = (
     "Exceptions of calls are outcomes of the audit: which kinds were raised, and how often, was compared between the "
     "inputs of each pair; their texts were not."
 )
+NO_KEYS = (
+    "No outputs with keys are recorded, so nothing is known of bins that appear or vanish. Where outputs are "
+    "dictionaries, which keys they have is compared as everything else in them."
+)
 EXAMPLES = 3  # pairs shown as the unit that was tested
 
 
@@ -58,12 +62,34 @@ class Row:
 
 def rows(result: AuditResult) -> tuple[Row, ...]:
     """Every item of the evaluation with its status in this result."""
-    contribution, correctness, bins, *rest = NOT_LOOKED_AT
+    contribution, correctness, *rest = NOT_LOOKED_AT
     facts = sides_text(result, SENSITIVITY)
     if facts:
         contribution = dataclasses.replace(contribution, status="tested in part", facts=facts)
-    before = (loss(result), unit(result), _subject(result), contribution, correctness, bins, _floating_point(result))
-    return (*before, side_channels(result), rest[0], _adversary(result), *rest[1:])
+    before = (loss(result), unit(result), _subject(result), contribution, correctness, bins(result))
+    return (*before, _floating_point(result), side_channels(result), rest[0], _adversary(result), *rest[1:])
+
+
+def bins(result: AuditResult) -> Row:
+    """Which keys the outputs have: an outcome of the audit wherever outputs are dictionaries."""
+    item, sections = "Histogram bins that appear or vanish", "3.4.1"
+    found = [finding.keys for finding in result.findings if finding.keys is not None and finding.verdict != "error"]
+    if not found:
+        return Row(item, sections, "not assessed", NO_KEYS)
+    most, varying = max(keys.keys for keys in found), max(keys.varying for keys in found)
+    came = f"up to {varying:,} appeared in some and were missing in others" if varying else "none was ever missing"
+    facts = (
+        f"Outputs of {plural(len(found), 'pair')} were dictionaries. Which keys an output has was among what was "
+        f"compared between the two inputs: of up to {plural(most, 'key')} of a pair, in the outputs that were looked "
+        f"at, {came}. What was found of a pair, its keys included, is its lower bound above; keys within values were "
+        "not counted."
+    )
+    rest = asked_count(result) - len(found)
+    if rest:
+        facts += f" Of {plural(rest, 'other pair')} no keys are recorded."
+    # Validity: what could show nothing, or rests on draws that are not independent, is no full test.
+    whole = not rest and not verdict_count(result, "inconclusive") and not dependence_sentence(result)
+    return Row(item, sections, "tested" if whole else "tested in part", facts)
 
 
 def side_channels(result: AuditResult) -> Row:
@@ -187,12 +213,6 @@ NOT_LOOKED_AT = (
         "3, 3.4",
         "not assessed",
         "Laws, conformance, exact checks and the fit of the output distribution are other runs.",
-    ),
-    Row(
-        "Histogram bins that appear or vanish",
-        "3.4.1",
-        "not assessed",
-        "Seen only as far as the pairs above change them.",
     ),
     Row("Utility and statistical bias", "3.2, 3.3.3", "not assessed", "Errors of the outputs were not measured."),
     Row(

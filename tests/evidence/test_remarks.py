@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpaudit.evidence.outcomes import from_objects, read_outputs
-from dpaudit.evidence.remarks import LEAST, TEXTS_DIFFER, remarks
+from dpaudit.evidence.remarks import LEAST, TEXTS_DIFFER, keys_of, remarks
+from dpaudit.results import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
 
@@ -88,3 +89,11 @@ def test_texts_of_exceptions_that_name_their_input_are_remarked():
 def test_nothing_strikes_one_where_there_is_nothing():
     assert remarks([]) == remarks([parts_of(np.empty(0))]) == ()
     assert remarks([parts_of(np.arange(30.0))]) == ()
+
+
+def test_keys_of_dictionaries_are_counted_and_those_that_some_outputs_lack():
+    both = parts_of([{"a": 1, "b": 2}, {"a": 1}, {"a": 0, math.nan: 1}], [{"a": 3, "b": {"c": 1}}])
+    assert keys_of(both) == Keys(outputs=4, keys=3, varying=2)
+    assert keys_of(parts_of([{"a": 1}, {"a": 2}])) == Keys(2, 1, 0)
+    assert keys_of(parts_of([{}, "no dictionary", Failed("ValueError", "no")])) == Keys(1, 0, 0)
+    assert keys_of(parts_of(np.zeros(5), ["text"] * 5)) is None

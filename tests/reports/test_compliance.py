@@ -24,7 +24,7 @@ from dpaudit.reports.dossier import Dossier, Source, digest_of, read_dossier
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.items import SECTIONS, items
 from dpaudit.reports.redaction import redacted
-from dpaudit.results import SideFinding
+from dpaudit.results import Keys, SideFinding
 
 DECLARED = """
 name = "A deployment"
@@ -152,6 +152,29 @@ def test_noise_shared_between_calls_takes_the_confidence_back(synthetic):
             assert "none can be relied on" in reports.render(shared, format, profile)
             assert "not to be relied on" in reports.render(shared, "html", profile)
             assert "none can be relied on" not in reports.render(synthetic.make("single"), format, profile)
+
+
+def test_bins_that_vanish_are_tested_where_outputs_have_keys(synthetic):
+    def item(*findings, **changes):
+        result = synthetic.result(findings, claim="eps=1", **changes)
+        row = next(row for row in scope.rows(result) if row.item == "Histogram bins that appear or vanish")
+        found = next(item for item in items(Dossier.of(result)) if item.key == "bins")
+        assert found.status == row.status
+        return row.status, row.facts
+
+    bare, keyed = synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5, keys=Keys(2000, 12, 3))
+    status, facts = item(keyed)
+    assert status == "tested" and "of up to 12 keys of a pair" in facts and "up to 3 appeared in some" in facts
+    assert "none was ever missing" in item(synthetic.finding(keys=Keys(2000, 12, 0)))[1]
+    status, facts = item(keyed, bare)
+    assert status == "tested in part" and "Of 1 other pair no keys are recorded." in facts
+    weak = dataclasses.replace(keyed, verdict="inconclusive")
+    assert item(weak)[0] == "tested in part"
+    assert item(bare) == ("not assessed", scope.NO_KEYS)
+    assert item(dataclasses.replace(keyed, verdict="error"))[0] == "not assessed"
+    other = synthetic.result([bare], subject={"name": "another"})
+    found = next(item for item in items(Dossier.of(synthetic.result([keyed]), other)) if item.key == "bins")
+    assert found.status == "tested in part" and "Not audited on outputs with keys: another." in found.evidence
 
 
 def test_kinds_of_exceptions_are_compared_by_an_audit_of_calls_alone(synthetic):
