@@ -10,7 +10,7 @@ from dpaudit.reports import doubles, wording
 from dpaudit.reports.again import Again, again, check_again
 from dpaudit.reports.dossier import Dossier, Result, Source, subject_of
 from dpaudit.reports.items import Item, checks_text
-from dpaudit.reports.wording import clean, percent_text, plural
+from dpaudit.reports.wording import clean, name_text, percent_text, plural
 from dpaudit.results import VERDICTS, AuditResult
 from dpaudit.utility_result import UtilityResult
 
@@ -136,7 +136,8 @@ def _audit_found(result: AuditResult) -> str:
         worst = result.violated[0]
         lower, budget = wording.compared(worst.parameter_lower, worst.parameter_budget)
         symbol, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
-        text += f" The worst is {clean(worst.id, 80)}: {symbol} is at least {lower}{unit}; promised: at most {budget}."
+        name = name_text(worst.id, 80)
+        text += f" The worst is {name}: {symbol} is at least {lower}{unit}; promised: at most {budget}."
     if result.floating_point is not None and result.floating_point.verdict == "leaks":
         text += f" {doubles.headline(result)}."
     seen = sum(side.status == "found" for side in result.side_findings)

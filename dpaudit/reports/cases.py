@@ -14,7 +14,7 @@ from typing import Any
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import beside, doubles, wording
 from dpaudit.reports.dossier import Dossier, subject_of
-from dpaudit.reports.wording import clean, number_text
+from dpaudit.reports.wording import clean, name_text, number_text
 from dpaudit.results import SAME_INPUT, AuditResult, Finding
 from dpaudit.utility_result import UtilityFinding, UtilityResult
 
@@ -97,7 +97,7 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
     claim = clean(result.claim, 200)
     ranked = result.ranked()
     for finding in ranked[:PAIRS]:
-        name = f"claim on {clean(finding.id, 120)}"
+        name = f"claim on {name_text(finding.id, 120)}"
         message = pair_sentence(result, finding)
         yield Case(result.subject, claim, "claim", name, finding.verdict, message, is_part=True)
     rest = ranked[PAIRS:]

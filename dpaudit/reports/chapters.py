@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import beside, curves, doubles, figures, geometry, universe, wording
+from dpaudit.reports.apart import apart
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.items import status_word
-from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, number_text, percent_text, plural
+from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural
 from dpaudit.results import AuditResult
 from dpaudit.utility_result import UtilityResult
 
@@ -90,8 +91,11 @@ def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
     sure = "for all pairs, directions, rules and bounds together"
     if wording.dependence_sentence(result):
         sure = "not to be relied on: calls share noise"
+    worst = result.worst
+    differ = apart(worst.x, worst.x_prime, 90) if worst is not None else ""
     return (
         ("Claim", clean(result.claim, 200)),
+        *([(f"Worst pair, {name_text(worst.id, 80)}", differ)] if worst is not None and differ else []),
         ("Largest lower bound", f"ε ≥ {lower} nats, at δ = {number_text(result.report_delta)}"),
         ("Largest ratio of bound to budget", compared(result.ratio_lower, 1.0)[0]),
         ("Confidence", f"{percent_text(result.confidence)}, {sure}"),
@@ -110,7 +114,7 @@ def _pairs(result: AuditResult) -> Table:
         lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
         word, power = VERDICT_WORDS[finding.verdict], wording.power_text(finding.power)
         evidence = wording.evidence_text(finding)
-        rows.append((clean(finding.id, 80), lower, budget, wording.ratio_text(finding), word, evidence, power))
+        rows.append((name_text(finding.id, 80), lower, budget, wording.ratio_text(finding), word, evidence, power))
         marks.append(finding.verdict)
     parameter = wording.symbol(wording.parameter_of(result))
     columns = ("pair", f"lower bound on {parameter}", "budget", "ratio", "verdict", wording.evidence_name(result),

@@ -26,7 +26,7 @@ from dpaudit.evidence.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
-from dpaudit.reports.wording import clean, compared, lower_text, number_text, percent_text
+from dpaudit.reports.wording import compared, lower_text, name_text, number_text, percent_text
 from dpaudit.results import AuditResult, Finding
 
 STEPS = 60  # points of a curve, less one
@@ -122,7 +122,7 @@ def profile(result: AuditResult) -> Figure | None:
     promised = [promise(epsilon) for epsilon in grid]
     estimates = [seen.estimate(epsilon) if seen else 0.0 for epsilon in grid]
     high = 1.08 * max(*promised, *estimates, 1e-9)
-    pair, (lower, budget) = clean(finding.id, 60), compared(finding.epsilon_lower, finding.budget.epsilon)
+    pair, (lower, budget) = name_text(finding.id, 60), compared(finding.epsilon_lower, finding.budget.epsilon)
     has_limits = seen is not None and seen.correct_lower is not None
     description = (
         f"Privacy profile of the pair {pair}: promised delta at each epsilon from 0 to {number_text(top, 3)}; the "
@@ -188,7 +188,7 @@ def trade_off(result: AuditResult) -> Figure | None:
         return max(0.0, *found)
 
     grid = [step / STEPS for step in range(STEPS + 1)]
-    pair = clean(finding.id, 60)
+    pair = name_text(finding.id, 60)
     hull = _hull(seen.wrong, 1.0 - seen.correct) if seen is not None else []
     has_limits = seen is not None and seen.correct_lower is not None
     sure: list[tuple[float, float]] = []

@@ -14,7 +14,7 @@ from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Result, Source, kind_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.items import status_word
-from dpaudit.reports.wording import clean, compared, number_text, plural
+from dpaudit.reports.wording import clean, compared, name_text, number_text, plural
 from dpaudit.reports.written import date_text
 from dpaudit.results import VERDICTS, AuditResult, Finding
 from dpaudit.saved_inputs import is_redacted, saved_input
@@ -84,7 +84,7 @@ def _settings(before: Result, after: Result) -> Section:
         sides.append(_flat({"subject": subject, **settings_of(result)}))
     old, new = sides
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-    rows = [(clean(name, 80), *_apart(old.get(name), new.get(name))) for name in names]
+    rows = [(name_text(name, 80), *_apart(old.get(name), new.get(name))) for name in names]
     table = _table("Settings", ("name", "old", "new"), rows, "The same subject, claim, options, seed and versions.")
     return Section("settings", "Subject, settings and versions", (table,))
 
@@ -159,7 +159,7 @@ def _bounds(before: AuditResult, after: AuditResult) -> Section:
     changes.sort(key=lambda change: -change[0])
     rows = [
         (
-            clean(finding.id, 80),
+            name_text(finding.id, 80),
             _promised(earlier),
             _promised(finding),
             compared(earlier.parameter_lower, earlier.parameter_budget)[0],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dpaudit.doubles_replaying import FloatingPointReplay
 from dpaudit.reports.again import STAND_IN, Again, again
-from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural
+from dpaudit.reports.wording import clean, compared, name_text, number_text, percent_text, plural
 from dpaudit.results import AuditResult, FloatingPointPair, FloatingPointVerdict
 
 WORDS: Mapping[FloatingPointVerdict, str] = {
@@ -67,7 +67,7 @@ def paragraphs(result: AuditResult) -> list[str]:
     if result.verdict == "violated":
         also = " The verdict is “violated” too: what is found here may be the same leak."
     found = (
-        f"Pair {clean(worst.id, 80)}: {witness_sentence(worst)} Together they give ε ≥ {lower} nats{delta}, with "
+        f"Pair {name_text(worst.id, 80)}: {witness_sentence(worst)} Together they give ε ≥ {lower} nats{delta}, with "
         f"{percent_text(1.0 - finding.error_rate)} confidence; promised: ε ≤ {budget}.{also}"
     )
     return [found, f"{MEANING} {ADVICE}", f"{APART} {error}{omitted}"]
@@ -81,9 +81,9 @@ def witness_sentence(pair: FloatingPointPair) -> str:
 def detectable_sentence(pair: FloatingPointPair) -> str:
     """What the check of a pair would have found."""
     if math.isinf(pair.detectable_share):
-        return f"For pair {clean(pair.id, 80)} no leak, however plain, would have been found with so few draws."
+        return f"For pair {name_text(pair.id, 80)} no leak, however plain, would have been found with so few draws."
     return (
-        f"For pair {clean(pair.id, 80)} a rule that knows outputs which only one of the inputs can give would have "
+        f"For pair {name_text(pair.id, 80)} a rule that knows outputs which only one of the inputs can give would have "
         f"been found with probability 90%, if they are at least {percent_text(pair.detectable_share)} of what that "
         "input gives. Other kinds of leak, and bits that no rule here looks at, can have been missed."
     )
@@ -126,5 +126,5 @@ def rows(result: AuditResult) -> list[list[str]]:
         lower, budget = compared(pair.epsilon_lower, pair.budget.epsilon)
         share = "–" if math.isinf(pair.detectable_share) else percent_text(pair.detectable_share)
         counts = [f"{count:,}" for count in (pair.correct, pair.wrong, pair.abstained)]
-        found.append([clean(pair.id, 80), lower, budget, WORDS[pair.verdict], *counts, share])
+        found.append([name_text(pair.id, 80), lower, budget, WORDS[pair.verdict], *counts, share])
     return found

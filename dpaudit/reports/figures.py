@@ -16,8 +16,8 @@ from markupsafe import Markup
 from dpaudit.reports.drawing import NARROW, Axis, frame, log_axis, points, svg, swatch, tag
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
-    clean,
     compared,
+    name_text,
     number_text,
     plural,
     ratio_text,
@@ -181,7 +181,7 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
     count, is_wide = len(matrix.inputs), page > 500
     font = 11.0 if is_wide else 9.0
     longest = 16 if is_wide else 9
-    names = [clean(name, longest) for name in matrix.inputs]
+    names = [name_text(name, longest) for name in matrix.inputs]
     margin = 25.0 + 0.62 * font * max(len(name) for name in names)
     size = min(34.0 if count < 12 else 22.0, math.floor((page - margin - 4.0) / count * 2.0) / 2.0)
     size = max(size, font - 1.5)  # below this the names of neighbouring inputs would touch: the drawing scrolls instead
@@ -235,7 +235,7 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
 def _cell_title(finding: Finding) -> str:
     lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
     word = VERDICT_WORDS[finding.verdict]
-    return f"{clean(finding.id, 80)}: ≥ {lower} of {budget} (ratio {ratio_text(finding)}), {word}"
+    return f"{name_text(finding.id, 80)}: ≥ {lower} of {budget} (ratio {ratio_text(finding)}), {word}"
 
 
 def draw_scale(top: float) -> Markup:
@@ -391,7 +391,7 @@ def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: f
     worst = result.worst
     if worst is not None and worst.verdict == "violated" and worst in ranked and len(ranked) > 1:
         px, py = places[ranked.index(worst)]
-        text = clean(worst.id, 40 if is_wide else 22)
+        text = name_text(worst.id, 40 if is_wide else 22)
         # The line rises to the right, and ranked neighbours lie to the right and below: away from both.
         before = not one and px - 10.0 - 7.0 * len(text) > left
         anchor, px = ("end", px - 8.0) if before else ("start", px + 8.0)
@@ -404,7 +404,7 @@ def _pair_data(result: AuditResult) -> Data:
     rows = []
     for finding in result.ranked()[:ROWS]:
         lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-        rows.append((clean(finding.id, 80), lower, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
+        rows.append((name_text(finding.id, 80), lower, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
     name, units = ("parameter", "")
     if result.findings:
         name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
@@ -432,7 +432,7 @@ def wealth(result: AuditResult) -> Figure | None:
     legend = [
         (
             swatch(tag("line", x1=0.0, x2=22.0, y1=7.0, y2=7.0, cls=f"curve w{index}")),
-            f"{clean(f.id, 60)}: {number_text(f.looks[-1].log_wealth)} after {plural(f.looks[-1].draws, 'draw')}"
+            f"{name_text(f.id, 60)}: {number_text(f.looks[-1].log_wealth)} after {plural(f.looks[-1].draws, 'draw')}"
             + (f", threshold {number_text(threshold(f))}" if len(levels) > 1 else ""),
         )
         for index, f in enumerate(named)
@@ -451,7 +451,7 @@ def wealth(result: AuditResult) -> Figure | None:
     for finding, look in data[:ROWS]:
         numbers = (number_text(look.draws), number_text(look.log_wealth), number_text(threshold(finding)))
         lower, _ = compared(look.parameter_lower, finding.parameter_budget)
-        rows.append((clean(finding.id, 80), *numbers, lower))
+        rows.append((name_text(finding.id, 80), *numbers, lower))
     return Figure(
         id="wealth",
         title="Evidence over time: log wealth of the bets against the claim",

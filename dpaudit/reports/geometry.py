@@ -10,7 +10,16 @@ from markupsafe import Markup
 
 from dpaudit.reports.drawing import NARROW, Axis, log_axis, points, svg, swatch, tag
 from dpaudit.reports.figures import ROWS, STEPS, WIDE, Data, Figure, draw_scale, marker, ratio_step, top_ratio
-from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, lower_text, number_text, plural, ratio_text
+from dpaudit.reports.wording import (
+    VERDICT_WORDS,
+    clean,
+    compared,
+    lower_text,
+    name_text,
+    number_text,
+    plural,
+    ratio_text,
+)
 from dpaudit.results import VERDICTS, AuditResult, Finding
 from dpaudit.utility_result import UtilityFinding, UtilityResult
 
@@ -64,7 +73,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     for finding in drawn[:ROWS]:
         ends = [_place_text(places[name]) for name in (finding.x_id, finding.x_prime_id)]
         budget = number_text(finding.parameter_budget)
-        rows.append((clean(finding.id, 80), *ends, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
+        rows.append((name_text(finding.id, 80), *ends, budget, ratio_text(finding), VERDICT_WORDS[finding.verdict]))
     legend = ((swatch(_bar((1.0, 7.0), (21.0, 7.0), 3.0, f"k{2 * STEPS - 3}")), "a pair: thick, if it is violated"),)
     return Figure(
         id="map",
@@ -105,7 +114,7 @@ def _draw_atlas(
     taken: list[tuple[float, float, float]] = []
     named = 0
     for name, (px, py) in at.items():  # in the order of the worst pairs
-        shown = clean(name, 20)
+        shown = name_text(name, 20)
         reach = 6.4 * len(shown)
         start = px + 6.0 if px + 6.0 + reach < page else px - 6.0 - reach
         if named >= NAMED or any(abs(py - b) < 12.0 and start < c and a < start + reach for a, b, c in taken):

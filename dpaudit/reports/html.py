@@ -16,13 +16,15 @@ from markupsafe import Markup, escape
 
 from dpaudit.reports import beside, doubles, figures, scope, universe, wording
 from dpaudit.reports.again import STAND_IN, again
-from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.reports.apart import apart
+from dpaudit.reports.wording import clean, name_text, number_text, percent_text
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results import AuditResult, Finding
 
 TOP_ROWS = 50  # rows of the ranked table, beside all violated pairs
 MAXIMUM_ROWS = 1000  # of any table
 MAXIMUM_MESSAGES = 50
+INPUT = 300  # characters of an input
 MODES: Mapping[str, str] = {
     "fixed": "uses all draws, and tests once",
     "sequential": "stops a pair when its evidence suffices",
@@ -55,7 +57,7 @@ def render(result: AuditResult, path: str = STAND_IN) -> str:
             columns=_columns(result),
             ranked=_ranked(result),
             all_pairs=_all_pairs(result),
-            not_asked=[clean(name, 80) for name in result.not_asked[:MAXIMUM_ROWS]],
+            not_asked=[name_text(name, 80) for name in result.not_asked[:MAXIMUM_ROWS]],
             not_asked_count=len(result.not_asked),
             doubles=_floating_point(result, path),
             sides=[beside.row(finding) for finding in result.side_findings[:MAXIMUM_MESSAGES]],
@@ -126,6 +128,7 @@ def _worst(result: AuditResult, path: str) -> dict[str, Any] | None:
     facts = [
         ("Input x", _input(worst.x_id, worst.x)),
         ("Input x′", _input(worst.x_prime_id, worst.x_prime)),
+        *([("Difference", differ)] if (differ := apart(worst.x, worst.x_prime, INPUT)) else []),
         ("Rule", clean(witness.description, 600) if witness else "none recorded"),
         ("Counts", f"{wording.counts_sentence(worst)} {wording.allowance_sentence(worst)}".strip()),
         ("Bound", wording.bound_sentence(result, worst)),
@@ -134,7 +137,7 @@ def _worst(result: AuditResult, path: str) -> dict[str, Any] | None:
     ]
     replay = again(result, worst.id, path)
     return {
-        "id": clean(worst.id, 120),
+        "id": name_text(worst.id, 120),
         "verdict": worst.verdict,
         "word": wording.VERDICT_WORDS[worst.verdict],
         "facts": facts,
@@ -145,13 +148,13 @@ def _worst(result: AuditResult, path: str) -> dict[str, Any] | None:
 
 
 def _input(name: str, value: Any) -> str:
-    shown = clean(value, 300)
+    shown = clean(value, INPUT)
     return shown if name == shown else f"{clean(name, 80)}: {shown}"
 
 
 def _errors(result: AuditResult) -> list[tuple[str, str]]:
     broken = [finding for finding in result.findings if finding.verdict == "error"]
-    return [(clean(f.id, 80), clean(f.message or "no message", 500)) for f in broken[:MAXIMUM_MESSAGES]]
+    return [(name_text(f.id, 80), clean(f.message or "no message", 500)) for f in broken[:MAXIMUM_MESSAGES]]
 
 
 def _columns(result: AuditResult) -> list[str]:
@@ -165,7 +168,7 @@ def _columns(result: AuditResult) -> list[str]:
 def _row(finding: Finding) -> dict[str, Any]:
     lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
     return {
-        "id": clean(finding.id, 80),
+        "id": name_text(finding.id, 80),
         "verdict": finding.verdict,
         "numbers": [lower, budget, wording.ratio_text(finding)],
         "word": wording.VERDICT_WORDS[finding.verdict],

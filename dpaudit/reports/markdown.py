@@ -12,7 +12,8 @@ from typing import Any
 
 from dpaudit.reports import beside, doubles, scope, universe, wording
 from dpaudit.reports.again import STAND_IN, again
-from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.reports.apart import apart
+from dpaudit.reports.wording import clean, name_text, number_text, percent_text
 from dpaudit.reports.written import date_text
 from dpaudit.results import AuditResult, Finding
 
@@ -39,7 +40,7 @@ def render(result: AuditResult, path: str = STAND_IN) -> str:
     parts.append(table(["figure", "value"], _keys(result)))
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
-        lines = [f"- {text(f.id)}: {text(f.message or 'no message', 300)}" for f in broken[:MESSAGES]]
+        lines = [f"- {escaped(name_text(f.id, 80))}: {text(f.message or 'no message', 300)}" for f in broken[:MESSAGES]]
         more = [f"- and {len(broken) - MESSAGES:,} more"] if len(broken) > MESSAGES else []
         parts.append("### What broke\n\n" + "\n".join([*lines, *more]))
     if result.universe is not None:
@@ -112,8 +113,9 @@ def _worst(result: AuditResult, finding: Finding, path: str) -> str:
     rule = text(finding.witness.description, 400) if finding.witness is not None else "none recorded"
     counts = f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()
     lines = [
-        f"### The worst pair: {text(finding.id)}",
+        f"### The worst pair: {escaped(name_text(finding.id, 80))}",
         "",
+        *([f"- Difference: {escaped(differ)}"] if (differ := apart(finding.x, finding.x_prime, 120)) else []),
         f"- Rule: {rule}",
         f"- Counts: {escaped(counts)}",
         f"- Bound: {escaped(wording.bound_sentence(result, finding))}",
@@ -131,7 +133,7 @@ def _pairs(result: AuditResult) -> str:
     for finding in result.ranked()[:ROWS]:
         lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
         ratio, word = wording.ratio_text(finding), wording.VERDICT_WORDS[finding.verdict]
-        rows.append((text(finding.id, 60), lower, budget, ratio, wording.evidence_text(finding), word))
+        rows.append((escaped(name_text(finding.id, 60)), lower, budget, ratio, wording.evidence_text(finding), word))
     name = wording.symbol(wording.parameter_of(result))
     found = table(
         ["pair", f"lower bound on {name}", "budget", "ratio", wording.evidence_name(result), "verdict"], rows

@@ -14,7 +14,7 @@ from dpaudit.errors import UsageError
 from dpaudit.plan_result import Needed, Plan, PlannedBudget
 from dpaudit.planning import LEARNING, LEARNING_OF_RENYI
 from dpaudit.reports.terminal import short_count
-from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
+from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
 from dpaudit.universe_auditing import SELECTED
 
 NAME_WIDTH, SHORT_NAME = 22, 14
@@ -159,7 +159,7 @@ def _sentences(plan: Plan) -> list[str]:
             share_of_outputs = percent_text(estimate.event_mass)
             said = f"a rule that guesses on {share_of_outputs} of the outputs, with log-odds {estimate.loss:.3g}"
         runs = plural(estimate.runs, "run")
-        sentences.append(f"Estimate (e) for {clean(planned.id, 40)}, from {runs} and without confidence: {said}.")
+        sentences.append(f"Estimate (e) for {name_text(planned.id, 40)}, from {runs} and without confidence: {said}.")
     return sentences
 
 
@@ -173,7 +173,7 @@ def _table(first: str, *others: str) -> Table:
 
 def _name(planned: PlannedBudget, row: int, width: int = NAME_WIDTH) -> Text:
     others = f" +{planned.pairs - 1:,}" if planned.pairs > 1 else ""
-    return Text(clean(planned.id, width - len(others)) + others if row == 0 else "")
+    return Text(name_text(planned.id, width - len(others)) + others if row == 0 else "")
 
 
 def _mass(mass: float, is_estimate: bool) -> str:

@@ -16,7 +16,8 @@ from rich.text import Text
 from dpaudit.errors import UsageError
 from dpaudit.reports import beside, doubles, wording
 from dpaudit.reports.again import STAND_IN, Again, again
-from dpaudit.reports.wording import clean, number_text
+from dpaudit.reports.apart import apart
+from dpaudit.reports.wording import clean, name_text, number_text
 from dpaudit.results import VERDICTS, AuditResult, Finding, Verdict
 from dpaudit.universe_table import UniverseTable
 
@@ -46,7 +47,7 @@ def summary_table(results: Sequence[AuditResult]) -> Table:
             _verdict(result.verdict),
             f"{wording.verdict_count(result, 'violated'):,}/{wording.asked_count(result):,}",
             wording.compared(result.ratio_lower, 1.0)[0] if worst is not None else wording.MISSING,
-            Text(clean(worst.id, 40) if worst is not None else wording.MISSING),
+            Text(name_text(worst.id, 40) if worst is not None else wording.MISSING),
             short_count(result.samples),
             number_text(float(result.seconds), 3),
         )
@@ -100,7 +101,7 @@ def finding_table(result: AuditResult, limit: int = 10) -> Group:
         lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
         ratio, evidence = wording.ratio_text(finding), wording.evidence_text(finding)
         draws = short_count(finding.samples)
-        table.add_row(Text(clean(finding.id, 60)), budget, lower, ratio, evidence, draws, _verdict(finding.verdict))
+        table.add_row(Text(name_text(finding.id, 60)), budget, lower, ratio, evidence, draws, _verdict(finding.verdict))
     rest = wording.asked_count(result) - min(limit, len(result.findings))
     return Group(table, Text(f" and {wording.plural(rest, 'more pair')}", "dim")) if rest > 0 else Group(table)
 
@@ -143,7 +144,7 @@ def violation_text(result: AuditResult, path: str = STAND_IN, replay: str | None
     text.append("\n  replay   ", "dim")
     text.append_text(_replay(Again(replay) if replay is not None else again(result, finding.id, path)))
     if len(result.violated) > 1:
-        others = ", ".join(clean(other.id, 40) for other in result.violated[1:4])
+        others = ", ".join(name_text(other.id, 40) for other in result.violated[1:4])
         more = len(result.violated) - 4
         text.append("\n  also     ", "dim")
         text.append(_hanging(others + (f" and {more:,} more" if more > 0 else "")))
@@ -199,7 +200,7 @@ def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
     confidence = wording.percent_text(1.0 - result.floating_point.error_rate)
     delta = f" (δ = {number_text(worst.budget.delta)})" if worst.budget.delta else ""
     return [
-        ("pair", clean(worst.id, 120)),
+        ("pair", name_text(worst.id, 120)),
         ("bits", doubles.witness_sentence(worst)),
         ("bound", f"ε ≥ {lower} nats with {confidence} confidence; promised: ε ≤ {budget}{delta}."),
         ("to do", doubles.ADVICE),
@@ -208,7 +209,8 @@ def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
 
 def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, str]]:
     witness = finding.witness
-    inputs = f"x = {clean(finding.x, 120)}; x′ = {clean(finding.x_prime, 120)}"
+    differ = apart(finding.x, finding.x_prime, 120)
+    inputs = f"x = {clean(finding.x, 120)}; x′ = {clean(finding.x_prime, 120)}" + (f"\n{differ}" if differ else "")
     store = result.options.get("store")
     labelled, runs = f"{finding.samples:,} labelled for this pair", wording.plural(result.samples, "run")
     draws = f"{labelled}, {runs} of the mechanism in all"
@@ -226,7 +228,7 @@ def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, s
     return [
         ("subject", wording.subject_name(result)),
         ("claim", clean(result.claim, 200)),
-        ("pair", f"{clean(finding.id, 120)}\n{inputs}"),
+        ("pair", f"{name_text(finding.id, 120)}\n{inputs}"),
         *([("pool", f"{pool}; a replay asks this one alone")] if together > 1 else []),
         ("rule", clean(witness.description, 400) if witness is not None else "none recorded"),
         ("counts", f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()),

@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from dpaudit.reports.wording import MISSING, VERDICT_WORDS, clean, compared, number_text, percent_text, plural
+from dpaudit.reports.wording import (
+    MISSING,
+    VERDICT_WORDS,
+    clean,
+    compared,
+    name_text,
+    number_text,
+    percent_text,
+    plural,
+)
 from dpaudit.results import VERDICTS, AuditResult
 from dpaudit.universe_table import NOT_ASKED, PairRow, UniverseTable
 
@@ -70,7 +79,7 @@ def cells(row: PairRow) -> list[str]:
     p_value = f"10^{row.log10_p_value:.1f}" if row.log10_p_value < -4.0 else number_text(10.0**row.log10_p_value, 3)
     verdict = VERDICT_WORDS[row.verdict] if row.verdict else "not asked"
     ratio = compared(row.ratio_lower, 1.0)[0]
-    return [clean(row.id, 80), lower, budget, ratio, p_value, verdict, number_text(row.detectable)]
+    return [name_text(row.id, 80), lower, budget, ratio, p_value, verdict, number_text(row.detectable)]
 
 
 def view(result: AuditResult) -> dict[str, Any] | None:

@@ -37,8 +37,28 @@ def clean(value: Any, width: int = 120) -> str:
     Control characters, marks that change the direction of writing and lone surrogates become visible escapes.
     """
     text = value if isinstance(value, str) else short_form(value, width=4 * width)
-    shown = "".join(char if char.isprintable() else escaped(char) for char in text[: width + 1])
+    shown = "".join(map(_printable, text[: width + 1]))
     return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def name_text(value: Any, width: int = 120) -> str:
+    """One line as by `clean`, shortened in the middle: names of pairs often differ at their ends alone.
+
+    Examples
+    --------
+    >>> name_text("{'a': 0, 'b': 0, 'c': 0}|{'a': 0, 'b': 0, 'c': 1}#10", 24)
+    "{'a': 0, 'b': 0…': 1}#10"
+    """
+    shown = value if isinstance(value, str) else short_form(value, width=4 * width)
+    if len(shown) <= width:
+        return clean(shown, width)
+    tail = "".join(map(_printable, shown[-width // 3 :]))[-(width // 3) :]
+    head = "".join(map(_printable, shown[:width]))[: width - 1 - len(tail)]
+    return f"{head}…{tail}"
+
+
+def _printable(char: str) -> str:
+    return char if char.isprintable() else escaped(char)
 
 
 def escaped(char: str) -> str:
@@ -154,7 +174,7 @@ def notes(result: AuditResult) -> list[str]:
     about: dict[str, list[str]] = {}
     for finding in result.findings:
         for note in finding.notes:
-            about.setdefault(note, []).append(clean(finding.id, 60))
+            about.setdefault(note, []).append(name_text(finding.id, 60))
     lines = []
     for note, names in list(about.items())[:NOTES]:
         more = f" and {plural(len(names) - NOTED, 'more pair')}" if len(names) > NOTED else ""
@@ -192,7 +212,7 @@ def power_sentence(result: AuditResult) -> str:
         return "What this audit could have found was not computed."
     power = weakest.power
     kind = f"concentrated on outputs of total probability {number_text(power.event_mass)}"
-    name = clean(weakest.id, 60)
+    name = name_text(weakest.id, 60)
     opening = f"For the pair {name}," if len(result.findings) == 1 else f"For the least well tested pair, {name},"
     probability = percent_text(power.probability)
     if math.isinf(power.detectable):
@@ -290,7 +310,7 @@ def _summary(result: AuditResult) -> str:
         for worst in result.violated[:1]:  # none, if the pairs of a universe are not given in full
             lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
             named = (
-                f" The worst is {clean(worst.id, 80)}: its {symbol(worst.parameter)} is at least "
+                f" The worst is {name_text(worst.id, 80)}: its {symbol(worst.parameter)} is at least "
                 f"{lower}{unit(worst.parameter)}, and {budget} was promised."
             )
         return (

@@ -1,0 +1,88 @@
+"""Pairs whose names and inputs share a long beginning are told apart in every format for people."""
+
+from __future__ import annotations
+
+import html
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import dpaudit
+from dpaudit import reports
+from dpaudit.reports.apart import apart
+from dpaudit.reports.terminal import finding_table, violation_text
+from dpaudit.reports.wording import name_text
+
+LONG = {f"key {k}": k for k in range(60)}
+
+
+def words(value):
+    """What a person reads: entities and Markdown's escapes undone, spaces that wrap a line as one."""
+    return " ".join(html.unescape(value).replace("<wbr>", "").replace("\\", "").split())
+
+
+@pytest.fixture
+def long_pairs(synthetic):
+    named = dpaudit.privacy.pairs.as_pairs([(LONG, {**LONG, "key 57": -k}) for k in range(1, 13)])
+    findings = [
+        synthetic.finding(p.x_id, p.x_prime_id, 1.9 - 0.1 * k, id=p.id, x=p.x, x_prime=p.x_prime)
+        for k, p in enumerate(named)
+    ]
+    return synthetic.result(findings, claim="eps=1")
+
+
+def test_the_number_at_the_end_of_a_name_is_kept(long_pairs):
+    page = words(reports.render(long_pairs, "html"))
+    ranked = page.split('id="pairs"')[1]
+    compliance = words(reports.render(long_pairs, "html", "compliance"))
+    markdown = words(reports.render(long_pairs, "md"))
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    console.print(finding_table(long_pairs, limit=12))
+    table = "".join(console.file.getvalue().split())
+    for k in range(2, 13):
+        assert f"#{k}</td>" in ranked and f"#{k}</td>" in compliance and f"#{k} |" in markdown and f"#{k}" in table
+    for k in range(2, 6):
+        assert f"#{k}: " in page.split('id="wealth"')[1].split("</figure>")[0]  # the legend of the wealth curves
+
+
+def test_where_two_long_inputs_differ_is_said(long_pairs):
+    differ = "x and x′ differ at ['key 57']: 57 against -1"
+    for profile in ("plain", "compliance"):
+        assert differ in words(reports.render(long_pairs, "html", profile))
+        assert differ in words(reports.render(long_pairs, "md", profile))
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    console.print(violation_text(long_pairs), soft_wrap=True)
+    assert differ in words(console.file.getvalue())
+
+
+def test_short_inputs_need_no_word_on_where_they_differ(synthetic):
+    assert "x and x′ differ" not in reports.render(synthetic.make("violated"), "html")
+
+
+@pytest.mark.parametrize(
+    ("x", "x_prime", "said"),
+    [
+        ([0] * 50, [0] * 40 + [1] + [0] * 9, "x and x′ differ at [40]: 0 against 1"),
+        ({"a": "…" * 99, "b": 1}, {"a": "…" * 99}, "x and x′ differ at ['b']: 1 against nothing"),
+        ({"a": "…" * 99}, {"a": "…" * 99, "b": 1}, "x and x′ differ at ['b']: nothing against 1"),
+        (np.zeros(99), np.eye(1, 99, 60)[0], "x and x′ differ at [60]: "),
+        ({"a": {"b": [*LONG, 1]}}, {"a": {"b": [*LONG, 2]}}, "x and x′ differ at ['a']['b'][60]: 1 against 2"),
+        ("x" * 200 + "y", "x" * 200 + "z", f"x and x′ differ …{'x' * 20}y against …{'x' * 20}z"),
+        ([0] * 60, [0] * 56 + [1, 2, 3, 4], "at [58]: 0 against 3; and in more places"),
+        ([0] * 60, [0] * 60, ""),
+        ("x", "y", ""),
+    ],
+)
+def test_places_where_inputs_differ(x, x_prime, said):
+    found = apart(x, x_prime, 20)
+    assert said in found and bool(found) == bool(said)
+
+
+def test_a_name_is_cut_in_its_middle_and_stays_within_its_width(synthetic):
+    assert name_text("short#2", 20) == "short#2"
+    for width in (9, 20, 60, 120):
+        shown = name_text(synthetic.hostile + "#10", width)
+        assert len(shown) <= width and shown.isprintable() and shown.endswith("#10")
+    assert len(name_text("\x1b" * 500, 60)) <= 60
