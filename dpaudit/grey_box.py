@@ -142,7 +142,7 @@ class GreyBoxResult:
         elif worst.grade == "hint":
             summary = (
                 f"Nothing definite on {self.runs} equal streams; {differing_pairs(counts['hint'], len(self.pairs))} "
-                f"in a way that is no violation in itself, pair {worst.id}: {worst.hints[0].text}"
+                f"in a way that does not prove a violation, pair {worst.id}: {worst.hints[0].text}"
             )
         else:
             summary = (
@@ -368,14 +368,14 @@ def _constants(first: Sequence[Run], second: Sequence[Run]) -> str:
     if numbers is None:
         tokens = [{run.token for run in side} for side in (first, second)]
         if len(tokens[0]) == len(tokens[1]) == 1 and tokens[0] != tokens[1]:
-            return f"the output is always {min(tokens[0]):.60} on x and {min(tokens[1]):.60} on x_prime."
+            return f"on all streams the output is {min(tokens[0]):.60} on x and {min(tokens[1]):.60} on x_prime."
         return ""
     a, b = numbers
     still = is_constant(a) & is_constant(b) & ~((a[0] == b[0]) | (np.isnan(a[0]) & np.isnan(b[0])))
     if not still.any():
         return ""
     column = int(np.argmax(still))
-    return f"number {column} of the output is always {a[0, column]:.9g} on x and {b[0, column]:.9g} on x_prime."
+    return f"on all streams number {column} of the output is {a[0, column]:.9g} on x and {b[0, column]:.9g} on x_prime."
 
 
 def _numbers(

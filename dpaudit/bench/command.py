@@ -57,7 +57,12 @@ def bench(
         tell(f"Note: {folder / FILE} is written anew; --resume goes on from it.")
     content = run_bench(problems, design, folder, parts=parts, extras=extras, jobs=jobs, resume=resume, tell=tell)
     written = [folder / FILE, *write_figure(content, folder)]
-    return Group(tables(content), *overall_lines(content)), written, bool(content["summary"]["errors"])
+    said = Group(tables(content), *overall_lines(content))
+    if quick:
+        said.renderables.append(
+            Text("These audits are few and small (--quick): that all of it runs is what they show, and nothing else.")
+        )
+    return said, written, bool(content["summary"]["errors"])
 
 
 def chosen_parts(

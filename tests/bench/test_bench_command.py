@@ -65,6 +65,7 @@ def test_resume_measures_only_what_is_missing(installed, tmp_path):
 def test_named_problems_alone(installed, tmp_path):
     done = bench("laplace 1, true 2", "--quick", "--quiet", "--out", str(tmp_path))
     assert done.exit_code == 0 and done.stderr == ""
+    assert "that all of it runs is what they show, and nothing else" in " ".join(done.stdout.split())
     assert list(load_bench(tmp_path / "bench.json")["problems"]) == ["laplace 1, true 2"]
     assert load_bench(tmp_path / "bench.json")["extras"] == {}
 
