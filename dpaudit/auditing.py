@@ -220,6 +220,8 @@ def audit(
     _check_flags(floating_point, pool)
     if store is not None and not isinstance(store, str | os.PathLike):
         raise UsageError(f"store must be a path, got {store!r}.")
+    if store is not None and not os.fspath(store):
+        raise UsageError("store must be the path of a file, got ''.")
     plan = as_plan(checkpoint, resume)
     noted = None if plan is None else "a temporary one" if plan.path is None else str(plan.path)
     limits = as_isolation(isolation)

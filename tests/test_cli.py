@@ -349,6 +349,15 @@ def test_a_replay_on_other_inputs_says_so(run, project):
     assert "from every call" in result.stderr and "Are these the inputs of the audit?" in result.stderr
 
 
+def test_a_replay_that_never_guesses_is_inconclusive(run, project):
+    run("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0,1", "--out", "o", "--report", "json")
+    record = json.loads((project / "o/audit.json").read_text())
+    record["pairs"][0]["witness"]["rule"].update(low=(-1e300).hex(), high=1e300.hex())
+    (project / "silent.json").write_text(json.dumps(record))
+    result = run("replay", "silent.json")
+    assert result.exit_code == 5 and "So it says nothing." in result.stdout
+
+
 @pytest.mark.parametrize("options", [[], ["--pair", "tables"], ["--floating-point"]], ids=str)
 def test_a_replay_never_runs_on_the_printed_form_of_an_input(run, project, options):
     given = ("--claim", "eps=1", "--pairs", "m.py:table_pairs", "--out", "o", "--samples", "2000")

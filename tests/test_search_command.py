@@ -33,6 +33,7 @@ DATASETS = json.dumps({"kind": "dataset", "low": 0, "high": 1})
 def code(project):
     (project / "code_under_audit.py").write_text(CODE)
     (project / "domain.json").write_text(DATASETS)
+    (project / "empty.json").write_text("[]")
     (project / "examples.json").write_text("[[0.5, 1.0], [0.25]]")
     return project
 
@@ -91,7 +92,10 @@ def test_greybox_says_what_differs_and_its_exit_status_says_whether_it_is_more_t
         (("--search", "nowhere.json"), "search must be a readable file, got 'nowhere.json'"),
         (("--search", "code_under_audit.py:number"), "domain must be a Domain, its JSON form or a hypothesis strategy"),
         (("--examples", "domain.json"), "examples must be a JSON list, got dict at 'domain.json'."),
+        (("--examples", "empty.json"), "must be at least one dataset or input, got an empty list at 'empty.json'."),
         (("--pairs", "0,1", "--search-budget", "2000"), "search must be given with --search-budget"),
+        (("--pairs", "0,1", "--adjacency", "replace_one"), "examples must be given with --adjacency, got"),
+        (("--search", "domain.json", "--adjacency", "add_remove"), "examples must be given with --adjacency"),
     ],
 )
 def test_a_search_that_makes_no_sense_is_a_usage_error(code, arguments, message):

@@ -263,6 +263,19 @@ def test_a_loss_that_is_none_is_an_error_of_its_finding(bound, message):
     assert re.search(message, result.findings[0].message)
 
 
+def test_a_largest_loss_does_not_bound_that_of_runs_that_raise():
+    def sometimes(data, rng):
+        if rng.random() < 0.5:
+            raise KeyError("gone")
+        return data
+
+    result = audit_utility(sometimes, mean(1.0, largest_loss=5.0), [0.0], samples=100, seed=1)
+    assert result.verdict == "error"
+    assert "largest_loss must not be given where runs raise, whose loss is infinite, got 5.0 and " in (
+        result.findings[0].message
+    )
+
+
 def test_a_mechanism_that_always_raises_is_an_error():
     def broken(data, rng):
         raise KeyError("gone")

@@ -122,7 +122,7 @@ def audit_command(
     quiet: bool,
     search: str | None,
     examples: str | None,
-    adjacency: Relation,
+    adjacency: Relation | None,
     search_budget: int | None,
     search_pairs: int | None,
     grey_box: bool | None,

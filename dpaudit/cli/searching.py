@@ -26,9 +26,7 @@ OPTIONS = (
     click.option(
         "--adjacency",
         type=click.Choice(["add_remove", "replace_one"]),
-        default="add_remove",
-        show_default=True,
-        help="Of datasets that are made from --examples.",
+        help="Of datasets that are made from --examples.  [default: add_remove]",
     ),
     click.option("--search-budget", type=int, help="About this many runs for the search.  [default: 200000]"),
     click.option("--search-pairs", type=int, help="Pairs that the search chooses for the audit.  [default: 3]"),
@@ -46,7 +44,7 @@ def chosen_search(
     pairs: str | None,
     search: str | None,
     examples: str | None,
-    adjacency: Relation,
+    adjacency: Relation | None,
     budget: int | None,
     count: int | None,
     grey_box: bool | None,
@@ -56,8 +54,11 @@ def chosen_search(
     Raises
     ------
     UsageError
-        If there are pairs as well as a search, two places to search in, or one that cannot be read.
+        If there are pairs as well as a search, two places to search in, or one that cannot be read; or an adjacency
+        without examples.
     """
+    if adjacency is not None and examples is None:
+        raise UsageError(f"examples must be given with --adjacency, got {adjacency!r} without them.")
     if search is None and examples is None:
         if budget is not None or count is not None:
             raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")
@@ -70,7 +71,7 @@ def chosen_search(
     place: dict[str, Any] = {"domain": _domain(search)} if search is not None else {"examples": _list(examples or "")}
     stated = {"budget": budget, "pairs": count}
     numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
-    return Search(**place, adjacency=adjacency, grey_box=grey_box is not False, **numbers)
+    return Search(**place, adjacency=adjacency or "add_remove", grey_box=grey_box is not False, **numbers)
 
 
 def _domain(text: str) -> Any:
@@ -95,6 +96,8 @@ def _list(path: str) -> list[Any]:
     examples = _json("examples", _read("examples", path))
     if not isinstance(examples, list):
         raise UsageError(f"examples must be a JSON list, got {type(examples).__name__} at {path!r}.")
+    if not examples:
+        raise UsageError(f"examples must be at least one dataset or input, got an empty list at {path!r}.")
     return examples
 
 

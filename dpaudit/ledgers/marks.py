@@ -47,7 +47,7 @@ def collect_marks(folder: str | Path) -> list[Mark]:
     """
     root = Path(folder)
     if not root.is_dir():
-        raise UsageError(f"tests must be a folder, got {str(root)!r}.")
+        raise UsageError(f"tests must be a folder, got {str(root)!r}. Name that of the tests with --tests.")
     marks: list[Mark] = []
     for path in sorted(root.rglob("test_*.py")):
         name = path.relative_to(root).as_posix()

@@ -53,13 +53,8 @@ def live_progress(
     with contextlib.ExitStack() as opened:
         shows: list[Callable[[Progress], None]] = []
         if file is not None:
-            try:
-                stream = opened.enter_context(open(file, "w", encoding="utf-8"))
-            except OSError as error:
-                raise UsageError(
-                    f"progress must be a file that can be written, got {os.fspath(file)!r} ({error.strerror})."
-                ) from error
-            shows.append(lambda state: _write(stream, clock.record(state)))
+            log = opened.enter_context(_Log(os.fspath(file)))
+            shows.append(lambda state: log.write(clock.record(state)))
         if not quiet and console.is_terminal:
             shows.append(_live(opened.enter_context(_bar(console)), label, clock))
         elif not quiet:
@@ -175,7 +170,34 @@ def _plain(label: str, clock: Clock) -> Callable[[Progress], None]:
     return show
 
 
-def _write(stream: IO[str], record: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):  # a full disk is no reason to end an audit
-        stream.write(json.dumps(to_json(record), allow_nan=False) + "\n")
-        stream.flush()
+class _Log:
+    """The file of `--progress`, until a line cannot be written: a full disk is no reason to end an audit."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._is_full = path, False
+
+    def __enter__(self) -> _Log:
+        try:
+            self._stream: IO[str] = open(self._path, "w", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"progress must be a file that can be written, got {self._path!r} ({error.strerror})."
+            ) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):  # of a line that could not be written either
+            self._stream.close()
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Write one line, or say once why none is written any more."""
+        if self._is_full:
+            return
+        try:
+            self._stream.write(json.dumps(to_json(record), allow_nan=False) + "\n")
+            self._stream.flush()
+        except OSError as error:
+            self._is_full = True
+            said = f"Note: no more progress is written to {self._path!r} ({error.strerror}); the audit goes on."
+            with contextlib.suppress(OSError, ValueError):
+                print(said, file=sys.stderr, flush=True)

@@ -97,7 +97,7 @@ class Store:
         try:
             connection = sqlite3.connect(place, timeout=PATIENCE, isolation_level=None)
         except sqlite3.Error as error:
-            raise StoreError(f"store must be a file that can be opened, got {str(place)!r} ({error}).") from error
+            raise UsageError(f"store must be a file that can be opened, got {str(place)!r} ({error}).") from error
         store = cls(place, connection)
         try:
             store._prepare()

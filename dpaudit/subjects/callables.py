@@ -399,7 +399,10 @@ def _keywords(function: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
         return ()  # a builtin without a signature: called with the data alone
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
     if not positional:
-        raise UsageError(f"{name} must take the data as its first parameter, got no positional parameter.")
+        why = ""
+        if isinstance(function, functools.partial) and function.keywords:
+            why = " A partial that gives a parameter by its name makes those behind it keyword-only: use a lambda."
+        raise UsageError(f"{name} must take the data as its first parameter, got no positional parameter.{why}")
     found: list[tuple[str, str]] = []
     for parameter in parameters[1:]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

@@ -125,6 +125,12 @@ class UtilityBound:
             raise UsageError(f"loss must be non-negative, got {float(result.min())!r} from the bound {self.name!r}.")
         if self.largest_loss is not None and (result > self.largest_loss).any():
             largest = float(result.max())
+            if not returned.all():
+                raise UsageError(
+                    f"largest_loss must not be given where runs raise, whose loss is infinite, got "
+                    f"{self.largest_loss!r} and {size - count} of {size} runs that raised. "
+                    "Leave it out, or catch what they raise."
+                )
             raise UsageError(f"largest_loss must be at least every loss, got {self.largest_loss!r} below {largest!r}.")
         return result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import os
 
 import pytest
 
@@ -84,6 +85,15 @@ def test_a_file_of_json_lines_follows_the_audit(tmp_path):
         live_progress(file=tmp_path / "no" / "folder"),
     ):
         pass
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no file that is always full")
+def test_a_file_that_is_full_is_said_once_and_ends_no_audit(capsys):
+    with live_progress(quiet=True, file="/dev/full") as tell:
+        result = dpaudit.audit(laplace, "eps=0.4", [(0.0, 1.0)], samples=500, seed=1, on_progress=tell)
+    assert result.verdict == "violated"
+    said = capsys.readouterr().err
+    assert said == "Note: no more progress is written to '/dev/full' (No space left on device); the audit goes on.\n"
 
 
 def test_a_long_round_is_told_of_chunk_by_chunk(monkeypatch):

@@ -113,6 +113,10 @@ def test_a_subject_stays_as_it_is():
         (Mechanism, "must be an instance or a function, got the class Mechanism. Call it."),
         (3, r"must be an object with sample\(data, size, rng\) or a function f\(data, ...\), got int."),
         (lambda: 0, "must take the data as its first parameter, got no positional parameter."),
+        (
+            functools.partial(lambda scale, data, rng: 0, scale=1.0),
+            "got no positional parameter. A partial that gives a parameter by its name makes those behind it keyword",
+        ),
         (lambda *, data: 0, "must take the data as its first parameter"),
         (lambda data, epsilon: 0, "must be named size, n, rng, random_state, seed or have a default, got 'epsilon'."),
         (lambda data, *, sigma, rng: 0, "got 'sigma'. Wrap it in a function of the data."),
