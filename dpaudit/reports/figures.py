@@ -390,13 +390,39 @@ def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: f
         body.append(marker(finding.verdict, px, py, radius, tag("title", _cell_title(finding)) if is_wide else None))
     worst = result.worst
     if worst is not None and worst.verdict == "violated" and worst in ranked and len(ranked) > 1:
-        px, py = places[ranked.index(worst)]
         text = name_text(worst.id, 40 if is_wide else 22)
-        # The line rises to the right, and ranked neighbours lie to the right and below: away from both.
-        before = not one and px - 10.0 - 7.0 * len(text) > left
-        anchor, px = ("end", px - 8.0) if before else ("start", px + 8.0)
-        body.append(tag("text", text, x=px, y=max(py - 4.0, top + 12.0), text_anchor=anchor, cls="callout"))
+        body += _callout(text, places[ranked.index(worst)], places, (left, right, top, bottom), radius)
     return svg(body, page, height, description)
+
+
+def _callout(
+    text: str,
+    at: tuple[float, float],
+    places: Sequence[tuple[float, float]],
+    plot: tuple[float, float, float, float],
+    radius: float,
+) -> list[Markup]:
+    """The name of a point where it covers no point, with a line to its point; nothing where there is no such room.
+
+    `plot` is left, right, top and bottom of where it may stand.
+    """
+    (px, py), (left, right, top, bottom) = at, plot
+    wide, room = 7.0 * len(text), radius * 1.3 + 5.0  # of the halo and the marker
+    for away in (12.0, 26.0, 44.0, 70.0, 110.0, 160.0, 230.0, 320.0):
+        for across, up in ((-1, 0), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1), (0, -1), (0, 1)):
+            middle = px + across * (away + wide / 2.0) if up == 0 else px + across * wide / 2.0
+            y = py + up * away
+            start, end = middle - wide / 2.0, middle + wide / 2.0
+            if start < left + 4.0 or end > right - 4.0 or y < top + 10.0 or y > bottom - 10.0:
+                continue
+            if any(start - room < a < end + room and abs(b - y) < 7.0 + room for a, b in places if (a, b) != at):
+                continue
+            if abs(y - py) < 7.0 + room and start - room < px < end + room:
+                continue
+            edge = (min(max(px, start), end), y + (7.0 if up < 0 else -7.0 if up else 0.0))
+            line = [tag("path", d=points([(px, py), edge]), cls="edge")] if away > 12.0 else []
+            return [*line, tag("text", text, x=middle, y=y + 4.0, text_anchor="middle", cls="callout")]
+    return []
 
 
 def _pair_data(result: AuditResult) -> Data:

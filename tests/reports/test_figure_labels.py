@@ -1,0 +1,30 @@
+"""The label of the scatter covers no point."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dpaudit.reports import figures
+
+PLOT = (62.0, 888.0, 10.0, 334.0)
+
+
+@pytest.mark.parametrize("place", [(450.0, 170.0), (70.0, 12.0), (880.0, 330.0)])
+def test_a_label_covers_no_point_and_stays_within_the_plot(place):
+    text = "Dresden|Mainz"
+    crowd = [(place[0] + 9.0 * i, place[1] + 9.0 * j) for i in range(-4, 5) for j in range(-4, 5)]
+    for points in ([place], crowd):
+        drawn = figures._callout(text, place, points, PLOT, 4.0)
+        x, y = (float(re.search(rf' {name}="([-0-9.]+)"', str(drawn[-1])).group(1)) for name in "xy")
+        half = 3.5 * len(text)
+        assert x - half > PLOT[0] and x + half < PLOT[1] and PLOT[2] < y < PLOT[3]
+        assert not [(a, b) for a, b in points if abs(a - x) < half + 4.0 and abs(b - (y - 4.0)) < 7.0 + 4.0]
+        if points == crowd:  # a line to the point, where the label is away from it
+            assert len(drawn) == 2
+
+
+def test_a_label_without_room_is_left_out():
+    crowd = [(float(a), float(b)) for a in range(60, 900, 9) for b in range(10, 340, 9)]
+    assert figures._callout("Dresden|Mainz", crowd[500], crowd, PLOT, 4.0) == []
