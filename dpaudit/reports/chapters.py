@@ -145,7 +145,8 @@ def _check(result: CheckResult, prefix: str) -> Iterator[Section]:
     for key, title, belongs in kinds:
         records = [record for record in result.records if belongs(record)]
         if records:
-            yield Section(f"{prefix}-{key}", title, (_records(title, records, len(result.mechanisms) > 1),), level=3)
+            table = _records(plural(len(records), "check"), records, len(result.mechanisms) > 1)
+            yield Section(f"{prefix}-{key}", title, (table,), level=3)
 
 
 def _records(title: str, records: list[CheckRecord], several: bool) -> Table:

@@ -63,12 +63,13 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     source = "as declared" if any(name in coordinates for name in used) else "the inputs themselves"
     description = (
         f"Map of {len(used):,} inputs and {plural(len(drawn), 'pair')} between them, coloured by the ratio of lower "
-        f"bound to budget; {violated:,} violated. Coordinates: {source}."
+        f"bound to budget; {violated:,} violated."
     )
     pages = [
         _draw_atlas(drawn, {name: places[name] for name in used}, top, page, description) for page in (WIDE, NARROW)
     ]
-    columns = ("pair", "place of x", "place of x′", "budget", "ratio", "verdict")
+    declared = " (declared)" if any(name in coordinates for name in used) else ""
+    columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
     rows = []
     for finding in drawn[:ROWS]:
         ends = [_place_text(places[name]) for name in (finding.x_id, finding.x_prime_id)]

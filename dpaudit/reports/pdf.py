@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points
 ROWS = 120  # of a table
 FIGURE_ROWS = 15
+WORD = 16  # characters of a word that is not broken
 CELL = 6_000  # characters of a cell, which may go on on the next page
 INK, SOFT, RULE, PANEL = "#16191d", "#59616b", "#d8dce1", "#f5f6f8"
 COLOURS = {"violated": "#a81220", "error": "#63348a", "inconclusive": "#7a5200", "not_refuted": "#1f5a96"}
@@ -149,14 +151,14 @@ def _first(document: Document, width: float) -> list[Any]:
 
 def _section(section: Section, width: float) -> list[Any]:
     mark = f" ({section.mark.replace('_', ' ')})" if section.mark else ""
-    from reportlab.platypus import CondPageBreak
+    from reportlab.platypus import CondPageBreak, KeepTogether
 
-    room = 420.0 if section.blocks and isinstance(section.blocks[0], Figure) else 90.0  # points below the heading
     heading = _text(section.title + mark, f"h{section.level}", COLOURS.get(section.mark, INK))
-    story = [CondPageBreak(room), heading]
-    for block in section.blocks:
-        story += _block(block, width)
-    return story
+    parts = [_block(block, width) for block in section.blocks]
+    if parts and isinstance(section.blocks[0], Figure):  # one block with the drawing, so that no page parts them
+        together, *rest = parts[0]
+        return [KeepTogether([heading, *together._content]), *rest, *itertools.chain(*parts[1:])]
+    return [CondPageBreak(90.0), heading, *itertools.chain(*parts)]  # points of room below the heading
 
 
 def _block(block: Block, width: float) -> list[Any]:
@@ -206,6 +208,31 @@ def _more(rest: int) -> list[Any]:
     return [_text(f"{rest:,} more rows are in the saved results.", "note")] if rest else []
 
 
+def _least(column: str, cells: Sequence[str]) -> float:
+    """The width in which no word of a column is broken, but for those that are longer than words are; in points."""
+    from reportlab.pdfbase.pdfmetrics import stringWidth
+
+    texts = [(column, BOLD), *((cell, NORMAL) for cell in cells)]
+    words = [(word, font) for text, font in texts for word in text.split() if len(word) <= WORD]
+    return max((stringWidth(word, font, 7.2) for word, font in words), default=0.0) + 7.0
+
+
+def _widths(lengths: Sequence[float], least: Sequence[float], width: float) -> list[float]:
+    """Widths in proportion to `lengths`, none below its least one as long as there is room; of sum `width`."""
+    fixed: dict[int, float] = {}
+    if sum(least) > width:
+        return [length * width / sum(lengths) for length in lengths]
+    while True:
+        free = [k for k in range(len(lengths)) if k not in fixed]
+        share = (width - sum(fixed.values())) / sum(lengths[k] for k in free)
+        narrow = [k for k in free if lengths[k] * share < least[k]]
+        if not narrow:
+            return [fixed.get(k, lengths[k] * share) for k in range(len(lengths))]
+        fixed |= {k: least[k] for k in narrow}
+        if len(fixed) == len(lengths):
+            return [least[k] * width / sum(least) for k in range(len(lengths))]
+
+
 def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: float, with_head: bool = True) -> list[Any]:
     """A table that breaks over pages; the widths follow the lengths of the texts."""
     from reportlab.platypus import Spacer
@@ -218,10 +245,10 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: float, w
         longest = max(len(row[place]) for row in rows)
         words = max((len(word) for row in rows for word in row[place].split()), default=1)
         lengths.append(max(5.0, min(len(column), 12.0), min(0.8 * longest, 70.0), min(1.25 * words, 24.0)))
-    share = width / sum(lengths)
+    widths = _widths(lengths, [_least(column, [row[k] for row in rows]) for k, column in enumerate(columns)], width)
     cells = [[_text(cell[:CELL] + ("…" if len(cell) > CELL else ""), "cell") for cell in row] for row in rows]
     head = [[_text(column, "head") for column in columns]] if with_head else []
-    grid = Grid([*head, *cells], colWidths=[length * share for length in lengths], repeatRows=len(head), splitInRow=1)
+    grid = Grid([*head, *cells], colWidths=widths, repeatRows=len(head), splitInRow=1)
     style: list[Any] = [
         ("LINEBELOW", (0, 0), (-1, -1), 0.5, RULE),
         ("VALIGN", (0, 0), (-1, -1), "TOP"),

@@ -1,4 +1,4 @@
-"""The label of the scatter covers no point."""
+"""The label of the scatter covers no point; what a report says stands once, and no word is broken."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from dpaudit.reports import figures
+from dpaudit import reports
+from dpaudit.reports import figures, geometry, pdf
 
 PLOT = (62.0, 888.0, 10.0, 334.0)
 
@@ -28,3 +29,25 @@ def test_a_label_covers_no_point_and_stays_within_the_plot(place):
 def test_a_label_without_room_is_left_out():
     crowd = [(float(a), float(b)) for a in range(60, 900, 9) for b in range(10, 340, 9)]
     assert figures._callout("Dresden|Mainz", crowd[500], crowd, PLOT, 4.0) == []
+
+
+def test_coordinates_and_headings_are_said_once(synthetic):
+    result = synthetic.make("not_refuted")
+    places = {name: (float(k), float(k * k % 7)) for k, name in enumerate({f.x_id for f in result.findings})}
+    figure = geometry.atlas(result, places)
+    assert "oordinates" not in figure.description and "Coordinates are" not in figure.note.split(".", 1)[1]
+    assert "place of x (declared)" in figure.data.columns
+    for format in ("html", "md"):
+        page = reports.render(synthetic.check(), format, "compliance")
+        assert page.count("Laws that follow from the claim") == 1 and page.count("What any mechanism must do") == 1
+
+
+def test_no_word_of_a_pdf_table_is_broken_where_there_is_room():
+    pytest.importorskip("reportlab")
+    pdf._register()
+    cells = [("not applicable", "word " * 200, "x" * 200)]
+    least = [pdf._least(name, [row[k] for row in cells]) for k, name in enumerate(("status", "evidence", "id"))]
+    widths = pdf._widths([5.0, 70.0, 24.0], least, 499.0)
+    assert all(width >= low for width, low in zip(widths, least, strict=True)) and sum(widths) == pytest.approx(499.0)
+    assert sum(pdf._widths([1.0, 1.0], [400.0, 300.0], 500.0)) == pytest.approx(500.0)
+    assert pdf._widths([1.0, 9.0], [50.0, 50.0], 100.0) == pytest.approx([50.0, 50.0])
