@@ -146,7 +146,8 @@ def profile(result: AuditResult) -> Figure | None:
 
     legend = [(_swatch("claimed"), "promised: the true curve must lie on or below it")]
     if seen is not None:
-        error = f"{seen.draws:,} draws, standard error {number_text(seen.deviation, 2)} at ε = 0"
+        deviation = number_text(seen.deviation, 2)
+        error = f"{seen.draws:,} draws that the rule was tested on, standard error {deviation} at ε = 0"
         words = f"measured: estimate{'' if has_limits else ', without confidence'} ({error})"
         legend.append((_swatch("estimated"), words))
     if has_limits:

@@ -458,7 +458,8 @@ def wealth(result: AuditResult) -> Figure | None:
     legend = [
         (
             swatch(tag("line", x1=0.0, x2=22.0, y1=7.0, y2=7.0, cls=f"curve w{index}")),
-            f"{name_text(f.id, 60)}: {number_text(f.looks[-1].log_wealth)} after {plural(f.looks[-1].draws, 'draw')}"
+            f"{name_text(f.id, 60)}: {number_text(f.looks[-1].log_wealth)} after "
+            f"{plural(f.looks[-1].draws, 'draw')} bet on"
             + (f", threshold {number_text(threshold(f))}" if len(levels) > 1 else ""),
         )
         for index, f in enumerate(named)
@@ -482,7 +483,8 @@ def wealth(result: AuditResult) -> Figure | None:
         id="wealth",
         title="Evidence over time: log wealth of the bets against the claim",
         description=description,
-        note="Under the claim wealth does not grow on average. The legend says where a curve ends, even outside.",
+        note="Under the claim wealth does not grow on average. The legend says where a curve ends, even outside. Draws "
+        "are those that were bet on, without those that the first rules were fitted on.",
         wide=_draw_wealth(with_looks, named, levels, WIDE, description),
         narrow=_draw_wealth(with_looks, named, levels, NARROW, description),
         legend=tuple(legend),

@@ -133,7 +133,7 @@ def _worst(result: AuditResult, path: str) -> dict[str, Any] | None:
         ("Counts", f"{wording.counts_sentence(worst)} {wording.allowance_sentence(worst)}".strip()),
         ("Bound", wording.bound_sentence(result, worst)),
         ("Evidence", evidence),
-        ("Draws", f"{wording.plural(worst.samples, 'labelled draw')} of this pair"),
+        ("Draws", wording.draws_sentence(worst)),
     ]
     replay = again(result, worst.id, path)
     return {
@@ -162,7 +162,7 @@ def _columns(result: AuditResult) -> list[str]:
     units = f" ({wording.UNITS[parameter]})" if parameter in wording.UNITS else ""
     bound = f"lower bound on {wording.symbol(parameter)}{units}"
     evidence = wording.evidence_name(result)
-    return ["pair", bound, "budget", "ratio", "verdict", evidence, "draws", "would have found (nats)"]
+    return ["pair", bound, "budget", "ratio", "verdict", evidence, "draws in all", "would have found (nats)"]
 
 
 def _row(finding: Finding) -> dict[str, Any]:

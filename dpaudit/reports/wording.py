@@ -240,6 +240,15 @@ def counts_sentence(finding: Finding) -> str:
     return f"{sentence}; it abstained on {plural(witness.abstained, 'draw') if witness.abstained else 'none'}."
 
 
+def draws_sentence(finding: Finding) -> str:
+    """The labelled draws of a pair, and what the smaller numbers of draws in a report are of."""
+    drawn = f"{plural(finding.samples, 'labelled draw')} of this pair in all, those included that rules were fitted on."
+    if finding.witness is not None:
+        drawn += " The counts of the rule are of draws that it was not fitted on"
+        drawn += ", the curve of evidence is of those that were bet on." if finding.looks else "."
+    return drawn
+
+
 def allowance_sentence(finding: Finding) -> str:
     """The share of right guesses that the claim allows, where it is one number (pure claims); else empty.
 

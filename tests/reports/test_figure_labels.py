@@ -1,4 +1,4 @@
-"""The label of the scatter covers no point; what a report says stands once, and no word is broken."""
+"""The label of the scatter covers no point, headings stand once, and numbers of draws say what they count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dpaudit import reports
-from dpaudit.reports import figures, geometry, pdf
+from dpaudit.reports import figures, geometry, html, pdf
 
 PLOT = (62.0, 888.0, 10.0, 334.0)
 
@@ -40,6 +40,15 @@ def test_coordinates_and_headings_are_said_once(synthetic):
     for format in ("html", "md"):
         page = reports.render(synthetic.check(), format, "compliance")
         assert page.count("Laws that follow from the claim") == 1 and page.count("What any mechanism must do") == 1
+
+
+def test_numbers_of_draws_say_what_they_count(synthetic):
+    result = synthetic.make("single")
+    page = html.render(result)
+    assert "20,000 labelled draws of this pair in all, those included that rules were fitted on." in page
+    assert "the curve of evidence is of those that were bet on." in page and "after 20,000 draws bet on" in page
+    assert "10,000 draws that the rule was tested on" in reports.render(result, "html", "compliance")
+    assert "curve of evidence" not in html.render(synthetic.make("fixed"))
 
 
 def test_no_word_of_a_pdf_table_is_broken_where_there_is_room():
