@@ -98,6 +98,7 @@ class Settings:
                 except UsageError as error:
                     raise UsageError(f"{str(error).removesuffix('.')} at {place}.") from None
         self._ini_strict()
+        self._check_places()
         if self._is_in_project_file():
             for entry in self.project.known_violations:
                 listed_violation(entry)
@@ -108,6 +109,15 @@ class Settings:
                     as_isolation(self.project.isolation)
                 except UsageError as error:
                     raise self.project.located(error, ()) from error
+
+    def _check_places(self) -> None:
+        """`UsageError` if nothing can be written where the command line says that witnesses and evidence go."""
+        places = {"cache": self.cache, "store": self.store.parent if self.store is not None else None}
+        for name, folder in places.items():
+            if self.from_command_line(name) and folder is not None:
+                from dpaudit.saving import check_folder  # with numpy: only where there is something to check
+
+                check_folder(f"--dp-{name}", folder)
 
     def _is_in_project_file(self) -> bool:
         """Whether the nearest pyproject.toml speaks of dpaudit at all; one that does not is not read."""

@@ -109,6 +109,14 @@ def test_a_format_that_cannot_be_written_here_stops_the_session(pytester, write,
     result.stderr.fnmatch_lines(["*format pdf must have reportlab installed, got none.*"])
 
 
+@pytest.mark.parametrize(("option", "place"), [("--dp-cache", "/proc/x"), ("--dp-store", "/proc/x/evidence.db")])
+def test_witnesses_and_evidence_that_nothing_can_keep_stop_the_session(pytester, write, option, place):
+    write(ONE)
+    result = pytester.runpytest(option, place)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{option} must be a folder that can be written, got '/proc/x' (*"])
+
+
 @pytest.mark.parametrize("out", ["out", "out/deeper", "/proc/x"])
 def test_a_folder_that_cannot_be_written_stops_the_session(pytester, write, out):
     (pytester.path / "out").write_text("in the way")
