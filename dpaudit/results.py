@@ -242,8 +242,8 @@ class Finding:
         for name in ("printed", "notes"):
             values[name] = tuple(values.get(name, ()))
         if "types" in record:
-            for name, types in record["types"].items():
-                values[name] = restored(values[name], types)
+            for name in ("x", "x_prime"):
+                values[name] = restored(values[name], record["types"].get(name))
         else:  # of an older version, in which an infinity is a text
             values["printed"] += tuple(
                 name for name in ("x", "x_prime") if name not in values["printed"] and may_be_infinite(values[name])
