@@ -66,16 +66,20 @@ def types_of(value: Any) -> Any:
     ({'is': 'tuple'}, None, {'is': 'dict', 'of': {'age': {'is': 'number', 'dtype': '<f4'}}})
     """
     kind = type(value)
+    if isinstance(value, str) and not _is_text(value):
+        raise NotHeldError("a text with lone surrogates, two of which become one character in JSON")
     if kind in PLAIN:
         return None
     if kind is float:
         return None if math.isfinite(value) else {"is": "float"}
     if kind is np.ndarray and DTYPES.fullmatch(value.dtype.str):
+        if value.dtype.kind == "U" and not all(map(_is_text, value.ravel().tolist())):
+            raise NotHeldError("texts with lone surrogates")
         return {"is": "array", "dtype": value.dtype.str, "shape": list(value.shape)}
     if isinstance(value, np.generic) and DTYPES.fullmatch(value.dtype.str) and value.dtype.type is kind:
         return {"is": "number", "dtype": value.dtype.str}
     if kind is dict:
-        if not all(type(key) is str for key in value):
+        if not all(type(key) is str and _is_text(key) for key in value):
             raise NotHeldError("a key that is no text")
         parts = {key: types for key, item in value.items() if (types := types_of(item)) is not None}
         return {"is": "dict", "of": parts} if parts else None
@@ -88,6 +92,11 @@ def types_of(value: Any) -> Any:
     if all(each == types[0] for each in types):
         return {"is": kind.__name__, "each": types[0]}
     return {"is": kind.__name__, "of": types}
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text has no lone surrogates, which JSON may read as other characters."""
+    return not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def kept(value: Any) -> tuple[Any, Any, bool]:

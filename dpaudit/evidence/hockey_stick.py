@@ -63,15 +63,20 @@ class HockeyStickGame(ABC):
     def _power_anchors(self) -> tuple[float, ...]:
         return ANCHORS if self.claim.anchored else (0.0,)
 
+    @property
+    def _tested_anchors(self) -> tuple[float, ...]:
+        """Of the lines that the test may be at."""
+        return self._power_anchors
+
     def power(self, event_mass: float, probability: float) -> tuple[float, float]:
         """The smallest loss of randomised-response type found with the given probability, and that at the budget.
 
         The witness is taken to know the two events. The number of guesses on such an alternative is binomial(draws,
         event_mass); it exceeds its 0.5% quantile G with probability at least 0.995, and given at least G guesses the
         test rejects with at least the probability it has at G (exact, up to the discreteness of the binomial), so the
-        product is a lower bound of the power. A claim with free lines is bet at the best of `ANCHORS`. It is
-        that of the binomial test; that of the joint test of rare wrong guesses, which a fixed audit may choose, was
-        measured to be about as large (`tests/evidence/test_fixed_game.py`).
+        product is a lower bound of the power. A claim with free lines is tested at the best of those that the game may
+        test. It is that of the binomial test; that of the joint test of rare wrong guesses, which a fixed audit may
+        choose, was measured to be about as large (`tests/evidence/test_fixed_game.py`).
         """
         at_budget = self._loss_at_budget(event_mass)
         # A pair of an adaptive audit may have had no draw at all.
@@ -79,7 +84,7 @@ class HockeyStickGame(ABC):
         if guesses < 1:
             return math.inf, at_budget
         detectable = math.inf
-        for anchor in self._power_anchors:
+        for anchor in self._tested_anchors:
             line = self._line_at_budget(anchor)
             critical = self._critical(guesses, line["epsilon"], line["delta"])
             if critical <= guesses:

@@ -304,6 +304,10 @@ class SequentialGame(HockeyStickGame):
         return float(with_idle(log_sum(logs + epoch.bets.log_weights), epoch.idle))
 
     @property
+    def _tested_anchors(self) -> tuple[float, ...]:
+        return BET_ANCHORS if self.claim.anchored else (0.0,)
+
+    @property
     def is_rejected(self) -> bool:
         """Whether the budget is rejected, which is the verdict: exactly when the bound exceeds it."""
         return self._lower > self.claim.value

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import SubjectError, UsageError
+from dpaudit.errors import UsageError
 from dpaudit.evidence.kept_outputs import packed, unpacked
 from dpaudit.evidence.label_game import LabelGame, Progress
 from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.saved_state import State, StateError, claim_digest, pair_state, restored
+from dpaudit.evidence.tasks import Draw, Task, TaskResult
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running.draws import Crew, Drawer
@@ -119,7 +120,7 @@ class AccumulatingAudit:
         self.night = store.begin(identity, confidence, seed, samples)
         self._last_saved = self._saving = 0.0
         self._parts: list[_Part] = []
-        self._has_counted = False
+        self._has_counted = self._batch_raised = False
         self._kept: dict[str, int] = {}
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> Played:
@@ -144,8 +145,8 @@ class AccumulatingAudit:
                         # follows on it. Other nights that are under way are told first.
                         self.store.end(self.night, FAILED)
                 self._save(part, is_last=True, joins=not failure)
-        except SubjectError:
-            if self._has_counted:
+        except BaseException:
+            if self._has_counted and self._batch_raised:
                 self.store.end(self.night, FAILED)
             raise
         if not failure:
@@ -261,8 +262,19 @@ class AccumulatingAudit:
             horizon=NIGHTS * 2 * self.samples,
         )
 
-    def _drawer(self, seed: int, purpose: int) -> Drawer:
-        return Drawer(self.subject, self.data, seed, DRAWS + purpose, self.crew)
+    def _drawer(self, seed: int, purpose: int) -> Draw:
+        drawer = Drawer(self.subject, self.data, seed, DRAWS + purpose, self.crew)
+
+        def draw(tasks: Sequence[Task]) -> list[TaskResult]:
+            try:
+                return drawer(tasks)
+            except KeyboardInterrupt:  # of a person, who knows no more than what was shown
+                raise
+            except BaseException:  # whatever it is: what the batch would have shown may be why
+                self._batch_raised = True
+                raise
+
+        return draw
 
     # --- saving ---
 
