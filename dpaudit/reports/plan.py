@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dpaudit.errors import UsageError
 from dpaudit.plan_result import Needed, Plan, PlannedBudget
-from dpaudit.planning import LEARNING, LEARNING_OF_RENYI
+from dpaudit.planning import LEARNING, LEARNING_OF_LINES, LEARNING_OF_RENYI
 from dpaudit.reports.terminal import short_count
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
 from dpaudit.universe_auditing import SELECTED
@@ -119,7 +119,8 @@ def _needed(plan: Plan) -> Table:
 
 def _sentences(plan: Plan) -> list[str]:
     """What the figures mean and rest on."""
-    factors = f"{LEARNING:g} times, {LEARNING_OF_RENYI:g} times for sequential bets on Renyi claims"
+    factors = f"{LEARNING:g} times, {LEARNING_OF_RENYI:g} times for sequential bets on Renyi claims, "
+    factors += f"{LEARNING_OF_LINES:g} times for Gaussian claims and profiles in fixed mode"
     share_of_pair = percent_text(plan.error_share)
     limit = "" if plan.mode == "fixed" or plan.is_universe else ", at most,"
     sentences = [
