@@ -13,7 +13,7 @@ import os
 
 import numpy as np
 
-from dpaudit import PureDP, UtilityBound
+from dpaudit import ApproxDP, PureDP, UtilityBound
 from mechanisms.laplace import Laplace
 
 
@@ -259,8 +259,10 @@ class TooLittleNoise(NoisyCounts):
         return 3.0 * self.epsilon
 
 
-class BoastsOfLessError(NoisyCounts):
-    """States half of its expected error."""
+class StatesItsError(NoisyCounts):
+    """States its expected error, as it is for the stated budget."""
+
+    share = 1.0
 
     def utility_bounds(self):
         ratio = math.exp(-self.epsilon)
@@ -269,15 +271,42 @@ class BoastsOfLessError(NoisyCounts):
         def error(data, outputs):
             return np.abs(np.asarray(outputs) - self.read(data)).sum(axis=1).astype(float)
 
-        return [UtilityBound("sum of errors", error, 0.5 * mean)]
+        return [UtilityBound("sum of errors", error, self.share * mean)]
 
 
-class MoreBudgetMoreNoise(NoisyCounts):
+class BoastsOfLessError(StatesItsError):
+    """States half of its expected error."""
+
+    share = 0.5
+
+
+class MoreBudgetMoreNoise(StatesItsError):
     """Right at epsilon = 1 only: the noise grows with the budget."""
 
     @property
     def rate(self):
         return 1.0 / self.epsilon
+
+
+@dataclasses.dataclass
+class Stable:
+    """A noisy count if it is far above 0, else 0: sound, and constant at a small budget."""
+
+    epsilon: float = 0.5
+    delta: float = 1e-6
+
+    @property
+    def claim(self):
+        return ApproxDP(self.epsilon, self.delta)
+
+    def pairs(self):
+        return [(10, 9)]
+
+    def sample(self, data, size, rng):
+        if data == 0:
+            return np.zeros(size)
+        noisy = data + rng.laplace(scale=1.0 / self.epsilon, size=size)
+        return np.where(noisy > 1.0 - math.log(2.0 * self.delta) / self.epsilon, noisy, 0.0)
 
 
 class IgnoresItsBudget(NoisyCounts):

@@ -16,6 +16,7 @@ from conformance_twins import (
     RaisesOnOne,
     Response,
     ResponseWithMoreNoise,
+    Stable,
     StatesDensity,
 )
 
@@ -82,6 +83,12 @@ def test_a_budget_that_changes_nothing_is_inconclusive():
     found, result = statuses(IgnoresItsBudget(), ["more_budget_less_error"])
     assert found == {"more_budget_less_error": "inconclusive"} and result.exit_status == 5
     assert "4 times the budget is not seen to give less error" in result.records[0].message
+
+
+def test_outputs_that_vary_more_with_more_budget_are_no_violation_where_no_error_is_stated():
+    found, result = statuses(Stable(), ["more_budget_less_error"])
+    assert found == {"more_budget_less_error": "inconclusive"}
+    assert "two runs are further apart, in " in result.records[0].message
 
 
 def test_each_statistical_check_has_the_same_share_of_the_error_rate():
