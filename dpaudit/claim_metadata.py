@@ -22,7 +22,8 @@ MOST_PAIRS = 1_000  # that are compared
 MOST_SHOWN = 20  # differences that are listed
 PROMISES_SHOWN = 3  # different ones, where there is no difference to the claim
 SAME = 1e-9  # relative: libraries round their figures up by a few units in the last place
-ANCHORS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons at which two privacy profiles are compared
+# Epsilons at which two privacy profiles are compared; the far ones for large parameters, whose profiles are 1 before.
+GRID = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
 
 
 def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tuple[SideFinding, ...]:
@@ -103,7 +104,7 @@ def compared_claims(stated: Claim, library: Claim) -> str:
     elif not stated.anchored and not library.anchored:
         figures = [(stated.value, library.value), (stated.delta, library.delta)]
     else:
-        figures = [(stated.profile(anchor), library.profile(anchor)) for anchor in ANCHORS]
+        figures = [(stated.profile(epsilon), library.profile(epsilon)) for epsilon in GRID]
     above = any(ours > theirs * (1.0 + SAME) + 1e-300 for ours, theirs in figures)
     below = any(ours < theirs * (1.0 - SAME) - 1e-300 for ours, theirs in figures)
     if not figures or (above and below):

@@ -188,6 +188,7 @@ def test_pairs_travel_with_the_subject_of_an_adapter():
         (dpaudit.RenyiDP(7.0, 0.5), dpaudit.ZeroConcentratedDP(0.5), "another kind"),
         (dpaudit.GaussianDP(1.0), dpaudit.PureDP(1.0), "another kind"),
         (dpaudit.GaussianDP(1.0), dpaudit.GaussianDP(0.9), "weaker"),
+        (dpaudit.GaussianDP(30.0), dpaudit.GaussianDP(60.0), "stronger"),
         (dpaudit.PureDP(1.0), dpaudit.ZeroConcentratedDP(0.5), "another kind"),
         (dpaudit.PureDP(math.inf), dpaudit.PureDP(1.0), "weaker"),
     ],
