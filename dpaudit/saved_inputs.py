@@ -25,6 +25,7 @@ REDACTED = "(redacted)"  # what stands in the place of an input that was taken o
 DIGEST = frozenset({"sha256", "characters", "short"})  # what a digest has
 PLAIN = (type(None), bool, int, str)  # which JSON gives back as they were
 CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 DTYPES = re.compile(r"[<>|=]([biu][1248]|f[248]|U\d{1,5})")  # of arrays and numpy's numbers, as texts of numpy's
 
 
@@ -67,14 +68,14 @@ def types_of(value: Any) -> Any:
     """
     kind = type(value)
     if isinstance(value, str) and not _is_text(value):
-        raise NotHeldError("a text with lone surrogates, two of which become one character in JSON")
+        raise NotHeldError("a text with two lone surrogates that become one character in JSON")
     if kind in PLAIN:
         return None
     if kind is float:
         return None if math.isfinite(value) else {"is": "float"}
     if kind is np.ndarray and DTYPES.fullmatch(value.dtype.str):
         if value.dtype.kind == "U" and not all(map(_is_text, value.ravel().tolist())):
-            raise NotHeldError("texts with lone surrogates")
+            raise NotHeldError("texts with two lone surrogates")
         return {"is": "array", "dtype": value.dtype.str, "shape": list(value.shape)}
     if isinstance(value, np.generic) and DTYPES.fullmatch(value.dtype.str) and value.dtype.type is kind:
         return {"is": "number", "dtype": value.dtype.str}
@@ -95,8 +96,8 @@ def types_of(value: Any) -> Any:
 
 
 def _is_text(value: str) -> bool:
-    """Whether a text has no lone surrogates, which JSON may read as other characters."""
-    return not any("\ud800" <= char <= "\udfff" for char in value)
+    """Whether no two lone surrogates stand beside each other in a text, which JSON reads as one character."""
+    return not SURROGATES.search(value)
 
 
 def kept(value: Any) -> tuple[Any, Any, bool]:
