@@ -50,7 +50,8 @@ def _places(a: Any, b: Any, place: str, depth: int = 0) -> Iterator[tuple[str, A
     elif isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape and a.dtype == b.dtype:
         for row in np.argwhere(a != b).tolist():
             at = tuple(row)
-            yield f"{place}[{', '.join(map(str, at))}]", a[at], b[at]
+            if repr(a[at]) != repr(b[at]):  # as of NaN in both
+                yield f"{place}[{', '.join(map(str, at))}]", a[at], b[at]
     elif a is not b and repr(a) != repr(b):
         yield place, a, b
 

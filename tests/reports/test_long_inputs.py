@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import math
 
 import numpy as np
 import pytest
@@ -86,3 +87,8 @@ def test_a_name_is_cut_in_its_middle_and_stays_within_its_width(synthetic):
         shown = name_text(synthetic.hostile + "#10", width)
         assert len(shown) <= width and shown.isprintable() and shown.endswith("#10")
     assert len(name_text("\x1b" * 500, 60)) <= 60
+
+
+def test_nan_in_both_arrays_is_no_difference():
+    x, x_prime = (np.array([math.nan] * 9 + [last]) for last in (1.0, 2.0))
+    assert apart(x, x_prime, 20) == f"x and x′ differ at [9]: {x[9]!r} against {x_prime[9]!r}"
