@@ -146,7 +146,7 @@ class AccumulatingAudit:
                         self.store.end(self.night, FAILED)
                 self._save(part, is_last=True, joins=not failure)
         except BaseException:
-            if self._has_counted and self._batch_raised:
+            if self._batch_raised:
                 self.store.end(self.night, FAILED)
             raise
         if not failure:
@@ -271,7 +271,7 @@ class AccumulatingAudit:
             except KeyboardInterrupt:  # of a person, who knows no more than what was shown
                 raise
             except BaseException:  # whatever it is: what the batch would have shown may be why
-                self._batch_raised = True
+                self._batch_raised = self._has_counted  # one of the pilot is drawn anew, output by output
                 raise
 
         return draw
