@@ -55,6 +55,8 @@ class Design:
         Labelled draws of the audit whose time is compared with drawing them, and how often.
     long_draws : int
         The same of one long audit, in which what an audit costs once no longer counts.
+    overhead_calls : int
+        The same of an audit of calls with one output each.
     memory_draws : tuple of int
         Labelled draws of the two audits whose peak memory is compared.
     """
@@ -78,6 +80,7 @@ class Design:
     overhead_draws: int = 1_000_000
     overhead_repeats: int = 5
     long_draws: int = 100_000_000
+    overhead_calls: int = 1_000_000
     memory_draws: tuple[int, int] = (1_000_000, 100_000_000)
 
     def audit_seed(self, problem: str, part: str, number: int) -> int:
@@ -105,6 +108,7 @@ QUICK = Design(
     overhead_draws=200_000,
     overhead_repeats=1,
     long_draws=500_000,
+    overhead_calls=20_000,
     memory_draws=(20_000, 200_000),
 )
 

@@ -23,7 +23,7 @@ import re
 import sys
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -187,8 +187,7 @@ class Layout:
         return "a number, length or category at a fixed place"
 
 
-@dataclasses.dataclass(frozen=True)
-class _Parts:
+class _Parts(NamedTuple):
     """One level of an output that is no number: the category that it is, or what it holds."""
 
     category: str | None = None
@@ -230,6 +229,8 @@ def _numbers(values: Iterable[Any]) -> list[float]:
 def _items(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """The items by the tokens of their keys; of keys with one token, the item with the first token."""
     items: dict[str, Any] = {}
+    if set(map(type, mapping)) == {str}:  # the usual case: no two of these have one token
+        return {repr(key): item for key, item in mapping.items()}
     for key, item in mapping.items():
         token = repr(key) if type(key) is str else canonical(key)
         if token not in items or canonical(item) < canonical(items[token]):

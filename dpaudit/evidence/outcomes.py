@@ -38,8 +38,11 @@ from dpaudit.subjects.plain import ADDRESS, Seen, seen
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
 EXACT = (float, int, bool)  # the types that most numbers come in
+NO_NUMBERS = (str, dict, list, tuple, type(None))  # those of most that are none
 DEEPEST = 40  # levels of nesting that a token shows
 LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
+ALWAYS_EXACT = frozenset({float, np.float64, bool, np.bool_})  # whose values all are doubles; and dtypes of such
+ALWAYS_EXACT_ARRAYS = frozenset(map(np.dtype, ("f8", "f4", "f2", "?", "i4", "u4", "i2", "u2", "i1", "u1")))
 # Of an object's parts: what works for it. (A class of one's own by such a name is not looked for.)
 HELPERS = frozenset(
     {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
@@ -213,11 +216,9 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
 def from_objects(outputs: Sequence[Any]) -> Outcomes:
     """Outcomes of arbitrary objects: canonical tokens, and the features of `OBJECT_COLUMNS` (NaN where absent)."""
     tokens = np.empty(len(outputs), dtype=object)
-    numbers = np.full((len(outputs), len(OBJECT_COLUMNS)), math.nan)
-    for position, output in enumerate(outputs):
-        token = canonical(output)
-        tokens[position] = token if len(token) <= MAXIMUM_TOKEN else f"{token[:MAXIMUM_TOKEN]}…{len(token)}"
-        numbers[position] = _features(output)
+    found = [canonical(output) for output in outputs]
+    tokens[:] = [token if len(token) <= MAXIMUM_TOKEN else f"{token[:MAXIMUM_TOKEN]}…{len(token)}" for token in found]
+    numbers = np.array([_features(output) for output in outputs], dtype=float).reshape(-1, len(OBJECT_COLUMNS))
     return Outcomes(numbers, tokens, raw=tuple(outputs))
 
 
@@ -234,9 +235,11 @@ def canonical(value: Any, depth: int = 0) -> str:
     if depth > DEEPEST:
         return value.kind if isinstance(value, Opaque) else type(value).__qualname__
     kind, inner = type(value), depth + 1
-    if kind is str:
+    if kind is str or kind is float:  # the usual cases, faster
         return repr(value)
-    if kind not in (dict, list, tuple):  # the usual cases, faster
+    if kind is int and -LARGEST_EXACT < value < LARGEST_EXACT:
+        return repr(float(value))
+    if kind not in (dict, list, tuple):
         value = plain(value)
         if isinstance(value, bool | int | float | np.floating):
             return _number_token(value)
@@ -310,7 +313,10 @@ def _unless_helper(kind: str, depth: int) -> str:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a real number of any kind, booleans included."""
-    return type(value) in EXACT or isinstance(value, numbers.Real | Decimal | np.floating | np.bool_)
+    kind = type(value)
+    if kind in EXACT or kind in NO_NUMBERS:  # the usual cases, faster
+        return kind in EXACT
+    return isinstance(value, numbers.Real | Decimal | np.floating | np.bool_)
 
 
 def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> Any:
@@ -388,6 +394,9 @@ def _as_array(outputs: Sequence[Any]) -> NDArray[Any] | None:
     Lists that mix booleans with numbers, or numbers with text, stay objects: numpy would cast one into the other.
     """
     first = outputs[0] if len(outputs) else 0.0
+    kinds = set(map(type, outputs)) if type(first) in (float, int) else set()
+    if kinds == {float} or (kinds == {int} and -LARGEST_EXACT < min(outputs) <= max(outputs) < LARGEST_EXACT):
+        return np.array(outputs)  # the usual cases, faster
     if isinstance(first, float | int | np.number) and not isinstance(first, bool):
         same = all(isinstance(item, float | int | np.number) and not isinstance(item, bool) for item in outputs)
     elif isinstance(first, bool | np.bool_):
@@ -395,8 +404,8 @@ def _as_array(outputs: Sequence[Any]) -> NDArray[Any] | None:
     elif isinstance(first, np.ndarray):
         same = all(isinstance(item, np.ndarray) and item.shape == first.shape for item in outputs)
     elif isinstance(first, tuple | list):
-        kinds = {type(value) for item in outputs if isinstance(item, tuple | list) for value in item}
         same = all(type(item) is type(first) and len(item) == len(first) for item in outputs)
+        kinds = set(map(type, itertools.chain.from_iterable(outputs))) if same else set()
         same = same and (kinds <= {float, int, np.float64, np.int64} or kinds <= {bool, np.bool_})
     else:
         same = False
@@ -411,7 +420,12 @@ def _as_array(outputs: Sequence[Any]) -> NDArray[Any] | None:
 
 def _is_exact(outputs: Sequence[Any]) -> bool:
     """Whether every number is the double it would become: no integer too large for that, no longer float."""
-    if all(type(output) is float for output in outputs):
+    kinds = set(map(type, outputs))
+    if kinds <= {list, tuple}:
+        kinds = set(map(type, itertools.chain.from_iterable(outputs)))
+    if kinds <= ALWAYS_EXACT:
+        return True
+    if kinds == {np.ndarray} and all(dtype in ALWAYS_EXACT_ARRAYS for dtype in {output.dtype for output in outputs}):
         return True
     for output in outputs:
         if isinstance(output, np.ndarray):
@@ -426,7 +440,7 @@ def _is_exact(outputs: Sequence[Any]) -> bool:
 
 def _features(output: Any) -> tuple[float, float, float, float]:
     """Numeric features of one object, in the order of `OBJECT_COLUMNS`; NaN where an object has no such feature."""
-    if type(output) is dict:
+    if type(output) is dict or type(output) is str:
         return (math.nan, float(len(output)), math.nan, math.nan)
     output = plain(output)
     if isinstance(output, numbers.Real | Decimal):

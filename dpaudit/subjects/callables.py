@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small
+from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
 from dpaudit.subjects.plain import Seen, brief, seen
@@ -77,7 +77,7 @@ class Subject:
     @property
     def is_vectorised(self) -> bool:
         """Whether one call gives many outputs."""
-        return "size" in self.interface and not self.one_by_one
+        return self._gives_batches and not self.one_by_one
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` outputs on `data`, batch axis first; outcomes of calls that raised are `Failed` (one draw a call).
@@ -127,11 +127,12 @@ class Subject:
             return [self._outcome(given, rng, hold) for _ in range(size)]
         if not is_small(data):
             return self._outcomes_on_large(data, given, size, rng, hold)
-        outcomes = []
+        outcomes, is_surely_same = [], watched(given)
         for _ in range(size):
             outcomes.append(self._outcome(given, rng, hold))
-            if not are_same(data, given):
+            if not is_surely_same() and not are_same(data, given):
                 given = self._given(data)
+                is_surely_same = watched(given)
         return outcomes
 
     def _outcomes_on_large(
@@ -177,7 +178,7 @@ class Subject:
         except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
             return brief(error)
         # What raises from here on is no outcome of the mechanism's.
-        if "size" not in self.interface:
+        if not self._gives_batches:
             return hold(output)
         if hasattr(output, "__len__") and len(output) == 1:
             return hold(output[0])
@@ -240,6 +241,8 @@ class Subject:
         }
 
     def _call(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any] = seen) -> Any:
+        if self._generator is not None:  # nothing else is passed to most functions that are called once a draw
+            return read_whole(self.mechanism(data, **{self._generator: rng}))
         given: dict[str, Any] = {"size": size, "generator": rng}
         if any(role == "seed" for _, role in self.keywords):
             given["seed"] = int(rng.integers(2**63))
@@ -247,7 +250,18 @@ class Subject:
         if self.interface == "sample(data, size, rng)":
             return read_batch(own_batch(function(data, size, rng)), size, hold)
         answer = function(data, **{name: given[role] for name, role in self.keywords})
-        return read_batch(own_batch(answer), size, hold) if "size" in self.interface else read_whole(answer)
+        return read_batch(own_batch(answer), size, hold) if self._gives_batches else read_whole(answer)
+
+    @functools.cached_property
+    def _gives_batches(self) -> bool:
+        """Whether it can be asked for several outputs in one call."""
+        return "size" in self.interface
+
+    @functools.cached_property
+    def _generator(self) -> str | None:
+        """The name of the one parameter of `f(data, rng)`, where that takes a generator."""
+        is_only = self.interface == "f(data, rng)" and [role for _, role in self.keywords] == ["generator"]
+        return self.keywords[0][0] if is_only else None
 
 
 class CallError(SubjectError):

@@ -18,7 +18,7 @@ import copy as copy_module
 import math
 import operator
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -190,6 +190,20 @@ def _left_of(left: int, value: Any, depth: int) -> int:
 def are_same(first: Any, second: Any) -> bool:
     """Whether a value and a copy of it, that calls have worked on, are the same; of what is not copied, always."""
     return _are_same(first, second, set())
+
+
+def watched(value: Any) -> Callable[[], bool]:
+    """Tells whether a value is surely as it is now, in a fraction of the time that `are_same` takes, if it can tell.
+
+    A list that holds the same objects, none of which can change, is the same; and so is an array of the same bytes.
+    """
+    if type(value) is list and FIXED.issuperset(map(type, value)):
+        items = tuple(value)
+        return lambda: len(value) == len(items) and all(map(operator.is_, value, items))
+    if type(value) is np.ndarray and not value.dtype.hasobject and value.dtype.names is None:
+        content, shape, dtype = value.tobytes(), value.shape, value.dtype
+        return lambda: value.dtype is dtype and value.shape == shape and value.tobytes() == content
+    return lambda: False
 
 
 def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:

@@ -14,13 +14,15 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.copies import copied_output
 from dpaudit.subjects.plain import brief
 
 MOST_PIECES = 10_000  # of one output: a generator need not have an end
 DEEPEST = 40  # levels of nesting that are looked through, as deep as an output is read
-PLAIN = frozenset({float, int, bool, str, bytes, type(None)})
+PLAIN = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 
 
 def read_whole(value: Any) -> Any:
@@ -40,8 +42,10 @@ def read_whole(value: Any) -> Any:
     >>> read_whole(iter([1, 2])), read_whole(("yes", map(abs, [-3]))), read_whole(0.5)
     ([1, 2], ('yes', [3]), 0.5)
     """
+    if type(value) in PLAIN:  # the usual case
+        return value
     whole = _whole(value)
-    is_failure = isinstance(value, Iterator) and whole is not value and len(whole) == 1 and isinstance(whole[0], Failed)
+    is_failure = whole is not value and isinstance(value, Iterator) and len(whole) == 1 and isinstance(whole[0], Failed)
     return whole[0] if is_failure else whole
 
 
@@ -61,11 +65,15 @@ def _whole(value: Any, depth: int = 0) -> Any:
     if kind in PLAIN or depth > DEEPEST:
         return value
     if kind is list or kind is tuple:
-        if all(type(item) in PLAIN for item in value):
+        if PLAIN.issuperset(map(type, value)):
             return value
         return kind(_whole(item, depth + 1) for item in value)
     if kind is dict:
+        if PLAIN.issuperset(map(type, value.values())):
+            return value
         return {key: _whole(item, depth + 1) for key, item in value.items()}
+    if kind is np.ndarray:
+        return value
     # A file is one too, of what is left to read: it is read by what it holds, or not at all.
     return _pieces(value, depth + 1) if isinstance(value, Iterator) and not isinstance(value, io.IOBase) else value
 

@@ -230,8 +230,12 @@ def seen(output: Any) -> Any:
     kind = type(output)
     if kind in AS_THEY_ARE:
         return output
-    if kind in (list, tuple) and all(type(item) in AS_THEY_ARE for item in output):
+    if (kind is list or kind is tuple) and AS_THEY_ARE.issuperset(map(type, output)):
         return output[:]
+    if kind is np.ndarray and output.dtype.kind in KEPT_KINDS:
+        return output.copy()
+    if kind is dict and AS_THEY_ARE.issuperset(map(type, output.values())) and all(type(key) is str for key in output):
+        return output.copy()
     try:
         return SEER.plain(output)
     except Exception as error:

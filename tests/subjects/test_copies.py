@@ -24,7 +24,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.evidence.outcomes import canonical, read_outputs
 from dpaudit.subjects import copies
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.copies import LARGEST, are_same, copied
+from dpaudit.subjects.copies import LARGEST, are_same, copied, watched
 from dpaudit.subjects.plain import Seen, seen
 
 SEED = 20261124
@@ -220,14 +220,26 @@ def test_calls_that_cannot_be_repeated_must_leave_their_input_alone():
         (pd.DataFrame({"a": [1.0, math.nan]}), lambda value: value.__setitem__("a", 0.0)),
         (pd.Series([1.0, 2.0]), lambda value: value.__setitem__(0, 7.0)),
         (bytearray(b"ab"), lambda value: value.extend(b"c")),
+        ([0.0, 1.0], lambda value: value.__setitem__(0, -0.0)),
+        ([1, 2], lambda value: value.__setitem__(0, True)),
+        ([1, 2], lambda value: value.append(3)),
+        (np.array([1.0, 2.0]), lambda value: setattr(value, "dtype", np.int64)),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_a_change_of_a_copy_is_seen(value, change):
     given = copied(value)
     assert are_same(value, given) and are_same(given, value)
+    is_surely_same = watched(given)
     change(given)
-    assert not are_same(value, given)
+    assert not are_same(value, given) and not is_surely_same()
+
+
+@pytest.mark.parametrize(
+    ("value", "is_told"), [([1.0, math.nan, "a"], True), (np.array([math.nan]), True), ([[1]], False)]
+)
+def test_what_a_call_leaves_alone_is_surely_the_same_where_that_is_told_at_once(value, is_told):
+    assert watched(value)() is is_told
 
 
 @pytest.mark.parametrize(
