@@ -46,6 +46,11 @@ class Epoch:
         return CellSet(self.cells)
 
     @property
+    def training(self) -> float:
+        """How many training draws its bets were fixed by."""
+        return float(self.book.train[..., 0].sum())
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of each partition."""
         return tuple(partition.name for partition in self.partitions)

@@ -50,6 +50,9 @@ UNLIKE = 1.5  # times as often, or as rarely: a rule guesses so unlike those tha
 MOST_TRIED = 8  # scores in a trial
 HOPEFUL_DEVIATIONS = 0.5  # by which what they show is lowered where they are chosen
 BEFORE = "before"  # the kind of a rule that was chosen before a trial
+AT_BUDGET = 0.85  # of the budget: from a bound of so much of it on, rules are for the lines at the budget
+LEAST_AIM = 2.0**-12  # of the budget: what is below that is not looked for
+AIM_STEPS = 3  # halvings, of its logarithm, behind the power of 2 in which the value lies that rules are for
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
 # Of the level, for the binomial test beside the joint one: a weight that is meant for fewer wrong guesses than there
 # are leaves the joint test with nothing.
@@ -106,6 +109,7 @@ class FixedGame(HockeyStickGame):
         self._rule: Rule | None = None
         self._weight: float | None = None  # of a wrong guess in the joint test, where that is the test
         self._anchor = 0.0
+        self._aim = claim.value  # the parameter value whose lines rules are chosen for
         self.merit: tuple[int, float] = (0, -math.inf)
         self.is_sure = False  # whether the rule was often right, and never wrong, on its training draws
         self.trial: Trial | None = None  # what more draws before the test are counted in; None after `start`
@@ -142,11 +146,13 @@ class FixedGame(HockeyStickGame):
         if aim == "sureness" and max(score.most_sure for score in fitted) < self.fewest_sure:
             return
         compare = aim == "bound" and min(len(first), len(second)) >= FEWEST_COMPARED
+        self._aim = self._value_in_reach(fitted, level) if aim == "bound" else self.claim.value
         best = self._best_of(pilot, fitted, level, compare)
         rule, scores = best.fitted, best.scores
         assert rule is not None, "there is no rule before it"
         self._anchor = best.way[0]
-        merit = best_rule([rule], self._objective(self._anchor, MOST_CAUTIOUS, level))[1]
+        at_budget = self._objective(self._anchor, MOST_CAUTIOUS, level, self.claim.value)
+        merit = best_rule([rule], at_budget)[1]
         self._rule, self._weight, self.merit = rule.rule, None, merit
         smooth = self._smooth(best.record, best.is_clear, best.way[0], pilot, level)
         rare = self._rarely_wrong(rule, first, second) if smooth is None else None
@@ -294,8 +300,41 @@ class FixedGame(HockeyStickGame):
                 return found if found.sides else rule
         return rule
 
-    def _objective(self, anchor: float, deviations: float, level: float) -> Objective:
-        line = self._line_at_budget(anchor)
+    def _value_in_reach(self, scores: Sequence[AnyFittedScore], level: float) -> float:
+        """The parameter value whose lines rules are chosen for: the budget, or one that they are expected to exclude.
+
+        Where the lines are free their deltas grow with the value. At a budget far above the loss they pay for all that
+        any rule gets right: then none is better than another at its lines, and a bound below it needs one that is.
+        """
+        budget = self.claim.value
+        if not self.claim.anchored or budget <= 0.0 or self._is_in_reach(AT_BUDGET * budget, scores, level):
+            return budget
+        value = 0.5 * budget
+        while not self._is_in_reach(value, scores, level):
+            value *= 0.5
+            if value < LEAST_AIM * budget:
+                return budget
+        step = math.sqrt(2.0)
+        for _ in range(AIM_STEPS):
+            if value * step < budget and self._is_in_reach(value * step, scores, level):
+                value *= step
+            step = math.sqrt(step)
+        return value
+
+    def _is_in_reach(self, value: float, scores: Sequence[AnyFittedScore], level: float) -> bool:
+        """Whether some rule is expected to exclude a line at this parameter value."""
+        for anchor in ANCHORS:
+            objective = self._objective(anchor, MOST_CAUTIOUS, level, value)
+            for score in scores:
+                rule = score.rules(objective)[0]
+                columns = (np.array(part) for part in (rule.correct, rule.wrong, rule.sides, rule.draws))
+                if objective.ways(*columns)[0] > objective.epsilon:
+                    return True
+        return False
+
+    def _objective(self, anchor: float, deviations: float, level: float, value: float | None = None) -> Objective:
+        """That of a rule that is to exclude the line at this parameter value; by default at the one they are for."""
+        line = self._line_at(self._aim if value is None else value, anchor)
         return Objective(line["epsilon"], line["delta"], max(self.draws, 1), level, False, deviations)
 
     def _rarely_wrong(self, fitted: FittedRule, first: Outcomes, second: Outcomes) -> tuple[Rule, float | None] | None:
@@ -316,11 +355,11 @@ class FixedGame(HockeyStickGame):
         correct, seen = fitted.correct * self.draws, fitted.wrong * fitted.draws
         cautious = (seen + fitted.rule.sides) * times
         ways = [(fitted.rule, correct, cautious), (rule, correct * (1.0 - lost), INSET_WRONG)]
-        cost = self._cost(rule) * self.draws
+        cost = self._cost(rule, self._aim) * self.draws
         rule, correct, wrong = max(ways, key=lambda way: weight_of_wrong(way[1], way[2], cost))
         is_clear, weight = True, None
         if self._has_delta:
-            factor = math.exp(min(self._line_at_budget(self._anchor)["epsilon"], 700.0))
+            factor = math.exp(min(self._line_at(self._aim, self._anchor)["epsilon"], 700.0))
             is_clear = correct - cost >= CLEAR_WRONG * times * factor
             weight = weight_of_wrong(correct, wrong if is_clear else max(wrong, cautious), cost)
             weight = max(weight, min(factor, weight_of_wrong(correct, max(seen * times, INSET_WRONG), cost)))
@@ -328,9 +367,9 @@ class FixedGame(HockeyStickGame):
         self.is_sure = seen == 0 and lost <= SURE_LOSS and often and is_clear
         return rule, weight
 
-    def _cost(self, rule: Rule) -> float:
-        """What the line at the budget pays for of a rule's correct guesses, a labelled draw."""
-        return self._line_at_budget(self._anchor)["delta"] * max(rule.sides, 1) / 2.0
+    def _cost(self, rule: Rule, value: float) -> float:
+        """What the line at a parameter value pays for of a rule's correct guesses, a labelled draw."""
+        return self._line_at(value, self._anchor)["delta"] * max(rule.sides, 1) / 2.0
 
     def _expected_bound(self, record: FittedRule | Shown, anchor: float, objective: Objective) -> float:
         """The bound on the parameter that a rule is expected to give; negative, and higher for better, where none."""
@@ -439,7 +478,7 @@ class FixedGame(HockeyStickGame):
     def p_value(self) -> float | None:
         """Of the exact tests against the budget: of two, each is divided by its share of the level."""
         correct, wrong, _ = self.counts
-        epsilon, cost = self.line["epsilon"], self._cost(self.rule)
+        epsilon, cost = self.line["epsilon"], self._cost(self.rule, self.claim.value)
         level, _ = self._levels
         by_counts = binomial.p_value(correct, correct + wrong, sum(self.counts), epsilon, cost, level, MASS_SHARE)
         if self._weight is None:

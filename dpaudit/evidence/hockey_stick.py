@@ -52,7 +52,10 @@ class HockeyStickGame(ABC):
         return Line(*self.claim.lines(np.asarray(values, dtype=float), anchor))
 
     def _line_at_budget(self, anchor: float) -> dict[str, float]:
-        line = self._line(np.array([self.claim.value]), anchor)
+        return self._line_at(self.claim.value, anchor)
+
+    def _line_at(self, value: float, anchor: float) -> dict[str, float]:
+        line = self._line(np.array([value]), anchor)
         return {"epsilon": float(line.epsilon[0]), "delta": float(line.delta[0])}
 
     @abstractmethod

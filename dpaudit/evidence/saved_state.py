@@ -46,6 +46,8 @@ FORMAT = 1
 LEAST_SWITCH = 1e-6  # far below any that is made; from there on no sum over paths vanishes
 
 State = dict[str, Any]
+# How bets for lower targets were made and shared, by what is meant where an engine did not say so.
+MADE_ALIKE: dict[str, Any] = {"lower_bets": 1, "targets": None, "deep_targets": []}
 
 
 class StateError(ValueError):
@@ -174,7 +176,8 @@ def joined(state: State, other: State, base: State | None = None) -> State:
             since = (more.get("carried") or 0.0) - (before.get("carried") or 0.0)
             use["carried"] = (use.get("carried") or 0.0) + since
         use["now"] = None
-        if use.get("lower_bets", 1) != more.get("lower_bets", 1):
+        # Validity: of bets that were made, or shared, in two ways none count below the budget.
+        if any(use.get(name, missing) != more.get(name, missing) for name, missing in MADE_ALIKE.items()):
             use["lower_bets"] = 0
     result["labelled"] += other["labelled"] - (base["labelled"] if base is not None else 0)
     result["violated"] = False
@@ -231,6 +234,7 @@ def _sequential_state(game: SequentialGame, origin: str) -> State:
         **game.state,
         "fraction": game.state["fraction"].tolist(),
         "targets": list(game.state["targets"]),
+        "deep_targets": list(game.state["deep_targets"]),
         "history": {name: row.tolist() for name, row in game.state["history"].items()},
         "now": game.now,
         "epochs": [_epoch_state(epoch, origin) for epoch in game.epochs],
@@ -275,6 +279,8 @@ def _fill_sequential(game: SequentialGame, use: State, log_density: LogDensity |
         "watched": float(use["watched"]),
         "share": float(use["share"]),
         "targets": tuple(float(target) for target in use["targets"]),
+        # Validity: engines that had none shared everything among the others.
+        "deep_targets": tuple(float(target) for target in use.get("deep_targets", ())),
         "lower_bets": int(use.get("lower_bets", 1)),
     }
     carried = None if use["carried"] is None else float(use["carried"])

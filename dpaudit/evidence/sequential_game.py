@@ -7,7 +7,9 @@ over epochs, an e-value at any time (see `dpaudit.evidence.betting`).
 Targets. Bets that are best against the budget are poor where the loss is far below it, and the lower bound is wanted
 there too. So wealth is an average over bets meant for several parameter values: `BUDGET_SHARE` of it for the budget,
 which is what decides the verdict, the rest for values below. Every part decreases in the parameter, so the average
-does, and the rejected parameters are an interval from 0: "violated" *is* "bound above the budget".
+does, and the rejected parameters are an interval from 0: "violated" *is* "bound above the budget". What bets for deep
+targets have won takes long to compute, and is left out where a bound was found without: a part is at most the whole, so
+that rejects no more.
 
 Reach. What a stake would win on as many draws as there were training draws, if every draw were guessed at its level and
 the line had no delta, tells which stakes are worth their weight now: those that win far less cannot decide soon, and
@@ -36,7 +38,7 @@ from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_in_excess
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.stacks import Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
+from dpaudit.evidence.stacks import NO_BETS, Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
 from dpaudit.evidence.witnesses import Witness, WitnessSearch
 from dpaudit.privacy.claims import Claim, FloatArray
 
@@ -45,6 +47,9 @@ LOWER_TARGETS = (0.6,)  # times the budget: where the other bets are meant
 LARGE_TARGET = 1.0  # of a large parameter, targets go down to this or less
 SMALLEST_TARGET = 0.25  # the same where only the bound is wanted
 TARGET_STEP = 0.35  # from one such target to the next
+LEAST_TARGET = 0.01  # of the deep targets, which go on from there, and are asked only where no bound was found above
+DEEP_SHARE = 0.1  # theirs, of what is not for the budget
+DEEP_FROM = 1_000  # training draws of an epoch, before which nothing is bet for them: they need far more
 FIRST_SHARE = 0.6  # prior weight of the first partition and its twins: of the simplest score
 BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
 KEPT = 48  # components of a free family, which has one set for each of `BET_ANCHORS`
@@ -87,7 +92,8 @@ class SequentialGame(HockeyStickGame):
 
     def __init__(self, claim: Claim, draws: int, decides: bool = True) -> None:
         super().__init__(claim, draws)
-        self._targets = _targets(claim.value, LARGE_TARGET if decides else SMALLEST_TARGET)
+        self._targets = _targets(claim.value, LOWER_TARGETS, LARGE_TARGET if decides else SMALLEST_TARGET)
+        self._deep_targets = _targets(claim.value, self._targets[:1], LEAST_TARGET)[:-1]
         self._share = BUDGET_SHARE if decides else 1.0 / (1.0 + len(self._targets))  # of the bets for the budget
         self._epochs: list[Epoch] = []
         self._fraction = np.empty(0)
@@ -168,6 +174,7 @@ class SequentialGame(HockeyStickGame):
             "watched": self._watched,
             "share": self._share,
             "targets": self._targets,
+            "deep_targets": self._deep_targets,
             "lower_bets": self._lower_bets,
         }
 
@@ -189,6 +196,7 @@ class SequentialGame(HockeyStickGame):
         watched: float,
         share: float,
         targets: Sequence[float],
+        deep_targets: Sequence[float],
         lower_bets: int,
         epochs: Sequence[Epoch],
     ) -> None:
@@ -205,7 +213,8 @@ class SequentialGame(HockeyStickGame):
         self._fraction, self._components_count = fraction, components
         self._history, self._past, self._lower, self._carried = dict(history), past, lower, carried
         # Validity: how wealth is shared was fixed before the first draw; another version may share it otherwise.
-        self._watched, self._share, self._targets = watched, share, tuple(targets)
+        self._watched, self._share = watched, share
+        self._targets, self._deep_targets = tuple(targets), tuple(deep_targets)
         self._epochs = list(epochs)
         logs = [self._of_epoch(epoch) for epoch in self._epochs] or [0.0]
         computed = (carried or 0.0) + sum(logs[:-1])
@@ -321,8 +330,11 @@ class SequentialGame(HockeyStickGame):
     def lower(self) -> float:
         """The lower confidence bound on the claim's parameter, at `level`; it never falls."""
         if not self._bound_is_current:
-            found = largest_in_excess(self._reckoning().excess, self._lower, self.claim.value, PRECISION)
-            self._lower = max(self._lower, found)
+            for targets in (self._targets, (*self._targets, *self._deep_targets)):
+                excess = self._reckoning(targets).excess
+                self._lower = max(self._lower, largest_in_excess(excess, self._lower, self.claim.value, PRECISION))
+                if self._lower >= min(self._targets) * self.claim.value or not self._deep_targets:
+                    break
             self._bound_is_current = True
         return self._lower
 
@@ -335,25 +347,27 @@ class SequentialGame(HockeyStickGame):
     def p_value(self) -> float | None:
         return None
 
-    def _reckoning(self) -> Reckoning:
-        """Which parameter values all draws so far reject."""
+    def _reckoning(self, targets: Sequence[float]) -> Reckoning:
+        """Which parameter values all draws so far reject, by bets for the budget and for the first targets, these."""
 
         def log_shares(value: float) -> FloatArray:
-            logs = np.log(self._shares)
+            logs = np.log(self._shares[: 1 + len(targets)])
             if self._carried is not None:
                 logs[0] = logs[0] + self._carried if value <= self._watched else -math.inf
             if self._carried is not None or self._lower_bets == 0:
                 logs[1:] = -math.inf
             return logs
 
-        return Reckoning(self._groups(), log_shares, -math.log(self.level), self._lines)
+        return Reckoning(self._groups(targets), log_shares, -math.log(self.level), self._lines)
 
     @property
     def _shares(self) -> FloatArray:
-        """Shares of the bets for the budget, and of those for each target."""
-        return np.array([self._share] + [(1.0 - self._share) / len(self._targets)] * len(self._targets))
+        """Shares of the bets for the budget, of those for each target, and for each deep one."""
+        rest, deep = 1.0 - self._share, DEEP_SHARE if self._deep_targets else 0.0
+        parts = (((1.0 - deep) * rest, self._targets), (deep * rest, self._deep_targets))
+        return np.array([self._share, *(part / len(several) for part, several in parts for _ in several)])
 
-    def _groups(self) -> list[Group]:
+    def _groups(self, targets: Sequence[float]) -> list[Group]:
         """All epochs' counts, with the bets for the budget and for each target; none where nothing was counted."""
         epochs = [epoch for epoch in self._epochs if epoch.book.live.any()]
         counted = [float(epoch.book.live[..., 0].sum()) for epoch in epochs]
@@ -361,10 +375,10 @@ class SequentialGame(HockeyStickGame):
         for part in grouped(counted):
             # What the bets for the budget have against it was computed at the looks.
             known = sum(self._of_epoch(epoch) for epoch in epochs[part])
-            groups.append(Group.of(self._stacks(epochs[part]), [{self._watched: known}]))
+            groups.append(Group.of(self._stacks(epochs[part], targets), [{self._watched: known}]))
         return groups
 
-    def _stacks(self, epochs: Sequence[Epoch]) -> list[Stack]:
+    def _stacks(self, epochs: Sequence[Epoch], targets: Sequence[float]) -> list[Stack]:
         """Of some epochs: the bets for the budget, and for each target."""
         stakes = [epoch.stakes for epoch in epochs]
         sizes = [epoch.book.paths.lengths(np.array([c.size for c in epoch.cells])).tolist() for epoch in epochs]
@@ -375,27 +389,33 @@ class SequentialGame(HockeyStickGame):
         stakes = [of_epoch[of_each] for of_epoch, of_each in zip(stakes, free, strict=True)]
         books = [epoch.book.for_partitions(of_each) for epoch, of_each in zip(epochs, free, strict=True)]
         sizes = [[epoch.cells[k].size for k in of_each] for epoch, of_each in zip(epochs, free, strict=True)]
-        for target in self._targets:
-            value = target * self.claim.value
-            of_anchors: dict[float, Components] = {}
-            for epoch in epochs:
-                anchor = self._anchor_for(value, epoch)
-                if anchor not in of_anchors:
-                    of_anchors[anchor] = self._components(value, anchor)
-            of_epochs = [of_anchors[self._anchor_for(value, epoch)] for epoch in epochs]
-            stacks.append(stack_of_fits(stakes, books, of_epochs, sizes, idle))
+        for place, target in enumerate(targets):
+            value, is_deep = target * self.claim.value, place >= len(self._targets)
+            # Validity: whether an epoch bets is told by its training draws.
+            own = [k for k, epoch in enumerate(epochs) if not is_deep or epoch.training >= DEEP_FROM]
+            anchors = [self._anchor_for(value, epochs[k], is_deep) for k in own]
+            of_anchors = {anchor: self._components(value, anchor) for anchor in set(anchors)}
+            if own:
+                of_own = [stakes[k] for k in own], [books[k] for k in own], [of_anchors[anchor] for anchor in anchors]
+                stacks.append(stack_of_fits(*of_own, [sizes[k] for k in own], idle[own]))
+            else:
+                stacks.append(NO_BETS)
         return stacks
 
-    def _anchor_for(self, value: float, epoch: Epoch) -> float:
+    def _anchor_for(self, value: float, epoch: Epoch, is_deep: bool) -> float:
         """The line of a free family that an epoch's bets meant for this parameter value are on, by its training draws.
 
-        A line that is good against the budget may be poor far below it.
+        A line that is good against the budget may be poor far below it. For deep targets it is the one that is good in
+        the partition that shows most against the budget: to ask all would take most of the time.
         """
         if not self.claim.anchored:
             return 0.0
         if value not in epoch.anchors:
             components = Components.concatenated([self._components(value, a) for a in BET_ANCHORS], axis=1)
-            book = epoch.book.for_partitions(epoch.of_each_cells)
+            asked = epoch.of_each_cells
+            if is_deep:
+                asked = np.argmax(log_sum(epoch.bets.log_weights, axis=1), keepdims=True)
+            book = epoch.book.for_partitions(asked)
             prior = np.zeros((len(book.paths), components.up.shape[1]))
             bets = fit_bets(book, components, prior, (len(book.paths),), self._lines(value, components))
             of_anchors = [log_sum(bets.log_weights[:, components.anchor[0] == anchor]) for anchor in BET_ANCHORS]
@@ -451,9 +471,9 @@ class SequentialGame(HockeyStickGame):
         return wealth.critical_correct(guesses, self.draws, epsilon, delta, self._fraction, threshold)
 
 
-def _targets(value: float, smallest: float) -> tuple[float, ...]:
-    """Targets as multiples of a value: `LOWER_TARGETS`, and below them as far as one that is at most `smallest`."""
-    targets = list(LOWER_TARGETS)
+def _targets(value: float, first: Sequence[float], smallest: float) -> tuple[float, ...]:
+    """Targets as multiples of a value, increasing: the `first`, and below as far as one that is at most `smallest`."""
+    targets = list(first)
     while targets[0] * value > smallest:
         targets.insert(0, targets[0] * TARGET_STEP)
     return tuple(targets)

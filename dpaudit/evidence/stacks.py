@@ -50,12 +50,17 @@ class Stack:
 
     def log_wealth(self, value: float, lines: Lines) -> FloatArray:
         """Log wealth of each epoch against a parameter value, with what is idle; shape (epochs,)."""
+        if self.size == 0:
+            return np.zeros(0)
         of_partitions = np.empty(self.size)
         for block in self.blocks:
             bets = block.bets
             line = gains(bets.components, *lines(value, bets.components))
             of_partitions[block.positions] = log_sum(bets.log_wealth_of(block.stakes, line) + bets.log_weights, axis=1)
         return with_idle(np.logaddexp.reduceat(of_partitions, self.first), self.idle)
+
+
+NO_BETS = Stack((), np.empty(0, dtype=np.intp), np.empty(0), 0)
 
 
 @dataclasses.dataclass

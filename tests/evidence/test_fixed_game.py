@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+import dpaudit
 from dpaudit.evidence.binomial import largest_accuracy
 from dpaudit.evidence.cross_validation import Shown
 from dpaudit.evidence.fixed_game import BINOMIAL_SHARE, MASS_DEVIATIONS, FixedGame
@@ -277,3 +278,16 @@ def test_the_bound_and_the_verdict_of_the_joint_test_agree():
         assert game.is_rejected == (game.lower > 4.0) == (game.p_value <= 0.05)
         verdicts.add(game.is_rejected)
     assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("budget", [0.6, 1.0, 1.5, 3.0, 6.0, 50.0])
+def test_the_bound_of_free_lines_does_not_hang_on_the_budget(budget, seed):
+    """Normal noise of mu = 1: a bound above that has a probability of at most 0.05 an audit; the seeds are fixed.
+
+    At the lines of a budget far above it every rule would get right less than their delta.
+    """
+    noise = lambda data, size, rng: data + rng.normal(size=size)  # noqa: E731
+    options = {"pairs": [(0.0, 1.0)], "samples": 10_000, "mode": "fixed", "floating_point": False}
+    (finding,) = dpaudit.audit(noise, f"mu={budget}", seed=seed, **options).findings
+    assert 0.85 < finding.parameter_lower <= 1.0

@@ -16,7 +16,7 @@ from dpaudit.evidence.betting import fit_bets, log_sum
 from dpaudit.evidence.fitted_partitions import fit_partitions
 from dpaudit.evidence.hockey_stick import just_above
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.sequential_game import PRECISION, SequentialGame
+from dpaudit.evidence.sequential_game import DEEP_FROM, PRECISION, SequentialGame
 from dpaudit.evidence.stacks import Group, Reckoning, grouped, with_idle
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
 
@@ -40,19 +40,25 @@ def played(claim, scale, rounds=6, seed=0, decides=True):
     return game
 
 
-def one_by_one(game, value):
+def one_by_one(game, value, targets):
     """Log wealth of each kind of bets against a value, epoch by epoch, without stacks."""
-    totals = np.log(game._shares)
+    totals = np.log(game._shares[: 1 + len(targets)])
     for epoch in game.epochs:
         kinds = [(epoch.book, epoch.bets)]
         free = [k for k, partition in enumerate(epoch.partitions) if partition.order == "free"]
         book = epoch.book.for_partitions(np.array(free))  # what is meant for lower values has no other orders
-        for target in game._targets:
-            meant_for = target * game.claim.value
-            components = game._components(meant_for, game._anchor_for(meant_for, epoch))
+        for target in targets:
+            meant_for, is_deep = target * game.claim.value, target in game._deep_targets
+            if is_deep and epoch.training < DEEP_FROM:
+                kinds.append(None)
+                continue
+            components = game._components(meant_for, game._anchor_for(meant_for, epoch, is_deep))
             prior = np.zeros((len(free), components.up.shape[1]))
             kinds.append((book, fit_bets(book, components, prior, (len(free),))))
-        for k, (of_kind, bets) in enumerate(kinds):
+        for k, kind in enumerate(kinds):
+            if kind is None:
+                continue
+            of_kind, bets = kind
             logs = bets.log_wealth(of_kind.live, *game._lines(value, bets.components))
             totals[k] += float(with_idle(log_sum(logs + bets.log_weights), epoch.idle))
     return totals
@@ -63,14 +69,15 @@ def one_by_one(game, value):
 def test_stacked_epochs_have_the_wealth_of_one_after_the_other(monkeypatch, claim, numbers):
     monkeypatch.setattr(stacks, "BLOCK_NUMBERS", numbers)
     game = played(claim, 0.8)
-    groups = game._groups()
-    assert len(groups) > 1
+    targets = (*game._targets, *game._deep_targets)
+    groups = game._groups(targets)
+    assert len(groups) > 1 and game._deep_targets and game.epochs[0].training < DEEP_FROM < game.epochs[-1].training
     for value in (0.0, 0.4, claim.value, 1.5 * claim.value):
         together = np.log(game._shares)
         for group in groups:
             together += [group.log_wealth(k, value, game._lines) for k in range(len(together))]
         # 1e-9: the same sums in another order; each of thousands of terms is off by at most some 1e-16 of it
-        assert np.allclose(together, one_by_one(game, value), rtol=1e-9, atol=1e-9)
+        assert np.allclose(together, one_by_one(game, value, targets), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=["pure", "approximate", "gaussian"])
@@ -88,7 +95,8 @@ def test_the_bound_is_rejected_by_all_epochs_and_a_value_just_above_it_is_not(cl
             game.start(0.05)
             game.go_on(**state)
         watched = game.known_lower  # what earlier looks rejected stays, whatever all draws say
-        shown, found = known_total(game), game.lower
+        found = game.lower
+        shown = known_total(game, found)
         assert found >= watched and game.is_rejected == (found > own.value)
         if found > watched:
             # 1e-8 nats: the same sums in another order, of some thousands of nats at 1e-12
@@ -102,11 +110,13 @@ def test_the_bound_is_rejected_by_all_epochs_and_a_value_just_above_it_is_not(cl
     assert rejected or kind == "no counts" or budget_of_them == 3.0
 
 
-def known_total(game):
-    """Log wealth over the threshold at any value, epoch by epoch."""
+def known_total(game, found):
+    """Log wealth over the threshold at any value, epoch by epoch: of deep targets too where the bound is a low one."""
+    is_low = found < min(game._targets) * game.claim.value
+    targets = (*game._targets, *game._deep_targets) if is_low else game._targets
 
     def total(value):
-        logs = one_by_one(game, value)
+        logs = one_by_one(game, value, targets)
         carried = game._carried
         if carried is not None:
             logs[0] += carried if value <= game._watched else -math.inf
