@@ -34,7 +34,7 @@ from dpaudit.evidence import wealth
 from dpaudit.evidence.cells import Cells
 from dpaudit.evidence.fitted_scores import best_rule, fit_rules
 from dpaudit.evidence.hints import NO_HINTS, Hints
-from dpaudit.evidence.hockey_stick import largest_rejected
+from dpaudit.evidence.hockey_stick import just_above, largest_rejected
 from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
@@ -44,6 +44,8 @@ SMALLEST_LOSS = 1e-6  # the least that a bet may lose is taken to be at least th
 LARGEST_EXPONENT = 600.0  # of g ** order, beyond which a bet overflows
 LARGEST_LOSS = 12.0  # nats, beyond which no alternative is tried for the power
 CAPS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.0)  # on |log g|: a rare large g would shrink every stake
+# Of the budget: values that bets may be meant for, where they are not expected to win enough against a larger one.
+AIMS = (1.0, 0.97, 0.94, 0.9, 0.85, *(0.8**k for k in range(1, 25)))
 SIMULATIONS = 400  # of the alternative, for the power; see `RenyiGame.power`
 SIMULATIONS_FOUND = 0.945  # share of them that must be found: the true power is then above 0.9 (see the docstring)
 
@@ -73,6 +75,15 @@ class Epoch:
         return np.asarray(gains @ numerator + losses @ denominator)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Bet:
+    """An order and a g per cell, (cells,); `at_budget` nats a draw is what the best bet is expected to win there."""
+
+    at_budget: float
+    order: float
+    g: FloatArray
+
+
 class RenyiGame:
     """One use of the error rate on one pair, against a claim that is a family of Renyi inequalities.
 
@@ -86,6 +97,8 @@ class RenyiGame:
         self.merit: tuple[int, float] = (0, -math.inf)
         self.epochs: list[Epoch] = []
         self._lower = 0.0
+        self._watched = just_above(claim.value)
+        self._bound_is_current = True
         self._fraction = np.empty(0)
 
     def start(self, level: float) -> None:
@@ -104,10 +117,14 @@ class RenyiGame:
         # Cells that few draws reached are drawn towards ratio 1, by the sampling variance of their log ratio.
         variance = 1.0 / (p * len(first)) + 1.0 / (q * len(second))
         log_ratio_of_cells = np.log(p / q) / (1.0 + variance)
-        forward, backward = self._best_bet(log_ratio_of_cells, p, q), self._best_bet(-log_ratio_of_cells, q, p)
-        self.merit = (1, max(forward[0], backward[0]) * self.draws)
+        threshold = -math.log(level)
+        parts = 2 * len(wealth.fractions(self.draws, threshold))  # that share the wealth
+        enough = (max(threshold, 1.0) + math.log(parts)) / max(self.draws, 1)
+        forward = self._best_bet(log_ratio_of_cells, p, q, enough)
+        backward = self._best_bet(-log_ratio_of_cells, q, p, enough)
+        self.merit = (1, max(forward.at_budget, backward.at_budget) * self.draws)
         counts = np.zeros((2, cells.size), dtype=np.int64)
-        self.epochs.append(Epoch(cells, np.stack([forward[2], backward[2]]), (forward[1], backward[1]), counts))
+        self.epochs.append(Epoch(cells, np.stack([forward.g, backward.g]), (forward.order, backward.order), counts))
 
     @property
     def fraction(self) -> FloatArray:
@@ -117,6 +134,7 @@ class RenyiGame:
     def go_on(self, fraction: FloatArray, lower: float, epochs: Sequence[Epoch]) -> None:
         """Go on from what was saved: the fractions, the bound, and the epochs with their counts."""
         self._fraction, self._lower, self.epochs = fraction, lower, list(epochs)
+        self._bound_is_current = False
 
     @property
     def statistic(self) -> Cells:
@@ -128,23 +146,28 @@ class RenyiGame:
         self.epochs[-1].counts += np.stack([counts_x_prime, counts_x])
 
     def update(self) -> None:
-        """Look at the record: raise the lower bound as far as the evidence goes (it never falls)."""
-        threshold = -math.log(self.level)
-
-        def rejected(values: FloatArray) -> NDArray[np.bool_]:
-            return np.array([self._log_wealth(float(value)) >= threshold for value in values])
-
-        bound = largest_rejected(rejected, self._lower, self.claim.value, points=4)
-        self._lower = max(self._lower, bound)
+        """Look at the wealth. (The bound is computed when it is asked for.)"""
+        if self._log_wealth(self._watched) >= -math.log(self.level):
+            # Validity: the wealth of every smaller parameter was as large at this look. The bound keeps what it saw.
+            self._lower = max(self._lower, self._watched)
+        self._bound_is_current = False
 
     @property
     def lower(self) -> float:
-        """The lower confidence bound on the claim's parameter, at `level`."""
+        """The lower confidence bound on the claim's parameter, at `level`; it never falls."""
+        if not self._bound_is_current:
+            threshold = -math.log(self.level)
+
+            def rejected(values: FloatArray) -> NDArray[np.bool_]:
+                return np.array([self._log_wealth(float(value)) >= threshold for value in values])
+
+            self._lower = max(self._lower, largest_rejected(rejected, self._lower, self.claim.value, points=4))
+            self._bound_is_current = True
         return self._lower
 
     @property
     def known_lower(self) -> float:
-        """The same: it is computed at every look."""
+        """The bound when it was last computed."""
         return self._lower
 
     @property
@@ -215,8 +238,8 @@ class RenyiGame:
         share = event_mass * np.array([special.expit(loss), special.expit(-loss)])
         p, q = np.array([*share, 1.0 - event_mass]), np.array([*share[::-1], 1.0 - event_mass])
         rng = np.random.default_rng(np.random.SeedSequence(20_261_121))
-        _, order, g_forward = self._best_bet(np.array([loss, -loss, 0.0]), p, q)
-        g = np.stack([g_forward, g_forward[[1, 0, 2]]])
+        bet = self._best_bet(np.array([loss, -loss, 0.0]), p, q)
+        order, g = bet.order, np.stack([bet.g, bet.g[[1, 0, 2]]])
         cells = Cells(self.epochs[-1].cells.score, np.zeros(1), Reading(1))
         counts = rng.multinomial(self.draws, np.concatenate([p, q]) / 2.0, size=SIMULATIONS).reshape(-1, 2, 3)
         bound = self._bound(self.claim.value, order)
@@ -252,34 +275,43 @@ class RenyiGame:
             low, high = (low, middle) if exceeds(middle) else (middle, high)
         return low
 
-    def _best_bet(self, log_ratio: FloatArray, p: FloatArray, q: FloatArray) -> tuple[float, float, FloatArray]:
-        """The growth, order and g of the best bet on P against Q, over the claim's orders and the caps on log g."""
+    def _best_bet(self, log_ratio: FloatArray, p: FloatArray, q: FloatArray, enough: float = 0.0) -> _Bet:
+        """The best bet on P against Q, over the claim's orders and the caps on log g.
+
+        It is meant for the largest of `AIMS` against which it is expected to win `enough` nats a draw. (Against a
+        budget that holds none wins anything; the bound below it is wanted all the same, and needs another bet.)
+        """
         bets = [
-            (self._growth(g, order, p, q), order, g)
+            (order, g)
             for cap in CAPS
             for g in [np.exp(np.clip(log_ratio, -cap, cap))]
             for order in self.claim.orders
         ]
-        best = max(bets, key=lambda bet: bet[0])
-        if best[0] > 0.0:
-            return best
+        values = self.claim.value * np.array(AIMS)
+        growth = np.stack([self._growth(g, order, p, q, values) for order, g in bets], axis=1)  # (values, bets)
+        at_budget = float(growth[0].max())
+        for row in (*growth[growth.max(axis=1) >= max(enough, 1e-300)], growth[0]):
+            best = int(np.argmax(row))
+            if row[best] > 0.0:
+                return _Bet(at_budget, *bets[best])
         # Nothing looks worth a bet: keep the smallest one that does not overflow, for the bound at smaller parameters.
         least = min(self.claim.orders)
         cap = min(CAPS[0], LARGEST_EXPONENT / least)
-        return best[0], least, np.exp(np.clip(log_ratio, -cap, cap))
+        return _Bet(at_budget, least, np.exp(np.clip(log_ratio, -cap, cap)))
 
-    def _growth(self, g: FloatArray, order: float, p: FloatArray, q: FloatArray) -> float:
-        """Expected log wealth per draw at the best fraction, against the budget, if the laws on the cells were p, q."""
-        half = 0.5 * self._bound(self.claim.value, order)
-        if not math.isfinite(half) or order * float(np.log(g.max())) > LARGEST_EXPONENT:
-            return -math.inf
+    def _growth(self, g: FloatArray, order: float, p: FloatArray, q: FloatArray, values: FloatArray) -> FloatArray:
+        """Expected log wealth per draw at the best fraction, if the laws on the cells were p, q; shape (values,)."""
+        half = 0.5 * np.array([self._bound(value, order) for value in values.tolist()])
+        growth = np.full(len(values), -math.inf)
+        finite = np.isfinite(half)
+        if not finite.any() or order * float(np.log(g.max())) > LARGEST_EXPONENT:
+            return growth
         paid, charged, least = payoffs(g, order)
-        worst = max(least + half, SMALLEST_LOSS)
-        fraction = special.expit(np.arange(-6.0, 3.0, 1.0))[:, None]
-        growth = 0.5 * (
-            np.log1p(fraction * (paid - half) / worst) @ p + np.log1p(-fraction * (charged + half) / worst) @ q
-        )
-        return float(growth.max())
+        half = half[finite, None, None]
+        stakes = special.expit(np.arange(-6.0, 3.0, 1.0))[:, None] / np.maximum(least + half, SMALLEST_LOSS)
+        won, lost = np.log1p(stakes * (paid - half)) @ p, np.log1p(-stakes * (charged + half)) @ q
+        growth[finite] = (0.5 * (won + lost)).max(axis=1)
+        return growth
 
     def _epsilon(self, value: float, order: float) -> float:
         return float(self.claim.renyi_epsilons(np.array([value]), order)[0])

@@ -217,6 +217,52 @@ def test_the_lower_bound_never_falls():
     assert lowers == sorted(lowers) and lowers[0] > 0.0
 
 
+# Laws of four cells as normal noise of mu = 1 has them between -0.2, 0.5 and 1.2, and their reverse.
+SHARES = np.diff(stats.norm.cdf([-np.inf, -0.2, 0.5, 1.2, np.inf]))
+
+
+def found(claim, draws, seed):
+    """The bound of a game that is fitted on a sixth of so many draws of each input, and bets on the rest."""
+    rng = np.random.default_rng(seed)
+    sides = [rng.choice(4, size=draws, p=shares) for shares in (SHARES, SHARES[::-1])]
+    game = RenyiGame(claim, False, 2 * draws - 2 * (draws // 6))
+    game.fit(*(outcomes(side[: draws // 6]) for side in sides), 0.05)
+    game.start(0.05)
+    game.add(*(game.statistic.count(outcomes(side[draws // 6 :])) for side in sides))
+    game.update()
+    return game.lower
+
+
+@pytest.mark.parametrize("times", [1.0, 1.2, 3.0, 30.0])
+@pytest.mark.parametrize("claim", [RenyiDP(2.0, 1.0), RenyiDP(6.0, 1.0), ZeroConcentratedDP(1.0)], ids=str)
+def test_the_bound_comes_near_the_truth_whatever_the_budget(claim, times):
+    """A bound above the truth has a probability of at most 0.05; the seed is fixed.
+
+    Bets against a budget that holds win nothing. (The smallest one that was left found a half of the truth.)
+    """
+    truth = max(divergence(SHARES, SHARES[::-1], r) / claim.renyi_epsilons(np.ones(1), r)[0] for r in claim.orders)
+    assert 0.75 * truth < found(claim.with_value(times * truth), 40_000, 1) <= truth
+
+
+def test_bounds_below_the_budget_exceed_the_truth_with_at_most_the_level():
+    """At most 5% of games may: of 300, 31 or more have a probability of 2e-4 if 5% do. (Seeds are fixed.)"""
+    truth = divergence(SHARES, SHARES[::-1], 2.0)
+    bounds = np.array([found(RenyiDP(2.0, 3.0 * truth), 400, seed) for seed in range(300)])
+    assert np.sum(bounds > truth) < 31 and np.mean(bounds > 0.0) > 0.9
+
+
+def test_a_rejection_at_one_look_stays_when_the_wealth_falls_before_the_bound_is_asked_for():
+    game = RenyiGame(RenyiDP(2.0, 0.2), True, 2_000)
+    game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05)
+    game.start(0.05)
+    for good, bad in ((200, 10), (0, 300)):
+        of_x, of_x_prime = [0] * good + [1] * bad, [0] * bad + [1] * good
+        game.add(game.statistic.count(outcomes(of_x)), game.statistic.count(outcomes(of_x_prime)))
+        game.update()
+        assert game.is_rejected and game.known_lower > 0.2
+    assert game.log_wealth < 0.0 and game.lower == game.known_lower > 0.2
+
+
 # --- cells ---
 
 
