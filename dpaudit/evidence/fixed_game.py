@@ -50,7 +50,8 @@ UNLIKE = 1.5  # times as often, or as rarely: a rule guesses so unlike those tha
 MOST_TRIED = 8  # scores in a trial
 HOPEFUL_DEVIATIONS = 0.5  # by which what they show is lowered where they are chosen
 BEFORE = "before"  # the kind of a rule that was chosen before a trial
-AT_BUDGET = 0.85  # of the budget: from a bound of so much of it on, rules are for the lines at the budget
+AT_BUDGET = 0.85  # of the budget: from a bound of so much of it on, rules are for the lines at the budget,
+DOUBTED = 1.5  # or where the pilot's own rates, lowered by so many deviations, are more than these allow
 LEAST_AIM = 2.0**-12  # of the budget: what is below that is not looked for
 AIM_STEPS = 3  # halvings, of its logarithm, behind the power of 2 in which the value lies that rules are for
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
@@ -305,9 +306,13 @@ class FixedGame(HockeyStickGame):
 
         Where the lines are free their deltas grow with the value. At a budget far above the loss they pay for all that
         any rule gets right: then none is better than another at its lines, and a bound below it needs one that is.
+        (Where the loss may be over the budget the verdict comes first, and its rule is for the budget: a noisy pilot
+        may not show so much that it is expected to be excluded.)
         """
         budget = self.claim.value
         if not self.claim.anchored or budget <= 0.0 or self._is_in_reach(AT_BUDGET * budget, scores, level):
+            return budget
+        if self._is_in_reach(budget, scores, 0.5, DOUBTED):  # of this level the test itself asks no deviation
             return budget
         value = 0.5 * budget
         while not self._is_in_reach(value, scores, level):
@@ -321,10 +326,12 @@ class FixedGame(HockeyStickGame):
             step = math.sqrt(step)
         return value
 
-    def _is_in_reach(self, value: float, scores: Sequence[AnyFittedScore], level: float) -> bool:
+    def _is_in_reach(
+        self, value: float, scores: Sequence[AnyFittedScore], level: float, deviations: float = MOST_CAUTIOUS
+    ) -> bool:
         """Whether some rule is expected to exclude a line at this parameter value."""
         for anchor in ANCHORS:
-            objective = self._objective(anchor, MOST_CAUTIOUS, level, value)
+            objective = self._objective(anchor, deviations, level, value)
             for score in scores:
                 rule = score.rules(objective)[0]
                 columns = (np.array(part) for part in (rule.correct, rule.wrong, rule.sides, rule.draws))

@@ -64,8 +64,9 @@ PROMISING = 3.0
 LONG_TRAINING = 2_000  # draws
 KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # How bets for lower targets are made against a family of free lines, and against others: another number for another
-# way (components, weights, their floor), since they are not saved but made again. Reach has no part in them.
-LOWER_BETS = {True: 3, False: 2}
+# way (components, weights, floor, which epochs, what share), since they are not saved but made again. Reach has
+# no part in them.
+LOWER_BETS = {True: 4, False: 3}
 SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 PRECISION = 2e-3  # relative, of the search for the bound
 LEVEL_OF_PILOT = 0.05  # that rules are fitted for before the level is fixed
@@ -330,10 +331,12 @@ class SequentialGame(HockeyStickGame):
     def lower(self) -> float:
         """The lower confidence bound on the claim's parameter, at `level`; it never falls."""
         if not self._bound_is_current:
+            lowest = min(self._targets) * self.claim.value
+            has_deep = self._deep_targets and self._has_lower_bets
             for targets in (self._targets, (*self._targets, *self._deep_targets)):
                 excess = self._reckoning(targets).excess
                 self._lower = max(self._lower, largest_in_excess(excess, self._lower, self.claim.value, PRECISION))
-                if self._lower >= min(self._targets) * self.claim.value or not self._deep_targets:
+                if self._lower >= lowest or not has_deep:
                     break
             self._bound_is_current = True
         return self._lower
@@ -354,11 +357,16 @@ class SequentialGame(HockeyStickGame):
             logs = np.log(self._shares[: 1 + len(targets)])
             if self._carried is not None:
                 logs[0] = logs[0] + self._carried if value <= self._watched else -math.inf
-            if self._carried is not None or self._lower_bets == 0:
+            if not self._has_lower_bets:
                 logs[1:] = -math.inf
             return logs
 
         return Reckoning(self._groups(targets), log_shares, -math.log(self.level), self._lines)
+
+    @property
+    def _has_lower_bets(self) -> bool:
+        """Whether what is meant for values below the budget has not lost all."""
+        return self._carried is None and self._lower_bets != 0
 
     @property
     def _shares(self) -> FloatArray:

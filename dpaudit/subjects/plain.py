@@ -32,6 +32,7 @@ from dpaudit.subjects.foreign import attributes_of, own
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
 AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})
+IN_A_DICTIONARY = AS_THEY_ARE - {np.float64}
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 PLACE = re.compile(r" at 0x[0-9a-fA-F]+")  # the whole of it
@@ -234,7 +235,7 @@ def seen(output: Any) -> Any:
         return output[:]
     if kind is np.ndarray and output.dtype.kind in KEPT_KINDS:
         return output.copy()
-    if kind is dict and AS_THEY_ARE.issuperset(map(type, output.values())) and all(type(key) is str for key in output):
+    if kind is dict and IN_A_DICTIONARY.issuperset(map(type, output.values())) and set(map(type, output)) <= {str}:
         return output.copy()
     try:
         return SEER.plain(output)

@@ -290,4 +290,16 @@ def test_the_bound_of_free_lines_does_not_hang_on_the_budget(budget, seed):
     noise = lambda data, size, rng: data + rng.normal(size=size)  # noqa: E731
     options = {"pairs": [(0.0, 1.0)], "samples": 10_000, "mode": "fixed", "floating_point": False}
     (finding,) = dpaudit.audit(noise, f"mu={budget}", seed=seed, **options).findings
-    assert 0.85 < finding.parameter_lower <= 1.0
+    assert 0.7 < finding.parameter_lower <= 1.0
+
+
+def test_a_noisy_pilot_does_not_turn_the_rules_away_from_a_budget_that_may_be_broken():
+    """Normal noise of mu = 0.15 over mu = 0.1 was found by 190 of 200 audits with rules for the budget alone.
+
+    By 173 of them where rules were for whatever the pilot was sure to show. Fewer than 24 of 30 have a probability of
+    6e-4 at 95%, of 0.1 at 86.5%. (The seeds are fixed.)
+    """
+    noise = lambda data, size, rng: data + rng.normal(0.0, 1.0 / 0.15, size)  # noqa: E731
+    options = {"pairs": [(0.0, 1.0)], "samples": 30_000, "mode": "fixed", "floating_point": False}
+    verdicts = [dpaudit.audit(noise, "mu=0.1", seed=1_000 + seed, **options).verdict for seed in range(30)]
+    assert verdicts.count("violated") >= 24
