@@ -331,13 +331,12 @@ class SequentialGame(HockeyStickGame):
     def lower(self) -> float:
         """The lower confidence bound on the claim's parameter, at `level`; it never falls."""
         if not self._bound_is_current:
-            lowest = min(self._targets) * self.claim.value
-            has_deep = self._deep_targets and self._has_lower_bets
-            for targets in (self._targets, (*self._targets, *self._deep_targets)):
-                excess = self._reckoning(targets).excess
-                self._lower = max(self._lower, largest_in_excess(excess, self._lower, self.claim.value, PRECISION))
-                if self._lower >= lowest or not has_deep:
-                    break
+            parts = self._parts()
+            groups = [self._group(part) for part in parts]
+            self._search_for_bound(groups, len(self._targets))
+            if self._lower < min(self._targets) * self.claim.value and self._deep_targets and self._has_lower_bets:
+                deep = [group.with_stacks(self._deep_stacks(part)) for group, part in zip(groups, parts, strict=True)]
+                self._search_for_bound(deep, len(self._targets) + len(self._deep_targets))
             self._bound_is_current = True
         return self._lower
 
@@ -350,18 +349,20 @@ class SequentialGame(HockeyStickGame):
     def p_value(self) -> float | None:
         return None
 
-    def _reckoning(self, targets: Sequence[float]) -> Reckoning:
-        """Which parameter values all draws so far reject, by bets for the budget and for the first targets, these."""
+    def _search_for_bound(self, groups: Sequence[Group], targets: int) -> None:
+        """Raise the bound to what all draws so far reject, by bets for the budget and for the first of the targets."""
 
         def log_shares(value: float) -> FloatArray:
-            logs = np.log(self._shares[: 1 + len(targets)])
+            logs = np.log(self._shares[: 1 + targets])
             if self._carried is not None:
                 logs[0] = logs[0] + self._carried if value <= self._watched else -math.inf
             if not self._has_lower_bets:
                 logs[1:] = -math.inf
             return logs
 
-        return Reckoning(self._groups(targets), log_shares, -math.log(self.level), self._lines)
+        reckoning = Reckoning(groups, log_shares, -math.log(self.level), self._lines)
+        found = largest_in_excess(reckoning.excess, self._lower, self.claim.value, PRECISION)
+        self._lower = max(self._lower, found)
 
     @property
     def _has_lower_bets(self) -> bool:
@@ -375,40 +376,38 @@ class SequentialGame(HockeyStickGame):
         parts = (((1.0 - deep) * rest, self._targets), (deep * rest, self._deep_targets))
         return np.array([self._share, *(part / len(several) for part, several in parts for _ in several)])
 
-    def _groups(self, targets: Sequence[float]) -> list[Group]:
-        """All epochs' counts, with the bets for the budget and for each target; none where nothing was counted."""
+    def _parts(self) -> list[list[Epoch]]:
+        """The epochs with counts, those together that are asked together."""
         epochs = [epoch for epoch in self._epochs if epoch.book.live.any()]
-        counted = [float(epoch.book.live[..., 0].sum()) for epoch in epochs]
-        groups = []
-        for part in grouped(counted):
-            # What the bets for the budget have against it was computed at the looks.
-            known = sum(self._of_epoch(epoch) for epoch in epochs[part])
-            groups.append(Group.of(self._stacks(epochs[part], targets), [{self._watched: known}]))
-        return groups
+        return [epochs[part] for part in grouped([float(epoch.book.live[..., 0].sum()) for epoch in epochs])]
 
-    def _stacks(self, epochs: Sequence[Epoch], targets: Sequence[float]) -> list[Stack]:
-        """Of some epochs: the bets for the budget, and for each target."""
-        stakes = [epoch.stakes for epoch in epochs]
+    def _group(self, epochs: Sequence[Epoch]) -> Group:
+        """The counts of some epochs, with the bets for the budget and for each target."""
+        bets, idle = [epoch.bets for epoch in epochs], np.array([epoch.idle for epoch in epochs])
         sizes = [epoch.book.paths.lengths(np.array([c.size for c in epoch.cells])).tolist() for epoch in epochs]
-        idle = np.array([epoch.idle for epoch in epochs])
-        stacks = [stack_of_bets(stakes, [epoch.bets for epoch in epochs], sizes, idle)]
-        # For lower values the free paths are enough, and cost less.
-        free = [epoch.of_each_cells for epoch in epochs]
-        stakes = [of_epoch[of_each] for of_epoch, of_each in zip(stakes, free, strict=True)]
-        books = [epoch.book.for_partitions(of_each) for epoch, of_each in zip(epochs, free, strict=True)]
-        sizes = [[epoch.cells[k].size for k in of_each] for epoch, of_each in zip(epochs, free, strict=True)]
-        for place, target in enumerate(targets):
-            value, is_deep = target * self.claim.value, place >= len(self._targets)
-            # Validity: whether an epoch bets is told by its training draws.
-            own = [k for k, epoch in enumerate(epochs) if not is_deep or epoch.training >= DEEP_FROM]
-            anchors = [self._anchor_for(value, epochs[k], is_deep) for k in own]
-            of_anchors = {anchor: self._components(value, anchor) for anchor in set(anchors)}
-            if own:
-                of_own = [stakes[k] for k in own], [books[k] for k in own], [of_anchors[anchor] for anchor in anchors]
-                stacks.append(stack_of_fits(*of_own, [sizes[k] for k in own], idle[own]))
-            else:
-                stacks.append(NO_BETS)
-        return stacks
+        of_budget = stack_of_bets([epoch.stakes for epoch in epochs], bets, sizes, idle)
+        # What the bets for the budget have against it was computed at the looks.
+        known = {self._watched: sum(self._of_epoch(epoch) for epoch in epochs)}
+        return Group.of([of_budget, *(self._stack_for(epochs, target) for target in self._targets)], [known])
+
+    def _deep_stacks(self, epochs: Sequence[Epoch]) -> list[Stack]:
+        """Of some epochs: the bets for each deep target."""
+        # Validity: whether an epoch bets is told by its training draws.
+        own = [epoch for epoch in epochs if epoch.training >= DEEP_FROM]
+        return [self._stack_for(own, target, is_deep=True) if own else NO_BETS for target in self._deep_targets]
+
+    def _stack_for(self, epochs: Sequence[Epoch], target: float, is_deep: bool = False) -> Stack:
+        """Of some epochs: the bets for one target. For lower values the free paths are enough, and cost less."""
+        value, free = target * self.claim.value, [epoch.of_each_cells for epoch in epochs]
+        anchors = [self._anchor_for(value, epoch, is_deep) for epoch in epochs]
+        of_anchors = {anchor: self._components(value, anchor) for anchor in set(anchors)}
+        return stack_of_fits(
+            [epoch.stakes[of_each] for epoch, of_each in zip(epochs, free, strict=True)],
+            [epoch.book.for_partitions(of_each) for epoch, of_each in zip(epochs, free, strict=True)],
+            [of_anchors[anchor] for anchor in anchors],
+            [[epoch.cells[k].size for k in of_each] for epoch, of_each in zip(epochs, free, strict=True)],
+            np.array([epoch.idle for epoch in epochs]),
+        )
 
     def _anchor_for(self, value: float, epoch: Epoch, is_deep: bool) -> float:
         """The line of a free family that an epoch's bets meant for this parameter value are on, by its training draws.
@@ -491,5 +490,3 @@ def _within_reach(reach: FloatArray) -> FloatArray:
     """Log prior weights of stakes that win so many times what decides, on as many draws as the training draws."""
     logs = np.log(np.maximum(reach, np.finfo(float).tiny))
     return np.asarray(np.minimum(logs - math.log(REACH), 0.0) - 0.5 * np.maximum(logs - math.log(ROOT_REACH), 0.0))
-
-

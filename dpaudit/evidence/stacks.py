@@ -75,6 +75,10 @@ class Group:
         """One of which this is known of the first stacks, by the value."""
         return cls(stacks, [*known, *({} for _ in stacks[len(known) :])])
 
+    def with_stacks(self, more: Sequence[Stack]) -> Group:
+        """The same epochs with more stacks behind these, of which nothing is known yet."""
+        return Group([*self.stacks, *more], [*self.known, *({} for _ in more)])
+
     def log_wealth(self, k: int, value: float, lines: Lines) -> float:
         """Log wealth of all its epochs against a value, of one stack: with what is idle."""
         if value not in self.known[k]:

@@ -19,6 +19,7 @@ from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.rules import ABSTAIN, rule_from_dict
 from dpaudit.evidence.scores import Coordinate
 from dpaudit.evidence.sequential_game import BUDGET_SHARE, SequentialGame
+from dpaudit.evidence.stacks import GROUPS
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ProfileClaim, PureDP
 
 ROUNDING = 1e-9
@@ -269,16 +270,18 @@ def test_bounds_far_below_the_budget_exceed_the_truth_with_at_most_the_level():
 
 def test_deep_targets_are_asked_only_where_no_bound_was_found_above_them(monkeypatch):
     asked = []
-    of_epochs = SequentialGame._stacks
+    of_target = SequentialGame._stack_for
 
-    def noted(game, epochs, targets):
-        asked.append(len(targets))
-        return of_epochs(game, epochs, targets)
+    def noted(game, epochs, target, is_deep=False):
+        asked.append((target, is_deep))
+        return of_target(game, epochs, target, is_deep)
 
-    monkeypatch.setattr(SequentialGame, "_stacks", noted)
-    assert found_below(1.0, PureDP(1.0), 2_000, seed=1) > 0.6 and set(asked) == {1}
+    monkeypatch.setattr(SequentialGame, "_stack_for", noted)
+    assert found_below(1.0, PureDP(1.0), 2_000, seed=1) > 0.6 and set(asked) == {(0.6, False)}
     asked.clear()
-    assert found_below(0.2, PureDP(1.0), 10_000, seed=1) > 0.0 and len(set(asked)) == 2
+    assert found_below(0.2, PureDP(1.0), 10_000, seed=1) > 0.0
+    assert len({target for target, is_deep in asked if is_deep}) > 1
+    assert asked.count((0.6, False)) <= 1 + len(GROUPS)  # groups of epochs: the second search goes on from the first
 
 
 # --- epochs ---

@@ -70,7 +70,7 @@ def test_stacked_epochs_have_the_wealth_of_one_after_the_other(monkeypatch, clai
     monkeypatch.setattr(stacks, "BLOCK_NUMBERS", numbers)
     game = played(claim, 0.8)
     targets = (*game._targets, *game._deep_targets)
-    groups = game._groups(targets)
+    groups = [game._group(part).with_stacks(game._deep_stacks(part)) for part in game._parts()]
     assert len(groups) > 1 and game._deep_targets and game.epochs[0].training < DEEP_FROM < game.epochs[-1].training
     for value in (0.0, 0.4, claim.value, 1.5 * claim.value):
         together = np.log(game._shares)
