@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair, counted_pairs, differing_pairs
 from dpaudit.results import SideFinding
@@ -89,7 +90,7 @@ def compared_claims(stated: Claim, library: Claim) -> str:
     """How a claim stands to another one: "the same", "stronger", "weaker" or "another kind" (not comparable here).
 
     Claims of one family are compared by their parameters, hockey-stick families by their privacy profiles on a grid,
-    Renyi families by their curves at the orders of both.
+    Renyi families by their curves at the orders of either.
 
     Examples
     --------
@@ -113,6 +114,13 @@ def compared_claims(stated: Claim, library: Claim) -> str:
 
 
 def _renyi(stated: Claim, library: Claim) -> list[tuple[float, float]]:
-    """What two claims of Renyi families promise at the finite orders that both speak of."""
-    orders = [order for order in stated.orders if order in library.orders and math.isfinite(order)]
-    return [(stated.inequality(order).epsilon, library.inequality(order).epsilon) for order in orders]
+    """What two claims of Renyi families promise at the finite orders of both: inf beyond the orders of one."""
+    orders = sorted(order for order in {*stated.orders, *library.orders} if math.isfinite(order))
+    return [(_at_order(stated, order), _at_order(library, order)) for order in orders]
+
+
+def _at_order(claim: Claim, order: float) -> float:
+    try:
+        return claim.inequality(order).epsilon
+    except UsageError:  # the order is beyond those that it speaks of
+        return math.inf

@@ -183,8 +183,11 @@ def test_pairs_travel_with_the_subject_of_an_adapter():
         (dpaudit.PureDP(0.5), dpaudit.ApproxDP(0.5, 1e-6), "stronger"),
         (dpaudit.ApproxDP(0.5, 1e-6), dpaudit.ApproxDP(1.0, 1e-7), "another kind"),
         (dpaudit.ZeroConcentratedDP(0.5), dpaudit.ZeroConcentratedDP(0.25), "weaker"),
-        (dpaudit.RenyiDP(2.0, 1.0), dpaudit.ZeroConcentratedDP(0.5), "the same"),
-        (dpaudit.RenyiDP(2.0, 0.5), dpaudit.ZeroConcentratedDP(0.5), "stronger"),
+        (dpaudit.RenyiDP(2.0, 1.0), dpaudit.RenyiDP(2.0, 1.0), "the same"),
+        (dpaudit.RenyiDP(2.0, 1.0), dpaudit.ZeroConcentratedDP(0.5), "weaker"),  # which promises more orders
+        (dpaudit.ZeroConcentratedDP(0.5), dpaudit.RenyiDP(2.0, 1.0), "stronger"),
+        (dpaudit.RenyiDP(8.0, 1.0), dpaudit.RenyiDP(2.0, 1.0), "stronger"),  # it covers the lower order
+        (dpaudit.RenyiDP(2.0, 0.5), dpaudit.ZeroConcentratedDP(0.5), "another kind"),  # more at 2, and nothing beyond
         (dpaudit.RenyiDP(7.0, 0.5), dpaudit.ZeroConcentratedDP(0.5), "another kind"),
         (dpaudit.GaussianDP(1.0), dpaudit.PureDP(1.0), "another kind"),
         (dpaudit.GaussianDP(1.0), dpaudit.GaussianDP(0.9), "weaker"),
