@@ -51,7 +51,8 @@ MOST_TRIED = 8  # scores in a trial
 HOPEFUL_DEVIATIONS = 0.5  # by which what they show is lowered where they are chosen
 BEFORE = "before"  # the kind of a rule that was chosen before a trial
 AT_BUDGET = 0.85  # of the budget: from a bound of so much of it on, rules are for the lines at the budget,
-DOUBTED = 1.5  # or where the pilot's own rates, lowered by so many deviations, are more than these allow
+DOUBTED = 2.0  # or where the pilot's own rates, lowered by so many deviations, are more than these allow
+LESS_CAUTIOUS = 2.0, 1.0, 0.0  # deviations that are enough for a value to aim at, where the usual ones reach none
 LEAST_AIM = 2.0**-12  # of the budget: what is below that is not looked for
 AIM_STEPS = 3  # halvings, of its logarithm, behind the power of 2 in which the value lies that rules are for
 MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the line has a delta
@@ -314,14 +315,17 @@ class FixedGame(HockeyStickGame):
             return budget
         if self._is_in_reach(budget, scores, 0.5, DOUBTED):  # of this level the test itself asks no deviation
             return budget
-        value = 0.5 * budget
-        while not self._is_in_reach(value, scores, level):
-            value *= 0.5
-            if value < LEAST_AIM * budget:
-                return budget
+        for deviations in (MOST_CAUTIOUS, *LESS_CAUTIOUS):
+            value = 0.5 * budget
+            while value >= LEAST_AIM * budget and not self._is_in_reach(value, scores, level, deviations):
+                value *= 0.5
+            if value >= LEAST_AIM * budget:
+                break
+        else:
+            return budget
         step = math.sqrt(2.0)
         for _ in range(AIM_STEPS):
-            if value * step < budget and self._is_in_reach(value * step, scores, level):
+            if value * step < budget and self._is_in_reach(value * step, scores, level, deviations):
                 value *= step
             step = math.sqrt(step)
         return value

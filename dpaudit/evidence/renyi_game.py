@@ -46,6 +46,9 @@ LARGEST_LOSS = 12.0  # nats, beyond which no alternative is tried for the power
 CAPS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.0)  # on |log g|: a rare large g would shrink every stake
 # Of the budget: values that bets may be meant for, where they are not expected to win enough against a larger one.
 AIMS = (1.0, 0.97, 0.94, 0.9, 0.85, *(0.8**k for k in range(1, 25)))
+# Times what a bet has to win on the draws that it was fitted on, which flatter it. Against the budget less is asked:
+# the verdict comes first, and a noisy pilot may show less than there is.
+AT_BUDGET, BELOW_BUDGET = 0.25, 1.5
 SIMULATIONS = 400  # of the alternative, for the power; see `RenyiGame.power`
 SIMULATIONS_FOUND = 0.945  # share of them that must be found: the true power is then above 0.9 (see the docstring)
 
@@ -144,13 +147,13 @@ class RenyiGame:
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Add the counts per cell of new draws of x and of x_prime."""
         self.epochs[-1].counts += np.stack([counts_x_prime, counts_x])
+        self._bound_is_current = False
 
     def update(self) -> None:
         """Look at the wealth. (The bound is computed when it is asked for.)"""
         if self._log_wealth(self._watched) >= -math.log(self.level):
             # Validity: the wealth of every smaller parameter was as large at this look. The bound keeps what it saw.
             self._lower = max(self._lower, self._watched)
-        self._bound_is_current = False
 
     @property
     def lower(self) -> float:
@@ -278,8 +281,9 @@ class RenyiGame:
     def _best_bet(self, log_ratio: FloatArray, p: FloatArray, q: FloatArray, enough: float = 0.0) -> _Bet:
         """The best bet on P against Q, over the claim's orders and the caps on log g.
 
-        It is meant for the largest of `AIMS` against which it is expected to win `enough` nats a draw. (Against a
-        budget that holds none wins anything; the bound below it is wanted all the same, and needs another bet.)
+        It is meant for the largest of `AIMS` against which it is expected to win `enough` nats a draw, times
+        `AT_BUDGET` or `BELOW_BUDGET`. (Against a budget that holds none wins anything; the bound below it is wanted all
+        the same, and needs another bet.)
         """
         bets = [
             (order, g)
@@ -290,7 +294,8 @@ class RenyiGame:
         values = self.claim.value * np.array(AIMS)
         growth = np.stack([self._growth(g, order, p, q, values) for order, g in bets], axis=1)  # (values, bets)
         at_budget = float(growth[0].max())
-        for row in (*growth[growth.max(axis=1) >= max(enough, 1e-300)], growth[0]):
+        needed = enough * np.array([AT_BUDGET, *(BELOW_BUDGET for _ in AIMS[1:])])
+        for row in (*growth[growth.max(axis=1) >= np.maximum(needed, 1e-300)], growth[0]):
             best = int(np.argmax(row))
             if row[best] > 0.0:
                 return _Bet(at_budget, *bets[best])
