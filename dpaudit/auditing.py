@@ -25,7 +25,7 @@ from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pooling, pool_pairs
-from dpaudit.findings import finding_of, findings_of_pool, with_controls
+from dpaudit.findings import finding_of, findings_of_pool, order_finding, with_controls
 from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.grey_box import GreyBox
 from dpaudit.inputs import distinct_inputs, is_same_input
@@ -452,6 +452,7 @@ class _Call:
             samples=played.runs,
             options={**self.options, **played.options},
             floating_point=about_doubles,
+            beside=order_finding([game for game, _ in played.pairs]),
         )
 
     def _played(
@@ -553,7 +554,7 @@ class _Call:
     def _finding(self, pair: Pair, game: PairGame, labelled: int, failure: str) -> Finding:
         return finding_of(pair, game, labelled, self.subject.name, failure, self.event_mass, self.inconclusive_factor)
 
-    def _result(self, **found: Any) -> AuditResult:
+    def _result(self, beside: Sequence[SideFinding] = (), **found: Any) -> AuditResult:
         return AuditResult(
             claim=str(self.promise),
             confidence=self.confidence,
@@ -563,7 +564,7 @@ class _Call:
             seconds=0.0,
             subject=self.subject.describe(),
             environment=environment(),
-            side_findings=claim_metadata(self.subject, self.promise, self.chosen),
+            side_findings=(*claim_metadata(self.subject, self.promise, self.chosen), *beside),
             **found,
         )
 

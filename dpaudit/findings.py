@@ -7,11 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from dpaudit.evidence.order import RATE, Change
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results import SAME_INPUT, Finding, Power, Verdict, WitnessRecord
+from dpaudit.results import SAME_INPUT, Finding, Power, SideFinding, Verdict, WitnessRecord
 
+LEAST_SHOWN = 1e-100  # p-value of a change that is printed as it is
 FOUND_WITH = 0.9  # the probability that defines the power
 # A note, beside `SAME_INPUT`, of a pair that is violated all the same.
 CONTROL_VIOLATED = "So it says nothing of the claim: draws are not independent, or the audit is mistaken."
@@ -47,7 +49,10 @@ def finding_of(
     power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
     control = is_same_input(pair)
     verdict = _verdict(game, power, inconclusive_factor)
-    if control and verdict == "inconclusive":  # it has no power to be too little: see `with_controls`
+    if game.change is not None and verdict == "not_refuted":
+        # Validity: it would say that a loss would have been found, which supposes that draws are independent.
+        verdict = "inconclusive"
+    elif control and verdict == "inconclusive":  # it has no power to be too little: see `with_controls`
         verdict = "not_refuted"
     if game.unseen and not failure:
         # Its power would be that of a rule that sees what there is: "not refuted" would say too much.
@@ -66,7 +71,8 @@ def finding_of(
         ratio_lower=game.ratio_lower,
         log_wealth=game.main.log_wealth,
         p_value=game.main.p_value if game.labelled else None,
-        power=None if control else power,  # nothing can be found there, so nothing would have been
+        # Nothing can be found in a control, so nothing would have been; where calls depend on each other, who knows.
+        power=None if control or game.change is not None else power,
         witness=WitnessRecord(
             description=game.describe(pair.x_id, pair.x_prime_id),
             rule=game.main.rule_record(),
@@ -121,12 +127,41 @@ def with_controls(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
+def change_sentence(change: Change) -> str:
+    """What a pair is called inconclusive for whose outcomes do not come in any order."""
+    return (
+        f"Calls depend on earlier ones: of the outcomes on one input, in the order of the calls, {change.what} "
+        f"({_p_text(change)}). Rates, bounds and power suppose that every call starts from the same state. Make the "
+        "mechanism anew in each call, or set it back there; of what it keeps from call to call an audit of single "
+        "calls says nothing."
+    )
+
+
+def order_finding(games: Sequence[PairGame]) -> tuple[SideFinding, ...]:
+    """The side finding "call_order", if the outcomes of some pair changed from call to call; else none."""
+    changed = [game.change for game in games if game.change is not None]
+    if not changed:
+        return ()
+    details = {"games": len(changed), "of": len(games), "p_value": changed[0].p_value}
+    rate = min(1.0, RATE * sum(len(game.inputs) for game in games))  # of each input of each pair, by a union bound
+    summary = (
+        f"The outcomes of the mechanism changed from call to call ({_p_text(changed[0])}), so the draws are not "
+        "independent. Pairs that would not be refuted are inconclusive; their notes say what changed."
+    )
+    return (SideFinding("call_order", "found", summary, rate, details),)
+
+
+def _p_text(change: Change) -> str:
+    return f"p = {change.p_value:.1g}" if change.p_value > LEAST_SHOWN else f"p below {LEAST_SHOWN:g}"
+
+
 def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
     """What else is to be known of a pair, beside its verdict."""
     same: tuple[str, ...] = (SAME_INPUT,) if is_same_input(pair) else ()
     if same and game.is_violated:
         same = (*same, CONTROL_VIOLATED)
-    return same if game.unseen else (*same, *game.remarks)
+    depends = (change_sentence(game.change),) if game.change is not None else ()
+    return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
 
 
 def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdict:

@@ -292,7 +292,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
         console.print(Text(f"{wording.headline(result)}.", terminal.STYLES[result.verdict]))
         if result.verdict != "error" and result.findings:
             console.print(Text(wording.power_sentence(result)))
-        if result.verdict == "inconclusive" and result.findings and not wording.has_controls_alone(result):
+        if result.verdict == "inconclusive" and wording.is_weak(result):
             console.print(Text("Take more samples with --samples."))
     notes = terminal.notes_text(result)
     if notes is not None:

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from dpaudit.evidence.fixed_game import FEWEST_COMPARED, Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
+from dpaudit.evidence.order import change_of
 from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
@@ -190,9 +191,11 @@ class LabelGame:
                 if on_progress is not None:
                     on_progress(self.progress())
         finally:  # bounds stand for what was counted, also where a call raises later on
+            changes = {i: change_of(parts) for i, parts in self._kept.items()}
             for pair in self.pairs:
                 pair.finish()
                 kept = [self._kept[i] for i in pair.inputs]
+                pair.change = next((changes[i] for i in pair.inputs if changes[i] is not None), None)
                 pair.remarks, pair.keys = remarks(kept), keys_of([part for of_input in kept for part in of_input])
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:

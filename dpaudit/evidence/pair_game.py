@@ -8,6 +8,7 @@ import math
 from dpaudit.evidence.fitted_partitions import fit_partitions
 from dpaudit.evidence.fixed_game import Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
+from dpaudit.evidence.order import Change
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pools import Pool
 from dpaudit.evidence.refined_edges import RefinedGame
@@ -73,6 +74,7 @@ class PairGame:
         self.failures: list[str] = []  # the same on both inputs, of each member of the pool
         self.unseen = ""  # a class among the first outputs of which nothing is seen but its name
         self.repeats = False  # whether all outputs of the pilot on one input are one and the same, on both
+        self.change: Change | None = None  # of the outcomes of one of its inputs from call to call
         self.remarks: tuple[str, ...] = ()  # what strikes one about the outputs that were kept
         self.keys: Keys | None = None  # of those of them that are dictionaries
         self.looks: list[Look] = []

@@ -42,7 +42,7 @@ def weakness_text(result: AuditResult) -> str:
     subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
     if not result.findings:
         return f"{wording.headline(result)}: {subject}."
-    advice = "" if wording.has_controls_alone(result) else " Take more samples."
+    advice = " Take more samples." if wording.is_weak(result) else ""
     return f"{wording.headline(result)}: {subject}. {wording.power_sentence(result)}{advice}"
 
 

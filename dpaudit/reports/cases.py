@@ -15,7 +15,7 @@ from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import beside, doubles, wording
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.wording import clean, name_text, number_text
-from dpaudit.results import SAME_INPUT, AuditResult, Finding
+from dpaudit.results import AuditResult, Finding
 from dpaudit.utility_result import UtilityFinding, UtilityResult
 
 STATUSES = ("violated", "error", "warning", "inconclusive", "not_refuted", "xfail", "skipped")
@@ -128,7 +128,7 @@ def pair_sentence(result: AuditResult, finding: Finding) -> str:
     parts = [wording.bound_sentence(result, finding) + "."]
     if finding.verdict == "violated" and finding.witness is not None:
         parts.append(clean(finding.witness.description, 400))
-    if finding.verdict == "inconclusive" and SAME_INPUT not in finding.notes:
+    if finding.verdict == "inconclusive" and finding.power is not None:
         parts.append("Only a leak far above the budget would have been found.")
     return clean(" ".join([*parts, *(clean(note, 300) for note in finding.notes)]), 1500)
 

@@ -12,10 +12,12 @@ from typing import Any, Literal
 
 from dpaudit.reports import beside
 from dpaudit.reports.wording import (
+    DEPENDENCE,
     asked_count,
     clean,
     compared,
     dependence_sentence,
+    has_changed,
     has_controls_alone,
     largest_lower_text,
     number_text,
@@ -33,7 +35,7 @@ SOURCE = (
     "The table says what was run for this report. It is no statement of conformity."
 )
 SIDE_CHANNELS = ("timing", "containment")
-CLAIM = ("claim_metadata", "independence")  # what the claim is measured against, and whether the draws allow it
+CLAIM = ("claim_metadata", *DEPENDENCE)  # what the claim is measured against, and whether the draws allow it
 SENSITIVITY = ("pair_search", "same_randomness")
 UNSEEN = {
     "timing": "Running times were not compared between inputs.",
@@ -136,6 +138,8 @@ def loss(result: AuditResult) -> Row:
     broken, weak = verdict_count(result, "error"), verdict_count(result, "inconclusive")
     if weak and has_controls_alone(result):
         facts += " Each pair is of an input with itself, where no leak can be found."
+    elif weak and has_changed(result):
+        facts += f" {plural(weak, 'pair')} cannot be judged."
     elif weak:
         facts += f" For {plural(weak, 'pair')} only a leak far above the budget would have been found."
     if broken:

@@ -20,6 +20,8 @@ from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results import SAME_INPUT, AuditResult, Finding, Power, Verdict
 
+# Side findings that say that draws are not independent, and what was found of calls.
+DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on earlier ones"}
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "violated",
@@ -155,6 +157,8 @@ def headline(result: AuditResult) -> str:
         return "Inconclusive: the claim asks nothing of these pairs"
     if result.verdict == "inconclusive" and has_controls_alone(result):
         return f"Inconclusive: nothing to be found in {plural(asked, 'pair')} of an input with itself"
+    if result.verdict == "inconclusive" and has_changed(result):
+        return f"Inconclusive: calls depend on earlier ones, which leaves {pairs} unjudged"
     if result.verdict == "violated":
         return f"Violated: the promise is broken for {pairs}"
     if result.verdict == "error":
@@ -167,6 +171,16 @@ def headline(result: AuditResult) -> str:
 def has_controls_alone(result: AuditResult) -> bool:
     """Whether all pairs are of an input with itself, where no number of draws would find anything."""
     return bool(result.findings) and all(SAME_INPUT in finding.notes for finding in result.findings)
+
+
+def is_weak(result: AuditResult) -> bool:
+    """Whether more draws would tell more: there are pairs, not controls alone, and calls are independent."""
+    return bool(result.findings) and not has_controls_alone(result) and not has_changed(result)
+
+
+def has_changed(result: AuditResult) -> bool:
+    """Whether calls were found to depend on earlier ones, which more draws would not mend."""
+    return any(side.kind == "call_order" and side.status == "found" for side in result.side_findings)
 
 
 def notes(result: AuditResult) -> list[str]:
@@ -208,6 +222,8 @@ def power_sentence(result: AuditResult) -> str:
     weakest = least_powerful(result)
     if has_controls_alone(result):
         return "In a pair of an input with itself no loss can be found, however many draws are taken."
+    if has_changed(result):
+        return "What this audit could have found cannot be said: its calls depend on earlier ones."
     if weakest is None or weakest.power is None:
         return "What this audit could have found was not computed."
     power = weakest.power
@@ -294,11 +310,13 @@ def evidence_name(result: AuditResult) -> str:
 def dependence_sentence(result: AuditResult) -> str:
     """What follows for every figure of an audit whose calls were found to share noise; empty where they were not."""
     # Validity: error rates, confidence and bounds suppose independent draws, so a report must not state them unsaid.
-    if not any(side.kind == "independence" and side.status == "found" for side in result.side_findings):
+    found = {side.kind for side in result.side_findings if side.status == "found"}
+    how = next((words for kind, words in DEPENDENCE.items() if kind in found), "")
+    if not how:
         return ""
     return (
-        "Calls were found to share noise, so the draws are not independent. All error rates, confidence and bounds of "
-        "this audit suppose that they are: none can be relied on."
+        f"Calls were found to {how}, so the draws are not independent. All error rates, confidence and bounds of this "
+        "audit suppose that they are: none can be relied on."
     )
 
 
@@ -336,6 +354,8 @@ def _summary(result: AuditResult) -> str:
         return f"{opening} Of the pairs that were given it asks nothing, so nothing was run."
     if result.verdict == "inconclusive" and has_controls_alone(result):
         return f"{opening} All pairs are of an input with itself, so there was nothing to tell apart."
+    if result.verdict == "inconclusive" and has_changed(result):
+        return f"{opening} The mechanism remembers earlier calls, so that single ones could not be judged."
     if result.verdict == "inconclusive":
         return (
             f"{opening} No violation was found, but for some of the pairs the audit was too weak for that to mean "

@@ -1,0 +1,136 @@
+"""Calls that depend on earlier ones: the exact tests of the order of outcomes, and what an audit makes of them."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.evidence import order
+from dpaudit.evidence.order import change_of
+from dpaudit.evidence.outcomes import read_outputs
+from dpaudit.subjects.call_outcomes import Ended
+
+OPTIONS = {"claim": "eps=1", "pairs": [(0, 1)], "samples": 3_000, "seed": 3, "floating_point": False}
+
+
+def outcomes(values):
+    return [read_outputs(values, len(values))]
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 1), (6, 3), (9, 2), (9, 4)])
+def test_the_tests_are_exact_or_conservative_over_all_orders(n, m):
+    """Every subset of m places of n is as likely: of the p-values of each test at most a share p is p or less."""
+    of_tests = {}
+    for places in itertools.combinations(range(n), m):
+        flags = np.zeros(n, dtype=bool)
+        flags[list(places)] = True
+        for number, (p_value, _) in enumerate(order._tests(flags)):
+            of_tests.setdefault(number, []).append(p_value)
+    assert len(of_tests) == 5
+    for number, found in of_tests.items():
+        found = np.array(found)
+        assert len(found) == math.comb(n, m)
+        for level in found:
+            assert np.mean(found <= level * (1.0 + 1e-9)) <= level * (1.0 + 1e-9)
+        if number in (0, 1, 3, 4):  # all among the first, all among the last, few runs, many runs: exact
+            assert min(found) == pytest.approx(np.mean(found <= min(found) * (1.0 + 1e-9)))
+
+
+def made(kind, rng, size):
+    if kind == "numbers":
+        return rng.laplace(size=size)
+    if kind == "few values":
+        return rng.choice([0.0, 1.0, 2.0], p=[0.9, 0.05, 0.05], size=size)
+    if kind == "vectors":
+        return rng.normal(size=(size, 4))
+    return [["a", None, 1.5, {"b": 2}][k] for k in rng.choice(4, p=[0.6, 0.2, 0.1, 0.1], size=size)]
+
+
+@pytest.mark.parametrize("kind", ["numbers", "few values", "vectors", "objects"])
+def test_independent_outcomes_are_called_changed_at_most_at_the_rate(monkeypatch, kind):
+    """At a rate of 0.1: of 2,000 samples at most 200 are expected; 260 or more have a probability of 1e-5. (Fixed.)"""
+    monkeypatch.setattr(order, "RATE", 0.1)
+    rng = np.random.default_rng(5)
+    found = sum(change_of(outcomes(made(kind, rng, 120))) is not None for _ in range(2_000))
+    assert found < 260
+
+
+def falling(rng, size):
+    state, result = 0.0, []
+    for _ in range(size):
+        state = 0.9 * state + rng.laplace()
+        result.append(state)
+    return np.array(result)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([0.5, 0.25, 1.5, 2.5, 3.5] + [None] * 3_000, "other than None are all among the first 5 of 3,005"),
+        ([1.0] * 500 + [math.nan] * 40, "are all among the last 40 of 540"),
+        (falling(np.random.default_rng(1), 1_000), "come next to each other"),
+        (np.tile([0.0, 1.0], 100), "keep apart"),
+        (np.sort(np.random.default_rng(2).normal(size=200)), "are all among the last"),
+        (np.concatenate([np.random.default_rng(3).normal(k, 1.0, 1_500) for k in (0, 1)]), "more often at the"),
+    ],
+    ids=["refuses", "nan", "carried", "alternates", "sorted", "drifts"],
+)
+def test_what_changes_from_call_to_call_is_said(values, words):
+    change = change_of(outcomes(values))
+    assert change is not None and change.p_value <= order.RATE and words in change.what
+
+
+def test_calls_that_did_not_come_back_are_left_out_and_few_outcomes_say_nothing():
+    late = Ended("time-out", "")
+    assert change_of(outcomes([late] * 50 + ["a"] * 500)) is None
+    assert change_of(outcomes([1.0] * 10 + [2.0] * 20)) is None
+    assert change_of([]) is None and change_of(outcomes([1.0] * 100)) is None
+
+
+class Budget:
+    """Noise that hides nothing, for some calls; then the budget is spent, and there is no answer."""
+
+    def __init__(self, calls, raises=False):
+        self.left, self.raises = calls, raises
+
+    def __call__(self, data, rng):
+        self.left -= 1
+        if self.left >= 0:
+            return data + rng.laplace(scale=1e-9)
+        if self.raises:
+            raise RuntimeError("budget is spent")
+        return None
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed", "adaptive"])
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_mechanism_that_refuses_once_its_budget_is_spent_is_inconclusive(mode, raises):
+    result = dpaudit.audit(Budget(10, raises), **{**OPTIONS, "mode": mode})
+    (finding,) = result.findings
+    assert result.verdict == "inconclusive" and result.exit_status == 5 and finding.power is None
+    assert any("Calls depend on earlier ones" in note and "among the first 10" in note for note in finding.notes)
+    assert [side.kind for side in result.side_findings if side.status == "found"] == ["call_order"]
+
+
+def test_a_violation_stays_one_and_says_what_its_figures_suppose():
+    state = [0.0]
+
+    def carries(data, rng):
+        state[0] = 0.9 * state[0] + data + rng.laplace(scale=0.5)
+        return state[0]
+
+    result = dpaudit.audit(carries, **OPTIONS)
+    (finding,) = result.findings
+    assert result.verdict == "violated" and any("Calls depend on earlier ones" in note for note in finding.notes)
+
+
+def test_reports_of_changed_calls_promise_no_power():
+    from dpaudit.reports import wording
+
+    result = dpaudit.audit(Budget(10), **OPTIONS)
+    assert "depend on earlier ones" in wording.headline(result) and "cannot be said" in wording.power_sentence(result)
+    assert "none can be relied on" in wording.plain_summary(result) and not wording.is_weak(result)
+    again = dpaudit.AuditResult.from_dict(result.to_dict())
+    assert wording.headline(again) == wording.headline(result)
