@@ -261,9 +261,10 @@ class RenyiGame:
         def exceeds(loss: float) -> bool:
             share = event_mass * np.array([special.expit(loss), special.expit(-loss)])
             for order in self.claim.orders:
-                logs = order * np.log(share) + (1.0 - order) * np.log(share[::-1])
                 outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
-                moment = float(np.logaddexp.reduce([*logs.tolist(), outside]))
+                with np.errstate(over="ignore"):
+                    logs = np.log(share) + (order - 1.0) * np.array([loss, -loss])
+                    moment = float(np.logaddexp.reduce([*logs.tolist(), outside]))
                 if moment / (order - 1.0) > self._epsilon(self.claim.value, order):
                     return True
             return False

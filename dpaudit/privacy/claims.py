@@ -40,6 +40,8 @@ from dpaudit.privacy.pairs import short_form
 
 FloatArray = NDArray[np.float64]
 REPORT_DELTA = 1e-6  # where a claim has no delta of its own, epsilon is reported at this one
+HIGH_ORDER = 16.0  # of a Renyi claim, beyond which bets are made at these as well
+LOWER_ORDERS = 2.0, 8.0
 LARGEST_EPSILON = 700.0  # nats; e^epsilon stays below the largest double, and a profile is asked no further out
 
 
@@ -463,7 +465,8 @@ class RenyiDP(Claim):
 
     @property
     def orders(self) -> tuple[float, ...]:
-        return (self.order,)
+        # At a very large one no bet is worth anything, since its moments overflow; smaller ones are promised too.
+        return (self.order,) if self.order <= HIGH_ORDER else (*LOWER_ORDERS, self.order)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -264,6 +264,16 @@ def test_a_noisy_pilot_does_not_turn_bets_away_from_a_budget_that_is_broken():
     assert verdicts.count("violated") >= 6
 
 
+@pytest.mark.parametrize("order", [2_000.0, 1.7e308])
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_a_claim_of_an_order_whose_moments_overflow_is_bet_against_at_lower_ones(order, mode):
+    """Which it promises too. (A false alarm has a probability of at most 0.05; the seed is fixed.)"""
+    options = {"pairs": [(0, 1)], "samples": 1_000, "seed": 3, "mode": mode, "floating_point": False}
+    apart = dpaudit.audit(lambda data, size, rng: data + 0.5 * rng.random(size), f"order={order!r},rdp=1", **options)
+    equal = dpaudit.audit(lambda data, size, rng: rng.random(size), f"order={order!r},rdp=1", **options)
+    assert (apart.verdict, equal.violated) == ("violated", ()) and equal.findings[0].parameter_lower < 0.2
+
+
 def test_the_bound_is_computed_again_once_more_was_counted():
     game = RenyiGame(RenyiDP(2.0, 1.0), True, 2_000)
     game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05)
