@@ -133,10 +133,12 @@ def _sentences(plan: Plan) -> list[str]:
         f"streams of its own (seed {plan.seed}).",
     ]
     powers = [power for planned in plan.budgets for power in planned.powers]
-    if any(math.isinf(needed.learned) for power in powers for needed in power.needed):
+    nothing = any(math.isinf(power.learned) for power in powers)
+    if nothing or any(math.isinf(needed.learned) for power in powers for needed in power.needed):
         sentences.append(
             "None: not found in any number of samples up to 10^9, or not promised, because a test of a fixed size "
-            "has its rule from first draws that show the event too rarely."
+            "has its rule from first draws that show the event too rarely. (The audit may find a large loss all the "
+            "same.)"
         )
     if plan.is_universe:
         sentences.append(
