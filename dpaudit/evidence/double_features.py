@@ -4,7 +4,7 @@ Adding noise to a number in floating point rounds the sum to the grid of doubles
 return only some doubles. Which doubles an output can be then depends on the number underneath, although the law on the
 real line is as promised (Mironov, "On significance of the least significant bits for differential privacy", CCS 2012).
 Each feature maps doubles to small integers, one by one (never by the rest of a batch), and says in words what a set of
-its codes means.
+its codes means. NaN has codes too, but no rule guesses on it (`dpaudit.evidence.low_bits`).
 
 Conventions: `codes(values)` takes doubles of shape (draws,) and gives int64 of the same shape. Codes from `SPECIAL` on
 are zero, infinities and NaN, which have no lowest set bit. Where `is_ordered`, neighbouring codes mean nearly the same
@@ -109,6 +109,8 @@ class LowestBit:
     def _range(first: int, last: int) -> str:
         if first >= SPECIAL:
             return _special(first)
+        if first == BELOW_ALL and last == ABOVE_ALL:
+            return "that are finite and not 0"
         if first == BELOW_ALL:
             return f"that are no multiple of 2^{last + 1}"
         if last == ABOVE_ALL:
@@ -184,6 +186,8 @@ class DecimalPlaces:
     def _range(first: int, last: int) -> str:
         if first >= SPECIAL:
             return _special(first)
+        if first == BELOW_ALL and last == ABOVE_ALL:
+            return "that are finite"
         if first == BELOW_ALL:
             return f"with at most {last} decimal places" if last > 0 else "that are integers"
         if last == ABOVE_ALL or last > MOST_DECIMALS:
@@ -258,7 +262,7 @@ def _member(bits: Codes, known: Codes) -> Codes:
 
 
 def _special(code: int) -> str:
-    return {ZERO: "that are 0", NOT_FINITE: "that are infinite or NaN", NOT_A_NUMBER: "that are NaN"}[code]
+    return {ZERO: "that are 0", NOT_FINITE: "that are infinite", NOT_A_NUMBER: "that are NaN"}[code]
 
 
 def _joined(parts: Sequence[str]) -> str:

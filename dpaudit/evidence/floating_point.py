@@ -21,7 +21,9 @@ limit, and the bound is monotone in both. "leaks" is the bound above the budget.
 whatever inputs they share): if the doubles keep the claim, P(any "leaks") <= ERROR_RATE; in any case P(some bound of
 the check exceeds its truth) <= ERROR_RATE. It is spent beside the audit's own 1 - confidence, never out of it.
 
-**What it can see.** Excess at low bits and in the support. It says nothing about the real line: features are blind to
+**What it can see.** Excess at low bits and in the support of numbers. What is no number (an exception, a missing entry,
+NaN) is no evidence: rules abstain on it, and an entry that is a number more often on one input is not looked at, by a
+choice on probes that are neither trained nor counted on. It says nothing about the real line: features are blind to
 sizes, except through atoms and binades, so a claim that is broken there may show up here too.
 """
 
@@ -122,7 +124,10 @@ def examine(
     except SubjectError as error:
         return not_applicable(f"The subject broke during the check: {error}", reader.runs, len(candidates))
     if not pairs:
-        reason = "No output has a real-valued entry: no number that varies and is not always an integer."
+        reason = (
+            "No pair has a real-valued entry in its outputs: a number, as often on one input as on the other, that "
+            "varies on both and is not always an integer."
+        )
         return not_applicable(reason, reader.runs, len(candidates))
     ranked = tuple(sorted(pairs, key=lambda pair: (pair.verdict != "leaks", pair.p_value, -pair.epsilon_lower)))
     return FloatingPointFinding(

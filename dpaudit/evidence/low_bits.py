@@ -6,8 +6,14 @@ draws makes the tables (and the values that `SeenBefore` remembers), the other p
 that a table that learnt its own draws by heart is not taken for a good one. A feature whose own draws, which flatter
 it, promise less than another has proved is not tried on the other half.
 
+What is no number under a column's path (an exception, an entry that is missing, a text, NaN) has no bits, so it is no
+evidence here: the audit's own games read it as the outcome that it is. Rules are fitted on numbers alone, a rule
+abstains on an output that holds none in its columns, and a column is left out where one input has numbers there more
+often than the other (`choose_columns`): else any rule on its numbers would tell their presence, and call it low bits.
+
 Validity: nothing here rests on what is fitted. A rule is a function of one output, fixed before the draws that it is
-counted on (`dpaudit.evidence.floating_point`).
+counted on (`dpaudit.evidence.floating_point`). Columns are chosen on probes, before training and counting; to abstain
+on what is no number is a rule that is fixed beforehand, the same for both inputs, and abstentions cost nothing.
 """
 
 from __future__ import annotations
@@ -43,6 +49,7 @@ SMALL_SPAN = 1 << 15  # of codes that are counted one by one, between the least 
 LARGEST_SCORE = 6.0  # of one column
 MOST_CUTS = 32  # thresholds that are tried a side
 CAUTION = 1.0  # standard deviations by which a record of the training draws is distrusted
+PRESENCE = 3.0  # standard deviations by which the inputs' shares of numbers in a column may differ
 MARGIN = 0.2  # nats by which a later feature must be better: the earlier ones are easier to understand
 
 Columns = Mapping[Path, FloatArray]
@@ -118,6 +125,7 @@ class Table:
 class LowBitRule:
     """Guess x where the summed score is at least `high`, x_prime where it is at most `low`; abstain between.
 
+    It abstains where none of its columns holds a number; a column that holds none adds nothing to the score.
     `tables` has one entry for each column that the rule looks at. `sides` is how many of the two guesses it ever makes.
     """
 
@@ -131,7 +139,9 @@ class LowBitRule:
 
     def count(self, columns: Columns, quota: int) -> tuple[int, int]:
         """On the first `quota` draws: how often it guesses x, and how often x_prime."""
-        score = _summed([table(columns[path][:quota]) for path, table in self.tables])
+        values = [columns[path][:quota] for path, _ in self.tables]
+        score = _summed([_score(table, own) for (_, table), own in zip(self.tables, values, strict=True)])
+        score = score[_has_number(values)]
         return int(np.sum(score >= self.high)), int(np.sum(score <= self.low))
 
     def events(self) -> tuple[str, str]:
@@ -161,11 +171,13 @@ class Fitted:
 
 
 def choose_columns(first: Columns, second: Columns) -> list[Path]:
-    """At most `MOST_COLUMNS` real-valued columns that vary: of more, those in which the inputs differ most.
+    """At most `MOST_COLUMNS` columns of reals: of more, those in which the inputs differ most.
 
-    `first` and `second` are a few draws of x and x_prime, one array a column.
+    `first` and `second` are a few draws of x and x_prime, one array a column, NaN where there is no number. A column
+    is one of reals if it varies on both inputs (two constants are no noise that was rounded), is not always an integer,
+    and is a number about as often on either (`PRESENCE`).
     """
-    chosen = [path for path in first if _varies(np.concatenate([first[path], second[path]]))]
+    chosen = [path for path in first if _is_real_valued(first[path], second[path])]
     if len(chosen) <= MOST_COLUMNS:
         return chosen
     shifts = {path: _shift(first[path], second[path]) for path in chosen}
@@ -173,10 +185,31 @@ def choose_columns(first: Columns, second: Columns) -> list[Path]:
     return [path for path in chosen if path in largest]
 
 
-def _varies(values: FloatArray) -> bool:
-    """Whether its finite values are no constant, and not all integers."""
-    finite = values[np.isfinite(values)]
-    return bool(len(finite)) and not (np.all(finite == np.rint(finite)) or np.all(finite == finite[0]))
+def _is_real_valued(first: FloatArray, second: FloatArray) -> bool:
+    """Whether a column varies on both inputs, is not always an integer, and is a number as often on either."""
+    sides = [side[np.isfinite(side)] for side in (first, second)]
+    if not all(len(side) and np.any(side != side[0]) for side in sides):
+        return False
+    return not all(np.all(side == np.rint(side)) for side in sides) and _is_as_often_there(first, second)
+
+
+def _is_as_often_there(first: FloatArray, second: FloatArray) -> bool:
+    """Whether the shares of numbers on the two inputs differ by no more than chance, `PRESENCE` standard deviations."""
+    missing = [int(np.isnan(side).sum()) for side in (first, second)]
+    size = len(first) + len(second)
+    pooled = sum(missing) / size
+    deviation = math.sqrt(pooled * (1.0 - pooled) * (1.0 / len(first) + 1.0 / len(second)))
+    return abs(missing[0] / len(first) - missing[1] / len(second)) <= PRESENCE * deviation
+
+
+def _has_number(columns: Sequence[FloatArray]) -> NDArray[np.bool_]:
+    """Which outputs hold a number in at least one of these columns."""
+    return np.asarray(~np.logical_and.reduce([np.isnan(values) for values in columns]))
+
+
+def _score(table: Table, values: FloatArray) -> FloatArray:
+    """The score of each value, 0 for what is no number."""
+    return np.where(np.isnan(values), 0.0, table(values))
 
 
 def _shift(first: FloatArray, second: FloatArray) -> float:
@@ -233,15 +266,18 @@ def fit(
     later: dict[Path, _Half] = {}
     for path in first:
         n1, n0 = len(first[path]) // 2, len(second[path]) // 2
-        if min(n1, n0) == 0:
+        own = _Half(first[path][:n1], second[path][:n0]).numbers()
+        whole = _Half(first[path][n1:], second[path][n0:])
+        chosen = whole.numbers()
+        if min(map(len, (own.first, own.second, chosen.first, chosen.second))) == 0:
             continue
-        own = _Half(first[path][:n1], second[path][:n0])
-        later[path] = _Half(first[path][n1:], second[path][n0:])
+        later[path] = whole
+        here = test.on_share(len(chosen.both) / len(whole.both))
         guesses = attainable(*locations[path], epsilon) if path in locations else []
-        tried = features_for(own.first, own.second, *names, later[path].first, later[path].second)
-        candidates = [_candidate(feature, own, test) for feature in [*tried, *guesses]]
+        tried = features_for(own.first, own.second, *names, chosen.first, chosen.second)
+        candidates = [_candidate(feature, own, here) for feature in [*tried, *guesses]]
         best_here: tuple[Table, float] | None = None
-        for table, merit, high, low in _scored(candidates, later[path], test):
+        for table, merit, high, low in _scored(candidates, chosen, here):
             if best_here is None or merit > best_here[1] + MARGIN:
                 best_here = (table, merit)
             if merit > (best.merit + MARGIN if best is not None else -math.inf):
@@ -251,7 +287,11 @@ def fit(
     if len(single) > 1:
         tables = tuple((path, table) for path, table, _ in single)
         scores = [later[path].scores(table) for path, table in tables]
-        merit, high, low = test.thresholds(*(_summed(side) for side in zip(*scores, strict=True)))
+        summed = [_summed(side) for side in zip(*scores, strict=True)]
+        there = [_has_number([getattr(later[path], side) for path, _ in tables]) for side in ("first", "second")]
+        numbers = [side[held] for side, held in zip(summed, there, strict=True)]  # at least one a side: of any column
+        here = test.on_share(sum(map(len, numbers)) / sum(map(len, summed)))
+        merit, high, low = here.thresholds(*numbers)
         if merit > (best.merit + MARGIN if best is not None else -math.inf):
             best = Fitted(LowBitRule(tables, high, low), merit)
     return best
@@ -259,7 +299,7 @@ def fit(
 
 @dataclasses.dataclass(frozen=True)
 class _Half:
-    """One half of the training draws of one column: those of x (`first`) and of x_prime."""
+    """One half of the training draws of one column: those of x (`first`) and of x_prime; NaN is no number."""
 
     first: FloatArray
     second: FloatArray
@@ -269,9 +309,13 @@ class _Half:
         """The draws of x, then those of x_prime."""
         return np.concatenate([self.first, self.second])
 
+    def numbers(self) -> _Half:
+        """The same draws without those that are no number."""
+        return _Half(self.first[~np.isnan(self.first)], self.second[~np.isnan(self.second)])
+
     def scores(self, table: Table) -> tuple[FloatArray, FloatArray]:
-        """Of the draws of x, and of x_prime."""
-        scores = table(self.both)
+        """Of the draws of x, and of x_prime; 0 for what is no number."""
+        scores = _score(table, self.both)
         return scores[: len(self.first)], scores[len(self.first) :]
 
 
@@ -300,6 +344,10 @@ class _Test:
         merit = np.log(np.maximum(least_correct, 1e-150) * self.draws / most_wrong)
         merit[least_correct <= 0.0] = -math.inf
         return np.asarray(merit)
+
+    def on_share(self, share: float) -> _Test:
+        """The same test for rates among a `share` of the outputs, on all others of which a rule abstains."""
+        return self if share == 1.0 else _Test(self.delta / share, self.level, round(self.draws * share))
 
     @functools.cached_property
     def _quantile(self) -> float:

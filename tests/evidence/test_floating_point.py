@@ -9,11 +9,13 @@ import pytest
 from scipy import stats
 
 from dpaudit.evidence import floating_point as check
+from dpaudit.evidence.double_features import SPECIAL, LastBits
 from dpaudit.evidence.floating_point import Candidate, detectable_share, draws_of, examine, lower_bound
-from dpaudit.evidence.low_bits import MOST_COLUMNS, choose_columns
+from dpaudit.evidence.low_bits import MOST_COLUMNS, LowBitRule, Table, choose_columns
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.privacy.claims import Budget, GaussianDP, PureDP
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.call_outcomes import Failed
 
 # A true rate of at most the promised one gives a count with a p-value below LEVEL with probability at most LEVEL.
 LEVEL = 1e-9
@@ -293,19 +295,64 @@ def test_no_pair_and_a_subject_that_breaks_are_not_applicable():
     assert finding.verdict == "not_applicable" and "must return" in finding.message
 
 
-def test_nan_and_infinite_outputs_are_outcomes_like_others():
+def test_an_infinity_is_an_outcome_and_nan_is_no_number():
     def sometimes(data, size, rng):
         values = np.round(data + rng.laplace(size=size), 2)
-        return np.where(rng.random(size) < 0.3, [math.nan, math.inf][int(data)], values)
+        return np.where(rng.random(size) < 0.3, [0.0, math.inf][int(data)], values)
 
     found = run(sometimes, (0.0, 1.0), Budget(1.0, 0.0)).pairs[0]
-    assert found.verdict == "leaks"  # NaN tells x, infinity x'
+    assert found.verdict == "leaks" and "infinite" in found.description and "NaN" not in found.description
 
     def same(data, size, rng):
         values = np.round(data + rng.laplace(size=size), 2)
         return np.where(rng.random(size) < 0.3, math.nan, values)
 
     assert run(same, (0.0, 1.0), Budget(1.0, 0.0)).verdict == "nothing_found"
+
+
+def raises_on_one(data, rng):
+    return Failed("ZeroDivisionError", "") if data else rng.laplace()
+
+
+def nan_on_one(data, rng):
+    return math.nan if data else rng.laplace()
+
+
+def lacks_a_key(data, rng):
+    return {} if data else {"a": rng.laplace()}
+
+
+def text_at_times(data, rng):
+    return "none" if data and rng.random() < 0.5 else rng.laplace()
+
+
+@pytest.mark.parametrize("release", [raises_on_one, nan_on_one, lacks_a_key, text_at_times])
+def test_what_is_no_number_on_one_input_is_no_evidence_of_low_bits(release):
+    # The presence of a number gives the input away, its bits do not: the audit's own games see that.
+    finding = run(lambda data, size, rng: [release(data, rng) for _ in range(size)], (0, 1), Budget(1.0, 0.0))
+    assert finding.verdict == "not_applicable" and "as often on one input" in finding.message
+
+
+def test_low_bits_are_found_beside_what_is_no_number_on_both_inputs():
+    def sometimes(data, size, rng):
+        values = [float(value) for value in np.where(rng.random(size) < 0.3, math.nan, data + rng.laplace(size=size))]
+        return [{"a": value} if value == value else {"other": "text"} for value in values]
+
+    found = run(sometimes, (0.0, 1.0), Budget(1.0, 0.0)).pairs[0]
+    assert found.verdict == "leaks" and "an entry ['a']" in found.description
+    assert found.abstained > 0.25 * (found.correct + found.wrong + found.abstained)
+
+
+def test_two_constants_are_no_low_bits():
+    assert run(lambda data, size, rng: np.full(size, 0.1 + data), (0.0, 1.0), Budget(1.0, 0.0)).pairs == ()
+
+
+def test_a_rule_abstains_on_what_is_no_number():
+    # The last feature gives NaN the code of an infinity, which the table knows.
+    table = Table(LastBits(), np.array([0, SPECIAL + 1]), np.array([1.0, 6.0]))
+    columns = {(): np.array([math.nan, math.inf, 0.0, math.nan])}
+    assert LowBitRule((((), table),), 0.5, -math.inf).count(columns, 4) == (2, 0)
+    assert LowBitRule((((), table),), math.inf, 0.0).count(columns, 4) == (0, 0)
 
 
 def test_a_few_pairs_with_the_smallest_budgets_share_the_error_rate():
