@@ -74,7 +74,7 @@ def finding_of(
         # Nothing can be found in a control, so nothing would have been; where calls depend on each other, who knows.
         power=None if control or game.change is not None else power,
         witness=WitnessRecord(
-            description=game.describe(pair.x_id, pair.x_prime_id),
+            description=game.describe(*pair.said),
             rule=game.main.rule_record(),
             correct=correct,
             wrong=wrong,
@@ -102,7 +102,7 @@ def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, 
         power = None if is_same_input(pair) else finding.power
         own = dataclasses.replace(finding, **names, pool=members[0].id, notes=_notes(pair, game), power=power)
         if own.witness is not None:
-            description = f"{game.describe(pair.x_id, pair.x_prime_id)} {reading}"
+            description = f"{game.describe(*pair.said)} {reading}"
             own = dataclasses.replace(own, witness=dataclasses.replace(own.witness, description=description))
         if failure and not game.is_broken:  # of this pair there is nothing to compare, whatever the others do
             kept = ("budget", "parameter", "parameter_budget", "error_share", "samples", "pool")

@@ -309,7 +309,7 @@ class GreyBox:
 
 def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None) -> str:
     """Why the loss of the pair is infinite whatever the noise; empty where that does not follow."""
-    sides = ((pair.x_id, first), (pair.x_prime_id, second))
+    sides = tuple(zip(pair.said, (first, second), strict=True))
     still = [all(run.took_nothing for run in runs) and len({run.token for run in runs}) == 1 for _, runs in sides]
     # A delta may pay for an output that the other input cannot give, unless it is given always.
     needs_both = claim is not None and claim.family == "hockey-stick" and claim.profile(LARGEST_EPSILON) > 0.0

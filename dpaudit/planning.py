@@ -455,7 +455,7 @@ def _estimate(
         event_mass=guesses / total if total else 0.0,
         loss=math.log((correct + 0.5) / (wrong + 0.5)) if guesses else 0.0,
         runs=2 * pilot,
-        description=use.describe(pair.x_id, pair.x_prime_id),
+        description=use.describe(*pair.said),
     )
 
 

@@ -353,7 +353,7 @@ class UniverseAudit:
             p_value=max(SMALLEST_P_VALUE, math.exp(float(game.log_p[k]))),
             power=Power(self.event_mass, FOUND_WITH, float(table.detectable[row]), at_budget),
             witness=WitnessRecord(
-                description=rule.describe(pair.x_id, pair.x_prime_id),
+                description=rule.describe(*pair.said),
                 rule={"game": "guess", "anchor": 0.0, **rule.to_dict()},
                 correct=correct,
                 wrong=wrong,

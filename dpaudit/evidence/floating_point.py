@@ -188,8 +188,7 @@ def _examine(
         sides = [{path: trained[i][path] for path in paths[pair.place]} for i in pair.inputs]
         line = {"epsilon": pair.budget.epsilon, "delta": pair.budget.delta}
         known = {path: (number_under(pair.pair.x, path), number_under(pair.pair.x_prime, path)) for path in sides[0]}
-        names = (pair.pair.x_id, pair.pair.x_prime_id)
-        fitted = fit(sides[0], sides[1], level=level, draws=labelled, names=names, locations=known, **line)
+        fitted = fit(sides[0], sides[1], level=level, draws=labelled, names=pair.pair.said, locations=known, **line)
         if fitted is not None:
             rules[pair.place] = fitted.rule
     quotas: dict[int, tuple[int, int]] = {}
@@ -282,7 +281,8 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
 
 def _describe(pair: Candidate, rule: LowBitRule, counts: Sequence[tuple[int, int]], quota: tuple[int, int]) -> str:
     """The guessing events in words, with how often fresh draws of each input fell into them."""
-    names = (f"x = {pair.pair.x_id}", f"x′ = {pair.pair.x_prime_id}")
+    sides = zip(("x", "x′"), pair.pair.said, strict=True)
+    names = [letter if name == letter else f"{letter} = {name}" for letter, name in sides]
     said = []
     for k, event in enumerate(rule.events()):
         if event:

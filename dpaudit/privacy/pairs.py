@@ -44,6 +44,18 @@ class Pair:
         object.__setattr__(self, "x_prime_id", self.x_prime_id or short_form(self.x_prime))
         object.__setattr__(self, "id", self.id or _default_id(self))
 
+    @property
+    def said(self) -> tuple[str, str]:
+        """What sentences call the two inputs: their names, or x and x′ where these are shortened or the same.
+
+        Examples
+        --------
+        >>> Pair(0, 1).said, Pair([0] * 20, [0] * 19 + [1]).said
+        (('0', '1'), ('x', 'x′'))
+        """
+        is_told = self.x_id != self.x_prime_id and not self.x_id.endswith("…") and not self.x_prime_id.endswith("…")
+        return (self.x_id, self.x_prime_id) if is_told else ("x", "x′")
+
 
 def short_form(value: Any, width: int = 40) -> str:
     """A one-line name of an input, at most `width` characters: never an object's address."""

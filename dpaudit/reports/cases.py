@@ -13,6 +13,7 @@ from typing import Any
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import beside, doubles, wording
+from dpaudit.reports.apart import apart
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.wording import clean, name_text, number_text
 from dpaudit.results import AuditResult, Finding
@@ -127,7 +128,8 @@ def pair_sentence(result: AuditResult, finding: Finding) -> str:
         return clean(finding.message or "no message", 1000)
     parts = [wording.bound_sentence(result, finding) + "."]
     if finding.verdict == "violated" and finding.witness is not None:
-        parts.append(clean(finding.witness.description, 400))
+        differ = apart(finding.x, finding.x_prime)
+        parts += [clean(finding.witness.description, 400), *([f"{differ}."] if differ else [])]
     if finding.verdict == "inconclusive" and finding.power is not None:
         parts.append("Only a leak far above the budget would have been found.")
     return clean(" ".join([*parts, *(clean(note, 300) for note in finding.notes)]), 1500)

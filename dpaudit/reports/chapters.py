@@ -92,7 +92,7 @@ def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
     if wording.dependence_sentence(result):
         sure = "not to be relied on: calls share noise"
     worst = result.worst
-    differ = apart(worst.x, worst.x_prime, 90) if worst is not None else ""
+    differ = apart(worst.x, worst.x_prime) if worst is not None else ""
     return (
         ("Claim", clean(result.claim, 200)),
         *([(f"Worst pair, {name_text(worst.id, 80)}", differ)] if worst is not None and differ else []),

@@ -128,7 +128,7 @@ def _worst(result: AuditResult, path: str) -> dict[str, Any] | None:
     facts = [
         ("Input x", _input(worst.x_id, worst.x)),
         ("Input x′", _input(worst.x_prime_id, worst.x_prime)),
-        *([("Difference", differ)] if (differ := apart(worst.x, worst.x_prime, INPUT)) else []),
+        *([("Difference", differ)] if (differ := apart(worst.x, worst.x_prime)) else []),
         ("Rule", clean(witness.description, 600) if witness else "none recorded"),
         ("Counts", f"{wording.counts_sentence(worst)} {wording.allowance_sentence(worst)}".strip()),
         ("Bound", wording.bound_sentence(result, worst)),

@@ -115,7 +115,7 @@ def _worst(result: AuditResult, finding: Finding, path: str) -> str:
     lines = [
         f"### The worst pair: {escaped(name_text(finding.id, 80))}",
         "",
-        *([f"- Difference: {escaped(differ)}"] if (differ := apart(finding.x, finding.x_prime, 120)) else []),
+        *([f"- Difference: {escaped(differ)}"] if (differ := apart(finding.x, finding.x_prime)) else []),
         f"- Rule: {rule}",
         f"- Counts: {escaped(counts)}",
         f"- Bound: {escaped(wording.bound_sentence(result, finding))}",

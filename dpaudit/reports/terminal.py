@@ -209,7 +209,7 @@ def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
 
 def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, str]]:
     witness = finding.witness
-    differ = apart(finding.x, finding.x_prime, 120)
+    differ = apart(finding.x, finding.x_prime)
     inputs = f"x = {clean(finding.x, 120)}; x′ = {clean(finding.x_prime, 120)}" + (f"\n{differ}" if differ else "")
     store = result.options.get("store")
     labelled, runs = f"{finding.samples:,} labelled for this pair", wording.plural(result.samples, "run")

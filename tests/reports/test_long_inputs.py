@@ -13,6 +13,8 @@ from rich.console import Console
 import dpaudit
 from dpaudit import reports
 from dpaudit.reports.apart import apart
+from dpaudit.reports.cases import cases
+from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.terminal import finding_table, violation_text
 from dpaudit.reports.wording import name_text
 
@@ -73,6 +75,11 @@ def test_short_inputs_need_no_word_on_where_they_differ(synthetic):
         ("x" * 200 + "y", "x" * 200 + "z", f"x and x′ differ …{'x' * 20}y against …{'x' * 20}z"),
         ([0] * 60, [0] * 56 + [1, 2, 3, 4], "at [58]: 0 against 3; and in more places"),
         ([0] * 60, [0] * 60, ""),
+        ([0] * 50, [0] * 8, "x and x′ differ at [8]: 0 against nothing; at [9]: 0 against nothing"),
+        ([*range(50)], [*range(20), *range(21, 50)], "x and x′ differ at [20]: 20 against nothing"),
+        ([1] * 10, [1] * 10 + [2], "x and x′ differ at [10]: nothing against 2"),
+        ([*range(10)], [9, *range(8)], "at [0]: 0 against 9; at [1]: 1 against 0; at [2]: 2 against 1; and in more"),
+        (np.eye(9), np.delete(np.eye(9), 4, axis=0), "x and x′ differ at [4]: array([0., 0., 0., 0., 1., 0., "),
         ("x", "y", ""),
     ],
 )
@@ -91,4 +98,34 @@ def test_a_name_is_cut_in_its_middle_and_stays_within_its_width(synthetic):
 
 def test_nan_in_both_arrays_is_no_difference():
     x, x_prime = (np.array([math.nan] * 9 + [last]) for last in (1.0, 2.0))
-    assert apart(x, x_prime, 20) == f"x and x′ differ at [9]: {x[9]!r} against {x_prime[9]!r}"
+    assert apart(x, x_prime, 20) == "x and x′ differ at [9]: 1.0 against 2.0"
+
+
+# Neighbours of a user's first audit: one record of ten, behind a beginning that both names share.
+ROWS = [[0.2, 0.3]] * 9
+NEIGHBOURS = ([*ROWS, [0.0, 0.0]], [*ROWS, [1.0, 1.0]])
+
+
+def test_rules_speak_of_x_and_x_prime_where_names_are_cut():
+    def mean(rows, size, rng):
+        return np.mean(rows, axis=0) + rng.laplace(scale=0.1, size=(size, 2))
+
+    result = dpaudit.audit(mean, "eps=1", [NEIGHBOURS], seed=1, samples=20_000)
+    (finding,) = result.findings
+    assert finding.id == f"{finding.x_id}|{finding.x_prime_id}" and finding.x_id == finding.x_prime_id  # as in files
+    assert result.verdict == "violated" and "guess x where" in finding.witness.description
+    assert "guess x′ where" in finding.witness.description
+    assert result.floating_point.verdict == "leaks" and " on x, " in result.floating_point.pairs[0].description
+    assert "…" not in finding.witness.description + result.floating_point.pairs[0].description
+    differ = "x and x′ differ at [9][0]: 0.0 against 1.0; at [9][1]: 0.0 against 1.0"
+    for name in ("html", "md"):
+        assert differ in words(reports.render(result, name))
+    assert any(differ in case.message for case in cases(Dossier.of(result)))  # JUnit, SARIF
+    assert words(violation_text(result).plain).count(differ) == 1
+
+
+def test_names_that_tell_the_inputs_apart_stay_in_rules():
+    pair = dpaudit.privacy.pairs.Pair
+    assert pair([0], [1]).said == ("[0]", "[1]")
+    assert pair(*NEIGHBOURS, "", "Ann out", "Ann in").said == ("Ann out", "Ann in")
+    assert pair(*NEIGHBOURS).said == pair([1], NEIGHBOURS[0]).said == ("x", "x′")
