@@ -87,7 +87,6 @@ def _is_quiet(result: AuditResult) -> bool:
 
 
 def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
-    lower = wording.largest_lower_text(result)
     sure = "for all pairs, directions, rules and bounds together"
     if wording.dependence_sentence(result):
         sure = "not to be relied on: calls share noise"
@@ -96,7 +95,7 @@ def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
     return (
         ("Claim", clean(result.claim, 200)),
         *([(f"Worst pair, {name_text(worst.id, 80)}", differ)] if worst is not None and differ else []),
-        ("Largest lower bound", f"ε ≥ {lower} nats, at δ = {number_text(result.report_delta)}"),
+        ("Largest lower bound", str(wording.largest_bound(result))),
         ("Largest ratio of bound to budget", compared(result.ratio_lower, 1.0)[0]),
         ("Confidence", f"{percent_text(result.confidence)}, {sure}"),
         ("Pairs", f"{wording.asked_count(result):,} ({wording.verdict_count(result, 'violated'):,} violated, "

@@ -24,6 +24,7 @@ from markupsafe import Markup
 
 from dpaudit.evidence.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
+from dpaudit.reports import wording
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
 from dpaudit.reports.wording import compared, lower_text, name_text, number_text, percent_text
@@ -126,8 +127,8 @@ def profile(result: AuditResult) -> Figure | None:
     has_limits = seen is not None and seen.correct_lower is not None
     description = (
         f"Privacy profile of the pair {pair}: promised delta at each epsilon from 0 to {number_text(top, 3)}; the "
-        f"lower bound of the audit is epsilon {lower} at delta {number_text(finding.budget.delta)}, promised "
-        f"{budget}."
+        f"lower bound of the audit is epsilon {lower} at delta {number_text(finding.budget.delta)}"
+        f"{'' if wording.is_weaker(finding) else f', promised {budget}'}."
     )
 
     def draw(page: float) -> Markup:

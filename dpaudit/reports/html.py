@@ -91,7 +91,7 @@ def breakable(text: str) -> Markup:
 
 def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     """The figures at the head of the page: name, value, and a word of context."""
-    lower = wording.largest_lower_text(result)
+    largest = wording.largest_bound(result)
     runs = "all sides and pairs, a shared draw counted once"
     apart = " but floating point" if result.floating_point is not None and result.floating_point.pairs else ""
     sure = f"for all statements of this page{apart} together"
@@ -101,7 +101,7 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else violated
     return [
         ("Claim", clean(result.claim, 60), "as promised"),
-        ("Largest lower bound", f"ε ≥ {lower}", f"nats, at δ = {number_text(result.report_delta)}"),
+        ("Largest lower bound", largest.bound, largest.context.lstrip("; ")),
         ("Largest ratio", wording.compared(result.ratio_lower, 1.0)[0], "lower bound / budget; above 1 is a violation"),
         ("Confidence", percent_text(result.confidence), sure),
         ("Pairs", f"{wording.asked_count(result):,}", asked),

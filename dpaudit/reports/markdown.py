@@ -84,12 +84,11 @@ def table(columns: list[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _keys(result: AuditResult) -> list[tuple[str, ...]]:
-    lower = wording.largest_lower_text(result)
     violated = wording.verdict_count(result, "violated")
     skipped = len(result.not_asked) + (result.universe.count(None) if result.universe is not None else 0)
     return [
         ("claim", text(result.claim)),
-        ("largest lower bound", f"ε ≥ {lower} nats at δ = {number_text(result.report_delta)}"),
+        ("largest lower bound", escaped(str(wording.largest_bound(result)))),
         ("largest ratio of bound to budget", wording.compared(result.ratio_lower, 1.0)[0]),
         ("confidence, for all statements together", percent_text(result.confidence)),
         ("pairs", f"{wording.asked_count(result):,} ({violated:,} violated, {skipped:,} not asked)"),

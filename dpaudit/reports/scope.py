@@ -19,8 +19,7 @@ from dpaudit.reports.wording import (
     dependence_sentence,
     has_changed,
     has_controls_alone,
-    largest_lower_text,
-    number_text,
+    largest_bound,
     percent_text,
     plural,
     subject_name,
@@ -127,11 +126,10 @@ def loss(result: AuditResult) -> Row:
     if not answered:
         return Row(item, sections, "not assessed", f"Claim {clean(result.claim, 120)}: no pair gave an answer.")
     count = asked_count(result) - verdict_count(result, "error")
-    lower, delta = largest_lower_text(result), number_text(result.report_delta)
     facts = (
         f"Claim {clean(result.claim, 120)}, asked of {plural(count, 'pair')} in both directions with "
-        f"{plural(result.samples, 'run')} of the mechanism. Largest lower bound on ε: {lower} nats at δ = {delta}, all "
-        f"bounds together at {percent_text(result.confidence)} confidence. Largest ratio of bound to budget: "
+        f"{plural(result.samples, 'run')} of the mechanism. Largest lower bound: {largest_bound(result)}, "
+        f"all bounds together at {percent_text(result.confidence)} confidence. Largest ratio of bound to budget: "
         f"{compared(result.ratio_lower, 1.0)[0]}; {verdict_count(result, 'violated'):,} of {plural(count, 'pair')} "
         "violated."
     )

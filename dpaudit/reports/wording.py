@@ -7,6 +7,7 @@ missing or NaN is an en dash. Names, inputs, messages and rules come from the su
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from decimal import ROUND_HALF_EVEN
@@ -71,15 +72,49 @@ def escaped(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def largest_lower_text(result: AuditResult) -> str:
-    """The largest lower bound on epsilon, with as many digits as it takes to see that it is above its own budget."""
-    bounds = [(finding.epsilon_lower, finding.budget.epsilon) for finding in result.findings]
+@dataclasses.dataclass(frozen=True)
+class LargestBound:
+    """The largest lower bound of a result, in the claim's own parameter, with what was promised for its pair.
+
+    `bound` is as in "ρ ≥ 0.52"; `context`, which follows it, has its unit, the delta of an epsilon, and the promise.
+    """
+
+    bound: str
+    context: str
+
+    def __str__(self) -> str:
+        return self.bound + self.context
+
+
+def largest_bound(result: AuditResult) -> LargestBound:
+    """The largest lower bound on the claim's parameter: of bounds that are as large, that with the least budget.
+
+    It has as many digits as it takes to see that it is above its own budget.
+    """
+    parameter, at = parameter_of(result), ""
+    bounds = [(f.parameter_lower, f.parameter_budget) for f in result.findings if not math.isnan(f.parameter_lower)]
     if result.universe is not None and len(result.universe):
         place = int(result.universe.epsilon_lower.argmax())
         bounds.append((float(result.universe.epsilon_lower[place]), float(result.universe.budget[place])))
     # Of bounds that are as large, the one with the least budget: it is the one that may break it.
-    lower, budget = min(((low, top) for low, top in bounds if low == result.epsilon_lower), default=(0.0, math.inf))
-    return compared(lower, budget)[0]
+    lower, budget = min(bounds, key=lambda bound: (-bound[0], bound[1]), default=(0.0, math.inf))
+    if all(is_line(finding) for finding in result.findings):
+        at = f" at δ = {number_text(result.report_delta)}"
+    shown, promised = compared(lower, budget)
+    name = symbol(parameter)
+    there = " for that pair" if len({budget for _, budget in bounds}) > 1 else ""
+    promise = f"; promised{there}: {name} ≤ {promised}" if budget < math.inf else ""
+    return LargestBound(f"{name} ≥ {shown}", f"{unit(parameter)}{at}{promise}")
+
+
+def is_weaker(finding: Finding) -> bool:
+    """Whether a pair is violated and its epsilon is within the promise all the same: that says nothing."""
+    return finding.verdict == "violated" and not finding.epsilon_lower > finding.budget.epsilon
+
+
+def is_line(finding: Finding) -> bool:
+    """Whether the claim's parameter is the epsilon of the pair's own line (epsilon, delta)."""
+    return finding.parameter == "epsilon" and finding.budget.epsilon == finding.parameter_budget
 
 
 def ratio_text(finding: Finding) -> str:
@@ -279,13 +314,19 @@ def allowance_sentence(finding: Finding) -> str:
 
 
 def bound_sentence(result: AuditResult, finding: Finding) -> str:
-    """The lower bound on the claim's parameter with its confidence, and what was promised."""
+    """The lower bound on the claim's parameter with its confidence, and what was promised.
+
+    As an epsilon too, where the claim has another parameter: but not where that weaker consequence of a violation is
+    within the promise, which says nothing and would read as a pass.
+    """
     lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
     name, units = symbol(finding.parameter), unit(finding.parameter)
     confidence = f"{percent_text(result.confidence)} confidence" + (", all pairs together" * (len(result.findings) > 1))
     promised = f"{name} ≥ {lower}{units} with {confidence}; promised: {name} ≤ {budget}"
-    if finding.parameter == "epsilon" and finding.budget.epsilon == finding.parameter_budget:
+    if is_line(finding):
         return promised + (f" (δ = {number_text(finding.budget.delta)})" if finding.budget.delta else "")
+    if is_weaker(finding):
+        return promised
     lower, budget = compared(finding.epsilon_lower, finding.budget.epsilon)
     delta = number_text(finding.budget.delta)
     return f"{promised}. As an epsilon at δ = {delta}: at least {lower} nats, promised {budget} nats"
