@@ -189,7 +189,7 @@ def _by_outcomes(rule: Rule) -> Named | None:
     for guess in (0, 1):
         own = [shortened[token] for token, of_token in zip(tokens, guesses, strict=False) if of_token == guess]
         if guesses[-1] == guess:
-            own.append("any outcome but those that came again")
+            own.append("any outcome that was seen at most once before the test")
         if len(own) > MOST_NAMED:
             return None
         where[guess] = " or ".join(own)

@@ -492,8 +492,8 @@ def test_a_rule_of_a_table_names_the_outcomes_that_it_guesses_on():
     table = Table({"'a'": 2.0, "'b'": -1.5, "'c'": 0.1, "'d'": 3.0}, shared=-3.0)
     said = described(table, -1.0, 1.0)
     assert said == (
-        "Look at the output: guess x where it is 'd' or 'a'; guess y where it is 'b' or any outcome but those that "
-        "came again."
+        "Look at the output: guess x where it is 'd' or 'a'; guess y where it is 'b' or any outcome that was "
+        "seen at most once before the test."
     )
     assert described(table, -math.inf, 1.0, -1) == "Look at the output: guess y where it is 'd' or 'a'."
     assert "the form of the output" in described(dataclasses.replace(table, outline=FORM), -1.0, 1.0)
