@@ -597,7 +597,10 @@ def stated_pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair
     if pairs is None:
         pairs = subject.pairs()
         if pairs is None:
-            raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)].")
+            raise UsageError(
+                f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)]; `dpaudit.audit` "
+                "looks for some itself with pairs=dpaudit.Search(domain)."
+            )
     if isinstance(pairs, AllPairs) and len(pairs) > MANY_PAIRS:
         return pairs
     return as_pairs(pairs)

@@ -55,6 +55,7 @@ from dpaudit.privacy.finite_metrics import MatrixMetric
 from dpaudit.privacy.metrics import EuclideanMetric, GeoMetric, Metric
 from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
 
+LONGEST_SHOWN = 80  # characters of pairs that a message writes anew
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII)
 _FORMS = "eps=E, eps=E,delta=D, rho=R, mu=M, order=O,rdp=E or metric=FILE"
 _CLAIMS: dict[frozenset[str], Callable[..., Claim]] = {
@@ -135,7 +136,9 @@ def parse_pairs(text: str) -> Sequence[Pair]:
     position = 0
     while True:
         x, position = _read_json(text, position)
-        position = _expect(text, position, ",")
+        if text[position : position + 1] != ",":
+            raise UsageError(_pairs_message(text, position, _in_brackets(x) or _due(",")))
+        position += 1
         x_prime, position = _read_json(text, position)
         pairs.append((x, x_prime))
         if position == len(text):
@@ -314,8 +317,23 @@ def _read_json(text: str, position: int) -> tuple[Any, int]:
 
 def _expect(text: str, position: int, mark: str) -> int:
     if text[position : position + 1] != mark:
-        raise UsageError(_pairs_message(text, position, f"A {mark!r} is due there."))
+        raise UsageError(_pairs_message(text, position, _due(mark)))
     return position + 1
+
+
+def _due(mark: str) -> str:
+    return f"A {mark!r} is due there."
+
+
+def _in_brackets(value: Any) -> str:
+    """How a list that was given for one pair, or for several, is written; empty where it is neither."""
+    entries = value if isinstance(value, list) else []
+    ways = [[entries]] if len(entries) == 2 else []
+    if entries and all(isinstance(entry, list) and len(entry) == 2 for entry in entries):
+        ways.append(entries)
+    texts = ["; ".join(",".join(json.dumps(one, ensure_ascii=False) for one in pair) for pair in way) for way in ways]
+    shown = [f"`{text}`" if len(text) <= LONGEST_SHOWN else "no brackets around it" for text in texts]
+    return f"Write {' or '.join(dict.fromkeys(shown))}." if shown else ""
 
 
 def _pairs_message(text: str, position: int, hint: str) -> str:
