@@ -83,6 +83,7 @@ def plan(
     over: float = 0.1,
     power: float = 0.9,
     event_masses: Sequence[float] = EVENT_MASSES,
+    event_mass: float | None = None,
     pilot: int = 0,
     seconds: float | None = None,
     seed: int | None = None,
@@ -101,6 +102,8 @@ def plan(
         In [0.5, 0.99]: the probability with which it is to be found. Claims of Renyi families are planned for 0.9 only.
     event_masses : sequence of float
         Each in (0, 1].
+    event_mass : float, optional
+        In place of `event_masses`: the one of an audit, whose argument has this name.
     pilot : int
         Runs on each input of a planned pair for an estimate of the event mass that suits the mechanism; 0 for none, at
         least 100 otherwise.
@@ -131,6 +134,11 @@ def plan(
     """
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
+    if event_mass is not None:
+        if event_masses is not EVENT_MASSES:
+            raise UsageError(f"event_mass must be given without event_masses, got {event_mass!r} and {event_masses!r}.")
+        number("event_mass", event_mass, "in (0, 1]", lambda v: 0.0 < v <= 1.0)
+        event_masses = (event_mass,)
     masses = _checked(samples, mode, confidence, over, power, event_masses, pilot, seed, promise)
     chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)

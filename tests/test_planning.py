@@ -334,3 +334,16 @@ def test_the_schema_refuses_what_no_plan_holds(validator):
     for change in ({"seconds": -1.0}, {"mode": "both"}, {"unknown": 1}, {"budgets": {}}):
         with pytest.raises(jsonschema.ValidationError):
             validator.validate({**record, **change})
+
+
+def test_the_event_mass_of_an_audit_is_that_of_its_plan():
+    one = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 1_000, "mode": "fixed", "seed": 7}
+    release = lambda data, size, rng: data + rng.laplace(size=size)  # noqa: E731
+    (power,) = dpaudit.plan(release, **one, event_mass=0.3).budgets[0].powers
+    assert power.event_mass == 0.3
+    assert power.known == dpaudit.plan(release, **one, event_masses=[0.3]).budgets[0].powers[0].known
+    for event_mass in (0.0, 1.5, "0.1"):
+        with pytest.raises(UsageError, match=r"event_mass must be in \(0, 1\]"):
+            dpaudit.plan(release, **one, event_mass=event_mass)
+    with pytest.raises(UsageError, match="event_mass must be given without event_masses, got 0.3 and "):
+        dpaudit.plan(release, **one, event_mass=0.3, event_masses=(0.1, 0.3))
