@@ -20,7 +20,12 @@ OPTIONS = (
         "--search",
         metavar="SPEC",
         help="Search for the worst pairs: a domain as JSON, a JSON file, or module:attribute (a domain, or a "
-        "hypothesis strategy of pairs).",
+        "hypothesis strategy of pairs). The JSON is one of "
+        '{"kind": "number", "low": 0, "high": 5, "change": 1, "integer": false}; '
+        '{"kind": "vector", "length": 3, "low": 0, "high": 5, "change": 1, "adjacency": "each", "one" or "moved"}; '
+        '{"kind": "dataset", "low": 0, "high": 1, "largest": 20, "adjacency": "add_remove" or "replace_one"}, with '
+        '"values": [...] in place of "low" and "high" for records that are no numbers; '
+        '{"kind": "inputs", "inputs": [...]}, any two of which are a pair.',
     ),
     click.option("--examples", metavar="FILE", help="Search near example data: a JSON list of datasets or inputs."),
     click.option(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -188,3 +191,18 @@ def test_domains_that_make_no_sense_are_refused_by_name(record, message):
 def test_examples_that_are_no_datasets_are_refused():
     with pytest.raises(UsageError, match=r"examples must be datasets, .* got 3 at position 1"):
         DatasetDomain.of_examples([[1], 3])
+
+
+def test_every_domain_that_the_help_and_the_readme_write_as_json_is_one():
+    from dpaudit.cli.searching import OPTIONS
+
+    text = OPTIONS[0](lambda: None).__click_params__[0].help
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    found = re.findall(r'\{"kind".*?\}', text.replace('"each", "one" or', "").replace('"add_remove" or', ""))
+    found += re.findall(r'\{"kind".*?\}', readme)
+    assert len(found) >= 8
+    assert {json.loads(record.replace("[...]", "[1, 2]"))["kind"] for record in found} == {
+        "number", "vector", "dataset", "inputs",
+    }  # fmt: skip
+    for record in found:
+        domain_from_dict(json.loads(record.replace("[...]", "[1, 2]")))
