@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpaudit.grey_box import GreyBoxResult
@@ -103,7 +103,8 @@ class SearchResult:
         summary = (
             f"{counted_pairs(len(self.pairs))} {'was' if len(self.pairs) == 1 else 'were'} chosen of "
             f"{len(self.tried) + self.refused} that were tried, in "
-            f"{self.samples} runs whose ranking has no confidence; {confirmed}."
+            f"{self.samples} runs whose ranking has no confidence; {confirmed}. "
+            f"{place_sentence(self.domain)}"
         )
         details = {
             "seed": self.seed,
@@ -117,3 +118,26 @@ class SearchResult:
         }
         found = (SideFinding(KIND, status, summary, None, to_json(details)),)
         return found if self.grey_box is None else (*found, self.grey_box.side_finding())
+
+
+def place_sentence(domain: Mapping[str, Any]) -> str:
+    """Where a search looked, from the record of its domain (`Domain.to_dict`), and that it looked nowhere else.
+
+    Examples
+    --------
+    >>> place_sentence({"kind": "number", "low": 0, "high": 5})
+    'It looked at numbers from 0 to 5; values outside of these were never tried.'
+    """
+    kind, special = domain.get("kind"), " and the special ones" if domain.get("special") else ""
+    if kind in ("number", "vector"):
+        noun = "numbers" if kind == "number" else "vectors of numbers"
+        looked = f"{noun} from {domain.get('low')} to {domain.get('high')}{special}"
+    elif kind == "dataset" and domain.get("examples"):
+        return "It tried no values but those of the examples: none beyond, where forgotten clipping would show."
+    elif kind == "dataset":
+        looked = "datasets of the records that its domain lists"
+    elif kind == "inputs":
+        looked = "the listed inputs"
+    else:
+        looked = "what its domain gives"
+    return f"It looked at {looked}; values outside of these were never tried."

@@ -17,6 +17,7 @@ import dpaudit
 from dpaudit import Search, domains, search_pairs
 from dpaudit.results import load
 from dpaudit.running import streams
+from dpaudit.search_result import place_sentence
 
 SEED = 20_261_122
 SURE = 1.0 - 1e-9
@@ -293,3 +294,27 @@ def test_arguments_are_checked():
         search_pairs(clipped_sum, "eps=1", 3, seed=SEED)
     with pytest.raises(dpaudit.UsageError, match="domain must have pairs of which the claim asks something"):
         search_pairs(clipped_sum, dpaudit.MetricDP(lambda x, y: math.inf), UNIT, seed=SEED)
+
+
+@pytest.mark.parametrize(
+    ("domain", "said"),
+    [
+        (domains.NumberDomain(0, 5), "numbers from 0 to 5; values outside of these were never tried."),
+        (
+            domains.VectorDomain(2, 0, 5, special=(9,)),
+            "vectors of numbers from 0 to 5 and the special ones; values",
+        ),
+        (domains.DatasetDomain((0, 1)), "datasets of the records that its domain lists; values outside of these"),
+        (domains.ListedDomain((0, 1)), "the listed inputs; values outside of these were never tried."),
+    ],
+)
+def test_a_search_says_where_it_looked(domain, said):
+    assert f"It looked at {said}" in place_sentence(domain.to_dict())
+    assert place_sentence({"kind": "strategy"}).startswith("It looked at what its domain gives; values outside")
+
+
+def test_a_search_near_examples_says_that_it_tried_nothing_beyond_them():
+    found = search_pairs(clipped_sum, "eps=1", examples=[[0.2, 0.9]], seed=SEED, budget=1000, grey_box=False)
+    (side,) = found.side_findings()
+    assert side.summary.endswith("those of the examples: none beyond, where forgotten clipping would show.")
+    assert len(side.summary) <= 300  # as many as the terminal shows
