@@ -345,5 +345,5 @@ def test_the_event_mass_of_an_audit_is_that_of_its_plan():
     for event_mass in (0.0, 1.5, "0.1"):
         with pytest.raises(UsageError, match=r"event_mass must be in \(0, 1\]"):
             dpaudit.plan(release, **one, event_mass=event_mass)
-    with pytest.raises(UsageError, match="event_mass must be given without event_masses, got 0.3 and "):
+    with pytest.raises(UsageError, match="event_mass must be given without event_masses, got"):
         dpaudit.plan(release, **one, event_mass=0.3, event_masses=(0.1, 0.3))

@@ -19,6 +19,6 @@ def check_complete(subject: Subject, claim: Claim | None, pairs: Sequence[Pair] 
         raise UsageError(f"claim must be given: {subject.target} states none. For example --claim eps=1.")
     if pairs is None and getattr(subject.mechanism, "pairs", None) is None:
         raise UsageError(
-            f"pairs must be given: {subject.target} has none. For example --pairs '0,1'. `dpaudit audit` looks for some "
-            "itself with --search or --examples."
+            f"pairs must be given: {subject.target} has none. For example --pairs '0,1'. `dpaudit audit` looks for "
+            "some itself with --search or --examples."
         )
