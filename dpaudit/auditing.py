@@ -505,7 +505,7 @@ class _Call:
             failure = str(error)
             if not isinstance(error, OutOfPatience):
                 failure += " Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
-        taken = [(pair, pair.pool.labelled(game.pilot) + pair.labelled) for pair in game.pairs]
+        taken = [(pair, game.labelled(pair)) for pair in game.pairs]
         return _Played(taken, game.runs, failure, pooling.options)
 
     def _accumulated(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from dpaudit.evidence.failures import Failure
 from dpaudit.evidence.order import RATE, Change
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.inputs import is_same_input
@@ -43,8 +44,8 @@ def finding_of(
         "error_share": game.level,
         "samples": samples,
     }
-    if game.is_broken:
-        message = f"{subject_name} must return outputs, got {game.failure}, on both inputs of the pair."
+    if game.failure is not None:
+        message = broken_text(subject_name, game.failure)
         return Finding(**common, verdict="error", message=message)
     power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
     control = is_same_input(pair)
@@ -104,13 +105,19 @@ def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, 
         if own.witness is not None:
             description = f"{game.describe(*pair.said)} {reading}"
             own = dataclasses.replace(own, witness=dataclasses.replace(own.witness, description=description))
-        if failure and not game.is_broken:  # of this pair there is nothing to compare, whatever the others do
+        # Of this pair there is nothing to compare, whatever the others do.
+        if failure is not None and not game.is_broken:
             kept = ("budget", "parameter", "parameter_budget", "error_share", "samples", "pool")
-            message = f"{subject_name} must return outputs, got {failure}, on both inputs of the pair."
+            message = broken_text(subject_name, failure)
             facts = {name: getattr(own, name) for name in kept}
             own = Finding(**names, **facts, verdict="error", message=message)
         findings.append(own)
     return findings
+
+
+def broken_text(subject_name: str, failure: Failure) -> str:
+    """The message of a pair of which every call raised."""
+    return f"{subject_name} must return outputs, got {failure.text}, on both inputs of the pair."
 
 
 def with_controls(findings: Sequence[Finding]) -> list[Finding]:

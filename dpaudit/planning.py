@@ -33,7 +33,8 @@ from dpaudit.auditing import stated_claim, stated_pairs
 from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point
-from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode, common_failure
+from dpaudit.evidence.failures import common_failure
+from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import pool_pairs
@@ -435,8 +436,8 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> _Cost:
             size = max(1, min(2 * size, CHUNK_NUMBERS // max(outcomes.numbers.shape[1], 1)))
         spent.append(latest)
     failure = common_failure(seen)
-    if failure:
-        raise SubjectError(f"{subject.name} must return outputs, got {failure}, on both inputs of {pair.id}.")
+    if failure is not None:
+        raise SubjectError(f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}.")
     return _Cost(sum(spent) / len(spent), runs, subject)
 
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence.cells import cells_from_dict
+from dpaudit.evidence.failures import Failure, common_failure
 from dpaudit.evidence.fixed_game import FixedGame
-from dpaudit.evidence.label_game import FIRST_DRAWS, common_failure
+from dpaudit.evidence.label_game import FIRST_DRAWS
 from dpaudit.evidence.pools import Member, hinted_inputs
 from dpaudit.evidence.renyi_game import Epoch, RenyiGame
 from dpaudit.evidence.rules import rule_from_dict
@@ -123,8 +124,10 @@ def replay(
     game.start(1.0 - result.confidence)
     ones = int(stream(root, REPLAY_COINS).binomial(draws, 0.5))
     failure = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones), member.move)
-    if failure:
-        raise SubjectError(f"{subject.name} must return outputs, got {failure}. Are these the inputs of the audit?")
+    if failure is not None:
+        raise SubjectError(
+            f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
+        )
     game.update()
     correct, wrong, abstained = game.counts
     return Replay(
@@ -218,8 +221,8 @@ def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
 
 
-def _count(game: FixedGame | RenyiGame, draw: Draw, quotas: tuple[int, int], move: FloatArray | None) -> str:
-    """Count the witness on fresh draws; the exceptions, if every call of the first ones raised on both sides."""
+def _count(game: FixedGame | RenyiGame, draw: Draw, quotas: tuple[int, int], move: FloatArray | None) -> Failure | None:
+    """Count the witness on fresh draws; what the first calls did, if every one of them raised on both sides."""
     tasks = [
         Task(side, 0, chunk, start, size, (Request(size, game.statistic, 0, move),), FIRST_DRAWS * (chunk == 0))
         for side, quota in enumerate(quotas)

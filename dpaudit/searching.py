@@ -30,8 +30,8 @@ import numpy as np
 
 from dpaudit.auditing import stated_claim
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.evidence.failures import common_failure
 from dpaudit.evidence.fixed_game import FixedGame
-from dpaudit.evidence.label_game import common_failure
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 from dpaudit.grey_box import GreyBox, GreyBoxPair
 from dpaudit.inputs import identity_of
@@ -362,7 +362,7 @@ class _Searcher:
             candidate.raises, candidate.refused = not all(failed), all(failed)
             return
         first, second = (side for side in sides if side is not None)
-        candidate.refused = bool(common_failure([first, second]))
+        candidate.refused = common_failure([first, second]) is not None
         if not candidate.refused:
             candidate.excess, candidate.loss = excess(candidate.line, first, second)
 

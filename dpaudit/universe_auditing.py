@@ -23,7 +23,7 @@ from dpaudit.evidence import binomial
 from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.universe import UniverseGame
-from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, finding_of, named
+from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, broken_text, finding_of, named
 from dpaudit.inputs import Inputs, inputs_of
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.metrics import Metric
@@ -250,7 +250,7 @@ class UniverseAudit:
             int(k): finding_of(
                 pair,
                 pair_game,
-                game.pilot + pair_game.labelled,
+                game.labelled(pair_game),
                 self.subject.name,
                 "",
                 self.event_mass,
@@ -298,7 +298,7 @@ class UniverseAudit:
         return tuple(kept[k] for k in sorted(kept))
 
     def _broken_text(self, game: UniverseGame, k: int) -> str:
-        return f"{self.subject.name} must return outputs, got {game.failures[k]}, on both inputs of the pair."
+        return broken_text(self.subject.name, game.failures[k])
 
     def _tell(self, game: UniverseGame, draws: int) -> None:
         if self.on_progress is None:

@@ -18,6 +18,8 @@ Everything that is printed with a confidence derives from here. The rules that m
 * **Pilot of a fixed test.** A first part of it is enough where every pair has a rule that was never wrong: what more
   draws could teach is worth less than they are in the test. Nor is it longer than what fits may see. How long the pilot
   is depends on the pilot alone.
+* **Calls that raise.** A pair of which every call of the pilot raised has a longer one: until a call returns, or enough
+  have raised to say that all do. How long that is depends on the pilot alone.
 * **Trial of a fixed test.** Where it is far longer than what fits may see, a further part of the draws before it is
   counted in the cells of a few scores (`dpaudit.evidence.trials`), by which the rule is chosen. It is as long as the
   pilot at least, how long it is depends on the pilot alone, and it is held where every pair has something to try.
@@ -37,6 +39,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.evidence.failures import common_failure
 from dpaudit.evidence.fixed_game import FEWEST_COMPARED, Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.order import change_of
@@ -48,7 +51,6 @@ from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import Claim
-from dpaudit.subjects.call_outcomes import Failed
 
 Mode = Literal["sequential", "adaptive", "fixed"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -66,6 +68,8 @@ ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may 
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
 MOST_LEARNED = 8  # violated pairs whose witnesses are learned from all that is kept
+# Calls on each input before it is said that all of them raise; at most half of those that were asked for.
+FAILED_CALLS = 400
 LOOKED_AT = 64  # first outputs of an input that are asked whether they show anything, and differ
 # Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
@@ -244,15 +248,42 @@ class LabelGame:
                     seen[k] = known
             if all(pair.is_sure for pair in self.pairs):
                 break
+        self._call_again(drawn, even)
         self._shorten_pilot(2 * (drawn + self._try_out(drawn)))
         for pair in self.pairs:
-            pair.failure = common_failure([self._joined(i) for i in pair.inputs])
-            pair.failures = [common_failure([self._joined(i) for i in m.inputs]) for m in pair.pool.members]
             pair.unseen = self._unseen(pair)
             pair.repeats = all(_is_one_value(self._joined(i).rows(slice(0, LOOKED_AT))) for i in pair.inputs)
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, _shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
+
+    def _call_again(self, drawn: int, level: float) -> None:
+        """Lengthen the pilot of pairs of which no call has returned, until one does or enough calls have raised.
+
+        Of a mechanism that mostly raises, a short pilot shows nothing else. One that ends its process is not asked
+        again: that takes long.
+        """
+        for pair in self.pairs:
+            self._note_failures(pair)
+        most = min(FAILED_CALLS, self.planned // 4, self._most_kept(len(self._kept)))
+        raised = again = [pair for pair in self.pairs if any(pair.failures)]
+        # Validity: whose pilot is longer, and by how much, is a function of the pilot, and nothing of it is counted.
+        while drawn < most and (again := [pair for pair in again if pair.may_return]):
+            more = min(drawn, most - drawn)
+            needed = {i: more for i in sorted({i for pair in again for i in pair.inputs})}
+            self._round += 1
+            self._collect(needed, {i: [] for i in needed})
+            drawn += more
+            for pair in again:
+                pair.lengthen_pilot(pair.pool.labelled(2 * more))
+                self._note_failures(pair)
+        for pair in raised:
+            if pair.pilot_more and not pair.is_broken:
+                pair.fit(*self._training(pair), level, tries=self._trial_size(drawn) > 0)
+
+    def _note_failures(self, pair: PairGame) -> None:
+        pair.failure = common_failure([self._joined(i) for i in pair.inputs])
+        pair.failures = [common_failure([self._joined(i) for i in m.inputs]) for m in pair.pool.members]
 
     def _trial_size(self, drawn: int) -> int:
         """Draws of each input of a trial behind a pilot of so many; 0 where that is not far longer."""
@@ -310,6 +341,10 @@ class LabelGame:
     def kept(self, i: int) -> Outcomes | None:
         """The outputs of one input that fits of a later run may see: of vectors, the first that this one saw."""
         return self._joined(i).rows(slice(0, TRAINING_DRAWS[self.mode])) if self._kept.get(i) else None
+
+    def labelled(self, pair: PairGame) -> int:
+        """Labelled draws that a pair has taken, with its pilot."""
+        return pair.pool.labelled(self.pilot) + pair.pilot_more + pair.labelled
 
     def _shorten_pilot(self, drawn: int) -> None:
         """Leave to the test what the pilot did not draw."""
@@ -433,7 +468,8 @@ class LabelGame:
         """Labelled draws that the pair may still take: none once a sequential pair is decided."""
         if pair.is_broken or (self.mode != "fixed" and pair.is_violated):
             return 0
-        return pair.pool.labelled(self._limit - self.pilot) - (pair.labelled - pair.labelled_before)
+        most = pair.pool.labelled(self._limit - self.pilot) - pair.pilot_more
+        return most - (pair.labelled - pair.labelled_before)
 
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(len(part) for part in self._kept[i]), self._most_of(pair)) for i in pair.inputs}
@@ -532,17 +568,3 @@ def _is_one_value(outcomes: Outcomes) -> bool:
     if outcomes.tokens is not None or len(numbers) < 2 or outcomes.is_integer:
         return False
     return bool(np.all(numbers == numbers[0]) and np.any(numbers[0] != np.rint(numbers[0])))
-
-
-def common_failure(sides: Sequence[Outcomes]) -> str:
-    """The kinds of exception and the text of one, if every outcome on every side is a call that raised; else empty."""
-    seen: dict[str, str] = {}
-    for outcomes in sides:
-        if outcomes.tokens is None:
-            return ""
-        for output in outcomes.raw:
-            if not isinstance(output, Failed):
-                return ""
-            seen.setdefault(output.kind, output.message)
-    message = next((text for _, text in sorted(seen.items()) if text), "")
-    return f"{' or '.join(sorted(seen))} from every call" + (f" ({message.removesuffix('.')})" if message else "")

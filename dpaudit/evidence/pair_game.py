@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from dpaudit.evidence.failures import Failure
 from dpaudit.evidence.fitted_partitions import fit_partitions
 from dpaudit.evidence.fixed_game import Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
@@ -70,8 +71,9 @@ class PairGame:
         self.labelled = 0  # draws counted
         self.labelled_before = 0  # of them, those of earlier runs that this one goes on from
         self.level = math.nan
-        self.failure = ""  # the outcome of every call of the pilot, if all raised, on all inputs
-        self.failures: list[str] = []  # the same on both inputs, of each member of the pool
+        self.pilot_more = 0  # labelled draws by which its pilot is longer than that of the other pairs
+        self.failure: Failure | None = None  # of every call of the pilot, if all raised, on all inputs
+        self.failures: list[Failure | None] = []  # the same on both inputs, of each member of the pool
         self.unseen = ""  # a class among the first outputs of which nothing is seen but its name
         self.repeats = False  # whether all outputs of the pilot on one input are one and the same, on both
         self.change: Change | None = None  # of the outcomes of one of its inputs from call to call
@@ -146,7 +148,18 @@ class PairGame:
     @property
     def is_broken(self) -> bool:
         """Whether every call of the pilot raised, on both inputs: an error, not an outcome to compare."""
-        return bool(self.failure)
+        return self.failure is not None
+
+    @property
+    def may_return(self) -> bool:
+        """Whether there are calls to make again: all on both inputs of a member raised, without ending a process."""
+        return any(failure is not None and not failure.took_process for failure in self.failures)
+
+    def lengthen_pilot(self, labelled: int) -> None:
+        """Take so many labelled draws from the test for the pilot, before the test has begun."""
+        self.pilot_more += labelled
+        for _, game in self.uses:
+            game.draws = max(game.draws - labelled, 1)
 
     def describe(self, x: str, x_prime: str) -> str:
         """The witness of the verdict in words."""

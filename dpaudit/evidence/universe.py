@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence import records
+from dpaudit.evidence.failures import Failure, common_failure
 from dpaudit.evidence.fixed_game import MASS_SHARE
-from dpaudit.evidence.label_game import CHUNK_NUMBERS, FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS, common_failure
+from dpaudit.evidence.label_game import CHUNK_NUMBERS, FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
 from dpaudit.evidence.outcomes import Outcomes, Reading, join, unseen
 from dpaudit.evidence.partition import CellScore, Partition, fit_partition
 from dpaudit.evidence.rules import Rule
@@ -115,7 +116,7 @@ class UniverseGame:
         self.correct, self.wrong = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
         self.lower, self.log_p = np.zeros(pairs), np.zeros(pairs)
         self.broken = np.zeros(pairs, dtype=bool)
-        self.failures: dict[int, str] = {}  # of the first broken pairs, by pair
+        self.failures: dict[int, Failure] = {}  # of the first broken pairs, by pair
         self._logs = np.empty(0, dtype=np.float32)
 
     # --- the pilot ---------------------------------------------------------------------------------------------------
@@ -154,13 +155,16 @@ class UniverseGame:
         self.level = self.error_rate * weights / weights.sum()
 
     def _find_broken(self, parts: dict[int, Outcomes]) -> None:
-        failing = {i: text for i, part in parts.items() if (text := common_failure([part]) or _nothing_seen(part))}
+        failing = {i: found for i, part in parts.items() if (found := common_failure([part]) or _nothing_seen(part))}
         if not failing:
             return
         is_failing = np.zeros(self._inputs, dtype=bool)
         is_failing[list(failing)] = True
         self.broken = is_failing[self.first] & is_failing[self.second]
-        self.failures = {int(k): failing[int(self.first[k])] for k in np.flatnonzero(self.broken)}
+        self.failures = {
+            int(k): failing[int(self.first[k])].on_both(failing[int(self.second[k])])
+            for k in np.flatnonzero(self.broken)
+        }
 
     def _fit(self, halves: NDArray[np.float32]) -> None:
         """The thresholds and the merit of every pair."""
@@ -311,10 +315,10 @@ class UniverseGame:
         return totals
 
 
-def _nothing_seen(part: Outcomes) -> str:
-    """Which class an input's outputs show nothing else than, in words; empty where they differ, or show something."""
+def _nothing_seen(part: Outcomes) -> Failure | None:
+    """Which class an input's outputs show nothing else than; None where they differ, or show something."""
     kind = unseen(part.raw[:LOOKED_AT]) if part.tokens is not None and len(set(part.tokens)) == 1 else ""
-    return f"{kind}, of which nothing is seen but its name" if kind else ""
+    return Failure(f"{kind}, of which nothing is seen but its name") if kind else None
 
 
 def _steps(log_x: NDArray[np.float32], log_x_prime: NDArray[np.float32]) -> NDArray[np.int16]:

@@ -157,7 +157,7 @@ class AccumulatingAudit:
             for k, pair in zip(part.positions, part.game.pairs, strict=True):
                 for _, game in pair.uses:
                     game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
-                games[k], samples[k] = pair, part.game.pilot + pair.labelled
+                games[k], samples[k] = pair, part.game.labelled(pair)
         for k, pair in broken:
             games[k] = pair
         return Played(

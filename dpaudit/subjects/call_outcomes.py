@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+PROGRAM_DIED = "ProgramDied"  # the kind of a call in which a program ended
+
 
 @dataclasses.dataclass(frozen=True)
 class Failed:
@@ -22,6 +24,16 @@ class Failed:
         """What is the same for all outcomes of this kind."""
         return f"raised {self.kind}"
 
+    @property
+    def described(self) -> str:
+        """Its kind and its text, on one line."""
+        return f"{self.kind}: {self.message}".removesuffix(": ").removesuffix(".")
+
+    @property
+    def took_process(self) -> bool:
+        """Whether the process that made the call ended with it: a program's, or an isolated worker."""
+        return self.kind == PROGRAM_DIED
+
 
 @dataclasses.dataclass(frozen=True)
 class Ended(Failed):
@@ -34,6 +46,11 @@ class Ended(Failed):
     def token(self) -> str:
         """What is the same for all outcomes of this kind."""
         return f"ended by {self.kind}"
+
+    @property
+    def took_process(self) -> bool:
+        """Whether the process that made the call ended with it."""
+        return True
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -106,9 +106,7 @@ class Subject:
         except ProgramError:
             raise
         except (Exception, SystemExit) as error:
-            failed = brief(error)
-            raised = f"{failed.kind}: {failed.message}".removesuffix(": ").removesuffix(".")
-            raise CallError(self.name, size, raised) from error
+            raise CallError(self.name, size, brief(error).described) from error
 
     def _given(self, data: Any) -> Any:
         # Validity: a call that changes its input must not change what a later one is asked about.

@@ -32,7 +32,7 @@ import numpy as np
 from dpaudit.errors import ProgramError, UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Failed
 from dpaudit.subjects.callables import Subject, as_subject
 
 PROTOCOL = 1
@@ -52,7 +52,7 @@ class ProgramDied(RuntimeError):
 
     def __init__(self, message: str, how: str) -> None:
         super().__init__(message)
-        self.failed = Failed("ProgramDied", how)
+        self.failed = Failed(PROGRAM_DIED, how)
 
 
 class ReportedError(RuntimeError):

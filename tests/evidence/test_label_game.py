@@ -18,7 +18,7 @@ from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.tasks import TaskResult
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Ended, Failed
 
 
 class Deck:
@@ -475,8 +475,82 @@ def test_training_numbers_are_bounded_over_all_inputs(monkeypatch):
 
 def test_a_pair_of_which_every_call_of_the_pilot_raises_is_broken_and_left():
     game, _, coins = played(lambda i, size, rng: [Failed("ValueError", "no")] * size, [PureDP(1.0)], [(0, 1)])
-    assert game.pairs[0].is_broken and "ValueError" in game.pairs[0].failure
+    assert game.pairs[0].is_broken and game.pairs[0].failure.text == "ValueError: no from all 200 calls"
     assert not coins.quotas
+
+
+def test_a_pilot_of_calls_that_raise_is_longer_but_never_longer_than_half_of_what_was_asked_for():
+    def raising(i, size, rng):
+        return [Failed("ValueError", "no")] * size
+
+    for samples, calls in [(10_000, label_game.FAILED_CALLS), (600, 300), (20, 10)]:
+        game, deck, _ = played(raising, [PureDP(1.0)], [(0, 1)], samples=samples)
+        assert [sum(task.size for task in deck.tasks if task.input == i) for i in (0, 1)] == [calls, calls]
+        assert game.labelled(game.pairs[0]) == 2 * calls
+
+
+def test_a_pilot_ends_soon_after_the_first_call_that_returns_and_none_of_it_is_counted():
+    calls = [0, 0]
+
+    def rare(i, size, rng):  # every hundredth call returns
+        places = range(calls[i] + 1, calls[i] + size + 1)
+        calls[i] += size
+        return [float(i) if place % 100 == 0 else Failed("ValueError", "no") for place in places]
+
+    game, deck, coins = played(rare, [PureDP(1.0)], [(0, 1)], samples=2_000, mode="fixed")
+    pair = game.pairs[0]
+    pilot = [sum(task.size for task in deck.tasks if task.input == 0 and not task.requests)]
+    assert not pair.is_broken and pilot == [(game.pilot + pair.pilot_more) // 2]
+    assert pair.labelled == sum(map(int, np.ravel(list(coins.quotas.values())))) == 4_000 - 2 * pilot[0]
+    assert pair.main.draws == pair.labelled == sum(pair.main.counts)
+
+
+def test_a_pilot_is_longer_for_the_pairs_that_raise_alone():
+    def one_pair_raises(i, size, rng):
+        return [Failed("ValueError", "no")] * size if i < 2 else rng.normal(size=size).tolist()
+
+    def none_raises(i, size, rng):
+        return rng.normal(size=size).tolist()
+
+    claims, pairs = [PureDP(1.0)] * 2, [(0, 1), (2, 3)]
+    game, _, _ = played(one_pair_raises, claims, pairs, samples=2_000)
+    other, _, _ = played(none_raises, claims, pairs, samples=2_000)
+    assert [pair.is_broken for pair in game.pairs] == [True, False]
+    assert game.labelled(game.pairs[1]) == game.labelled(other.pairs[1]) == 4_000
+
+
+def test_what_ends_its_process_at_every_call_is_not_called_again():
+    for ended in (Failed(PROGRAM_DIED, "exit status 3"), Ended("SIGSEGV", "")):
+        game, deck, _ = played(lambda i, size, rng, ended=ended: [ended] * size, [PureDP(1.0)], [(0, 1)])
+        assert game.pairs[0].is_broken and sum(task.size for task in deck.tasks) == label_game.FIRST_PILOT
+
+
+# 400 calls of each input all raise with probability 0.97^800 = 2.6e-11. (24 calls in all, the pilot of a pair before,
+# did so with 0.48.) Of 10,000 calls of the test fewer than 150 return with probability 1e-22 (binomial); 150 guesses
+# of which none is wrong have, at a loss of 1, a likelihood of 0.731^150 = 4e-21, far below what decides at 0.05.
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mechanism_that_mostly_raises_is_audited(mode, seed):
+    def rare(x, rng):
+        if rng.random() < 0.97:
+            raise KeyError("too close")
+        return x
+
+    result = dpaudit.audit(rare, "eps=1", [(0.0, 1.0)], samples=10_000, mode=mode, seed=seed, floating_point=False)
+    assert result.verdict == "violated"
+
+
+def test_a_longer_pilot_does_not_depend_on_the_workers():
+    def rare(x, rng):
+        if rng.random() < 0.98:
+            raise KeyError("too close")
+        return x + rng.laplace()
+
+    results = [
+        dpaudit.audit(rare, "eps=1", [(0.0, 1.0), (1.0, 2.0)], samples=600, seed=3, floating_point=False, jobs=jobs)
+        for jobs in (1, 2)
+    ]
+    assert results[0].findings == results[1].findings
 
 
 def test_a_pair_that_raises_on_one_side_only_is_a_leak():

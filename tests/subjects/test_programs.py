@@ -194,7 +194,7 @@ def test_a_death_that_depends_on_the_input_is_found_and_one_that_does_not_is_an_
     programs.close_programs()
     always = dpaudit.exec_subject(program("def answer(r): sys.exit(3)"), claim="eps=1")
     result = dpaudit.audit(always, pairs=[(0, 1)], samples=10, seed=1)
-    assert result.verdict == "error" and "ProgramDied from every call (exit status 3)" in result.findings[0].message
+    assert result.verdict == "error" and "ProgramDied: exit status 3 from all 4 calls" in result.findings[0].message
 
 
 @pytest.mark.parametrize(

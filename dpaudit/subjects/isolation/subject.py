@@ -189,7 +189,7 @@ class IsolatedSubject(Subject):
             else:
                 (failed,) = rest
                 if isinstance(failed, Failed):
-                    failed = f"{failed.kind}: {failed.message}".removesuffix(": ").removesuffix(".")
+                    failed = failed.described
                 raise CallError(self.name, size, str(failed))
             if not isinstance(outputs, np.ndarray | list) or len(outputs) != size:
                 raise ValueError("outputs must be as many as asked for.")
