@@ -435,6 +435,8 @@ class _Call:
             members = [chosen[asked[k]] for k in group]
             told = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
             one = self._finding(told, pair, labelled, played.failure)
+            if one.verdict == "error" and not one.traceback:
+                one = dataclasses.replace(one, traceback=played.traceback)
             found_of.update(zip(group, findings_of_pool(one, members, pair, self.subject.name), strict=True))
         findings = tuple(with_controls([found_of[k] for k in sorted(found_of)]))
         about_doubles = None
@@ -498,15 +500,15 @@ class _Call:
             game.start()
         if self.tell is not None:  # the only round of a fixed audit may be long
             self.tell(game.progress())
-        failure = ""
+        failure = traceback = ""
         try:
             game.play(self.tell)
         except CallError as error:
-            failure = str(error)
+            failure, traceback = str(error), error.traceback
             if not isinstance(error, OutOfPatience):
                 failure += " Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
         taken = [(pair, game.labelled(pair)) for pair in game.pairs]
-        return _Played(taken, game.runs, failure, pooling.options)
+        return _Played(taken, game.runs, failure, pooling.options, traceback)
 
     def _accumulated(
         self, claims: Sequence[Claim], pairs: Sequence[Pair], positions: Sequence[tuple[int, int]], data: Sequence[Any]
@@ -577,6 +579,7 @@ class _Played:
     runs: int
     failure: str
     options: dict[str, Any]
+    traceback: str = ""  # of what broke, as text
 
 
 def stated_claim(subject: Subject, claim: Claim | str | None) -> Claim:

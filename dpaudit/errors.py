@@ -24,6 +24,15 @@ class SubjectError(DpauditError, RuntimeError):
     exit_status = 3
 
 
+class MechanismTraceback(Exception):
+    """What is left of a mechanism's exception where only its traceback is known, as text: the cause of an error."""
+
+    @classmethod
+    def of(cls, traceback: str) -> MechanismTraceback | None:
+        """That of a traceback as text; None if it is empty."""
+        return cls(f"\n{traceback}") if traceback else None
+
+
 class OutputError(DpauditError, RuntimeError):
     """A file could not be written to its end, as on a full disk: not what the caller could have known (status 3)."""
 

@@ -46,7 +46,7 @@ def finding_of(
     }
     if game.failure is not None:
         message = broken_text(subject_name, game.failure)
-        return Finding(**common, verdict="error", message=message)
+        return Finding(**common, verdict="error", message=message, traceback=game.failure.traceback)
     power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
     control = is_same_input(pair)
     verdict = _verdict(game, power, inconclusive_factor)
@@ -110,7 +110,7 @@ def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, 
             kept = ("budget", "parameter", "parameter_budget", "error_share", "samples", "pool")
             message = broken_text(subject_name, failure)
             facts = {name: getattr(own, name) for name in kept}
-            own = Finding(**names, **facts, verdict="error", message=message)
+            own = Finding(**names, **facts, verdict="error", message=message, traceback=failure.traceback)
         findings.append(own)
     return findings
 

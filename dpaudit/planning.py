@@ -31,7 +31,7 @@ import numpy as np
 
 from dpaudit.auditing import stated_claim, stated_pairs
 from dpaudit.environment import environment
-from dpaudit.errors import SubjectError, UsageError
+from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.evidence import floating_point
 from dpaudit.evidence.failures import common_failure
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode
@@ -437,7 +437,8 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> _Cost:
         spent.append(latest)
     failure = common_failure(seen)
     if failure is not None:
-        raise SubjectError(f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}.")
+        text = f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}."
+        raise SubjectError(text) from MechanismTraceback.of(failure.traceback)
     return _Cost(sum(spent) / len(spent), runs, subject)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import SubjectError, UsageError
+from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.evidence.cells import cells_from_dict
 from dpaudit.evidence.failures import Failure, common_failure
 from dpaudit.evidence.fixed_game import FixedGame
@@ -127,7 +127,7 @@ def replay(
     if failure is not None:
         raise SubjectError(
             f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
-        )
+        ) from MechanismTraceback.of(failure.traceback)
     game.update()
     correct, wrong, abstained = game.counts
     return Replay(

@@ -176,6 +176,9 @@ class Finding:
     keys : Keys or None
         Of outputs that are dictionaries, whose keys the audit compared. None where none of those that were looked at
         is one, and in results that older versions saved.
+    traceback : str
+        Where every call raised: the traceback of one of the exceptions, as text. It names files of this machine, so it
+        is not saved, and not compared.
     """
 
     id: str
@@ -202,10 +205,11 @@ class Finding:
     printed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     keys: Keys | None = None
+    traceback: str = dataclasses.field(default="", compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as strict JSON values, as an entry of `pairs` in audit.json."""
-        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
         record["budget"] = dataclasses.asdict(self.budget)
         record["power"] = dataclasses.asdict(self.power) if self.power else None
         record["keys"] = dataclasses.asdict(self.keys) if self.keys else None

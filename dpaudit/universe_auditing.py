@@ -294,7 +294,8 @@ class UniverseAudit:
                 kept[k] = self._of_table(table, game, k, int(asked[k]), "violated")
         broken = np.arange(len(asked)) if failure else np.flatnonzero(game.broken)
         for k in broken[: LARGEST_FINDINGS - len(kept)].tolist():
-            kept[k] = self._of_table(table, game, k, int(asked[k]), "error", failure or self._broken_text(game, k))
+            finding = self._of_table(table, game, k, int(asked[k]), "error", failure or self._broken_text(game, k))
+            kept[k] = finding if failure else dataclasses.replace(finding, traceback=game.failures[k].traceback)
         return tuple(kept[k] for k in sorted(kept))
 
     def _broken_text(self, game: UniverseGame, k: int) -> str:

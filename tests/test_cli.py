@@ -126,7 +126,7 @@ def test_a_mechanism_that_raises_on_every_call_exits_with_3(run):
     result = run("audit", "m.py:raises", "--claim", "eps=1", "--pairs", "0,1")
     assert result.exit_code == 3
     assert "m.py:raises: raises must return outputs, got ValueError: the database is " in told(result)
-    assert "gone from all 800 calls" in told(result)
+    assert "gone in raises (m.py, line 27) from all 800 calls" in told(result)
 
 
 def test_a_mechanism_that_ends_the_process_exits_with_3_and_not_with_its_own_status(run):
@@ -147,6 +147,16 @@ def test_an_exception_outside_of_the_calls_exits_with_3_and_names_the_line(run):
     assert result.exit_code == 3
     assert "unexpected ZeroDivisionError: division by zero at line" in told(result)
     assert told(result).endswith("m.py. Use --debug for the traceback.")
+
+
+def test_debug_shows_the_traceback_of_a_mechanism_that_always_raises(project):
+    (project / "boom.py").write_text('def helper(x): return {}["column"]\ndef f(x, rng): return helper(x)\n')
+    arguments = ["audit", "boom.py:f", "--claim", "eps=1", "--pairs", "0,1"]
+    plain, debug = (CliRunner().invoke(main, [*arguments, *more]) for more in ([], ["--debug"]))
+    for result in (plain, debug):
+        assert "got KeyError: 'column' in helper (boom.py, line 1) from all 800 calls" in result.stderr
+    assert "Traceback" not in plain.stderr
+    assert "Traceback (most recent call last):" in debug.stderr and "line 2, in f" in debug.stderr
 
 
 def test_debug_shows_the_traceback(project):

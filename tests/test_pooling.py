@@ -164,7 +164,7 @@ def test_a_pair_of_which_every_call_raises_is_an_error_and_the_others_stand():
     result = audited(Raising(), PureDP(1.0), [(0.0, 1.0), (2.0, 3.0), (10.0, 11.0)])
     assert [finding.verdict for finding in result.findings] == ["violated", "violated", "error"]
     broken = result.findings[2]
-    assert broken.pool == "0.0|1.0" and "ValueError: too large from all " in broken.message
+    assert broken.pool == "0.0|1.0" and "ValueError: too large in " in broken.message
     assert broken.witness is None and broken.id == "10.0|11.0"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.arguments import check_options
-from dpaudit.cli.group import INTERRUPTED, main, plain, report_error, with_debug
+from dpaudit.cli.group import INTERRUPTED, main, plain, report_error, report_traceback, with_debug
 from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import (
     AUDIT_FORMATS,
@@ -310,6 +310,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
+        report_traceback(click.get_current_context(), next((one.traceback for one in broken if one.traceback), ""))
         click.echo(f"Error: {plain(target)}: {_broken_text(broken)}", err=True)
 
 

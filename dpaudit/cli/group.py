@@ -74,6 +74,14 @@ def report_error(ctx: click.Context, error: BaseException, where: str = "") -> i
     return SubjectError.exit_status
 
 
+def report_traceback(ctx: click.Context, traceback: str) -> None:
+    """Show the traceback of what a mechanism raised on stderr, with --debug, without control characters."""
+    if traceback and ctx.meta.get(DEBUG):
+        for line in traceback.splitlines():
+            indent = len(line) - len(line.lstrip(" "))
+            click.echo(" " * indent + plain(line), err=True)
+
+
 def plain(text: str) -> str:
     """One line without control characters, whatever the subject put into its message."""
     return "".join(

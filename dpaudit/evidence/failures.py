@@ -21,16 +21,19 @@ class Failure:
     Attributes
     ----------
     what : str
-        What was got from the mechanism: the kinds of exceptions, each with the text of its first one.
+        What was got from the mechanism: the kinds of exceptions, each with the text and the place of its first one.
     calls : int
         How many calls raised; 0 where they returned what shows nothing.
     took_process : bool
         Whether some calls ended the process that made them: to call again takes far longer than after an exception.
+    traceback : str
+        Of one of the exceptions, as text; empty where none is known.
     """
 
     what: str
     calls: int = 0
     took_process: bool = False
+    traceback: str = ""
 
     @property
     def text(self) -> str:
@@ -52,8 +55,12 @@ def common_failure(inputs: Sequence[Outcomes]) -> Failure | None:
         for output in outcomes.raw:
             if not isinstance(output, Failed):
                 return None
-            first.setdefault(output.kind, output)
+            known = first.setdefault(output.kind, output)
+            if output.traceback and not known.traceback:
+                first[output.kind] = output
             took_process |= output.took_process
     kinds = [first[kind].described for kind in sorted(first)]
+    traceback = next((first[kind].traceback for kind in sorted(first) if first[kind].traceback), "")
     more = f" or {len(kinds) - KINDS:,} more kinds" if len(kinds) > KINDS else ""
-    return Failure(" or ".join(kinds[:KINDS]) + more, sum(len(outcomes) for outcomes in inputs), took_process)
+    calls = sum(len(outcomes) for outcomes in inputs)
+    return Failure(" or ".join(kinds[:KINDS]) + more, calls, took_process, traceback)

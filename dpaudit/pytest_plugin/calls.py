@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpaudit.arguments import did_you_mean
-from dpaudit.errors import DpauditFloatingPointWarning, DpauditInconclusiveWarning, SubjectError, UsageError
+from dpaudit.errors import (
+    DpauditFloatingPointWarning,
+    DpauditInconclusiveWarning,
+    MechanismTraceback,
+    SubjectError,
+    UsageError,
+)
 from dpaudit.pytest_plugin import witnesses
 from dpaudit.pytest_plugin.budget import AUDIT, LOW_BITS, REPLAY, confidence_of
 from dpaudit.pytest_plugin.planning import FLOATING_POINT_PROPERTY, PROPERTY, Plan, TestState
@@ -306,7 +312,7 @@ def _leak_at(result: AuditResult, share: float) -> bool:
 
 def cause(error: BaseException) -> BaseException | None:
     """The exception of the user's code that led to `error`, from where their code begins; None if it is of dpaudit."""
-    from dpaudit.subjects.targets import OWN_FOLDER
+    from dpaudit.subjects.tracebacks import OWN_FOLDER
 
     def is_inside(file: str) -> bool:
         return file.startswith((OWN_FOLDER, "<")) or (file.startswith(STDLIB) and "-packages" not in file)
@@ -314,6 +320,8 @@ def cause(error: BaseException) -> BaseException | None:
     found = error.__cause__
     if found is None or isinstance(found, UsageError):
         return None
+    if isinstance(found, MechanismTraceback):  # of another process
+        return found
     place = found.__traceback__
     while place is not None and is_inside(place.tb_frame.f_code.co_filename):
         place = place.tb_next

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dpaudit.results import AuditResult
 
 BROKEN_SHOWN = 5  # messages of pairs that broke
+LINES_SHOWN = 40  # of the traceback of what a mechanism raised, the innermost ones
 REPEATED = ("confidence", "profile", "session-seed")  # options of the session that an audit depends on
 
 
@@ -32,6 +33,8 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
         lines.append(f"  {wording.clean(finding.id)}: {wording.clean(finding.message, 400)}")
     if len(broken) > BROKEN_SHOWN:
         lines.append(f"  and {wording.plural(len(broken) - BROKEN_SHOWN, 'more pair')}")
+    traceback = next((finding.traceback for finding in broken if finding.traceback), "")
+    lines += [f"  {line}" for line in traceback.splitlines()[-LINES_SHOWN:]]
     return "\n".join([*lines, f"  replay   {replay_line}"])
 
 

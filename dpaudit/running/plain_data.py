@@ -99,7 +99,8 @@ def to_data(value: Any) -> Any:
     if kind is Decimal:
         return {"decimal": str(value)}
     if kind is Failed:
-        return {"failed": [value.kind, value.message]}
+        origin = [value.place, value.traceback] if value.traceback else []
+        return {"failed": [value.kind, value.message, *origin]}
     if kind is Opaque:
         return {"opaque": [value.kind, to_data(value.state), value.text]}
     if isinstance(value, np.generic) and value.dtype.kind in ARRAYS:

@@ -14,10 +14,16 @@ PROGRAM_DIED = "ProgramDied"  # the kind of a call in which a program ended
 
 @dataclasses.dataclass(frozen=True)
 class Failed:
-    """The outcome of one call that raised; `kind` is the exception's type, `message` its text."""
+    """The outcome of one call that raised; `kind` is the exception's type, `message` its text.
+
+    Of the first one of a kind, `place` and `traceback` say where it came from (`dpaudit.subjects.tracebacks`). They are
+    no part of the outcome: two that differ in them alone are equal, and no rule sees them.
+    """
 
     kind: str
     message: str
+    place: str = dataclasses.field(default="", compare=False, repr=False)
+    traceback: str = dataclasses.field(default="", compare=False, repr=False)
 
     @property
     def token(self) -> str:
@@ -26,8 +32,14 @@ class Failed:
 
     @property
     def described(self) -> str:
-        """Its kind and its text, on one line."""
-        return f"{self.kind}: {self.message}".removesuffix(": ").removesuffix(".")
+        """Its kind, its text and its place, on one line."""
+        text = f"{self.kind}: {self.message}".removesuffix(": ").removesuffix(".")
+        return f"{text} in {self.place}" if self.place else text
+
+    @property
+    def bare(self) -> Failed:
+        """The same outcome without where it came from."""
+        return dataclasses.replace(self, place="", traceback="") if self.place or self.traceback else self
 
     @property
     def took_process(self) -> bool:

@@ -18,13 +18,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import ProgramError, SubjectError, UsageError
+from dpaudit.errors import MechanismTraceback, ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
 from dpaudit.subjects.plain import Seen, brief, seen
+from dpaudit.subjects.tracebacks import located
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 SIZE_NAMES = ("size", "n")
@@ -106,7 +107,8 @@ class Subject:
         except ProgramError:
             raise
         except (Exception, SystemExit) as error:
-            raise CallError(self.name, size, brief(error).described) from error
+            failed = located(brief(error), error)
+            raise CallError(self.name, size, failed.described, failed.traceback) from error
 
     def _given(self, data: Any) -> Any:
         # Validity: a call that changes its input must not change what a later one is asked about.
@@ -120,14 +122,14 @@ class Subject:
         Validity: a batch must not be kept or drawn again by what its calls have left. A call that flips a bit in place
         may leave the input as it was, and only where its outcome is the bit itself.
         """
-        given = self._given(data)
+        given, told = self._given(data), set[str]()
         if given is data or size == 1:
-            return [self._outcome(given, rng, hold) for _ in range(size)]
+            return [self._outcome(given, rng, hold, told) for _ in range(size)]
         if not is_small(data):
             return self._outcomes_on_large(data, given, size, rng, hold)
         outcomes, is_surely_same = [], watched(given)
         for _ in range(size):
-            outcomes.append(self._outcome(given, rng, hold))
+            outcomes.append(self._outcome(given, rng, hold, told))
             if not is_surely_same() and not are_same(data, given):
                 given = self._given(data)
                 is_surely_same = watched(given)
@@ -141,19 +143,19 @@ class Subject:
         It is looked at after the first call, and less and less often. Where one has changed it, all are made again, on
         the same random numbers and each on a copy of its own.
         """
-        before = copy.deepcopy(rng)
+        before, told = copy.deepcopy(rng), set[str]()
         outcomes: list[Any] = []
         for count in range(1, size + 1):
-            outcomes.append(self._outcome(given, rng, hold))
+            outcomes.append(self._outcome(given, rng, hold, told))
             if (count == size or count in LOOKED_AFTER) and not are_same(data, given):
                 break
         else:
             return outcomes
         again: list[Any] = []
-        is_repeated, has_changed = self.replayable, False
+        is_repeated, has_changed, told = self.replayable, False, set()
         while is_repeated and len(again) < size:
             given = copied(data)
-            again.append(self._outcome(given, before, hold))
+            again.append(self._outcome(given, before, hold, told))
             # Validity: with randomness of its own, batches in which nothing was changed would be kept, and others drawn
             # again. Up to the first change all must be as it was, and there must be one.
             if not has_changed:
@@ -167,14 +169,18 @@ class Subject:
             )
         return again
 
-    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Any:
-        """The outcome of one draw in a call of its own."""
+    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any], told: set[str]) -> Any:
+        """The outcome of one draw in a call of its own; `told` has the kinds of exceptions that have been located."""
         try:
             output = self._call(data, 1, rng, hold)
         except ProgramError:  # what broke is the conversation, not a call
             raise
         except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
-            return brief(error)
+            failed = brief(error)
+            if failed.kind in told:
+                return failed
+            told.add(failed.kind)
+            return located(failed, error)
         # What raises from here on is no outcome of the mechanism's.
         if not self._gives_batches:
             return hold(output)
@@ -263,14 +269,24 @@ class Subject:
 
 
 class CallError(SubjectError):
-    """A vectorised call that raised: the subject, the size it was asked for, the exception's type and text."""
+    """A vectorised call that raised: the subject, the size it was asked for, the exception and its traceback as texts.
 
-    def __init__(self, name: str, size: int, error: str) -> None:
-        self.subject_name, self.size, self.error = name, size, error
+    What comes from another process has the traceback as its cause (`MechanismTraceback`).
+    """
+
+    def __init__(self, name: str, size: int, error: str, traceback: str = "") -> None:
+        self.subject_name, self.size, self.error, self.traceback = name, size, error, traceback
         super().__init__(f"{name}: a call for {size} outputs must return them, got {error}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (CallError, (self.subject_name, self.size, self.error))
+        return (_call_error, (self.subject_name, self.size, self.error, self.traceback))
+
+
+def _call_error(name: str, size: int, error: str, traceback: str) -> CallError:
+    """A `CallError` from another process."""
+    found = CallError(name, size, error, traceback)
+    found.__cause__ = MechanismTraceback.of(traceback)
+    return found
 
 
 def as_subject(mechanism: Any, target: str | None = None, name: str | None = None) -> Subject:

@@ -120,7 +120,7 @@ class Planer:
         if kind is Opaque:
             return value
         if kind in (Failed, Ended):
-            return kind(str.__str__(value.kind), str.__str__(value.message))
+            return kind(*(str.__str__(text) for text in (value.kind, value.message, value.place, value.traceback)))
         known = own(value)
         return self._contents(value, depth + 1) if known is value else self.plain(known, depth)
 

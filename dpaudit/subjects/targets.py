@@ -20,7 +20,6 @@ import importlib.util
 import os
 import re
 import sys
-import sysconfig
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,9 +31,9 @@ from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_pairs
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.programs import PREFIX, exec_subject
+from dpaudit.subjects.tracebacks import is_users
 
 FORMS = "package.module:attribute or path/file.py:attribute"  # of Python code; a target may be exec:COMMAND too
-OWN_FOLDER = str(Path(__file__).resolve().parents[1]) + os.sep
 NAMES_SHOWN = 8  # of a module, where none is close to the one that was asked for
 _ADDED: set[str] = set()  # folders that targets put on the import path
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -257,7 +256,5 @@ def what_raised(error: BaseException) -> str:
     described = " ".join(f"{type(error).__qualname__}: {error}".split()).removesuffix(":").removesuffix(".")
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f"{type(error).__name__}: {error.msg} at line {error.lineno} of {error.filename}"
-    libraries = [sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "purelib", "platlib")]
-    others = ("<frozen", OWN_FOLDER, *libraries)
-    places = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(others)]
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
     return f"{described} at line {places[-1].lineno} of {places[-1].filename}" if places else described

@@ -190,10 +190,10 @@ def test_a_vectorised_call_that_raises_is_one_error_of_the_call(error):
     def fail(data, size):
         raise error
 
-    with pytest.raises(CallError, match=r"a call for 9 outputs must return them, got \w+: (no|0)\.$") as caught:
+    with pytest.raises(CallError, match=r"a call for 9 outputs must return them, got \w+: (no|0) in fail ") as caught:
         as_subject(fail).sample(0, 9, rng())
     raised = f"{type(error).__name__}: {error}"
-    assert (caught.value.size, caught.value.error, caught.value.exit_status) == (9, raised, 3)
+    assert (caught.value.size, caught.value.error.partition(" in ")[0], caught.value.exit_status) == (9, raised, 3)
     assert isinstance(caught.value, SubjectError)
     assert caught.value.__cause__ is error
 

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.errors import ProgramError, SubjectError, UsageError
+from dpaudit.errors import MechanismTraceback, ProgramError, SubjectError, UsageError
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import CallError, Subject
@@ -189,7 +189,9 @@ class IsolatedSubject(Subject):
             else:
                 (failed,) = rest
                 if isinstance(failed, Failed):
-                    failed = failed.described
+                    raise CallError(
+                        self.name, size, failed.described, failed.traceback
+                    ) from MechanismTraceback.of(failed.traceback)
                 raise CallError(self.name, size, str(failed))
             if not isinstance(outputs, np.ndarray | list) or len(outputs) != size:
                 raise ValueError("outputs must be as many as asked for.")
@@ -230,6 +232,7 @@ class IsolatedSubject(Subject):
         holder.serial += 1
         names = [((holder.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
         outcomes: list[Any] = []
+        told: set[str] = set()  # the kinds of exceptions that have been located
         seconds = np.zeros(len(order))
         latest: Process | None = None
         restarts = 0
@@ -274,7 +277,7 @@ class IsolatedSubject(Subject):
             if len(used) == 1:
                 record.looked[keys[0]] += 1
             seconds[start : start + len(found)] = taken
-            outcomes.extend(found)
+            outcomes.extend(_told_once(found, told))
             self._check_patience()
         return order, outcomes, seconds
 
@@ -456,6 +459,18 @@ def _pickled(data: Any) -> bytes:
         return content
     except Exception as error:
         raise UsageError(f"inputs must be picklable under isolation, got {short_form(data)} ({error}).") from error
+
+
+def _told_once(outcomes: Sequence[Any], told: set[str]) -> list[Any]:
+    """The outcomes, of which only the first exception of each kind says where it came from; `told` has the kinds."""
+    kept = []
+    for outcome in outcomes:
+        if isinstance(outcome, Failed) and outcome.traceback:
+            kept.append(outcome.bare if outcome.kind in told else outcome)
+            told.add(outcome.kind)
+        else:
+            kept.append(outcome)
+    return kept
 
 
 def _sentence(ended: Ended) -> str:

@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import ProgramError
-from dpaudit.subjects.call_outcomes import Ended
+from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.keeper import children
 from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.plain import KEPT_KINDS, Planer, TooLarge, brief, packed, shown
+from dpaudit.subjects.tracebacks import located
 
 BLOCK = 4_096  # calls of one request, at most
 HEADER = struct.Struct("!4sQQ")  # MAGIC, bytes of the content, further bytes
@@ -167,7 +168,7 @@ class Worker:  # pragma: no cover (in the worker)
             return (BROKEN, str(error)), b"", {}
         except BaseException as error:
             self.check_process()
-            return ("raised", brief(error)), b"", self.mutated(key, data)
+            return ("raised", located(brief(error), error)), b"", self.mutated(key, data)
         self.check_process()
         notes = self.mutated(key, data)
         try:
@@ -214,6 +215,7 @@ class Worker:  # pragma: no cover (in the worker)
         names: list[tuple[int, int]] = request["names"]  # (stream, key of the input), by position
         fixed = {key: data for _, key in names if is_fixed(data := self.data(key))}
         watched: set[int] = set()
+        told: set[str] = set()  # the kinds of exceptions that have been located
         notes: dict[int, int] = {}
         place, since, kinds, values, seconds = log.place, log.since, log.kinds, log.values, log.seconds
         for k, position in enumerate(request["schedule"]):
@@ -221,6 +223,7 @@ class Worker:  # pragma: no cover (in the worker)
             stream, key = names[position]
             data = fixed[key] if key in fixed else self.data(key)
             rng = self.streams[stream]
+            raised: BaseException | None = None
             began = clock()
             try:
                 output = call(data, 1, rng)
@@ -231,12 +234,16 @@ class Worker:  # pragma: no cover (in the worker)
                 self.check_process()
                 return (BROKEN, str(error)), notes
             except BaseException as error:
-                output = brief(error)
+                output, raised = brief(error), error
             elapsed = clock() - began
             if identify() != pid:
                 self.check_process()
             if elapsed > limit:
                 output = Ended(TIME_OUT, "")
+            elif raised is not None and output.kind not in told:
+                since[0] = clock()  # what is said of a call is none of its time
+                told.add(output.kind)
+                output = located(output, raised)
             if type(output) is float or type(output) is np.float64:
                 values[k] = output
                 kinds[k] = NUMBER
@@ -253,13 +260,18 @@ class Worker:  # pragma: no cover (in the worker)
     def record(self, k: int, output: Any) -> bool:
         """Write an output that is no float; False if there is no room for it behind the others."""
         try:
-            content = packed(Planer(self.isolation.output).plain(output))
+            is_located = type(output) is Failed and bool(output.traceback)
+            content = packed(Planer(self.isolation.output).plain(output.bare if is_located else output))
             if len(content) > self.isolation.output:
                 raise TooLarge
         except TooLarge:
             content = packed(Ended(OUTPUT_LIMIT, f"more than {self.isolation.output:,} bytes"))
         except BaseException as error:
             content = packed(Ended(UNREADABLE, brief(error).kind))
+        else:
+            if is_located:  # where it came from is no part of the outcome, which has the limit to itself
+                more = packed(output)
+                content = more if self.log.used[0] + len(more) <= self.log.room else content
         log, start = self.log, self.log.used[0]
         if start + len(content) > log.room:
             return False

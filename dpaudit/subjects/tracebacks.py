@@ -1,0 +1,58 @@
+"""Where the exceptions of a mechanism come from: to be said of an outcome, and never compared.
+
+An exception is kept as its type and its text. Of the first one of a kind in a chunk of calls, the place in the user's
+code and the traceback are kept too, as text: so they pass from one process to another, and take no more memory where
+many calls raise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sysconfig
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+from dpaudit.subjects.call_outcomes import Failed
+
+OWN_FOLDER = str(Path(__file__).resolve().parents[1]) + os.sep
+NOT_USERS = ("<frozen", OWN_FOLDER, *(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "purelib", "platlib")))
+MOST_FRAMES = 30  # of a traceback that is kept, the innermost ones
+LONGEST = 20_000  # characters of it
+
+
+def located(failed: Failed, error: BaseException) -> Failed:
+    """The outcome of a call that raised `error`, with the place and the traceback of it.
+
+    The place is the innermost frame of the user's code, or else of a library that it called.
+    """
+    try:
+        begin = _behind_own(error.__traceback__)
+        told = traceback.TracebackException(type(error), error, begin, limit=-MOST_FRAMES, compact=True)
+        return dataclasses.replace(failed, place=_place(begin), traceback="".join(told.format())[-LONGEST:])
+    except BaseException:  # an exception may misbehave when it is printed
+        return failed
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is the user's own: of no library, nor of dpaudit."""
+    return not file.startswith(NOT_USERS)
+
+
+def _behind_own(begin: TracebackType | None) -> TracebackType | None:
+    """A traceback from where dpaudit has called the mechanism; the whole of it where all is dpaudit's."""
+    here = begin
+    while here is not None and here.tb_frame.f_code.co_filename.startswith(OWN_FOLDER):
+        here = here.tb_next
+    return here if here is not None else begin
+
+
+def _place(begin: TracebackType | None) -> str:
+    places = [(frame.f_code, line) for frame, line in traceback.walk_tb(begin)]
+    others = [place for place in places if not place[0].co_filename.startswith((OWN_FOLDER, "<frozen"))]
+    chosen = [place for place in others if is_users(place[0].co_filename)] or others
+    if not chosen:
+        return ""
+    code, line = chosen[-1]
+    return f"{code.co_name} ({os.path.basename(code.co_filename)}, line {line})"

@@ -1,0 +1,131 @@
+"""Where the exceptions of a mechanism come from: said of outcomes, and no part of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.errors import MechanismTraceback, SubjectError
+from dpaudit.evidence import kept_outputs
+from dpaudit.evidence.outcomes import canonical, from_objects
+from dpaudit.running.plain_data import from_data, to_data
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import CallError, as_subject
+from dpaudit.subjects.isolation import Isolation
+
+LONG = 3_000  # characters
+FILE = "test_tracebacks.py"
+PAIRS = [(0.0, 1.0)]
+
+
+def column_of(x: float) -> Any:
+    return dict[str, Any]()["column"]
+
+
+def release(x: float, rng: np.random.Generator) -> Any:
+    return column_of(x)
+
+
+def releases(x: float, size: int, rng: np.random.Generator) -> Any:
+    return [column_of(x)] * size
+
+
+def of_a_library(x: float, rng: np.random.Generator) -> Any:
+    return json.loads("{")
+
+
+def with_a_long_text(x: float, rng: np.random.Generator) -> Any:
+    raise ValueError("x" * LONG)
+
+
+def of_two_kinds(x: float, rng: np.random.Generator) -> Any:
+    return column_of(x) if rng.random() < 0.5 else 1 / 0
+
+
+def line_of(function: Any) -> int:
+    return int(function.__code__.co_firstlineno) + 1
+
+
+COLUMN = f"KeyError: 'column' in column_of ({FILE}, line {line_of(column_of)})"
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "fixed"}, {"isolation": True}, {"jobs": 2}], ids=str)
+@pytest.mark.parametrize("mechanism", [release, releases])
+def test_the_message_names_the_innermost_frame_of_the_users_code(mechanism: Any, options: Any) -> None:
+    result = dpaudit.audit(mechanism, "eps=1", PAIRS, samples=1_000, seed=1, **options)
+    (finding,) = result.findings
+    assert finding.message == (
+        f"{mechanism.__name__} must return outputs, got {COLUMN} from all 800 calls, on both inputs of the pair."
+    )
+    assert '()["column"]' in finding.traceback and "in _outcome" not in finding.traceback
+    assert "traceback" not in finding.to_dict() and type(finding).from_dict(finding.to_dict()) == finding
+
+
+def test_in_a_library_the_place_is_the_line_that_called_it() -> None:
+    (failed,) = as_subject(of_a_library).sample(0.0, 1, np.random.default_rng(0))
+    assert failed.place == f"of_a_library ({FILE}, line {line_of(of_a_library)})"
+    assert "json" in failed.traceback
+
+
+def test_only_the_first_exception_of_a_kind_in_a_chunk_says_where_it_came_from() -> None:
+    outcomes = as_subject(of_two_kinds).sample(0.0, 200, np.random.default_rng(0))
+    told = [k for k, outcome in enumerate(outcomes) if outcome.traceback]
+    kinds = [outcome.kind for outcome in outcomes]
+    assert told == sorted(kinds.index(kind) for kind in ("KeyError", "ZeroDivisionError"))
+
+
+def test_where_an_exception_came_from_is_no_part_of_the_outcome() -> None:
+    failed = Failed("KeyError", "'column'")
+    located = dataclasses.replace(failed, place="f (a.py, line 1)", traceback="Traceback")
+    assert located == failed and hash(located) == hash(failed) and repr(located) == repr(failed)
+    assert located.bare == failed and not located.bare.place
+    assert canonical([located]) == canonical([failed])
+    saved = [kept_outputs.packed(from_objects([one, 1.5])) for one in (failed, located)]
+    assert saved[0] == saved[1]
+
+
+def test_it_passes_from_one_process_to_another_and_through_a_checkpoint() -> None:
+    located = Failed("KeyError", "'column'", "f (a.py, line 1)", "Traceback")
+    for back in (pickle.loads(pickle.dumps(located)), from_data(json.loads(json.dumps(to_data(located))))):
+        assert (back.place, back.traceback) == (located.place, located.traceback)
+    assert to_data(located.bare) == {"failed": ["KeyError", "'column'"]}  # as older versions wrote it
+    error = pickle.loads(pickle.dumps(CallError("f", 3, "KeyError", "Traceback")))
+    assert isinstance(error.__cause__, MechanismTraceback) and str(error.__cause__) == "\nTraceback"
+
+
+def test_an_isolated_call_has_the_limit_of_its_output_to_itself() -> None:
+    limits = Isolation(output=4_096)  # bytes: the text alone takes less, the text and the traceback take more
+    result = dpaudit.audit(with_a_long_text, "eps=1", PAIRS, samples=100, seed=1, isolation=limits)
+    (finding,) = result.findings
+    assert f"ValueError: {'x' * LONG} from" in finding.message and not finding.traceback  # there was no room for it
+
+
+def test_a_vectorised_call_has_the_exception_as_its_cause() -> None:
+    with pytest.raises(CallError, match="KeyError: 'column' in column_of") as caught:
+        as_subject(releases).sample(0.0, 3, np.random.default_rng(0))
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_plan_of_what_always_raises_has_the_traceback_as_its_cause() -> None:
+    with pytest.raises(SubjectError, match="KeyError: 'column' in column_of") as caught:
+        dpaudit.plan(release, "eps=1", PAIRS)
+    assert isinstance(caught.value.__cause__, MechanismTraceback)
+    assert '()["column"]' in str(caught.value.__cause__)
+
+
+def test_an_exception_that_cannot_be_printed_is_an_outcome_all_the_same() -> None:
+    class Unprintable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def raising(x: float, rng: np.random.Generator) -> Any:
+        raise Unprintable
+
+    (failed,) = as_subject(raising).sample(0.0, 1, np.random.default_rng(0))
+    assert failed.kind.endswith("Unprintable") and failed.message == ""
