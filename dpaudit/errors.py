@@ -53,3 +53,7 @@ class DpauditFloatingPointWarning(UserWarning):
 
 class DpauditInconclusiveWarning(UserWarning):
     """An audit ended inconclusive: it found nothing, and could only have found a loss far above the budget."""
+
+
+class DpauditNoteWarning(UserWarning):
+    """What strikes one about the outputs of an audit that found nothing, and may be a mistake: no verdict tells it."""

@@ -272,7 +272,7 @@ def test_a_vectorised_subject_that_raises_is_timed_one_call_a_draw_and_one_that_
     def broken(data, rng):
         raise ValueError("gone")
 
-    with pytest.raises(SubjectError, match=r"broken must return outputs, got ValueError: gone in \w+ \(test_planning.py, line \d+\) from all \d+ calls"):
+    with pytest.raises(SubjectError, match=r"broken must return outputs, got ValueError: gone in .* from all \d+"):
         dpaudit.plan(broken, "eps=1", [(0.0, 1.0)], seed=1)
 
 

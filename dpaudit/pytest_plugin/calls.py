@@ -17,6 +17,7 @@ from dpaudit.arguments import did_you_mean
 from dpaudit.errors import (
     DpauditFloatingPointWarning,
     DpauditInconclusiveWarning,
+    DpauditNoteWarning,
     MechanismTraceback,
     SubjectError,
     UsageError,
@@ -28,6 +29,7 @@ from dpaudit.pytest_plugin.texts import (
     confirmed_text,
     failure_text,
     floating_point_text,
+    notes_text,
     replay_line,
     weakness_text,
 )
@@ -194,6 +196,7 @@ class _Call:
         """Audit, record what was found, and let the test fail, warn or go on."""
         __tracebackhide__ = True
         from dpaudit.auditing import audit
+        from dpaudit.reports import wording
 
         try:
             result = audit(self.subject, self.claim, self.pairs, **self.options)
@@ -228,6 +231,12 @@ class _Call:
             warnings.warn(weakness_text(result), DpauditInconclusiveWarning, stacklevel=FRAME)
         elif result.verdict != "not_refuted":
             pytest.fail(failure_text(result, self._line(result.seed)), pytrace=False)
+        notes = notes_text(result)
+        if notes and self.settings.strict:
+            pytest.fail(f"{notes}\n  replay   {self._line(result.seed)}", pytrace=False)
+        if notes:
+            self.record["notes"] = wording.notes(result)
+            warnings.warn(notes, DpauditNoteWarning, stacklevel=FRAME)
         if leaks:
             text = floating_point_text(result)
             if self.settings.strict and _leak_at(result, self.spent.share * LOW_BITS):

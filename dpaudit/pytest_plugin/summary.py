@@ -80,6 +80,7 @@ class Summary:
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
             lines.append(f"dpaudit: {_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
+        lines += [f"dpaudit: {line}" for line in self.notes_lines()]
         if self.plan is not None:
             lines.append(f"dpaudit: {promise_text(self.plan)}")
             beside = self.beside_text()
@@ -93,6 +94,18 @@ class Summary:
         if self.problem:
             lines.append(f"dpaudit: {self.problem}")
         return lines
+
+    def notes_lines(self) -> list[str]:
+        """How many tests have notes that a warning told, and each of these once."""
+        notes: dict[str, list[str]] = {}
+        for node_id, record in self.records:
+            for note in record.get("notes", ()):
+                if note not in notes.setdefault(node_id, []):
+                    notes[node_id].append(note)
+        if not notes:
+            return []
+        head = f"{_plural(len(notes), 'test')} with notes on outputs, which may be a mistake of the test:"
+        return [head, *(f"  {node_id}: {note}" for node_id, told in notes.items() for note in told)]
 
     def store_text(self) -> str:
         """How many audits add to the evidence that accumulates, and what keeps the others from it."""

@@ -22,10 +22,11 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
     """Why an audit fails its test, with the line that repeats it."""
     from dpaudit.reports import terminal, wording
 
+    notes = [f"  note     {note}" for note in wording.notes(result)]
     if result.violated:
-        return terminal.violation_text(result, replay=replay_line).plain
+        return "\n".join([terminal.violation_text(result, replay=replay_line).plain, *notes])
     if result.verdict == "inconclusive":
-        return f"{weakness_text(result)}\n  replay   {replay_line}"
+        return "\n".join([weakness_text(result), *notes, f"  replay   {replay_line}"])
     subject, claim = wording.subject_name(result), wording.clean(result.claim, 200)
     lines = [f"{wording.headline(result)}: {subject}, claim {claim}, seed {result.seed}."]
     broken = [finding for finding in result.findings if finding.verdict == "error"]
@@ -35,7 +36,16 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
         lines.append(f"  and {wording.plural(len(broken) - BROKEN_SHOWN, 'more pair')}")
     traceback = next((finding.traceback for finding in broken if finding.traceback), "")
     lines += [f"  {line}" for line in traceback.splitlines()[-LINES_SHOWN:]]
-    return "\n".join([*lines, f"  replay   {replay_line}"])
+    return "\n".join([*lines, *notes, f"  replay   {replay_line}"])
+
+
+def notes_text(result: AuditResult) -> str:
+    """What strikes one about the outputs of an audit that found nothing; empty where nothing does."""
+    from dpaudit.reports import wording
+
+    subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
+    notes = wording.notes(result)
+    return f"{subject}: {' '.join(notes)}" if notes else ""
 
 
 def weakness_text(result: AuditResult) -> str:

@@ -117,6 +117,53 @@ def test_the_warning_can_be_caught(pytester, write):
     pytester.runpytest().assert_outcomes(passed=1, warnings=0)
 
 
+FORGETS = """
+    def test_forgets(dp_audit):
+        def forgets(x, rng): x + rng.laplace()
+        for _ in range(2):
+            dp_audit(forgets, claim="eps=1", pairs=[(0.0, 1.0)], samples=2_000, floating_point=False)
+
+    def test_returns(dp_audit):
+        dp_audit(lambda x, rng: 0.5 * rng.integers(2), samples=20_000, floating_point=False, **SURE)
+"""  # neither looks at its input: where all outputs are one no alarm is possible, with SURE its rate is below 1e-9
+NOTE = "0.0|1.0: All 4,000 outputs that were looked at, on both inputs, read as None: does the mechanism *"
+
+
+def test_a_note_warns_and_the_summary_repeats_it_once(pytester, write):
+    write(FORGETS)
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=2, warnings=2)
+    result.stdout.fnmatch_lines([f"*test_it.py:*DpauditNoteWarning: *forgets, claim eps=1, seed *: {NOTE}"])
+    result.stdout.fnmatch_lines(["dpaudit: 1 test with notes on outputs*", f"*  test_it.py::test_forgets: {NOTE}"])
+    assert result.stdout.str().count("test_forgets: 0.0|1.0: ") == 1
+
+
+def test_a_note_fails_with_strict(pytester, write):
+    write(FORGETS)
+    result = pytester.runpytest("--dp-strict")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([f"*{NOTE}", "  replay   pytest test_it.py::test_forgets*--dp-strict"])
+    result.stdout.no_fnmatch_line("*with notes on outputs*")
+
+
+def test_a_failing_test_has_its_notes_and_the_traceback_in_its_text(pytester, write):
+    write("""
+        def test_constant(dp_audit):
+            def raising(x, rng):
+                if x == 1.0: raise KeyError("one")
+                return 0.5
+            dp_audit(raising, claim="eps=1", pairs=[(0.0, 1.0)], samples=2_000)
+
+        def test_raises(dp_audit):
+            dp_audit(lambda x, rng: {}["column"], claim="eps=1", pairs=[(0.0, 1.0)], samples=2_000)
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=2, warnings=0)
+    result.stdout.fnmatch_lines(["Violated: *", "  note     0.0|1.0: Of the * outcomes * raised KeyError*"])
+    result.stdout.fnmatch_lines(["*got KeyError: 'column' in <lambda> (test_it.py, line *", "  Traceback *"])
+    result.stdout.no_fnmatch_line("*with notes on outputs*")
+
+
 LEAKY_BITS = """
     def test_bits(dp_audit):
         result = dp_audit(sound, samples=5000, inconclusive_factor=100, **SURE)
