@@ -6,7 +6,7 @@
 * A violation fails the test, and so does an audit that broke; an inconclusive one warns, and fails with `--dp-strict`.
 * Low bits that leak (`AuditResult.floating_point`, a finding apart from the verdict) warn, and fail with `--dp-strict`.
   `floating_point=False` turns that check off, for one call or in `[tool.dpaudit]`.
-* Notes on the outputs (all are one value, calls raise) warn, and fail with `--dp-strict`; the summary repeats them.
+* Notes on the outputs (all are one value, calls raise) warn; the summary repeats them.
 * **Confidence is that of the session** (`--dp-confidence`): all audits, replays and lists of conformance checks in it
   raise a false alarm with probability 1 - confidence at most. `dpaudit.pytest_plugin.budget` says how it is split.
 * Options come from the call, the mark `dp_audit`, the command line, the profile, the ini file, or `[tool.dpaudit]`:

@@ -232,8 +232,6 @@ class _Call:
         elif result.verdict != "not_refuted":
             pytest.fail(failure_text(result, self._line(result.seed)), pytrace=False)
         notes = notes_text(result)
-        if notes and self.settings.strict:
-            pytest.fail(f"{notes}\n  replay   {self._line(result.seed)}", pytrace=False)
         if notes:
             self.record["notes"] = wording.notes(result)
             warnings.warn(notes, DpauditNoteWarning, stacklevel=FRAME)

@@ -138,12 +138,10 @@ def test_a_note_warns_and_the_summary_repeats_it_once(pytester, write):
     assert result.stdout.str().count("test_forgets: 0.0|1.0: ") == 1
 
 
-def test_a_note_fails_with_strict(pytester, write):
+def test_a_note_fails_a_test_where_its_warning_is_an_error_and_not_with_strict(pytester, write):
     write(FORGETS)
-    result = pytester.runpytest("--dp-strict")
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines([f"*{NOTE}", "  replay   pytest test_it.py::test_forgets*--dp-strict"])
-    result.stdout.no_fnmatch_line("*with notes on outputs*")
+    pytester.runpytest("--dp-strict").assert_outcomes(passed=2, warnings=2)
+    pytester.runpytest("-W", "error::dpaudit.DpauditNoteWarning").assert_outcomes(passed=1, failed=1)
 
 
 def test_a_failing_test_has_its_notes_and_the_traceback_in_its_text(pytester, write):
