@@ -117,6 +117,7 @@ class _Mask:
             x_prime=REDACTED,
             witness=None if finding.witness is None else self._witness(finding.witness),
             message=REDACTED if finding.message else "",
+            traceback="",
             notes=tuple(note if note == SAME_INPUT else REDACTED for note in finding.notes),
         )
 

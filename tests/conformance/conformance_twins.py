@@ -348,7 +348,7 @@ TWINS = [
     ("independent_in_a_batch", RepeatsNoiseInABatch(), set()),
     ("independent_calls", KeepsNoise(), set()),
     ("independent_processes", OwnGenerator(), set()),
-    ("batch_law", NoisierInLargeBatches(), set()),
+    ("batch_law", NoisierInLargeBatches(), {"claim_audit"}),
     ("distribution_fits_draws", ResponseWithMoreNoise(), set()),
     ("log_density_fits_draws", DensityOfLessNoise(), set()),
     ("claim_exact", AdmitsMore(), set()),

@@ -203,7 +203,11 @@ def test_a_mistake_gets_one_clear_line_and_status_2(run, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("m:Broken",), "Broken: a call for 2 outputs must return them, got ConnectionError: the database is gone."),
+        (
+            ("m:Broken",),
+            "Broken: a call for 2 outputs must return them, got ConnectionError: the database is gone in sample "
+            "(m.py, line 43).",
+        ),
         (("m:NoBatch",), "sample(data, size=2, rng) must return 2 outputs, batch axis first, got float."),
         (("m:gone", "--pairs", "0,1"), "gone must return an output, got ConnectionError: the database is gone."),
     ],

@@ -375,7 +375,8 @@ def test_redaction_takes_records_out_of_every_format(synthetic):
 
 def test_redaction_takes_every_text_of_a_pair_but_the_claims_own(synthetic):
     (doubles,) = synthetic.make("doubles").floating_point.pairs[:1]
-    finding = dataclasses.replace(synthetic.finding("Aachen", "Bremen", 0.5), message="m", pool="Aachen|Bremen")
+    finding = synthetic.finding("Aachen", "Bremen", 0.5)
+    finding = dataclasses.replace(finding, message="m", traceback="t", pool="Aachen|Bremen")
     result = synthetic.result([finding, dataclasses.replace(finding, id="Essen|Bremen", x_id="Essen")])
     checked = dataclasses.replace(synthetic.make("doubles").floating_point, pairs=(doubles,))
     hidden = redacted(Dossier.of(dataclasses.replace(result, floating_point=checked))).audits[0]
