@@ -25,7 +25,7 @@ from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pooling, pool_pairs
-from dpaudit.findings import finding_of, findings_of_pool, order_finding, with_controls
+from dpaudit.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls
 from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.grey_box import GreyBox
 from dpaudit.inputs import distinct_inputs, is_same_input
@@ -412,6 +412,7 @@ class _Call:
             options={**self.options, **universe.options},
             floating_point=about_doubles,
             universe=table,
+            beside=order_finding(universe.changes, universe.inputs_looked_at),
         )
 
     def _pairs(self) -> AuditResult:
@@ -454,7 +455,7 @@ class _Call:
             samples=played.runs,
             options={**self.options, **played.options},
             floating_point=about_doubles,
-            beside=order_finding([game for game, _ in played.pairs]),
+            beside=order_finding(*changes_of([game for game, _ in played.pairs])),
         )
 
     def _played(

@@ -137,22 +137,26 @@ def with_controls(findings: Sequence[Finding]) -> list[Finding]:
 def change_sentence(change: Change) -> str:
     """What a pair is called inconclusive for whose outcomes do not come in any order."""
     return (
-        f"Calls depend on earlier ones: of the outcomes on one input, in the order of the calls, {change.what} "
-        f"({_p_text(change)}). Rates, bounds and power suppose that every call starts from the same state. Make the "
-        "mechanism anew in each call, or set it back there; of what it keeps from call to call an audit of single "
-        "calls says nothing."
+        f"Draws depend on each other: of the outcomes on one input, in their order, {change.what} ({_p_text(change)}). "
+        "Rates, bounds and power suppose that each draw has the same start and noise of its own. Make the mechanism "
+        "anew in each call, or set it back there, and draw each output of a batch by itself; of what is kept from draw "
+        "to draw an audit of single ones says nothing."
     )
 
 
-def order_finding(games: Sequence[PairGame]) -> tuple[SideFinding, ...]:
-    """The side finding "call_order", if the outcomes of some pair changed from call to call; else none."""
-    changed = [game.change for game in games if game.change is not None]
+def changes_of(games: Sequence[PairGame]) -> tuple[list[Change], int]:
+    """What was seen to change from call to call in these games, and of how many inputs it was asked."""
+    return [game.change for game in games if game.change is not None], sum(len(game.inputs) for game in games)
+
+
+def order_finding(changed: Sequence[Change], inputs: int) -> tuple[SideFinding, ...]:
+    """The side finding "call_order" of an audit that looked at so many inputs, some of which changed; else none."""
     if not changed:
         return ()
-    details = {"games": len(changed), "of": len(games), "p_value": changed[0].p_value}
-    rate = min(1.0, RATE * sum(len(game.inputs) for game in games))  # of each input of each pair, by a union bound
+    details = {"changed": len(changed), "of": inputs, "p_value": changed[0].p_value}
+    rate = min(1.0, RATE * inputs)  # union bound
     summary = (
-        f"The outcomes of the mechanism changed from call to call ({_p_text(changed[0])}), so the draws are not "
+        f"The outcomes of the mechanism changed from draw to draw ({_p_text(changed[0])}), so these are not "
         "independent. Pairs that would not be refuted are inconclusive; their notes say what changed."
     )
     return (SideFinding("call_order", "found", summary, rate, details),)

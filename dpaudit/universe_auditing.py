@@ -22,13 +22,14 @@ from dpaudit.errors import UsageError
 from dpaudit.evidence import binomial
 from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
+from dpaudit.evidence.order import Change
 from dpaudit.evidence.universe import UniverseGame
-from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, broken_text, finding_of, named
+from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, broken_text, changes_of, finding_of, named
 from dpaudit.inputs import Inputs, inputs_of
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
-from dpaudit.results import VERDICTS, Finding, Power, WitnessRecord
+from dpaudit.results import VERDICTS, Finding, Power, Verdict, WitnessRecord
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import COINS, DRAWS, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
@@ -106,6 +107,8 @@ class UniverseAudit:
     on_progress: Callable[[Progress], None] | None = None
     runs: int = 0
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    changes: list[Change] = dataclasses.field(default_factory=list)  # of outcomes from call to call
+    inputs_looked_at: int = 0  # for these
 
     def run(self, restart: int) -> tuple[tuple[Finding, ...], UniverseTable]:
         """Draw, test all pairs, examine the most suspicious.
@@ -156,6 +159,7 @@ class UniverseAudit:
             "selected": len(chosen),
             "depth_samples": depth,
         }
+        self.changes, self.inputs_looked_at = list(game.changes.values()), used
         deep = self._in_depth(inputs, asked, chosen, depth, restart)
         return self._merged(table, game, asked, deep, failure), table
 
@@ -188,6 +192,8 @@ class UniverseAudit:
         """The table with what the game found, in the rows of the asked pairs."""
         assert game.partition is not None
         detectable = losses_found(game, self.event_mass, FOUND_WITH)
+        # Validity: what would have been found supposes that draws are independent.
+        detectable = np.where(game.has_changed, np.inf, detectable)
         table.detectable[asked] = detectable
         table.epsilon_lower[asked] = game.lower
         table.log10_p_value[asked] = game.log_p / math.log(10.0)
@@ -241,6 +247,8 @@ class UniverseAudit:
         try:
             game.start()
             game.play(self.on_progress)
+            changes, looked_at = changes_of(game.pairs)
+            self.changes, self.inputs_looked_at = self.changes + changes, self.inputs_looked_at + looked_at
         except CallError as error:
             failure = str(error)
         self.runs += game.runs
@@ -271,17 +279,25 @@ class UniverseAudit:
         kept: dict[int, Finding] = {}
         for k, found in deep.items():
             row, finding = int(asked[k]), found
-            if finding.verdict == "inconclusive" and table.verdict[row] == VERDICTS.index("not_refuted"):
+            if game.has_changed[k]:
+                unsaid: Verdict = "inconclusive" if found.verdict == "not_refuted" else found.verdict
+                found = finding = dataclasses.replace(found, verdict=unsaid, power=None)
+            has_power = found.power is not None  # else its outcomes changed from draw to draw
+            if finding.verdict == "inconclusive" and has_power and table.verdict[row] == VERDICTS.index("not_refuted"):
                 finding = dataclasses.replace(finding, verdict="not_refuted")  # the table's test was the stronger one
             if game.lower[k] > finding.epsilon_lower:
                 finding = self._of_table(table, game, k, row, "violated" if game.violated[k] else finding.verdict)
                 finding = dataclasses.replace(finding, notes=found.notes, keys=found.keys)
+                if not has_power:
+                    finding = dataclasses.replace(finding, power=None)
                 if found.power is not None and finding.power is not None:
                     finding = dataclasses.replace(
                         finding, power=min(found.power, finding.power, key=lambda power: power.detectable)
                     )
             table.epsilon_lower[row] = max(table.epsilon_lower[row], finding.epsilon_lower)
-            if finding.power is not None:
+            if finding.power is None:
+                table.detectable[row] = math.inf
+            else:
                 table.detectable[row] = min(table.detectable[row], finding.power.detectable)
             table.verdict[row] = VERDICTS.index(finding.verdict)
             kept[k] = finding

@@ -315,7 +315,7 @@ def in_turn(draw: DrawChunk) -> Draw:
         for task in tasks:
             outcomes = draw(task.round, task.input, task.chunk, task.size)
             counts = tuple(request.statistic.count(outcomes.rows(slice(0, request.quota))) for request in task.requests)
-            results.append(TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None))
+            results.append(TaskResult(counts, task.kept_of(outcomes)))
         return results
 
     return carry_out

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from dpaudit.evidence.failures import common_failure
 from dpaudit.evidence.fixed_game import FEWEST_COMPARED, Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
-from dpaudit.evidence.order import change_of
+from dpaudit.evidence.order import LATER, Change, change_of
 from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
@@ -169,6 +169,8 @@ class LabelGame:
         self.runs = 0
         self._round = 0
         self._kept: dict[int, list[Outcomes]] = {}
+        self._later: dict[int, list[Outcomes]] = {}  # a few of each later chunk, for their order alone
+        self._from_before: dict[int, int] = {}  # of the outputs that are kept, how many an earlier run has drawn
         self._columns, self._are_vectors = 1, False
 
     def _pilot_size(self, pairs: int) -> int:
@@ -195,7 +197,7 @@ class LabelGame:
                 if on_progress is not None:
                     on_progress(self.progress())
         finally:  # bounds stand for what was counted, also where a call raises later on
-            changes = {i: change_of(parts) for i, parts in self._kept.items()}
+            changes = {i: self._change(i) for i in self._kept}
             for pair in self.pairs:
                 pair.finish()
                 kept = [self._kept[i] for i in pair.inputs]
@@ -207,6 +209,13 @@ class LabelGame:
             self._learn_witnesses()
         if on_progress is not None:
             on_progress(self.progress())
+
+    def _change(self, i: int) -> Change | None:
+        """Whether the outcomes of one input changed from call to call, of those that this run has drawn."""
+        if not self._kept[i]:
+            return None
+        first = self._joined(i)
+        return change_of(first.rows(slice(self._from_before.get(i, 0), len(first))), self._later.get(i, ()))
 
     def _learn_witnesses(self) -> None:
         """Look for better witnesses of the violated pairs, the clearest first, where outputs are kept to learn from."""
@@ -325,6 +334,7 @@ class LabelGame:
         Validity: all that is counted from here on is drawn after these.
         """
         self.pilot = 0
+        self._from_before = {i: len(outcomes) for i, outcomes in kept.items()}
         inputs = {i for pair in self.pairs for i in pair.inputs}
         self._kept = {i: [kept[i]] if i in kept else [] for i in sorted(inputs)}
         self._set_columns(list(kept.values()))
@@ -534,14 +544,15 @@ class LabelGame:
             for chunk, start in enumerate(range(0, count, chunk_size)):
                 size = min(chunk_size, count - start)
                 wanted = tuple(request.within(start, size) for request in requests[i])
-                keep = min(max(room - start, 0), size)
-                tasks.append(Task(i, self._round, chunk, start, size, wanted, keep))
+                is_later = room <= start
+                keep = min(LATER, size) if is_later else min(room - start, size)
+                tasks.append(Task(i, self._round, chunk, start, size, wanted, keep, is_later))
         # An input whose pairs' coins all fell on the other side has no task: its counts are zeros.
         totals = {i: [request.statistic.zeros() for request in requests[i]] for i in needed}
         for task, result in zip(tasks, self._draw(tasks), strict=True):
             self.runs += task.size
             if result.kept is not None:
-                self._kept.setdefault(task.input, []).append(result.kept)
+                (self._later if task.is_last else self._kept).setdefault(task.input, []).append(result.kept)
             totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         return totals
 

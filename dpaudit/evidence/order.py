@@ -16,7 +16,12 @@ feature (or have it not: the fewer ones), the places are a random subset of m of
 * they are in r runs of neighbours with probability C(m - 1, r - 1) C(n - m + 1, r) / C(n, m).
 
 Of these tests of each feature the least p-value counts, times their number (union bound). A change is said at `RATE`
-or less of an input; nothing is said of dependence that no feature shows.
+or less of an input, for a number of outcomes that is fixed: an audit that ends when its evidence is enough asks at one
+of many, and has at most `RATE` times that number.
+
+Nothing is said of dependence that no feature shows: of columns from the fourth one on, of objects that are all
+different, of noise that is drawn once for a few draws, and of a change behind the outcomes that are looked at, the
+first ones and the last few of each later chunk.
 """
 
 from __future__ import annotations
@@ -34,7 +39,9 @@ from dpaudit.evidence.outcomes import Outcomes, join
 from dpaudit.subjects.call_outcomes import Ended
 
 RATE = 1e-9  # the probability, at most, that a change is said of an input whose outcomes are independent
-MOST_NUMBERS, MOST_OBJECTS = 4_000, 20_000  # outcomes that are looked at, the first ones
+MOST_NUMBERS, MOST_OBJECTS = 4_000, 20_000  # outcomes that are looked at, the first ones,
+LARGEST = 40_000  # but no more numbers than that, or so many outcomes as there must be,
+LATER = 16  # and of each later chunk of draws so many, the last ones
 FEWEST = 40  # of them, below which nothing is asked
 COLUMNS = 3  # of numbers that are looked at
 Flags = NDArray[np.bool_]
@@ -48,15 +55,13 @@ class Change:
     p_value: float
 
 
-def change_of(parts: Sequence[Outcomes]) -> Change | None:
-    """The clearest change among the outcomes of one input, in parts, in the order of the calls; None where none is.
+def change_of(first: Outcomes, later: Sequence[Outcomes] = ()) -> Change | None:
+    """The clearest change among the outcomes of one input, in the order of the calls; None where none is.
 
-    Calls that did not come back are left out: they may come together where a machine is busy.
+    Of the `first` ones so many are looked at, and all that were kept of `later` ones. Validity: which they are goes by
+    their places alone. Calls that did not come back are left out: they may come together where a machine is busy.
     """
-    if not parts:
-        return None
-    joined = join(list(parts)) if len(parts) > 1 else parts[0]
-    outcomes = joined.rows(slice(0, MOST_NUMBERS if joined.tokens is None else MOST_OBJECTS))
+    outcomes = join([_looked_at(first), *later]) if later else _looked_at(first)
     tests = [
         (p_value, f"{what} {how}")
         for what, flags in _features(outcomes)
@@ -68,6 +73,11 @@ def change_of(parts: Sequence[Outcomes]) -> Change | None:
     least, what = min(tests)
     p_value = least * len(tests)
     return Change(what, p_value) if p_value <= RATE else None
+
+
+def _looked_at(first: Outcomes) -> Outcomes:
+    most = MOST_OBJECTS if first.tokens is not None else MOST_NUMBERS
+    return first.rows(slice(0, min(most, max(LARGEST // max(first.numbers.shape[1], 1), 10 * FEWEST))))
 
 
 def _features(outcomes: Outcomes) -> Iterator[tuple[str, Flags]]:

@@ -40,7 +40,7 @@ from dpaudit.evidence.renyi_game import Epoch as RenyiEpoch
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import LogDensity
 from dpaudit.evidence.sequential_game import SAME_WEALTH, SequentialGame
-from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.claims import Claim, FloatArray, RenyiDP
 
 FORMAT = 1
 LEAST_SWITCH = 1e-6  # far below any that is made; from there on no sum over paths vanishes
@@ -64,9 +64,11 @@ def claim_digest(claim: Claim) -> str:
     (True, False)
     """
     values = np.array([0.5, 1.0, 2.0]) * (claim.value if 0.0 < claim.value < math.inf else 1.0)
-    asked: list[Any] = [type(claim).__name__, str(claim), claim.parameter, float(claim.value).hex(), list(claim.orders)]
+    # What is promised, at whatever orders it may be bet against.
+    orders = (claim.order,) if isinstance(claim, RenyiDP) else claim.orders
+    asked: list[Any] = [type(claim).__name__, str(claim), claim.parameter, float(claim.value).hex(), list(orders)]
     if claim.family == "renyi":
-        asked += [[float(v).hex() for v in claim.renyi_epsilons(values, order)] for order in claim.orders]
+        asked += [[float(v).hex() for v in claim.renyi_epsilons(values, order)] for order in orders]
     else:
         for anchor in (0.0, 0.5, 1.0, 4.0) if claim.anchored else (0.0,):
             asked += [[float(v).hex() for v in part] for part in claim.lines(values, anchor)]

@@ -48,7 +48,8 @@ class Request:
 class Task:
     """Draw `size` outputs of one input from the stream (round, chunk), count the requests, keep the first `keep`.
 
-    `start` is the position of the chunk's first draw within the round's draws of the input.
+    `start` is the position of the chunk's first draw within the round's draws of the input. With `is_last` the last
+    ones are kept.
     """
 
     input: int
@@ -58,11 +59,18 @@ class Task:
     size: int
     requests: tuple[Request, ...]
     keep: int
+    is_last: bool = False
+
+    def kept_of(self, outcomes: Outcomes) -> Outcomes | None:
+        """Those of the chunk's outcomes that are kept; None for none."""
+        if not self.keep:
+            return None
+        return outcomes.rows(slice(len(outcomes) - self.keep, None) if self.is_last else slice(0, self.keep))
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskResult:
-    """Counts, one array a request, and the first `keep` outcomes of the chunk (None for none)."""
+    """Counts, one array a request, and the `keep` outcomes of the chunk (None for none)."""
 
     counts: tuple[NDArray[np.int64], ...]
     kept: Outcomes | None

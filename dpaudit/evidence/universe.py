@@ -33,6 +33,7 @@ from dpaudit.evidence import records
 from dpaudit.evidence.failures import Failure, common_failure
 from dpaudit.evidence.fixed_game import MASS_SHARE
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
+from dpaudit.evidence.order import LATER, Change, change_of
 from dpaudit.evidence.outcomes import Outcomes, Reading, join, unseen
 from dpaudit.evidence.partition import CellScore, Partition, fit_partition
 from dpaudit.evidence.rules import Rule
@@ -44,6 +45,7 @@ STEPS_PER_NAT, STEPS = 8, 48  # of the thresholds tried: 0, 1/8, ..., up to 6 na
 SMOOTHING = 0.5  # added to each cell's count before a ratio is taken
 PILOT_DEVIATIONS = 2.0  # by which a pilot record's log-odds are lowered where the best of many is taken
 BLOCK_NUMBERS = 1 << 19  # cells of a block of pairs worked on at a time
+LOOKED_AT_FOR_ORDER = 1_000  # outcomes of an input of the pilot, the first ones
 SMALLEST_CHUNK = 64
 
 IntArray = NDArray[np.int64]
@@ -117,6 +119,8 @@ class UniverseGame:
         self.lower, self.log_p = np.zeros(pairs), np.zeros(pairs)
         self.broken = np.zeros(pairs, dtype=bool)
         self.failures: dict[int, Failure] = {}  # of the first broken pairs, by pair
+        self.changes: dict[int, Change] = {}  # of the outcomes of an input from draw to draw
+        self._ordered: dict[int, tuple[Outcomes, list[Outcomes]]] = {}  # the first ones of the pilot, and later ones
         self._logs = np.empty(0, dtype=np.float32)
 
     # --- the pilot ---------------------------------------------------------------------------------------------------
@@ -133,6 +137,7 @@ class UniverseGame:
             self._collect(more, (), kept)
         parts = {i: join(pieces) for i, pieces in kept.items()}
         self._find_broken(parts)
+        first = {i: part.rows(slice(0, LOOKED_AT_FOR_ORDER)).kept() for i, part in parts.items()}
         partition = self.partition = fit_partition(list(parts.values()))
         # What the partition was fitted on is the start of the pilot's first half, so that no draw is wasted.
         halves = np.zeros((2, self._inputs, partition.size), dtype=np.float32)
@@ -141,7 +146,9 @@ class UniverseGame:
             halves[0, i] = partition.count(part)
         del kept, parts
         requests = (Request(half - fitted, partition), Request(self.pilot - fitted, partition))
-        counts = self._collect(self.pilot - fitted, requests, None)
+        later: dict[int, list[Outcomes]] = {i: [] for i in first}
+        counts = self._collect(self.pilot - fitted, requests, later, LATER)
+        self._ordered = {i: (part, later[i]) for i, part in first.items()}
         for i, (a, b) in counts.items():
             halves[0, i] += a
             halves[1, i] += b - a
@@ -153,6 +160,13 @@ class UniverseGame:
         # Validity: a function of the pilot alone; the weights sum to 1.
         weights = 0.5 / len(order) + 0.5 * (1.0 / rank) / np.sum(1.0 / rank)
         self.level = self.error_rate * weights / weights.sum()
+
+    @property
+    def has_changed(self) -> NDArray[np.bool_]:
+        """Of each pair, whether the outcomes of one of its inputs changed from draw to draw."""
+        is_changed = np.zeros(self._inputs, dtype=bool)
+        is_changed[list(self.changes)] = True
+        return is_changed[self.first] | is_changed[self.second]
 
     def _find_broken(self, parts: dict[int, Outcomes]) -> None:
         failing = {i: found for i, part in parts.items() if (found := common_failure([part]) or _nothing_seen(part))}
@@ -227,7 +241,11 @@ class UniverseGame:
         ones = int(self._coin().binomial(self.labelled, 0.5))
         zeros = self.labelled - ones
         requests = (Request(ones, self.partition), Request(zeros, self.partition))
-        counts = self._collect(max(ones, zeros), requests, None)
+        later: dict[int, list[Outcomes]] = {i: [] for i in self._ordered}
+        counts = self._collect(max(ones, zeros), requests, later, LATER)
+        for i, (first, before) in self._ordered.items():
+            if (change := change_of(first, [*before, *later[i]])) is not None:
+                self.changes[i] = change
         size = self.partition.size
         labelled = np.zeros((2, self._inputs, size), dtype=np.int32)  # label 1 (as x), label 0 (as x_prime)
         for i, (as_x, as_x_prime) in counts.items():
@@ -295,9 +313,12 @@ class UniverseGame:
         return blocks
 
     def _collect(
-        self, size: int, requests: Sequence[Request], kept: dict[int, list[Outcomes]] | None
+        self, size: int, requests: Sequence[Request], kept: dict[int, list[Outcomes]], last: int | None = None
     ) -> dict[int, list[IntArray]]:
-        """Draw `size` outputs of every input, in chunks, from the streams of the next round; return summed counts."""
+        """Draw `size` outputs of every input, in chunks, from the streams of the next round; return summed counts.
+
+        All outputs are kept, or of each chunk so many of the last ones.
+        """
         self._round += 1
         largest = max(SMALLEST_CHUNK, CHUNK_NUMBERS // self._columns)
         tasks = []
@@ -305,11 +326,12 @@ class UniverseGame:
             for chunk, start in enumerate(range(0, size, largest)):
                 length = min(largest, size - start)
                 wanted = tuple(Request(min(max(r.quota - start, 0), length), r.statistic) for r in requests)
-                tasks.append(Task(i, self._round, chunk, start, length, wanted, length if kept is not None else 0))
+                keep = length if last is None else min(last, length)
+                tasks.append(Task(i, self._round, chunk, start, length, wanted, keep, last is not None))
         totals = {i: [request.statistic.zeros() for request in requests] for i in self.used.tolist()}
         for task, result in zip(tasks, self._draw(tasks), strict=True):
             self.runs += task.size
-            if kept is not None and result.kept is not None:
+            if result.kept is not None:
                 kept[task.input].append(result.kept)
             totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         return totals

@@ -15,7 +15,7 @@ TITLES: Mapping[str, str] = {
     "timing": "Running time",
     "containment": "What calls do beside their output",
     "independence": "Noise shared between calls",
-    "call_order": "Calls that depend on earlier ones",
+    "call_order": "Draws that depend on each other",
     "claim_metadata": "The library's own promise",
     "pair_search": "Search for worse pairs of inputs",
     "same_randomness": "The same randomness on both inputs",

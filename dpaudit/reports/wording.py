@@ -22,7 +22,7 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.results import SAME_INPUT, AuditResult, Finding, Power, Verdict
 
 # Side findings that say that draws are not independent, and what was found of calls.
-DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on earlier ones"}
+DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "violated",
@@ -193,7 +193,7 @@ def headline(result: AuditResult) -> str:
     if result.verdict == "inconclusive" and has_controls_alone(result):
         return f"Inconclusive: nothing to be found in {plural(asked, 'pair')} of an input with itself"
     if result.verdict == "inconclusive" and has_changed(result):
-        return f"Inconclusive: calls depend on earlier ones, which leaves {pairs} unjudged"
+        return f"Inconclusive: draws depend on each other, which leaves {pairs} unjudged"
     if result.verdict == "violated":
         return f"Violated: the promise is broken for {pairs}"
     if result.verdict == "error":
@@ -214,7 +214,7 @@ def is_weak(result: AuditResult) -> bool:
 
 
 def has_changed(result: AuditResult) -> bool:
-    """Whether calls were found to depend on earlier ones, which more draws would not mend."""
+    """Whether draws were found to depend on each other, which more draws would not mend."""
     return any(side.kind == "call_order" and side.status == "found" for side in result.side_findings)
 
 
@@ -258,7 +258,7 @@ def power_sentence(result: AuditResult) -> str:
     if has_controls_alone(result):
         return "In a pair of an input with itself no loss can be found, however many draws are taken."
     if has_changed(result):
-        return "What this audit could have found cannot be said: its calls depend on earlier ones."
+        return "What this audit could have found cannot be said: its draws depend on each other."
     if weakest is None or weakest.power is None:
         return "What this audit could have found was not computed."
     power = weakest.power
@@ -396,7 +396,7 @@ def _summary(result: AuditResult) -> str:
     if result.verdict == "inconclusive" and has_controls_alone(result):
         return f"{opening} All pairs are of an input with itself, so there was nothing to tell apart."
     if result.verdict == "inconclusive" and has_changed(result):
-        return f"{opening} The mechanism remembers earlier calls, so that single ones could not be judged."
+        return f"{opening} Its draws depend on each other, so that single ones could not be judged."
     if result.verdict == "inconclusive":
         return (
             f"{opening} No violation was found, but for some of the pairs the audit was too weak for that to mean "

@@ -380,7 +380,7 @@ def _key(purpose: int, task: Task) -> bytes:
     asked = [
         (request.quota, _digest_of(request.statistic), request.start, request.move) for request in task.requests
     ]
-    content = bytes.fromhex(digest([asked, task.keep, task.start]))
+    content = bytes.fromhex(digest([asked, task.keep, task.start, *([True] if task.is_last else [])]))
     return KEY.pack(purpose, task.input, task.round, task.chunk, task.size, content)
 
 

@@ -31,7 +31,7 @@ GROUPS_A_SLOT = 4  # messages to a worker in one batch, at most
 
 
 def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) -> TaskResult:
-    """Draw the task's chunk on `data`, count each request, keep the first `task.keep` outcomes."""
+    """Draw the task's chunk on `data`, count each request, keep `task.keep` of the outcomes."""
     rng = stream(seed, purpose, task.input, task.round, task.chunk)
     return counted(subject.observe(data, task.size, rng), task)
 
@@ -40,7 +40,8 @@ def counted(outputs: Any, task: Task) -> TaskResult:
     """The counts of a task's requests on its outputs, and the outcomes that it keeps."""
     outcomes = read_outputs(outputs, task.size)
     counts = tuple(request.count(outcomes) for request in task.requests)
-    return TaskResult(counts, outcomes.rows(slice(0, task.keep)).kept() if task.keep else None)
+    kept = task.kept_of(outcomes)
+    return TaskResult(counts, kept.kept() if kept is not None else None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -340,6 +340,9 @@ class AccumulatingAudit:
             raise StoreError("store must not be written by two versions of dpaudit at a time, got another one's bets.")
         new.labelled_before = new.labelled - own
         new.looks = pair.looks[:-1]
+        # What was seen of the outcomes of this night.
+        new.change, new.remarks, new.keys = pair.change, pair.remarks, pair.keys
+        new.unseen, new.repeats = pair.unseen, pair.repeats
         if new.labelled:
             new.look()
         new.finish()

@@ -1,4 +1,4 @@
-"""Calls that depend on earlier ones: the exact tests of the order of outcomes, and what an audit makes of them."""
+"""Draws that depend on each other: the exact tests of the order of outcomes, and what an audit makes of them."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ OPTIONS = {"claim": "eps=1", "pairs": [(0, 1)], "samples": 3_000, "seed": 3, "fl
 
 
 def outcomes(values):
-    return [read_outputs(values, len(values))]
+    return read_outputs(values, len(values))
 
 
 @pytest.mark.parametrize(("n", "m"), [(5, 1), (6, 3), (9, 2), (9, 4)])
@@ -86,7 +86,44 @@ def test_calls_that_did_not_come_back_are_left_out_and_few_outcomes_say_nothing(
     late = Ended("time-out", "")
     assert change_of(outcomes([late] * 50 + ["a"] * 500)) is None
     assert change_of(outcomes([1.0] * 10 + [2.0] * 20)) is None
-    assert change_of([]) is None and change_of(outcomes([1.0] * 100)) is None
+    assert change_of(outcomes([1.0] * 100)) is None
+
+
+def test_a_few_later_outcomes_are_looked_at_with_the_first_ones():
+    rng = np.random.default_rng(4)
+    first = outcomes(rng.normal(size=4_000))
+    assert change_of(first, [outcomes(rng.normal(size=16)) for _ in range(5)]) is None
+    for late in (outcomes([None] * 16), outcomes([math.nan] * 16)):
+        change = change_of(first, [outcomes(rng.normal(size=16)), late])
+        assert change is not None and "last 16 of 4,032" in change.what
+
+
+def test_an_honest_mechanism_that_refuses_late_is_told():
+    """Its first 20,000 outcomes show nothing: the rest do."""
+    left = [60_000]
+
+    def refuses_late(data, rng):
+        left[0] -= 1
+        return float(data + rng.laplace(scale=2.0)) if left[0] >= 0 else None
+
+    result = dpaudit.audit(refuses_late, **{**OPTIONS, "samples": 50_000})
+    assert result.violated or result.verdict == "inconclusive"  # draws by input are no fair comparison any more
+    assert any("Draws depend on each other" in note for note in result.findings[0].notes)
+
+
+def test_pairs_of_a_universe_whose_inputs_changed_are_inconclusive():
+    calls = {}
+
+    def refuses(data, rng):
+        calls[data] = calls.get(data, 0) + 1
+        return data + rng.laplace(scale=1e3) if calls[data] <= 3_000 else math.nan
+
+    inputs = [float(k) for k in range(70)]
+    pairs = list(itertools.combinations(inputs, 2))
+    result = dpaudit.audit(refuses, claim="eps=2", pairs=pairs, samples=8_000, seed=1)
+    assert result.universe is not None and result.verdict == "inconclusive"
+    assert result.universe.count("not_refuted") == 0 and np.all(np.isinf(result.universe.detectable))
+    assert any(side.kind == "call_order" and side.status == "found" for side in result.side_findings)
 
 
 class Budget:
@@ -110,7 +147,7 @@ def test_a_mechanism_that_refuses_once_its_budget_is_spent_is_inconclusive(mode,
     result = dpaudit.audit(Budget(10, raises), **{**OPTIONS, "mode": mode})
     (finding,) = result.findings
     assert result.verdict == "inconclusive" and result.exit_status == 5 and finding.power is None
-    assert any("Calls depend on earlier ones" in note and "among the first 10" in note for note in finding.notes)
+    assert any("Draws depend on each other" in note and "among the first 10" in note for note in finding.notes)
     assert [side.kind for side in result.side_findings if side.status == "found"] == ["call_order"]
 
 
@@ -123,14 +160,14 @@ def test_a_violation_stays_one_and_says_what_its_figures_suppose():
 
     result = dpaudit.audit(carries, **OPTIONS)
     (finding,) = result.findings
-    assert result.verdict == "violated" and any("Calls depend on earlier ones" in note for note in finding.notes)
+    assert result.verdict == "violated" and any("Draws depend on each other" in note for note in finding.notes)
 
 
 def test_reports_of_changed_calls_promise_no_power():
     from dpaudit.reports import wording
 
     result = dpaudit.audit(Budget(10), **OPTIONS)
-    assert "depend on earlier ones" in wording.headline(result) and "cannot be said" in wording.power_sentence(result)
+    assert "depend on each other" in wording.headline(result) and "cannot be said" in wording.power_sentence(result)
     assert "none can be relied on" in wording.plain_summary(result) and not wording.is_weak(result)
     again = dpaudit.AuditResult.from_dict(result.to_dict())
     assert wording.headline(again) == wording.headline(result)

@@ -325,6 +325,8 @@ def test_claims_of_pairs_that_ask_something_else_have_other_digests():
     claims += [MetricDP(lambda x, y: abs(x - y)).for_pair(0.0, distance) for distance in (0.25, 0.75)]
     assert len({claim_digest(claim) for claim in claims}) == len(claims)
     assert claim_digest(PureDP(1.0)) == claim_digest(parse_claim("eps=1"))
+    # What is stored of it is found again, whatever orders a later version bets at.
+    assert claim_digest(RenyiDP(32.0, 1.0)) == "dbc62b715377969c"
 
 
 def test_outputs_of_every_kind_are_kept_as_they_are():

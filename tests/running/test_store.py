@@ -389,6 +389,38 @@ def test_nights_of_a_renyi_claim_beside_each_other_lose_and_double_nothing(path,
     assert only_pair(path).labelled == 376 + 4 * 400
 
 
+def test_draws_that_depend_on_each_other_are_told_by_a_night_that_another_one_overtakes(path):
+    state = [0.0]
+
+    def carries(data, rng):
+        state[0] = 0.95 * state[0] + rng.laplace(scale=10.0)
+        return state[0]
+
+    inner = []
+
+    def beside(progress):
+        if not inner:
+            inner.append(night_of(path, carries, seed=7, samples=200))
+
+    night_of(path, carries, seed=5, samples=2_000)
+    outer = night_of(path, carries, seed=6, samples=2_000, on_progress=beside)
+    assert inner and "call_order" in [side.kind for side in outer.side_findings]
+    assert outer.violated or outer.verdict == "inconclusive"
+
+
+def test_nights_of_another_law_are_each_looked_at_by_themselves(path):
+    """A function that the mechanism calls may change from night to night: each is one of independent draws."""
+    offset = [0.0]
+
+    def moved(data, rng):
+        return data + offset[0] + rng.laplace(scale=2.0)
+
+    for night in range(3):
+        offset[0] = 5.0 * night
+        result = night_of(path, moved, seed=10 + night, samples=1_000)
+        assert not result.side_findings and not result.findings[0].notes
+
+
 def test_two_first_nights_beside_each_other_share_one_pair(path):
     inner = []
 
