@@ -101,6 +101,70 @@ def test_nan_in_both_arrays_is_no_difference():
     assert apart(x, x_prime, 20) == "x and x′ differ at [9]: 1.0 against 2.0"
 
 
+ROWS_OF_FLOATS = np.random.default_rng(0).normal(size=(200_000, 20))
+
+
+def test_neighbours_in_large_arrays_are_compared_as_a_whole(monkeypatch):
+    monkeypatch.setattr("dpaudit.reports.apart._Comparison.are_different", None)  # nothing is compared one by one
+    rows = ROWS_OF_FLOATS.copy()
+    rows[[7, 900]] = math.nan
+    removed = apart(rows, np.delete(rows, 500, axis=0))
+    assert removed.startswith("x and x′ differ at [500]: array([") and removed.endswith(" against nothing")
+    assert "at [500]: nothing against array([" in apart(np.delete(rows, 500, axis=0), rows)
+    replaced = rows.copy()
+    replaced[199_999, 3] = 9.0
+    assert apart(rows, replaced).endswith("against 9.0") and "at [199999, 3]: " in apart(rows, replaced)
+    numbers = rows.ravel()[:1_000_000]
+    assert apart(numbers, np.delete(numbers, 500)) == f"x and x′ differ at [500]: {numbers[500]} against nothing"
+    assert "; and in more places" in apart(rows, rows + 1.0)
+
+
+def test_rows_that_are_not_shown_are_never_printed(monkeypatch):
+    printed = []
+    monkeypatch.setattr("dpaudit.reports.apart.repr", lambda value: printed.append(value) or repr(value), raising=False)
+    apart(np.eye(99), np.delete(np.eye(99), 4, axis=0))
+    assert len(printed) == 1
+
+
+def test_large_lists_are_compared_up_to_a_number_of_entries():
+    table = ROWS_OF_FLOATS[:100_000].tolist()
+    assert "at [5]: [" in apart(table, table[:5] + table[6:])
+    replaced = [list(row) for row in table]
+    replaced[7][3] = 9.0
+    assert "at [7][3]: " in apart(table, replaced)
+    numbers = ROWS_OF_FLOATS.ravel()[:1_000_000].tolist()
+    assert apart(numbers, numbers[1:]) == apart([numbers, 0], [numbers[1:], 0]) == ""
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("x", "x_prime", "said"),
+    [
+        ([math.nan] * 30, [float("nan") for _ in range(29)], "at [29]: nan against nothing"),
+        ([1] * 30, [True] * 30, "at [0]: 1 against True"),
+        ([[1, 2]] * 30, [[1, 2]] * 29 + [[1, True]], "at [29][1]: 2 against True"),
+        ([{"a": 1}] * 30, [{"a": 1}] * 9 + [{"a": 2}] + [{"a": 1}] * 20, "at [9]['a']: 1 against 2"),
+        ([{"a": 1}] * 30 + [{"a": 2}], [{"a": 1}] * 30, "at [30]: {'a': 2} against nothing"),
+        ([np.arange(5_000)] * 30, [np.arange(5_000)] * 29 + [np.arange(5_000) // 2_500], "at [29][1]: 1 against 0"),
+        (np.array([(1, math.nan)] * 30, "i8,f8"), np.array([(1, math.nan)] * 29 + [(2, 0.0)], "i8,f8"), "at [29]: (1,"),
+        (np.array(["a"] * 30 + ["bb"]), np.array(["a"] * 30), "at [30]: bb against nothing"),
+        (np.array([[1], 2] * 15, object), np.array([[1], 2] * 14 + [[1], 3], object), "at [29]: 2 against 3"),
+        (np.zeros((30, 0)), np.zeros((29, 0)), "at [29]: array([], dtype=float64) against nothing"),
+        (np.ma.array(range(30), mask=[0] * 30), np.ma.array(range(30), mask=[0] * 29 + [1]), "at [29]: 29 against "),
+        (np.arange(30), np.arange(30.0), "x and x′ differ array([ 0,  1,"),
+        ([Unprintable()] * 50, [Unprintable()] * 49, ""),
+        ([Unprintable() for _ in range(50)], [Unprintable() for _ in range(50)], ""),
+    ],
+)
+def test_values_of_many_kinds(x, x_prime, said):
+    found = apart(x, x_prime, 20)
+    assert said in found and bool(found) == bool(said)
+
+
 # Neighbours of a user's first audit: one record of ten, behind a beginning that both names share.
 ROWS = [[0.2, 0.3]] * 9
 NEIGHBOURS = ([*ROWS, [0.0, 0.0]], [*ROWS, [1.0, 1.0]])
