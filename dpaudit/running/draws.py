@@ -201,7 +201,8 @@ class Crew:
             return
         k = min(found)
         try:
-            is_same = to_bytes(outcome(job, tasks[k])) == to_bytes(found[k])
+            drawn = outcome(job, tasks[k])
+            is_same = to_bytes(drawn, places=False) == to_bytes(found[k], places=False)
         except NotPlainError:  # what was noted is plain
             is_same = False
         if not is_same:

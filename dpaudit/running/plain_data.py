@@ -20,14 +20,17 @@ from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.foreign import own
 
 ARRAYS = "biufcUSmM"  # kinds of arrays without objects
+NO_TRACEBACK = "No traceback: the call was noted in a checkpoint, which keeps none.\n"
 
 
 class NotPlainError(Exception):
     """A value that is not data alone, such as an object of the subject's own class."""
 
 
-def to_bytes(result: TaskResult | Raised) -> bytes:
+def to_bytes(result: TaskResult | Raised, places: bool = True) -> bytes:
     """A result as bytes: the length of a JSON text, the text, and the arrays that it names.
+
+    Without `places`: only what is part of the outcomes, not where exceptions came from.
 
     Raises
     ------
@@ -46,7 +49,8 @@ def to_bytes(result: TaskResult | Raised) -> bytes:
         shape = list(kept.shape)
         data["kept"] = {"numbers": _placed(kept.numbers, arrays), "shape": shape, "is_integer": kept.is_integer}
     elif kept is not None:
-        data["kept"] = {"raw": [to_data(output) for output in kept.raw]}
+        raw = kept.raw if places else [one.bare if isinstance(one, Failed) else one for one in kept.raw]
+        data["kept"] = {"raw": [to_data(output) for output in raw]}
     return _framed(data, arrays)
 
 
@@ -99,8 +103,8 @@ def to_data(value: Any) -> Any:
     if kind is Decimal:
         return {"decimal": str(value)}
     if kind is Failed:
-        origin = [value.place, value.traceback] if value.traceback else []
-        return {"failed": [value.kind, value.message, *origin]}
+        # No traceback: it names files of this machine, and what it quotes may be more than the outcome says.
+        return {"failed": [value.kind, value.message, *([value.place] if value.traceback else [])]}
     if kind is Opaque:
         return {"opaque": [value.kind, to_data(value.state), value.text]}
     if isinstance(value, np.generic) and value.dtype.kind in ARRAYS:
@@ -133,7 +137,8 @@ def from_data(data: Any) -> Any:
     if kind == "decimal":
         return Decimal(content)
     if kind == "failed":
-        return Failed(*content)
+        # A place was noted of an outcome with a traceback: it is told from those without, as it was before.
+        return Failed(*content, *([NO_TRACEBACK] if len(content) == 3 else []))
     if kind == "opaque":
         return Opaque(content[0], from_data(content[1]), content[2])
     if kind == "scalar":

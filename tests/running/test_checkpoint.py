@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import json
 import math
+import pathlib
 import shutil
 from fractions import Fraction
 
@@ -49,6 +50,20 @@ def raises_once(data, size):  # without a generator: to try again does not raise
     if len(TRIES) == 1:
         raise ValueError("not today")
     return data + np.random.default_rng().laplace(size=size)
+
+
+def looks_up(data, rng):
+    try:
+        {}["Alice"]
+    except KeyError:
+        raise ValueError(f"no row of {rng.integers(2)}") from None
+
+
+def chained(data, rng):
+    try:
+        {}["Alice"]
+    except KeyError:
+        raise ValueError("no row")  # noqa: B904 (the first one is to be in the traceback)
 
 
 class Stop(Exception):
@@ -482,3 +497,34 @@ def _stop_at(calls):
             raise Stop
 
     return stop
+
+
+@pytest.mark.parametrize("mechanism", [chained, looks_up])
+def test_a_checkpoint_has_the_places_of_exceptions_and_no_tracebacks(tmp_path, mechanism):
+    path, options = tmp_path / "notes", {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 500, "seed": 1}
+    (alone,) = dpaudit.audit(mechanism, **options).findings
+    for after in (1, 2):  # the second one: all that the audit looks at is in the notes
+        assert stopped(path, mechanism, after, **options)
+        content = path.read_bytes()
+        assert b"test_checkpoint.py, line" in content and b"Alice" not in content
+        assert str(pathlib.Path(__file__).parent).encode() not in content
+    (again,) = dpaudit.audit(mechanism, checkpoint=path, resume=True, **options).findings
+    assert again == alone and f"in {mechanism.__name__} (test_checkpoint.py, line " in again.message
+    assert "Alice" not in again.traceback and "Traceback (most recent" in alone.traceback
+
+
+@pytest.mark.parametrize("content", [["E", "text"], ["E", "text", "f (a.py, line 1)", "Traceback"]])
+def test_exceptions_are_read_in_the_forms_of_older_versions(content):
+    back = from_data({"failed": content})
+    assert [back.kind, back.message, back.place, back.traceback] == [*content, "", ""][:4]
+    assert to_data(back) == {"failed": content[:3]}
+    assert to_data(from_data(to_data(back))) == to_data(back)
+
+
+def test_where_an_exception_came_from_is_no_draw_of_another_mechanism(tmp_path, monkeypatch):
+    path, options = tmp_path / "notes", {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 500, "seed": 1}
+    with monkeypatch.context() as older:
+        older.setattr("dpaudit.subjects.callables.located", lambda failed, error: failed)
+        assert stopped(path, chained, 1, **options)
+    (found,) = dpaudit.audit(chained, checkpoint=path, resume=True, **options).findings
+    assert found.verdict == "error"
