@@ -25,7 +25,7 @@ from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_outp
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
 from dpaudit.subjects.plain import Seen, brief, seen
-from dpaudit.subjects.tracebacks import located
+from dpaudit.subjects.tracebacks import located, located_once
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 SIZE_NAMES = ("size", "n")
@@ -176,11 +176,7 @@ class Subject:
         except ProgramError:  # what broke is the conversation, not a call
             raise
         except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
-            failed = brief(error)
-            if failed.kind in told:
-                return failed
-            told.add(failed.kind)
-            return located(failed, error)
+            return located_once(brief(error), error, told)
         # What raises from here on is no outcome of the mechanism's.
         if not self._gives_batches:
             return hold(output)

@@ -1,8 +1,8 @@
 """Where the exceptions of a mechanism come from: to be said of an outcome, and never compared.
 
-An exception is kept as its type and its text. Of the first one of a kind in a chunk of calls, the place in the user's
-code and the traceback are kept too, as text: so they pass from one process to another, and take no more memory where
-many calls raise.
+An exception is kept as its type and its text. Of the first one of a kind in a chunk of calls, and of a few kinds, the
+place in the user's code and the traceback are kept too, as text: so they pass from one process to another, and take no
+more memory where many calls raise.
 """
 
 from __future__ import annotations
@@ -11,15 +11,31 @@ import dataclasses
 import os
 import sysconfig
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
 
+from dpaudit.errors import DpauditError
 from dpaudit.subjects.call_outcomes import Failed
 
 OWN_FOLDER = str(Path(__file__).resolve().parents[1]) + os.sep
 NOT_USERS = ("<frozen", OWN_FOLDER, *(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "purelib", "platlib")))
 MOST_FRAMES = 30  # of a traceback that is kept, the innermost ones
 LONGEST = 20_000  # characters of it
+MOST_TOLD = 5  # exceptions of a chunk of calls that are located: a mechanism may make a new kind in every call
+
+
+def located_once(failed: Failed, error: BaseException, told: set[str]) -> Failed:
+    """As `located` for the first exception of a kind, of a few kinds; `told` has those that have been located."""
+    if not is_news(failed.kind, told):
+        return failed
+    told.add(failed.kind)
+    return located(failed, error)
+
+
+def is_news(kind: str, told: Collection[str]) -> bool:
+    """Whether an exception of this kind is to be located, after those that `told` has."""
+    return kind not in told and len(told) < MOST_TOLD
 
 
 def located(failed: Failed, error: BaseException) -> Failed:
@@ -30,6 +46,7 @@ def located(failed: Failed, error: BaseException) -> Failed:
     try:
         begin = _behind_own(error.__traceback__)
         told = traceback.TracebackException(type(error), error, begin, limit=-MOST_FRAMES, compact=True)
+        _cut_own(told, error)
         return dataclasses.replace(failed, place=_place(begin), traceback="".join(told.format())[-LONGEST:])
     except BaseException:  # an exception may misbehave when it is printed
         return failed
@@ -38,6 +55,20 @@ def located(failed: Failed, error: BaseException) -> Failed:
 def is_users(file: str) -> bool:
     """Whether a file is the user's own: of no library, nor of dpaudit."""
     return not file.startswith(NOT_USERS)
+
+
+def _cut_own(told: traceback.TracebackException, error: BaseException) -> None:
+    """Cut the exceptions that led to this one at dpaudit's own: calls are made while it handles those of others."""
+    chain: list[tuple[traceback.TracebackException | None, BaseException | None]] = [(told, error)]
+    while chain:
+        told_one, one = chain.pop()
+        if told_one is None or one is None:
+            continue
+        if isinstance(one.__cause__, DpauditError):
+            told_one.__cause__ = None
+        if isinstance(one.__context__, DpauditError):
+            told_one.__context__ = None
+        chain += [(told_one.__cause__, one.__cause__), (told_one.__context__, one.__context__)]
 
 
 def _behind_own(begin: TracebackType | None) -> TracebackType | None:

@@ -16,7 +16,8 @@ from dpaudit.evidence import kept_outputs
 from dpaudit.evidence.outcomes import canonical, from_objects
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError, as_subject
-from dpaudit.subjects.isolation import Isolation
+from dpaudit.subjects.isolation import Isolation, isolated
+from dpaudit.subjects.tracebacks import MOST_TOLD
 
 LONG = 3_000  # characters
 FILE = "test_tracebacks.py"
@@ -51,6 +52,17 @@ def line_of(function: Any) -> int:
     return int(function.__code__.co_firstlineno) + 1
 
 
+def of_new_kinds(x: float, rng: np.random.Generator) -> Any:
+    raise type(f"E{rng.integers(1 << 60)}", (Exception,), {})("x")
+
+
+def chained_releases(x: float, size: int, rng: np.random.Generator) -> Any:
+    try:
+        return [column_of(x)] * size
+    except KeyError:
+        raise ValueError("no column")  # noqa: B904 (what came before is the context)
+
+
 COLUMN = f"KeyError: 'column' in column_of ({FILE}, line {line_of(column_of)})"
 
 
@@ -77,6 +89,24 @@ def test_only_the_first_exception_of_a_kind_in_a_chunk_says_where_it_came_from()
     told = [k for k, outcome in enumerate(outcomes) if outcome.traceback]
     kinds = [outcome.kind for outcome in outcomes]
     assert told == sorted(kinds.index(kind) for kind in ("KeyError", "ZeroDivisionError"))
+
+
+@pytest.mark.parametrize("is_isolated", [False, True])
+def test_of_kinds_made_anew_in_each_call_only_a_few_are_located(is_isolated: bool) -> None:
+    subject = as_subject(of_new_kinds)
+    if is_isolated:
+        subject = isolated(subject, Isolation())
+    outcomes = subject.sample(0.0, 5_000, np.random.default_rng(0))
+    assert sum(bool(outcome.traceback) for outcome in outcomes) == MOST_TOLD
+    assert len({outcome.kind for outcome in outcomes}) == 5_000
+
+
+@pytest.mark.parametrize("options", [{}, {"isolation": True}], ids=str)
+@pytest.mark.parametrize("mechanism", [releases, chained_releases])
+def test_a_traceback_ends_where_dpaudit_begins(mechanism: Any, options: Any) -> None:
+    (finding,) = dpaudit.audit(mechanism, "eps=1", PAIRS, samples=1_000, seed=1, **options).findings
+    assert "label_game.py" not in finding.traceback and "CallError" not in finding.traceback
+    assert finding.traceback.count("Traceback (most recent call last)") == 1 + (mechanism is chained_releases)
 
 
 def test_where_an_exception_came_from_is_no_part_of_the_outcome() -> None:

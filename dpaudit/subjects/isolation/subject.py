@@ -42,6 +42,7 @@ from dpaudit.subjects.isolation.limits import Isolation, as_isolation
 from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
 from dpaudit.subjects.isolation.worker import BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 from dpaudit.subjects.plain import array_from, unpacked
+from dpaudit.subjects.tracebacks import is_news
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
 HOPELESS = 24  # calls that ended, on two inputs at least, none of which came back: every call will
@@ -462,11 +463,11 @@ def _pickled(data: Any) -> bytes:
 
 
 def _told_once(outcomes: Sequence[Any], told: set[str]) -> list[Any]:
-    """The outcomes, of which only the first exception of each kind says where it came from; `told` has the kinds."""
+    """The outcomes, of which only the first exceptions of a few kinds say where they came from; `told` has these."""
     kept = []
     for outcome in outcomes:
         if isinstance(outcome, Failed) and outcome.traceback:
-            kept.append(outcome.bare if outcome.kind in told else outcome)
+            kept.append(outcome if is_news(outcome.kind, told) else outcome.bare)
             told.add(outcome.kind)
         else:
             kept.append(outcome)

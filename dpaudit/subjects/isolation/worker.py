@@ -33,7 +33,7 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.keeper import children
 from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.plain import KEPT_KINDS, Planer, TooLarge, brief, packed, shown
-from dpaudit.subjects.tracebacks import located
+from dpaudit.subjects.tracebacks import is_news, located, located_once
 
 BLOCK = 4_096  # calls of one request, at most
 HEADER = struct.Struct("!4sQQ")  # MAGIC, bytes of the content, further bytes
@@ -240,10 +240,9 @@ class Worker:  # pragma: no cover (in the worker)
                 self.check_process()
             if elapsed > limit:
                 output = Ended(TIME_OUT, "")
-            elif raised is not None and output.kind not in told:
+            elif raised is not None and is_news(output.kind, told):
                 since[0] = clock()  # what is said of a call is none of its time
-                told.add(output.kind)
-                output = located(output, raised)
+                output = located_once(output, raised, told)
             if type(output) is float or type(output) is np.float64:
                 values[k] = output
                 kinds[k] = NUMBER
