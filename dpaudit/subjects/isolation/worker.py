@@ -243,6 +243,7 @@ class Worker:  # pragma: no cover (in the worker)
             elif raised is not None and is_news(output.kind, told):
                 since[0] = clock()  # what is said of a call is none of its time
                 output = located_once(output, raised, told)
+            raised = None  # its traceback holds this frame, and with it all that the call had
             if type(output) is float or type(output) is np.float64:
                 values[k] = output
                 kinds[k] = NUMBER

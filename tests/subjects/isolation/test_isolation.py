@@ -57,6 +57,27 @@ def releases(data: Any, size: int, rng: np.random.Generator) -> Any:
     return data + rng.laplace(size=size)
 
 
+RAISED: list[weakref.ref[Exception]] = []
+
+
+class Large(Exception):
+    """Stands for an exception whose frames hold much."""
+
+
+def large() -> Large:
+    error = Large()
+    RAISED.append(weakref.ref(error))
+    return error
+
+
+def still_there(data: Any, rng: np.random.Generator) -> float:
+    """How many exceptions of earlier calls are still there, without a collection of cycles; for -1.0: raise one."""
+    gc.disable()
+    if data < 0.0:
+        raise large()
+    return float(sum(error() is not None for error in RAISED) if RAISED else -1)
+
+
 def with_its_own_generator(data: Any) -> float:
     return float(data + GENERATOR.laplace())
 
@@ -225,6 +246,13 @@ def test_what_depends_on_the_slot_alone_alarms_no_more_often_than_promised() -> 
         alarms += result.verdict == "violated"
     print(f"alarms on what depends on the slot: {alarms} of 200 at 0.2")
     assert alarms <= 61
+
+
+def test_a_worker_keeps_no_exception_of_its_calls() -> None:
+    subject = isolated(as_subject(still_there), Isolation())
+    rng = np.random.default_rng(0)
+    assert {outcome.kind for outcome in subject.sample(-1.0, 3, rng)} == {"Large"}
+    assert list(subject.sample(1.0, 2, rng)) == [0.0, 0.0]
 
 
 def test_a_universe_of_an_isolated_subject_that_is_called_once_a_draw_is_refused() -> None:
