@@ -234,12 +234,13 @@ class _Call:
         notes = notes_text(result)
         if notes:
             self.record["notes"] = wording.notes(result)
-            warnings.warn(notes, DpauditNoteWarning, stacklevel=FRAME)
-        if leaks:
+        if leaks:  # before the notes: where the warning of a note is an error, nothing is said behind it
             text = floating_point_text(result)
             if self.settings.strict and _leak_at(result, self.spent.share * LOW_BITS):
                 pytest.fail(f"{text}\n  replay   {self._line(result.seed)}", pytrace=False)
             warnings.warn(text, DpauditFloatingPointWarning, stacklevel=FRAME)
+        if notes:
+            warnings.warn(notes, DpauditNoteWarning, stacklevel=FRAME)
         return result
 
     def _fail_if_unknown(self, result: AuditResult) -> None:

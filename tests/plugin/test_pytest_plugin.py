@@ -184,6 +184,20 @@ def test_low_bits_that_leak_fail_where_strict_is_asked_for(pytester, write):
     result.stdout.fnmatch_lines(["*low bits break the promise*", "  pair     0.0|1.0", "  replay   pytest test_it.py*"])
 
 
+def test_low_bits_that_leak_warn_where_the_warning_of_a_note_is_an_error(pytester, write):
+    write("""
+        def test_bits(dp_audit):
+            def raises_mostly(x, rng):
+                if rng.random() < 0.75: raise ValueError
+                return x + rng.laplace()
+            dp_audit(raises_mostly, samples=20_000, inconclusive_factor=100, **SURE)
+    """)  # noise as above, of some 3,300 outputs on each input: a fifth of them can be of one input alone
+    result = pytester.runpytest("-W", "error::dpaudit.DpauditNoteWarning")
+    result.assert_outcomes(failed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: *raises_mostly, claim eps=1*low bits break the promise*"])
+    result.stdout.fnmatch_lines(["dpaudit: 1 test with notes on outputs*"])
+
+
 def test_the_check_of_low_bits_can_be_turned_off(pytester, write):
     write("""
         def test_bits(dp_audit):
