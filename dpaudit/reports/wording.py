@@ -396,7 +396,7 @@ def _summary(result: AuditResult) -> str:
     if result.verdict == "inconclusive" and has_controls_alone(result):
         return f"{opening} All pairs are of an input with itself, so there was nothing to tell apart."
     if result.verdict == "inconclusive" and has_changed(result):
-        return f"{opening} Its draws depend on each other, so that single ones could not be judged."
+        return f"{opening} Single outputs of this mechanism could not be judged."
     if result.verdict == "inconclusive":
         return (
             f"{opening} No violation was found, but for some of the pairs the audit was too weak for that to mean "
