@@ -412,7 +412,7 @@ class _Call:
             options={**self.options, **universe.options},
             floating_point=about_doubles,
             universe=table,
-            beside=order_finding(universe.changes, universe.inputs_looked_at),
+            beside=order_finding(universe.changes, universe.inputs_looked_at, self.mode == "fixed"),
         )
 
     def _pairs(self) -> AuditResult:
@@ -455,7 +455,7 @@ class _Call:
             samples=played.runs,
             options={**self.options, **played.options},
             floating_point=about_doubles,
-            beside=order_finding(*changes_of([game for game, _ in played.pairs])),
+            beside=order_finding(*changes_of([game for game, _ in played.pairs]), self.mode == "fixed"),
         )
 
     def _played(

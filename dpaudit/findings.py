@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.evidence.failures import Failure
-from dpaudit.evidence.order import RATE, Change
+from dpaudit.evidence.order import ENDS, RATE, Change
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
@@ -149,12 +149,15 @@ def changes_of(games: Sequence[PairGame]) -> tuple[list[Change], int]:
     return [game.change for game in games if game.change is not None], sum(len(game.inputs) for game in games)
 
 
-def order_finding(changed: Sequence[Change], inputs: int) -> tuple[SideFinding, ...]:
-    """The side finding "call_order" of an audit that looked at so many inputs, some of which changed; else none."""
+def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool) -> tuple[SideFinding, ...]:
+    """The side finding "call_order" of an audit that looked at so many inputs, some of which changed; else none.
+
+    `is_fixed`: whether it was fixed beforehand at how many outcomes it ends.
+    """
     if not changed:
         return ()
     details = {"changed": len(changed), "of": inputs, "p_value": changed[0].p_value}
-    rate = min(1.0, RATE * inputs)  # union bound
+    rate = min(1.0, RATE * inputs * (1 if is_fixed else ENDS))  # union bound
     summary = (
         f"The outcomes of the mechanism changed from draw to draw ({_p_text(changed[0])}), so these are not "
         "independent. Pairs that would not be refuted are inconclusive; their notes say what changed."

@@ -17,7 +17,8 @@ feature (or have it not: the fewer ones), the places are a random subset of m of
 
 Of these tests of each feature the least p-value counts, times their number (union bound). A change is said at `RATE`
 or less of an input, for a number of outcomes that is fixed: an audit that ends when its evidence is enough asks at one
-of many, and has at most `RATE` times that number.
+of many, and its rate is `RATE` times these, at most `ENDS` (union bound; with rounds of several pairs, whose sizes go
+by the evidence too, this is not proven).
 
 Nothing is said of dependence that no feature shows: of columns from the fourth one on, of objects that are all
 different, of noise that is drawn once for a few draws, and of a change behind the outcomes that are looked at, the
@@ -40,6 +41,7 @@ from dpaudit.subjects.call_outcomes import Ended
 
 RATE = 1e-9  # the probability, at most, that a change is said of an input whose outcomes are independent
 MOST_NUMBERS, MOST_OBJECTS = 4_000, 20_000  # outcomes that are looked at, the first ones,
+ENDS = MOST_OBJECTS + 5_000  # numbers of outcomes at which an audit without a fixed size may end
 LARGEST = 40_000  # but no more numbers than that, or so many outcomes as there must be,
 LATER = 16  # and of each later chunk of draws so many, the last ones
 FEWEST = 40  # of them, below which nothing is asked
