@@ -23,6 +23,7 @@ from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
+from dpaudit.evidence.order import Change, in_small_batches
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pooling, pool_pairs
 from dpaudit.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls
@@ -45,7 +46,7 @@ from dpaudit.running.digests import digest
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
-from dpaudit.running.streams import COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
+from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
 from dpaudit.side_channels import TIMED_PAIRS, containment_finding, independence_finding, timing_finding
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.isolation import IsolatedSubject, Isolation, OutOfPatience, as_isolation, isolated
@@ -392,6 +393,7 @@ class _Call:
             self.crew,
             self.event_mass,
             self.inconclusive_factor,
+            self._ask_batches,
             self.tell,
         )
         try:
@@ -431,6 +433,12 @@ class _Call:
             played = self._accumulated(asked_claims, [chosen[k] for k in asked], positions, data)
         elif asked:
             played = self._played(asked_claims, pooling, data, unshared)
+        games, more = [game for game, _ in played.pairs], 0
+        if games and not played.failure and not any(game.change for game in games):
+            clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
+            shared, more = self._ask_batches(chosen[asked[pooling.groups[clearest][0]]].x)
+            for game in games:
+                game.change = shared
         found_of: dict[int, Finding] = {}
         for group, (pair, labelled) in zip(pooling.groups, played.pairs, strict=True):
             members = [chosen[asked[k]] for k in group]
@@ -452,10 +460,10 @@ class _Call:
             findings=findings,
             not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
             report_delta=max((claims[k].report_delta for k in asked), default=self.promise.report_delta),
-            samples=played.runs,
+            samples=played.runs + more,
             options={**self.options, **played.options},
             floating_point=about_doubles,
-            beside=order_finding(*changes_of([game for game, _ in played.pairs]), self.mode == "fixed"),
+            beside=order_finding(*changes_of(games), self.mode == "fixed"),
         )
 
     def _played(
@@ -533,6 +541,13 @@ class _Call:
         self.subject = night.subject
         options = {"store": os.fspath(self.store), **night.options}
         return _Played(list(zip(night.games, night.samples, strict=True)), night.runs, night.failure, options)
+
+    def _ask_batches(self, x: Any) -> tuple[Change | None, int]:
+        """What batches of outcomes on this input share, of a vectorised subject, on streams of their own; the runs."""
+        subject = self.subject
+        if not subject.is_vectorised or (isinstance(subject, IsolatedSubject) and subject.has_ended):
+            return None, 0
+        return in_small_batches(Drawer(subject, [x], self.root, BATCH_DRAWS, self.crew), self.samples)
 
     def _doubles(self, candidates: Sequence[doubles.Candidate], omitted: int) -> FloatingPointFinding:
         """The floating-point check of the pairs that the audit asked, on streams of its own.

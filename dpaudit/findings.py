@@ -14,6 +14,7 @@ from dpaudit.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results import SAME_INPUT, Finding, Power, SideFinding, Verdict, WitnessRecord
 
+IN_SMALL_BATCHES = 1  # inputs that are drawn once more, for their order alone
 LEAST_SHOWN = 1e-100  # p-value of a change that is printed as it is
 FOUND_WITH = 0.9  # the probability that defines the power
 # A note, beside `SAME_INPUT`, of a pair that is violated all the same.
@@ -157,7 +158,8 @@ def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool) -> tup
     if not changed:
         return ()
     details = {"changed": len(changed), "of": inputs, "p_value": changed[0].p_value}
-    rate = min(1.0, RATE * inputs * (1 if is_fixed else ENDS))  # union bound
+    asked = inputs + IN_SMALL_BATCHES
+    rate = min(1.0, RATE * asked * (1 if is_fixed else ENDS))  # union bound
     summary = (
         f"The outcomes of the mechanism changed from draw to draw ({_p_text(changed[0])}), so these are not "
         "independent. Pairs that would not be refuted are inconclusive; their notes say what changed."

@@ -104,6 +104,7 @@ class UniverseAudit:
     crew: Crew
     event_mass: float
     inconclusive_factor: float
+    ask_batches: Callable[[Any], tuple[Change | None, int]]
     on_progress: Callable[[Progress], None] | None = None
     runs: int = 0
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -149,6 +150,10 @@ class UniverseAudit:
         except CallError as error:
             failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
         self.runs = game.runs
+        if not (game.changes or failure):
+            shared, more = self.ask_batches(inputs.data[int(first[0])])
+            self.runs += more
+            game.changes = {} if shared is None else dict.fromkeys(game.used.tolist(), shared)
         table = self._filled(table, game, asked, failure)
         self._tell(game, game.labelled)
         depth = max(LEAST_DRAWS, self.samples - draws)

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from dpaudit.evidence.failures import common_failure
 from dpaudit.evidence.fixed_game import FEWEST_COMPARED, Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
-from dpaudit.evidence.order import LATER, Change, change_of
+from dpaudit.evidence.order import LATER, LATER_NUMBERS, Change, LaterOutcomes, change_of
 from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
@@ -169,7 +169,8 @@ class LabelGame:
         self.runs = 0
         self._round = 0
         self._kept: dict[int, list[Outcomes]] = {}
-        self._later: dict[int, list[Outcomes]] = {}  # a few of each later chunk, for their order alone
+        self._batches: dict[int, list[int]] = {}  # the sizes of those that this run has drawn of what is kept
+        self._later: dict[int, LaterOutcomes] = {}  # for their order alone
         self._from_before: dict[int, int] = {}  # of the outputs that are kept, how many an earlier run has drawn
         self._columns, self._are_vectors = 1, False
 
@@ -214,8 +215,9 @@ class LabelGame:
         """Whether the outcomes of one input changed from call to call, of those that this run has drawn."""
         if not self._kept[i]:
             return None
-        first = self._joined(i)
-        return change_of(first.rows(slice(self._from_before.get(i, 0), len(first))), self._later.get(i, ()))
+        first, later = self._joined(i), self._later.get(i)
+        drawn = first.rows(slice(self._from_before.get(i, 0), len(first)))
+        return change_of(drawn, self._batches.get(i, ()), later.parts if later else ())
 
     def _learn_witnesses(self) -> None:
         """Look for better witnesses of the violated pairs, the clearest first, where outputs are kept to learn from."""
@@ -551,8 +553,12 @@ class LabelGame:
         totals = {i: [request.statistic.zeros() for request in requests[i]] for i in needed}
         for task, result in zip(tasks, self._draw(tasks), strict=True):
             self.runs += task.size
-            if result.kept is not None:
-                (self._later if task.is_last else self._kept).setdefault(task.input, []).append(result.kept)
+            if result.kept is not None and task.is_last:
+                most = LATER_NUMBERS // max(len(self._kept), len(needed))
+                self._later.setdefault(task.input, LaterOutcomes(most)).add(result.kept)
+            elif result.kept is not None:
+                self._kept.setdefault(task.input, []).append(result.kept)
+                self._batches.setdefault(task.input, []).append(len(result.kept))
             totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         return totals
 

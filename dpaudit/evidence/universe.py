@@ -23,7 +23,7 @@ Validity
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from dpaudit.evidence import records
 from dpaudit.evidence.failures import Failure, common_failure
 from dpaudit.evidence.fixed_game import MASS_SHARE
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
-from dpaudit.evidence.order import LATER, Change, change_of
+from dpaudit.evidence.order import LATER, LATER_NUMBERS, Change, LaterOutcomes, change_of
 from dpaudit.evidence.outcomes import Outcomes, Reading, join, unseen
 from dpaudit.evidence.partition import CellScore, Partition, fit_partition
 from dpaudit.evidence.rules import Rule
@@ -120,7 +120,8 @@ class UniverseGame:
         self.broken = np.zeros(pairs, dtype=bool)
         self.failures: dict[int, Failure] = {}  # of the first broken pairs, by pair
         self.changes: dict[int, Change] = {}  # of the outcomes of an input from draw to draw
-        self._ordered: dict[int, tuple[Outcomes, list[Outcomes]]] = {}  # the first ones of the pilot, and later ones
+        # Of each input the first ones of the pilot, the sizes of their batches, and later ones: for their order alone.
+        self._ordered: dict[int, tuple[Outcomes, list[int], LaterOutcomes]] = {}
         self._logs = np.empty(0, dtype=np.float32)
 
     # --- the pilot ---------------------------------------------------------------------------------------------------
@@ -135,6 +136,7 @@ class UniverseGame:
         cap = max(FIRST_DRAWS, TRAINING_NUMBERS // (self._columns * len(self.used)))
         if (more := min(cap, half) - first_draws) > 0:
             self._collect(more, (), kept)
+        sizes = {i: [len(piece) for piece in pieces] for i, pieces in kept.items()}
         parts = {i: join(pieces) for i, pieces in kept.items()}
         self._find_broken(parts)
         first = {i: part.rows(slice(0, LOOKED_AT_FOR_ORDER)).kept() for i, part in parts.items()}
@@ -146,9 +148,10 @@ class UniverseGame:
             halves[0, i] = partition.count(part)
         del kept, parts
         requests = (Request(half - fitted, partition), Request(self.pilot - fitted, partition))
-        later: dict[int, list[Outcomes]] = {i: [] for i in first}
-        counts = self._collect(self.pilot - fitted, requests, later, LATER)
-        self._ordered = {i: (part, later[i]) for i, part in first.items()}
+        most = LATER_NUMBERS // len(self.used)
+        later = {i: LaterOutcomes(most) for i in first}
+        self._ordered = {i: (part, sizes[i], later[i]) for i, part in first.items()}
+        counts = self._collect(self.pilot - fitted, requests, later)
         for i, (a, b) in counts.items():
             halves[0, i] += a
             halves[1, i] += b - a
@@ -241,10 +244,9 @@ class UniverseGame:
         ones = int(self._coin().binomial(self.labelled, 0.5))
         zeros = self.labelled - ones
         requests = (Request(ones, self.partition), Request(zeros, self.partition))
-        later: dict[int, list[Outcomes]] = {i: [] for i in self._ordered}
-        counts = self._collect(max(ones, zeros), requests, later, LATER)
-        for i, (first, before) in self._ordered.items():
-            if (change := change_of(first, [*before, *later[i]])) is not None:
+        counts = self._collect(max(ones, zeros), requests, {i: later for i, (*_, later) in self._ordered.items()})
+        for i, (first, sizes, later) in self._ordered.items():
+            if (change := change_of(first, sizes, later.parts)) is not None:
                 self.changes[i] = change
         size = self.partition.size
         labelled = np.zeros((2, self._inputs, size), dtype=np.int32)  # label 1 (as x), label 0 (as x_prime)
@@ -313,11 +315,11 @@ class UniverseGame:
         return blocks
 
     def _collect(
-        self, size: int, requests: Sequence[Request], kept: dict[int, list[Outcomes]], last: int | None = None
+        self, size: int, requests: Sequence[Request], kept: Mapping[int, list[Outcomes] | LaterOutcomes]
     ) -> dict[int, list[IntArray]]:
         """Draw `size` outputs of every input, in chunks, from the streams of the next round; return summed counts.
 
-        All outputs are kept, or of each chunk so many of the last ones.
+        All outputs are kept in lists, and the last few of each chunk as later ones.
         """
         self._round += 1
         largest = max(SMALLEST_CHUNK, CHUNK_NUMBERS // self._columns)
@@ -326,13 +328,15 @@ class UniverseGame:
             for chunk, start in enumerate(range(0, size, largest)):
                 length = min(largest, size - start)
                 wanted = tuple(Request(min(max(r.quota - start, 0), length), r.statistic) for r in requests)
-                keep = length if last is None else min(last, length)
-                tasks.append(Task(i, self._round, chunk, start, length, wanted, keep, last is not None))
+                is_later = isinstance(kept[i], LaterOutcomes)
+                keep = min(LATER, length) if is_later else length
+                tasks.append(Task(i, self._round, chunk, start, length, wanted, keep, is_later))
         totals = {i: [request.statistic.zeros() for request in requests] for i in self.used.tolist()}
         for task, result in zip(tasks, self._draw(tasks), strict=True):
             self.runs += task.size
             if result.kept is not None:
-                kept[task.input].append(result.kept)
+                outcomes = kept[task.input]
+                (outcomes.add if isinstance(outcomes, LaterOutcomes) else outcomes.append)(result.kept)
             totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         return totals
 

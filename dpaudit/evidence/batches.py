@@ -1,0 +1,54 @@
+"""Do batches of outcomes differ from each other by more than chance? An e-value of one yes-or-no feature.
+
+A vectorised mechanism that draws its noise once a call, or part of it, gives outcomes that are alike within a call.
+
+Validity. Of n outcomes m have a feature, and batches of sizes n_b, fixed beforehand, have k_b of them each. If the
+outcomes are independent and of one law, then given m the places of the feature are a random subset, so the table (k_b)
+has probability P = prod C(n_b, k_b) / C(n, m). Let Q be the law of beta-binomial numbers of the same sizes, with a mean
+of m / n and a concentration c: a function of m. Over the tables with sum m, Q sums to at most 1, so E[Q / P | m] <= 1,
+for the average over several c too; and p = P / Q is a p-value (Markov's inequality). In Q / P the binomial coefficients
+of the batches cancel: C(n, m) prod B(k_b + a, n_b - k_b + b) / B(a, b), with a = c m / n and b = c - a.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+# Of the beta law of the rate of a batch: from batches that are all of one kind to rates that differ by a hundredth.
+CONCENTRATIONS = np.array([0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0])
+
+
+def batch_p_value(counts: ArrayLike, sizes: ArrayLike) -> float:
+    """p-value of how a feature is spread over batches, against outcomes that are independent and of one law.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (batches,)
+        Outcomes of each batch that have the feature.
+    sizes : array_like of int, shape (batches,)
+        Outcomes of each batch; positive.
+
+    Returns
+    -------
+    float
+        In (0, 1]: 1 where all have the feature, or none has it.
+
+    Examples
+    --------
+    >>> batch_p_value([8, 0, 8, 0, 0, 8], [8] * 6) < 1e-6
+    True
+    >>> batch_p_value([4, 5, 3, 4, 4, 4], [8] * 6)
+    1.0
+    """
+    k, n = np.asarray(counts, dtype=float), np.asarray(sizes, dtype=float)
+    m, total = k.sum(), n.sum()
+    if not 0.0 < m < total:
+        return 1.0
+    a = CONCENTRATIONS[:, None] * (m / total)
+    b = CONCENTRATIONS[:, None] - a
+    logs = (special.betaln(k + a, n - k + b) - special.betaln(a, b)).sum(axis=1)
+    ways = special.gammaln(total + 1.0) - special.gammaln(m + 1.0) - special.gammaln(total - m + 1.0)
+    log_e = float(ways + special.logsumexp(logs) - np.log(len(CONCENTRATIONS)))
+    return float(np.exp(-max(log_e, 0.0)))
