@@ -50,5 +50,5 @@ def batch_p_value(counts: ArrayLike, sizes: ArrayLike) -> float:
     b = CONCENTRATIONS[:, None] - a
     logs = (special.betaln(k + a, n - k + b) - special.betaln(a, b)).sum(axis=1)
     ways = special.gammaln(total + 1.0) - special.gammaln(m + 1.0) - special.gammaln(total - m + 1.0)
-    log_e = float(ways + special.logsumexp(logs) - np.log(len(CONCENTRATIONS)))
+    log_e = float(ways + np.logaddexp.reduce(logs) - np.log(len(CONCENTRATIONS)))
     return float(np.exp(-max(log_e, 0.0)))

@@ -167,7 +167,8 @@ class CountedPilot:
         distance = _distance(edges, counts.sum(axis=1))
         if distance is None:
             return cls(edges, whole, counts)
-        far = [[np.sort(distance.of(part)) for part in side] for side in parts]
+        # Distances fall, and then rise: two runs, which a stable sort only merges.
+        far = [[np.sort(distance.of(part), kind="stable") for part in side] for side in parts]
         return cls(edges, whole, counts, distance, *_counted(far, np.empty(0)))
 
     def scores(self, halves: bool = True) -> Sequence[CountedScore]:
