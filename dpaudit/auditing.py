@@ -516,8 +516,26 @@ class _Call:
             failure, traceback = str(error), error.traceback
             if not isinstance(error, OutOfPatience):
                 failure += " Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
+        for pair in game.pairs:
+            pair.is_fair = self._has_fair_labels(game, data)
         taken = [(pair, game.labelled(pair)) for pair in game.pairs]
         return _Played(taken, game.runs, failure, pooling.options, traceback)
+
+    def _has_fair_labels(self, game: LabelGame, data: Sequence[Any]) -> bool:
+        """Whether a draw's label is a fair coin given all that came before, whatever calls remember of each other.
+
+        All calls of a round are made in one random order, and pairs share no draws, or there is one pair: see
+        `dpaudit.subjects.isolation.subject`. Then each factor of a bet has mean 1 at most given the past, where each
+        call keeps the claim given what came before it. (Guesses of a fixed test are counted: how many there are may
+        depend on which were right.)
+        """
+        subject = self.subject
+        if self.mode == "fixed" or subject.is_vectorised:
+            return False
+        if isinstance(subject, IsolatedSubject):
+            return True
+        is_one_pair = len(game.pairs) == 1 and len(data) == 2
+        return is_one_pair and self.crew.workers is None and subject.makes_calls_one_by_one(data)
 
     def _accumulated(
         self, claims: Sequence[Claim], pairs: Sequence[Pair], positions: Sequence[tuple[int, int]], data: Sequence[Any]

@@ -51,8 +51,9 @@ def finding_of(
     power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
     control = is_same_input(pair)
     verdict = _verdict(game, power, inconclusive_factor)
-    if game.change is not None and verdict == "not_refuted":
-        # Validity: it would say that a loss would have been found, which supposes that draws are independent.
+    # Validity: bounds and power suppose that draws are independent; a violation alone may rest on fair labels.
+    is_withheld = game.change is not None and not (game.is_fair and verdict == "violated")
+    if is_withheld:
         verdict = "inconclusive"
     elif control and verdict == "inconclusive":  # it has no power to be too little: see `with_controls`
         verdict = "not_refuted"
@@ -65,14 +66,21 @@ def finding_of(
     if failure and verdict != "violated":
         verdict = "error"
     correct, wrong, abstained = game.main.counts
+    figures: dict[str, Any] = {
+        "epsilon_lower": game.epsilon_lower,
+        "parameter_lower": game.main.lower,
+        "ratio_lower": game.ratio_lower,
+        "log_wealth": game.main.log_wealth,
+        "p_value": game.main.p_value if game.labelled else None,
+        "looks": tuple(game.looks),
+    }
+    if is_withheld:
+        ratio = 0.0 if game.claim.value > 0.0 else None
+        figures = {"epsilon_lower": 0.0, "parameter_lower": 0.0, "ratio_lower": ratio}
     return Finding(
         **common,
+        **figures,
         verdict=verdict,
-        epsilon_lower=game.epsilon_lower,
-        parameter_lower=game.main.lower,
-        ratio_lower=game.ratio_lower,
-        log_wealth=game.main.log_wealth,
-        p_value=game.main.p_value if game.labelled else None,
         # Nothing can be found in a control, so nothing would have been; where calls depend on each other, who knows.
         power=None if control or game.change is not None else power,
         witness=WitnessRecord(
@@ -83,7 +91,6 @@ def finding_of(
             abstained=abstained,
             line=game.main.line,
         ),
-        looks=tuple(game.looks),
         message=failure,
         notes=_notes(pair, game),
         keys=game.keys,
@@ -139,10 +146,17 @@ def change_sentence(change: Change) -> str:
     """What a pair is called inconclusive for whose outcomes do not come in any order."""
     return (
         f"Draws depend on each other: of the outcomes on one input, in their order, {change.what} ({_p_text(change)}). "
-        "Rates, bounds and power suppose that each draw has the same start and noise of its own. Make the mechanism "
-        "anew in each call, or set it back there, and draw each output of a batch by itself; of what is kept from draw "
-        "to draw an audit of single ones says nothing."
+        "Rates, bounds and power suppose that each draw has the same start and noise of its own, so none is given. "
+        "Make the mechanism anew in each call, or set it back there, and draw each output of a batch by itself; of "
+        "what is kept from draw to draw an audit of single ones says nothing."
     )
+
+
+FAIR_LABELS = (
+    "Draws depend on each other: of the outcomes on one input, in their order, {what} ({p}). Calls on the two inputs "
+    "came in a random order, so that the violation stands: given what came before them, not all calls keep the "
+    "promise. How large the loss of a single output is this does not say."
+)
 
 
 def changes_of(games: Sequence[PairGame]) -> tuple[list[Change], int]:
@@ -176,7 +190,11 @@ def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
     same: tuple[str, ...] = (SAME_INPUT,) if is_same_input(pair) else ()
     if same and game.is_violated:
         same = (*same, CONTROL_VIOLATED)
-    depends = (change_sentence(game.change),) if game.change is not None else ()
+    depends: tuple[str, ...] = ()
+    if game.change is not None and game.is_fair and game.is_violated:
+        depends = (FAIR_LABELS.format(what=game.change.what, p=_p_text(game.change)),)
+    elif game.change is not None:
+        depends = (change_sentence(game.change),)
     return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
 
 

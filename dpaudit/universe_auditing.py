@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from dpaudit.inputs import Inputs, inputs_of
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
-from dpaudit.results import VERDICTS, Finding, Power, Verdict, WitnessRecord
+from dpaudit.results import VERDICTS, Finding, Power, WitnessRecord
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import COINS, DRAWS, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
@@ -154,6 +154,7 @@ class UniverseAudit:
             shared, more = self.ask_batches(inputs.data[int(first[0])])
             self.runs += more
             game.changes = {} if shared is None else dict.fromkeys(game.used.tolist(), shared)
+        game.withhold_changed()
         table = self._filled(table, game, asked, failure)
         self._tell(game, game.labelled)
         depth = max(LEAST_DRAWS, self.samples - draws)
@@ -165,7 +166,7 @@ class UniverseAudit:
             "depth_samples": depth,
         }
         self.changes, self.inputs_looked_at = list(game.changes.values()), used
-        deep = self._in_depth(inputs, asked, chosen, depth, restart)
+        deep = self._in_depth(inputs, asked, chosen, depth, restart, game.changes)
         return self._merged(table, game, asked, deep, failure), table
 
     def _empty(self, inputs: Inputs, budgets: FloatArray, delta: float) -> UniverseTable:
@@ -227,9 +228,18 @@ class UniverseAudit:
         return np.concatenate([named, order[~is_violated][: SELECTED - len(named)]])
 
     def _in_depth(
-        self, inputs: Inputs, asked: NDArray[np.int64], chosen: NDArray[np.int64], samples: int, restart: int
-    ) -> dict[int, Finding]:
-        """The label game on the chosen pairs, on draws of its own: findings by position among the asked."""
+        self,
+        inputs: Inputs,
+        asked: NDArray[np.int64],
+        chosen: NDArray[np.int64],
+        samples: int,
+        restart: int,
+        changes: Mapping[int, Change],
+    ) -> dict[int, tuple[Finding, bool]]:
+        """The label game on the chosen pairs, on draws of its own, by position among the asked.
+
+        Each finding, and whether outcomes on one of its inputs changed, in this game or before it (`changes`).
+        """
         if not len(chosen):
             return {}
         pairs = [self._pair(inputs, int(asked[k])) for k in chosen.tolist()]
@@ -252,49 +262,43 @@ class UniverseAudit:
         try:
             game.start()
             game.play(self.on_progress)
-            changes, looked_at = changes_of(game.pairs)
-            self.changes, self.inputs_looked_at = self.changes + changes, self.inputs_looked_at + looked_at
+            found, looked_at = changes_of(game.pairs)
+            self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at
         except CallError as error:
             failure = str(error)
         self.runs += game.runs
         if failure:  # the table of all pairs stands
             return {}
-        return {
-            int(k): finding_of(
-                pair,
-                pair_game,
-                game.labelled(pair_game),
-                self.subject.name,
-                "",
-                self.event_mass,
-                self.inconclusive_factor,
-            )
-            for k, pair, pair_game in zip(chosen.tolist(), pairs, game.pairs, strict=True)
-        }
+        deep = {}
+        for k, pair, pair_game, both in zip(chosen.tolist(), pairs, game.pairs, ends.tolist(), strict=True):
+            pair_game.change = pair_game.change or next((changes[i] for i in both if i in changes), None)
+            labelled, name = game.labelled(pair_game), self.subject.name
+            one = finding_of(pair, pair_game, labelled, name, "", self.event_mass, self.inconclusive_factor)
+            deep[int(k)] = one, pair_game.change is not None
+        return deep
 
     def _merged(
         self,
         table: UniverseTable,
         game: UniverseGame,
         asked: NDArray[np.int64],
-        deep: dict[int, Finding],
+        deep: dict[int, tuple[Finding, bool]],
         failure: str,
     ) -> tuple[Finding, ...]:
         """The findings in full, and the table's rows raised to what the depth found."""
         kept: dict[int, Finding] = {}
-        for k, found in deep.items():
+        for k, (found, has_changed) in deep.items():
             row, finding = int(asked[k]), found
-            if game.has_changed[k]:
-                unsaid: Verdict = "inconclusive" if found.verdict == "not_refuted" else found.verdict
-                found = finding = dataclasses.replace(found, verdict=unsaid, power=None)
-            has_power = found.power is not None  # else its outcomes changed from draw to draw
-            if finding.verdict == "inconclusive" and has_power and table.verdict[row] == VERDICTS.index("not_refuted"):
+            if has_changed:  # what its record and the table's say supposes that draws are independent
+                kept[k], table.verdict[row] = found, VERDICTS.index(found.verdict)
+                table.epsilon_lower[row], table.log10_p_value[row], table.detectable[row] = 0.0, 0.0, math.inf
+                game.lower[k] = 0.0
+                continue
+            if finding.verdict == "inconclusive" and table.verdict[row] == VERDICTS.index("not_refuted"):
                 finding = dataclasses.replace(finding, verdict="not_refuted")  # the table's test was the stronger one
             if game.lower[k] > finding.epsilon_lower:
                 finding = self._of_table(table, game, k, row, "violated" if game.violated[k] else finding.verdict)
                 finding = dataclasses.replace(finding, notes=found.notes, keys=found.keys)
-                if not has_power:
-                    finding = dataclasses.replace(finding, power=None)
                 if found.power is not None and finding.power is not None:
                     finding = dataclasses.replace(
                         finding, power=min(found.power, finding.power, key=lambda power: power.detectable)

@@ -14,6 +14,9 @@ feature (or have it not: the fewer ones), the places are a random subset of m of
   E exp(a u) = sinh(n a / 2) / (n sinh(a / 2)) <= exp(a^2 (n^2 - 1) / 24), as log(sinh(y) / y) - y^2 / 6 falls for
   y > 0;
 * they are in r runs of neighbours with probability C(m - 1, r - 1) C(n - m + 1, r) / C(n, m);
+* t or more of them are equal to the one before with probability at most C(d, t) 2^t (n - t)! / n!, where d is how many
+  pairs of outcomes are equal: the mean of C(T, t), since t given pairs that are all next to each other form chains, and
+  there are at most 2^t orders for each order of the n - t chains and single outcomes (Markov's inequality);
 * how they are spread over the batches that were drawn has the p-value of `dpaudit.evidence.batches`.
 
 Of these tests of each feature the least p-value counts, times their number (union bound). A change is said at `RATE`
@@ -36,6 +39,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +118,7 @@ def change_of(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] =
         if len(flags) >= FEWEST
         for p_value, how in _tests(flags, batches[known])
     ]
+    tests += [_repeats(what, values) for what, values in _values(outcomes) if len(values) >= FEWEST]
     if not tests:
         return None
     least, what = min(tests)
@@ -166,6 +171,29 @@ def _features(outcomes: Outcomes) -> Iterator[tuple[str, Flags, Flags]]:
             median = float(np.partition(known, len(known) // 2)[len(known) // 2])
             yield f"outputs above {median:.4g}{where}", known > median, ~is_nan
             yield f"outputs other than {median:.4g}{where}", known != median, ~is_nan
+
+
+def _values(outcomes: Outcomes) -> Iterator[tuple[str, NDArray[Any]]]:
+    """What may be equal from one outcome to the next: in words, and for each outcome that came back."""
+    if outcomes.tokens is not None:
+        came_back = np.array([not isinstance(output, Ended) for output in outcomes.raw], dtype=bool)
+        yield "outcomes", outcomes.tokens[came_back].astype(str)
+        return
+    for column in range(min(COLUMNS, outcomes.numbers.shape[1])):
+        values = outcomes.numbers[:, column]
+        yield f"outputs{f' in column {column}' if outcomes.numbers.shape[1] > 1 else ''}", values[~np.isnan(values)]
+
+
+def _repeats(what: str, values: NDArray[Any]) -> tuple[float, str]:
+    """The p-value of how many values are equal to the one before, with what would be said."""
+    n, times = len(values), int(np.count_nonzero(values[1:] == values[:-1]))
+    counts = np.unique(values, return_counts=True)[1].astype(float) if times else np.ones(1)
+    pairs = float((counts * (counts - 1.0)).sum() / 2.0)
+    log_p = _log_binomial(pairs, times) + times * math.log(2.0)
+    log_p += special.gammaln(n - times + 1.0) - special.gammaln(n + 1.0)
+    return min(
+        1.0, float(np.exp(min(float(log_p), 0.0)))
+    ), f"{what} are equal to the one before {times:,} times in {n:,}"
 
 
 def _tests(flags: Flags, batches: NDArray[np.int64]) -> Iterator[tuple[float, str]]:

@@ -266,6 +266,10 @@ class UniverseGame:
         self.log_p = records.log_p_values(correct, guesses, self.labelled, self.epsilon, cost, self.level, MASS_SHARE)
         self.lower[self.broken], self.log_p[self.broken] = 0.0, 0.0
 
+    def withhold_changed(self) -> None:
+        """Take back what is said of pairs whose outcomes changed: it supposes that draws are independent."""
+        self.lower[self.has_changed], self.log_p[self.has_changed] = 0.0, 0.0
+
     @property
     def sides(self) -> FloatArray:
         """How many of the two guessing events of each pair's rule can be non-empty, shape (pairs,)."""

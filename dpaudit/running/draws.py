@@ -9,24 +9,31 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from dpaudit.errors import SubjectError, UsageError
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import DpauditError, SubjectError, UsageError
 from dpaudit.evidence.label_game import Progress
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.tasks import Task, TaskResult
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
-from dpaudit.running.streams import stream
+from dpaudit.running.streams import ORDER_OF_CALLS, stream
 from dpaudit.running.workers import Packed, Raised, Workers, open_workers, outcome
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation import IsolatedSubject
+from dpaudit.subjects.plain import Seen
 
 WORTH_SENDING = 0.0  # seconds that workers must save, beside their overhead, before a batch is sent to them
 WARM_UP_SECONDS = 2.0  # of drawing still to come from which workers are started beside it
 STARTING_SECONDS = 1.0  # that starting workers takes, about, where a batch would wait for it
 TELL_SECONDS = 0.25  # between two words on the progress of one batch
+MOST_INTERLEAVED = 8  # inputs whose calls are made in one random order
+MOST_HYPERGEOMETRIC = 1_000_000_000  # calls, below which that order is drawn segment by segment
+SEGMENT = 1 << 14  # of these calls
 GROUPS_A_SLOT = 4  # messages to a worker in one batch, at most
 
 
@@ -60,6 +67,60 @@ class DrawJob:
     def packed(self) -> Packed:
         """Itself as bytes."""
         return Packed(self, self.subject.name)
+
+
+def is_interleaved(subject: Subject, inputs: Collection[int], runs: int) -> bool:
+    """Whether so many calls on several inputs are made in one random order, where they are made here.
+
+    Validity: a mechanism that changes from call to call, or a machine that does, cannot tell then which input it is.
+    Of many inputs the outputs that have to be held until a task is complete would be too many.
+    """
+    is_called_once = not subject.is_vectorised and not isinstance(subject, IsolatedSubject)
+    return is_called_once and 2 <= len(inputs) <= MOST_INTERLEAVED and runs < MOST_HYPERGEOMETRIC
+
+
+class _Part:
+    """The calls on one input, made one by one: task by task.
+
+    Attributes
+    ----------
+    position, task
+        Those of the task that its calls are of.
+    outputs : list
+        Of these calls, as far as they were made.
+    call : callable
+        Makes the next one.
+    """
+
+    def __init__(self, job: DrawJob, tasks: Sequence[tuple[int, Task]]) -> None:
+        self._job, self._tasks = job, list(reversed(tasks))
+        self.begin()
+
+    def begin(self) -> None:
+        """Go on to the next task."""
+        if not self._tasks:
+            self.outputs = Seen()
+            return
+        self.position, self.task = self._tasks.pop()
+        job, task = self._job, self.task
+        rng = stream(job.seed, job.purpose, task.input, task.round, task.chunk)
+        self.outputs = Seen()
+        self.call = job.subject.observe_one_by_one(job.data[task.input], task.size, rng).__next__
+
+    @property
+    def left(self) -> int:
+        """Calls of the task that are still to be made."""
+        return self.task.size - len(self.outputs)
+
+    def result(self) -> TaskResult:
+        """That of the task, once all calls were made."""
+        return counted(self.outputs, self.task)
+
+
+def _place(flags: NDArray[np.bool_], count: int) -> int:
+    """How many of the flags it takes to have so many that are true; all of them where there are fewer."""
+    places = np.flatnonzero(flags)
+    return int(places[count - 1]) + 1 if len(places) >= count else len(flags)
 
 
 class Crew:
@@ -142,9 +203,8 @@ class Crew:
             done += tasks[k].size
             self._tell_runs(done)
         results: list[TaskResult] = []
-        for k in range(len(tasks)):
-            result = found[k]
-            if isinstance(result, Raised):
+        for _, result in sorted(found.items(), key=lambda item: (not isinstance(item[1], Raised), item[0])):
+            if isinstance(result, Raised):  # the first of them
                 self.noted_error = result.error if isinstance(result.error, SubjectError) else None
                 raise result.error
             results.append(result)
@@ -162,6 +222,9 @@ class Crew:
         if missing and self._is_worth_sending(job, [tasks[k] for k in missing]):
             yield from self._sent(job, tasks, missing)
             return
+        if is_interleaved(job.subject, {tasks[k].input for k in missing}, sum(tasks[k].size for k in missing)):
+            yield from self._in_random_order(job, tasks, missing)
+            return
         for k in missing:
             start = time.perf_counter()
             result = outcome(job, tasks[k])
@@ -169,6 +232,43 @@ class Crew:
             yield k, result
             if isinstance(result, Raised):
                 return
+
+    def _in_random_order(
+        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
+    ) -> Iterator[tuple[int, TaskResult | Raised]]:
+        """Each missing task's result, the calls of all of them made in one uniformly random order.
+
+        Those on one input are made in the order of its tasks, so that no more than one of each is held.
+        """
+        first = tasks[missing[0]]
+        rng = stream(job.seed, ORDER_OF_CALLS, job.purpose, first.input, first.round, first.chunk)
+        inputs = list(dict.fromkeys(tasks[k].input for k in missing))
+        parts = [_Part(job, [(k, tasks[k]) for k in missing if tasks[k].input == i]) for i in inputs]
+        left = np.array([sum(tasks[k].size for k in missing if tasks[k].input == i) for i in inputs])
+        start = time.perf_counter()
+        while left.any():
+            # The law of a segment of one random order of all that is left.
+            drawn = rng.multivariate_hypergeometric(left, min(SEGMENT, int(left.sum())))
+            left -= drawn
+            order = np.repeat(np.arange(len(inputs)), drawn)
+            rng.shuffle(order)
+            while len(order):
+                # Up to the first call that completes a task, or the end of the segment.
+                ends = [_place(order == number, part.left) for number, part in enumerate(parts)]
+                now, order = order[: min(ends)], order[min(ends) :]
+                calls, holds = [part.call for part in parts], [part.outputs.append for part in parts]
+                for number in now.tolist():
+                    try:
+                        holds[number](calls[number]())
+                    except DpauditError as error:
+                        yield parts[number].position, Raised(error)
+                        return
+                for part in parts:
+                    if part.left == 0:
+                        self._pace(time.perf_counter() - start, part.task.size)
+                        yield part.position, part.result()
+                        start = time.perf_counter()
+                        part.begin()
 
     def _sent(
         self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]

@@ -11,7 +11,7 @@ import functools
 import hashlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType
 from typing import Any, Literal
 
@@ -98,10 +98,21 @@ class Subject:
         outputs = self._drawn(data, size, rng, seen)
         return outputs if self.is_vectorised else Seen(outputs)
 
+    def observe_one_by_one(self, data: Any, size: int, rng: np.random.Generator) -> Iterator[Any]:
+        """The outputs of `observe` of a subject that is called once a draw; others' calls may come between two of them.
+
+        On a large input all calls are made at once, before the first of them is given.
+        """
+        return self._outcomes(data, size, rng, seen)
+
+    def makes_calls_one_by_one(self, inputs: Iterable[Any]) -> bool:
+        """Whether others' calls may come between any two on these inputs (`observe_one_by_one`)."""
+        return not self.is_vectorised and all(self._given(data) is data or is_small(data) for data in inputs)
+
     def _drawn(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Any:
         """What `sample` gives; `hold` makes of an output what later calls do not change."""
         if not self.is_vectorised:
-            return self._outcomes(data, size, rng, hold)
+            return list(self._outcomes(data, size, rng, hold))
         try:
             return self._call(self._given(data), size, rng, hold)
         except ProgramError:
@@ -114,7 +125,7 @@ class Subject:
         # Validity: a call that changes its input must not change what a later one is asked about.
         return data if self.shares_input else self.copies.of(data)
 
-    def _outcomes(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]) -> list[Any]:
+    def _outcomes(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Iterator[Any]:
         """The outcomes of so many calls, each on the input as it was given.
 
         A copy for each call may take far longer than the call. So they share one until a call has changed it.
@@ -124,16 +135,19 @@ class Subject:
         """
         given, told = self._given(data), set[str]()
         if given is data or size == 1:
-            return [self._outcome(given, rng, hold, told) for _ in range(size)]
+            for _ in range(size):
+                yield self._outcome(given, rng, hold, told)
+            return
         if not is_small(data):
-            return self._outcomes_on_large(data, given, size, rng, hold)
-        outcomes, is_surely_same = [], watched(given)
+            yield from self._outcomes_on_large(data, given, size, rng, hold)
+            return
+        is_surely_same = watched(given)
         for _ in range(size):
-            outcomes.append(self._outcome(given, rng, hold, told))
+            outcome = self._outcome(given, rng, hold, told)
             if not is_surely_same() and not are_same(data, given):
                 given = self._given(data)
                 is_surely_same = watched(given)
-        return outcomes
+            yield outcome
 
     def _outcomes_on_large(
         self, data: Any, given: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]
