@@ -176,7 +176,7 @@ def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool) -> tup
     rate = min(1.0, RATE * asked * (1 if is_fixed else ENDS))  # union bound
     summary = (
         f"The outcomes of the mechanism changed from draw to draw ({_p_text(changed[0])}), so these are not "
-        "independent. Pairs that would not be refuted are inconclusive; their notes say what changed."
+        "independent. Pairs are inconclusive, unless they are violated whatever calls remember; their notes say more."
     )
     return (SideFinding("call_order", "found", summary, rate, details),)
 

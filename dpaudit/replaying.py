@@ -6,6 +6,9 @@ The rule was fixed before these draws, whoever wrote it, so the exact binomial t
 A witness of a pool (`dpaudit.evidence.pools`) is asked of its one pair alone, on outputs read less the location of x as
 in the audit. So a replay does not rest on what the mechanism says of itself: where it is no translation family, it
 tells which pairs of a pool break the claim.
+
+That test supposes that draws are independent of each other. Where the order of their outcomes tells that they are not
+(`dpaudit.evidence.order`), nothing is confirmed.
 """
 
 from __future__ import annotations
@@ -20,15 +23,26 @@ from dpaudit.evidence.cells import cells_from_dict
 from dpaudit.evidence.failures import Failure, common_failure
 from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.label_game import FIRST_DRAWS
+from dpaudit.evidence.order import (
+    LATER,
+    LATER_NUMBERS,
+    MOST_OBJECTS,
+    Change,
+    LaterOutcomes,
+    change_of,
+    in_small_batches,
+)
+from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pools import Member, hinted_inputs
 from dpaudit.evidence.renyi_game import Epoch, RenyiGame
 from dpaudit.evidence.rules import rule_from_dict
 from dpaudit.evidence.tasks import Draw, Request, Task
+from dpaudit.findings import change_sentence
 from dpaudit.privacy.claims import Claim, FloatArray, whole_number
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.results import AuditResult, Finding
 from dpaudit.running.draws import Drawer
-from dpaudit.running.streams import REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
+from dpaudit.running.streams import BATCH_REPLAY_DRAWS, REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
 from dpaudit.saved_inputs import is_digest, is_redacted
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import as_audited
@@ -44,6 +58,8 @@ class Replay:
     `confirmed` says that the claim is rejected on these draws alone at level 1 - confidence; `parameter_lower` is the
     lower bound on the claim's parameter that they give, `seed` what they were drawn with. `pool` is that of the
     finding: not None where the witness comes from a game of several pairs; it was asked of this one alone.
+    `dependence` says in words that the draws depend on each other: then nothing is confirmed, and the bound is 0. It is
+    empty where that was not seen.
     """
 
     pair: str
@@ -59,6 +75,7 @@ class Replay:
     seed: int
     confirmed: bool
     pool: str | None = None
+    dependence: str = ""
 
 
 def replay(
@@ -123,7 +140,9 @@ def replay(
     game = _game(pair_claim, rule, draws, log_density, list(seen))
     game.start(1.0 - result.confidence)
     ones = int(stream(root, REPLAY_COINS).binomial(draws, 0.5))
-    failure = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones), member.move)
+    failure, change = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones), member.move)
+    if change is None and subject.is_vectorised:
+        change, _ = in_small_batches(Drawer(subject, data, root, BATCH_REPLAY_DRAWS), draws // 2)
     if failure is not None:
         raise SubjectError(
             f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
@@ -139,11 +158,12 @@ def replay(
         abstained=abstained,
         parameter=pair_claim.parameter,
         parameter_budget=pair_claim.value,
-        parameter_lower=game.lower,
+        parameter_lower=game.lower if change is None else 0.0,
         confidence=result.confidence,
         seed=root,
-        confirmed=game.lower > pair_claim.value,
+        confirmed=change is None and game.lower > pair_claim.value,
         pool=finding.pool,
+        dependence="" if change is None else change_sentence(change),
     )
 
 
@@ -221,19 +241,32 @@ def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
 
 
-def _count(game: FixedGame | RenyiGame, draw: Draw, quotas: tuple[int, int], move: FloatArray | None) -> Failure | None:
-    """Count the witness on fresh draws; what the first calls did, if every one of them raised on both sides."""
+def _count(
+    game: FixedGame | RenyiGame, draw: Draw, quotas: tuple[int, int], move: FloatArray | None
+) -> tuple[Failure | None, Change | None]:
+    """Count the witness on fresh draws.
+
+    Returns what the first calls did, if every one of them raised on both sides, and what says that draws depend on each
+    other, if anything does.
+    """
     tasks = [
-        Task(side, 0, chunk, start, size, (Request(size, game.statistic, 0, move),), FIRST_DRAWS * (chunk == 0))
+        Task(side, 0, chunk, chunk * CHUNK, size, (Request(size, game.statistic, 0, move),), keep, chunk > 0)
+        for chunk in range(-(-max(quotas) // CHUNK))
         for side, quota in enumerate(quotas)
-        for chunk, start in enumerate(range(0, quota, CHUNK))
-        for size in [min(CHUNK, quota - start)]
+        for size in [min(CHUNK, quota - chunk * CHUNK)]
+        if size > 0
+        for keep in [min(size, LATER if chunk else MOST_OBJECTS)]
     ]
     totals = [game.statistic.zeros(), game.statistic.zeros()]
-    kept = []
+    first: dict[int, Outcomes] = {}
+    later = [LaterOutcomes(LATER_NUMBERS // 2) for _ in quotas]
     for task, result in zip(tasks, draw(tasks), strict=True):
         totals[task.input] += result.counts[0]
-        if result.kept is not None:
-            kept.append(result.kept)
+        if result.kept is not None and task.is_last:
+            later[task.input].add(result.kept)
+        elif result.kept is not None:
+            first[task.input] = result.kept
     game.add(totals[0], totals[1])
-    return common_failure(kept)
+    changes = [change_of(kept, [len(kept)], later[side].parts) for side, kept in first.items()]
+    failure = common_failure([kept.rows(slice(0, FIRST_DRAWS)) for kept in first.values()])
+    return failure, next((change for change in changes if change is not None), None)

@@ -26,6 +26,7 @@ from dpaudit import (
 from dpaudit.evidence import binomial
 from dpaudit.reports.dossier import Dossier, Source
 from dpaudit.reports.redaction import redacted
+from dpaudit.reports.replay import replay_lines
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
 
@@ -311,3 +312,32 @@ def test_a_bad_option_of_a_replay_is_refused(options):
     (name,) = options
     with pytest.raises(UsageError, match=f"{name} must be"):
         dpaudit.replay(audited(released), released, PureDP(1.0), **options)
+
+
+class Refusing:
+    """Sound noise, for so many calls; then there is no answer."""
+
+    def __init__(self, calls):
+        self.left = calls
+
+    def __call__(self, data, rng):
+        self.left -= 1
+        return data + rng.laplace() if self.left >= 0 else None
+
+
+def shared_noise(data, size, rng):
+    return data + rng.laplace() + 0.1 * rng.laplace(size=size)
+
+
+@pytest.mark.parametrize("make", [lambda: Refusing(5_000), lambda: shared_noise], ids=["refuses", "once a batch"])
+def test_nothing_is_confirmed_on_draws_that_depend_on_each_other(make):
+    """A rule that guesses x for one sign, and x′ for the other; or where nothing is returned."""
+    broken = dpaudit.audit(
+        lambda data, rng: None if rng.random() < 0.5 * data else data + rng.laplace(scale=0.4),
+        claim="eps=1", pairs=[(0.0, 1.0)], samples=3_000, seed=1, floating_point=False,
+    )  # fmt: skip
+    assert broken.verdict == "violated"
+    again = dpaudit.replay(broken, make(), dpaudit.PureDP(1.0), samples=8_000, seed=2)
+    assert not again.confirmed and again.parameter_lower == 0.0 and "depend on each other" in again.dependence
+    text = "\n".join(line.plain for line in replay_lines(again))
+    assert text.startswith("Not confirmed: the draws depend on each other.") and "No bound is given" in text

@@ -43,7 +43,7 @@ def replay_command(
     """Run the witness of one pair of a saved RESULT (audit.json) again, on fresh draws.
 
     The rule is fixed now, so this tests the one pair at the full confidence, without a search. Exit status 1 if the
-    violation is confirmed, 0 if not, 5 if the rule said nothing on any draw.
+    violation is confirmed, 0 if not, 5 if the rule said nothing on any draw, or the draws depend on each other.
     """
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.replaying import replay
@@ -84,8 +84,8 @@ def replay_command(
         outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
     for line in replay_lines(outcome):
         console.print(line)
-    is_silent = outcome.correct + outcome.wrong == 0
-    ctx.exit(1 if outcome.confirmed else 5 if is_silent else 0)
+    says_nothing = bool(outcome.dependence) or outcome.correct + outcome.wrong == 0
+    ctx.exit(1 if outcome.confirmed else 5 if says_nothing else 0)
 
 
 def _saved_claim(saved: AuditResult, subject: Subject) -> Claim:

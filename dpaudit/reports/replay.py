@@ -18,6 +18,9 @@ def replay_lines(outcome: Replay) -> list[Text]:
     if outcome.confirmed:
         headline, style = "Confirmed: the witness breaks the promise on fresh draws", "bold red"
         reading = f"{name} is at least {lower}{unit} with {confidence} confidence, and {budget} was promised."
+    elif outcome.dependence:
+        headline, style = "Not confirmed: the draws depend on each other", "yellow"
+        reading = f"No bound is given; {budget} was promised."
     else:
         headline, style = "Not confirmed: these draws alone do not break the promise", "blue"
         reading = f"Their lower bound on {name} is {lower}{unit} at {confidence} confidence; {budget} was promised."
@@ -27,6 +30,8 @@ def replay_lines(outcome: Replay) -> list[Text]:
         f"It was right in {outcome.correct:,} of {guesses:,} guesses{share}, wrong in {outcome.wrong:,}, and abstained "
         f"on {wording.plural(outcome.abstained, 'draw')}. {reading}",
     ]
+    if outcome.dependence:
+        rows.append(outcome.dependence)
     if outcome.pool is not None:
         rows.append("The rule was learned on several pairs of this shift; here it was asked of this pair alone.")
     if not guesses:

@@ -217,20 +217,72 @@ def test_a_mechanism_that_refuses_once_its_budget_is_spent_is_inconclusive(mode,
     result = dpaudit.audit(Budget(10, raises), **{**OPTIONS, "mode": mode})
     (finding,) = result.findings
     assert result.verdict == "inconclusive" and result.exit_status == 5 and finding.power is None
-    assert any("Draws depend on each other" in note and "among the first 10" in note for note in finding.notes)
+    assert any("Draws depend on each other" in note and "among the first" in note for note in finding.notes)
     assert [side.kind for side in result.side_findings if side.status == "found"] == ["call_order"]
 
 
-def test_a_violation_stays_one_and_says_what_its_figures_suppose():
+def wandering():
+    """Normal noise of mu = 1.2, most of which the next call has too."""
     state = [0.0]
 
-    def carries(data, rng):
-        state[0] = 0.9 * state[0] + data + rng.laplace(scale=0.5)
-        return state[0]
+    def wanders(data, rng):
+        state[0] = 0.9 * state[0] + 0.36 * rng.normal()
+        return data + state[0]
 
-    result = dpaudit.audit(carries, **OPTIONS)
+    return wanders
+
+
+@pytest.mark.parametrize("mode", ["sequential", "adaptive"])
+def test_a_violation_stands_where_labels_are_fair_whatever_calls_remember(mode):
+    result = dpaudit.audit(wandering(), **{**OPTIONS, "mode": mode, "seed": 0})
     (finding,) = result.findings
-    assert result.verdict == "violated" and any("Draws depend on each other" in note for note in finding.notes)
+    assert result.verdict == "violated" and finding.parameter_lower > 1.0
+    assert any("in a random order, so that the violation stands" in note for note in finding.notes)
+    assert [side.kind for side in result.side_findings if side.status == "found"] == ["call_order"]
+
+
+@pytest.mark.parametrize("options", [{"mode": "fixed"}, {"pairs": [(0, 1), (1, 2)]}], ids=["fixed", "shared draws"])
+def test_a_violation_that_supposes_independent_draws_is_withheld(options):
+    result = dpaudit.audit(wandering(), **{**OPTIONS, **options})
+    assert result.verdict == "inconclusive" and result.exit_status == 5
+    for finding in result.findings:
+        assert finding.epsilon_lower == finding.parameter_lower == finding.ratio_lower == 0.0 and finding.power is None
+        assert finding.p_value is finding.log_wealth is None and not finding.looks
+        assert any("so none is given" in note for note in finding.notes)
+
+
+@pytest.mark.parametrize("calls", [3_000])
+@pytest.mark.parametrize("mode", ["sequential", "fixed", "adaptive"])
+def test_a_sound_mechanism_that_refuses_after_some_calls_is_not_called_broken(mode, calls):
+    """With calls on one input before those on the other it was called violated in 10 of 10 audits."""
+    left = [calls]
+
+    def refuses(data, rng):
+        left[0] -= 1
+        return data + rng.laplace() if left[0] >= 0 else None
+
+    result = dpaudit.audit(refuses, **{**OPTIONS, "samples": 20_000, "mode": mode})
+    assert result.verdict == "inconclusive" and result.findings[0].epsilon_lower == 0.0
+
+
+def test_noise_that_is_used_again_is_told():
+    """Of one call in twenty; consecutive outputs of which the law of one is as promised."""
+    last = [0.0]
+
+    def reuses(data, rng):
+        if rng.random() >= 0.05:
+            last[0] = rng.laplace()
+        return data + last[0]
+
+    result = dpaudit.audit(reuses, **OPTIONS)
+    assert any("equal to the one before" in note for note in result.findings[0].notes)
+
+
+@pytest.mark.parametrize(("n", "values"), [(5, [0, 0, 1, 2, 3]), (6, [0, 0, 1, 1, 2, 3]), (7, [0, 0, 0, 1, 2, 3, 3])])
+def test_the_test_of_repeats_is_conservative_over_all_orders(n, values):
+    found = np.array([order._repeats("", np.array(each, float))[0] for each in itertools.permutations(values, n)])
+    for level in np.unique(found):
+        assert np.mean(found <= level * (1.0 + 1e-9)) <= level * (1.0 + 1e-9)
 
 
 def test_reports_of_changed_calls_promise_no_power():

@@ -111,8 +111,8 @@ def test_groups_hold_every_task_once_and_are_about_even():
 
 def test_a_round_of_calls_is_cut_into_chunks_that_processes_can_share(monkeypatch):
     seen = []
-    carry = DrawJob.__call__
-    monkeypatch.setattr(DrawJob, "__call__", lambda self, t: (seen.append(t), carry(self, t))[1])
+    count = draws.counted
+    monkeypatch.setattr(draws, "counted", lambda outputs, task: (seen.append(task), count(outputs, task))[1])
     dpaudit.audit(labels, "eps=1", [(0.0, 1.0)], samples=3_000, seed=3, mode="fixed", floating_point=False)
     last = [task for task in seen if task.round == max(task.round for task in seen) and task.input == 0]
     assert len(last) > 2 and all(task.size <= label_game.CHUNK_CALLS for task in last)
