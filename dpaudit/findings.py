@@ -188,7 +188,7 @@ def _p_text(change: Change) -> str:
 def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
     """What else is to be known of a pair, beside its verdict."""
     same: tuple[str, ...] = (SAME_INPUT,) if is_same_input(pair) else ()
-    if same and game.is_violated:
+    if same and game.is_violated and game.change is None:
         same = (*same, CONTROL_VIOLATED)
     depends: tuple[str, ...] = ()
     if game.change is not None and game.is_fair and game.is_violated:

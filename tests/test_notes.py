@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit import Pair, reports
 from dpaudit.cli import main
+from dpaudit.findings import CONTROL_VIOLATED
 from dpaudit.inputs import is_same_input
 from dpaudit.reports import dossier, redaction
 from dpaudit.results import SAME_INPUT
@@ -89,7 +90,11 @@ def test_a_control_that_is_violated_stays_so():
         return np.full(size, float(len(calls) % 2))
 
     result = audited(counting, [(0.0, 0.0)], confidence=0.95)
-    assert result.verdict == "violated" and result.findings[0].notes[0] == SAME_INPUT
+    assert result.verdict == "inconclusive" and result.findings[0].notes[0] == SAME_INPUT
+    assert "Draws depend on each other" in result.findings[0].notes[1]
+    calls.clear()
+    few = audited(counting, [(0.0, 0.0)], confidence=0.95, samples=600)  # no batches more are drawn to ask
+    assert few.verdict == "violated" and few.findings[0].notes == (SAME_INPUT, CONTROL_VIOLATED)
 
 
 def test_a_control_in_a_pool_says_so_itself():
