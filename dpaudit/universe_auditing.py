@@ -26,7 +26,7 @@ from dpaudit.evidence.order import Change
 from dpaudit.evidence.universe import UniverseGame
 from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, broken_text, changes_of, finding_of, named
 from dpaudit.inputs import Inputs, inputs_of
-from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP
+from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results import VERDICTS, Finding, Power, WitnessRecord
@@ -42,6 +42,7 @@ SELECTED = 48  # pairs that are examined in depth
 SELECTED_VIOLATED = 16  # of them at most so many that the table has named already, for tighter bounds
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
 SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
+CHECKED = 5_000  # pairs at which a metric is asked in both orders
 LARGEST_LABEL_GAME = 10_000  # pairs of claims that the table does not serve
 
 
@@ -66,18 +67,38 @@ def is_universe(promise: Claim, pairs: Sequence[Pair]) -> bool:
 
 
 def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatArray:
-    """The epsilon of every pair, shape (pairs,): from the metric's matrix where that is cheaper than one by one."""
+    """The epsilon of every pair, shape (pairs,): from the metric's matrix where that is cheaper than one by one.
+
+    Whether a metric is symmetric is checked at 5,000 pairs, evenly spaced in the list, and at all of a matrix: to call
+    a function twice for each pair may take as long as the audit.
+
+    Raises
+    ------
+    UsageError
+        If the metric is not symmetric where it is checked, or gives no budget.
+    """
     if isinstance(promise, ApproxDP):
         return np.full(len(pairs), promise.epsilon)
     assert isinstance(promise, MetricDP)
+    checked = np.unique(np.linspace(0, len(pairs) - 1, min(len(pairs), CHECKED)).astype(np.int64))
+    for k in checked.tolist():
+        promise.for_pair(pairs[k].x, pairs[k].x_prime)  # says what is wrong with it
     is_dense = len(inputs.data) ** 2 <= 8 * len(pairs)
     if isinstance(promise.metric, Metric) and promise.on == "inputs" and is_dense:
-        budgets = promise.metric.matrix(inputs.data)[inputs.first, inputs.second]
+        matrix = promise.metric.matrix(inputs.data)
+        budgets = matrix[inputs.first, inputs.second]
         for k in np.flatnonzero(~(budgets >= 0.0))[:1].tolist():
             promise.for_pair(pairs[k].x, pairs[k].x_prime)  # says what is wrong with the first one
             raise UsageError(f"metric must give budgets in [0, inf] nats, got {budgets[k]} for {pairs[k].id}.")
+        back = matrix[inputs.second, inputs.first]
+        is_close = np.isclose(budgets, back, rtol=TOLERANCE, atol=1e-12)
+        for k in np.flatnonzero(~is_close)[:1].tolist():
+            promise.for_pair(pairs[k].x, pairs[k].x_prime)
+            raise UsageError(
+                f"metric must have a symmetric matrix, got {budgets[k]} and {back[k]} for {pairs[k].id}."
+            )
         return np.asarray(budgets, dtype=float)
-    return np.array([promise.for_pair(pair.x, pair.x_prime).value for pair in pairs])
+    return np.array([promise.distance(pair.x, pair.x_prime) for pair in pairs])
 
 
 def table_draws(samples: int, inputs: int) -> int:

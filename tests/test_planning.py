@@ -191,7 +191,7 @@ def test_many_budgets_are_represented_from_the_least_to_the_largest():
 
 
 def test_pairs_that_are_not_asked_are_counted_and_cost_nothing():
-    limited = dpaudit.MetricDP(lambda x, y: math.inf if y > 1.0 else abs(x - y))
+    limited = dpaudit.MetricDP(lambda x, y: math.inf if max(x, y) > 1.0 else abs(x - y))
     planned = plan(limited, [(0.0, 1.0), (0.0, 2.0)])
     assert (planned.pairs, planned.not_asked, planned.inputs) == (1, 1, 2)
     assert planned.error_share == pytest.approx(0.05)

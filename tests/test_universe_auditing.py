@@ -182,6 +182,23 @@ def test_a_budget_below_zero_is_refused_with_its_pair(small):
         audited(laplace, dpaudit.MetricDP(Odd(1.0)), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
 
 
+def test_a_metric_that_is_not_symmetric_is_refused_in_a_universe(small):
+    class OneWay(AbsoluteMetric):
+        def __call__(self, x, x_prime):
+            return 2.0 if x < x_prime else 0.5
+
+    class OneWayMatrix(AbsoluteMetric):
+        def matrix(self, points):
+            return np.triu(super().matrix(points))
+
+    numbers = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    for metric in (OneWay(1.0), OneWay(1.0).__call__):
+        with pytest.raises(UsageError, match=r"metric must be symmetric, got metric\(0\.0, 1\.0\) = 2\.0 but "):
+            audited(laplace, dpaudit.MetricDP(metric), numbers)
+    with pytest.raises(UsageError, match=r"must have a symmetric matrix, got 1\.0 and 0\.0 for 0\.0\|1\.0\."):
+        audited(laplace, dpaudit.MetricDP(OneWayMatrix(1.0)), numbers)
+
+
 OUTPUTS = {
     "categories": lambda told, rng: np.array(["a", "b", "c", "d", "e", "f"])[told].tolist(),
     "integers": lambda told, rng: told,

@@ -42,6 +42,7 @@ FloatArray = NDArray[np.float64]
 REPORT_DELTA = 1e-6  # where a claim has no delta of its own, epsilon is reported at this one
 HIGH_ORDER = 16.0  # of a Renyi claim, beyond which bets are made at these as well
 LOWER_ORDERS = 2.0, 8.0
+TOLERANCE = 1e-9  # relative slack of the axioms of a metric: distances that were computed in double precision
 LARGEST_EPSILON = 700.0  # nats; e^epsilon stays below the largest double, and a profile is asked no further out
 
 
@@ -535,7 +536,8 @@ class MetricDP(Claim):
     Parameters
     ----------
     metric : callable
-        (x, x_prime) to a budget in [0, inf], in nats. `dpaudit.privacy.metrics` has those that the papers name.
+        (x, x_prime) to a budget in [0, inf], in nats; the same in both orders, and at every call.
+        `dpaudit.privacy.metrics` has those that the papers name.
     on : {"inputs", "records"}
         Whether the metric compares two inputs, or two records: on "records" an input is a sequence of records, two
         inputs have the same length, and their budget is the sum of the metric over the positions that differ (one
@@ -544,7 +546,8 @@ class MetricDP(Claim):
     Raises
     ------
     UsageError
-        At a pair whose distance is negative or NaN, or whose inputs have different lengths (on "records").
+        At a pair whose distance is negative or NaN, another one in the other order (by more than rounding error), or
+        whose inputs have different lengths (on "records").
 
     Examples
     --------
@@ -582,8 +585,16 @@ class MetricDP(Claim):
         return f"metric={name}" + ("" if self.on == "inputs" else ",on=records")
 
     def for_pair(self, x: Any, x_prime: Any) -> PureDP:
+        return PureDP(self._sum(self._symmetric, x, x_prime))
+
+    def distance(self, x: Any, x_prime: Any) -> float:
+        """The budget of a pair in this order alone, in nats: `for_pair` asks the metric in both."""
+        return self._sum(self._distance, x, x_prime)
+
+    def _sum(self, distance: Callable[[Any, Any], float], x: Any, x_prime: Any) -> float:
+        """The distance of two inputs, from that of two points."""
         if self.on == "inputs":
-            return PureDP(self._distance(x, x_prime))
+            return distance(x, x_prime)
         for data in (x, x_prime):
             if not isinstance(data, Sequence) and not (isinstance(data, np.ndarray) and data.ndim > 0):
                 shown = short_form(data)
@@ -592,17 +603,40 @@ class MetricDP(Claim):
             raise UsageError(
                 f"inputs must have the same number of records for a metric on records, got {len(x)} and {len(x_prime)}."
             )
-        return PureDP(sum((self._distance(u, v) for u, v in zip(x, x_prime, strict=True)), start=0.0))
+        return sum((distance(u, v) for u, v in zip(x, x_prime, strict=True)), start=0.0)
+
+    def _symmetric(self, u: Any, v: Any) -> float:
+        """The distance of two points, the same in both orders."""
+        distance, back = self._distance(u, v), self._distance(v, u)
+        # Validity: a pair is tested in both directions against one budget, which has to be that of both.
+        if not _are_close(distance, back):
+            there = f"metric({short_form(u)}, {short_form(v)})"
+            again = self._distance(u, v)
+            if not _are_close(distance, again):
+                raise UsageError(f"{there} must be the same at every call, got {distance!r} and {again!r}.")
+            raise UsageError(
+                f"metric must be symmetric, got {there} = {distance!r} but metric({short_form(v)}, {short_form(u)}) = "
+                f"{back!r}. Take the larger or the smaller of the two for both."
+            )
+        return distance
 
     def _distance(self, u: Any, v: Any) -> float:
-        name = f"metric({short_form(u)}, {short_form(v)})"
         try:
             distance = self.metric(u, v)
         except UsageError:
             raise
         except Exception as error:
+            name = f"metric({short_form(u)}, {short_form(v)})"
             raise UsageError(f"{name} must be a budget in nats, got {error!r}.") from error
+        if type(distance) is float and distance >= 0.0:  # to name the points takes longer than most metrics
+            return distance
+        name = f"metric({short_form(u)}, {short_form(v)})"
         return number(name, distance, "a budget in [0, inf] nats", _is_budget)
+
+
+def _are_close(budget: float, other: float) -> bool:
+    """Whether two budgets are equal but for rounding error."""
+    return math.isclose(budget, other, rel_tol=TOLERANCE, abs_tol=1e-12)
 
 
 def gaussian_profile(mu: FloatArray, epsilon: float) -> FloatArray:

@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import TOLERANCE as TOLERANCE
 from dpaudit.privacy.claims import FloatArray, number
 from dpaudit.privacy.metrics import Metric, budget_matrix, budget_number, metric_name
 from dpaudit.privacy.pairs import short_form
-
-TOLERANCE = 1e-9  # relative slack of the axiom checks: distances that were computed in double precision
 
 
 def check_metric(matrix: Any, ids: Sequence[Hashable] | None = None, tolerance: float = TOLERANCE) -> None:

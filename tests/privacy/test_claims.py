@@ -379,6 +379,35 @@ def test_a_distance_that_is_no_budget_is_refused_with_its_points(budget):
         MetricDP(lambda x, y: budget).for_pair("a", "b")
 
 
+@pytest.mark.parametrize("on", ["inputs", "records"])
+def test_a_metric_that_is_not_symmetric_is_refused_with_both_budgets(on):
+    claim = MetricDP(lambda x, y: 2 if x < y else 0.5, on=on)
+    pair = (0.0, 1.0) if on == "inputs" else ([3.0, 0.0], [3.0, 1.0])
+    there, back = r"metric\(0\.0, 1\.0\) = 2\.0", r"metric\(1\.0, 0\.0\) = 0\.5"
+    with pytest.raises(UsageError, match=f"metric must be symmetric, got {there} but {back}"):
+        claim.for_pair(*pair)
+    with pytest.raises(UsageError, match=f"metric must be symmetric, got {back} but {there}"):
+        claim.for_pair(*pair[::-1])
+
+
+def test_a_metric_that_raises_in_the_other_order_is_refused_with_its_points():
+    with pytest.raises(UsageError, match=r"metric\('b', 'a'\) must be a budget in nats, got KeyError\(\('b', 'a'\)\)"):
+        MetricDP(lambda x, y: {("a", "b"): 1.0}[x, y]).for_pair("a", "b")
+
+
+def test_rounding_error_does_not_break_the_symmetry_of_a_metric():
+    claim = MetricDP(lambda x, y: 0.3 if x < y else 0.1 + 0.2)
+    assert claim.for_pair(0, 1).value == 0.3
+    assert claim.for_pair(1, 0).value == 0.1 + 0.2
+    assert MetricDP(lambda x, y: 0.0 if x < y else 1e-17).for_pair(0, 1).value == 0.0
+
+
+def test_a_metric_that_changes_from_call_to_call_is_refused():
+    budgets = iter([1.0, 2.0, 3.0])
+    with pytest.raises(UsageError, match=r"metric\(0, 1\) must be the same at every call, got 1\.0 and 3\.0\."):
+        MetricDP(lambda x, y: next(budgets)).for_pair(0, 1)
+
+
 def test_a_metric_claim_has_no_single_value():
     claim = MetricDP(lambda x, y: 1.0)
     for use in (
