@@ -16,7 +16,8 @@ with every noise replaced by a fixed value, which shows the noise-free part of a
   label game, and the search for pairs, where to look.
 
 All of it rests on the protocol: the mechanism's randomness is from its generator alone. One whose runs do not repeat on
-the same stream is not examined. Nothing here enters a verdict or a bound of an audit.
+the same stream is not examined. What a program in another process draws cannot be seen: only its outputs are compared,
+so that a pair of it has hints, or nothing is said of it. Nothing here enters a verdict or a bound of an audit.
 """
 
 from __future__ import annotations
@@ -116,6 +117,8 @@ class GreyBoxResult:
         The worst first.
     message : str
         Why nothing was compared, else empty.
+    outputs_only : bool
+        Whether only outputs could be compared, as of a program in another process; `pairs` are then those with hints.
     """
 
     subject: str
@@ -125,6 +128,7 @@ class GreyBoxResult:
     samples: int
     pairs: tuple[GreyBoxPair, ...]
     message: str = ""
+    outputs_only: bool = False
 
     @property
     def grade(self) -> Grade:
@@ -140,9 +144,10 @@ class GreyBoxResult:
         if worst.grade in ("definite", "implied"):
             summary = f"{worst.grade.capitalize()}, pair {worst.id}: {worst.statement}"
         elif worst.grade == "hint":
+            only = " Only outputs could be compared." if self.outputs_only else ""
             summary = (
                 f"Nothing definite on {self.runs} equal streams; {differing_pairs(counts['hint'], len(self.pairs))} "
-                f"in a way that does not prove a violation, pair {worst.id}: {worst.hints[0].text}"
+                f"in a way that does not prove a violation, pair {worst.id}: {worst.hints[0].text}{only}"
             )
         else:
             summary = (
@@ -229,6 +234,7 @@ class GreyBox:
         self.subject = dataclasses.replace(subject, one_by_one=True) if subject.is_vectorised else subject
         self.claim, self.seed, self.runs = claim, seed, runs
         self.samples = 0
+        self.outputs_only = bool(getattr(subject.mechanism, "outputs_only", False))
         roles = {role for _, role in subject.keywords}
         takes = subject.interface == "sample(data, size, rng)" or "generator" in roles
         self.message = ""
@@ -249,10 +255,26 @@ class GreyBox:
                     sides[id(x)] = self.side(x)
             found.append(self.compare(pair, sides[id(pair.x)], sides[id(pair.x_prime)]))
         found.sort(key=lambda pair: (GRADES.index(pair.grade), -(pair.implied_loss or 0.0)))
+        if self.outputs_only:
+            found = [pair for pair in found if pair.hints]
+            if not found and not self.message:
+                self.message = (
+                    f"Only the outputs of {self.subject.name} could be compared, not what it draws in its own process: "
+                    f"on {self.runs} equal streams they do not show a difference, which says nothing about the claim."
+                )
         if self.message:
             found = []
         claim = str(self.claim) if self.claim is not None else None
-        return GreyBoxResult(self.subject.name, claim, self.seed, self.runs, self.samples, tuple(found), self.message)
+        return GreyBoxResult(
+            self.subject.name,
+            claim,
+            self.seed,
+            self.runs,
+            self.samples,
+            tuple(found),
+            self.message,
+            self.outputs_only,
+        )
 
     def side(self, x: Any) -> Side:
         """The runs of one input; sets `message` where they say that nothing can be compared."""

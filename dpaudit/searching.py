@@ -374,7 +374,8 @@ class _Searcher:
         if self.boxes.message:
             return None
         pair = Pair(candidate.x, candidate.x_prime)
-        return self.boxes.compare(pair, *(self.sides[i] for i in candidate.inputs))
+        found = self.boxes.compare(pair, *(self.sides[i] for i in candidate.inputs))
+        return None if self.boxes.outputs_only and not found.hints else found
 
     def _outcomes(self, i: int, size: int) -> Outcomes | None:
         """At least `size` outputs on an input (all that were drawn); None where a vectorised call raised."""

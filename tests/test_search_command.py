@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -80,6 +81,31 @@ def test_greybox_says_what_differs_and_its_exit_status_says_whether_it_is_more_t
     status, output = run(*sound[:3], "eps=0.9", *sound[4:], "--format", "json")
     record = json.loads(output)
     assert status == 1 and record["details"]["pairs"][0]["implied_loss"] == 1.0 and record["details"]["seed"] == 1
+
+
+PROGRAM = """
+import json, random, sys
+for line in sys.stdin:
+    r = json.loads(line)
+    noise = random.Random(r.get("seed")).uniform(-1, 1) * (len(sys.argv) > 1)
+    reply = {"type": "hello", "protocol": 1, "seeds": True}
+    if r["type"] != "hello":
+        reply = {"id": r["id"], "outputs": [r["input"] + noise] * r["size"]}
+    print(json.dumps(reply), flush=True)
+"""
+
+
+def test_greybox_says_that_only_the_outputs_of_a_program_can_be_compared(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = f"exec:{sys.executable} -S {tmp_path / 'program.py'}"
+    asked = ("--pairs", "0,1", "--seed", 1)
+    status, output = run("greybox", f"{command} noise", *asked)
+    assert status == 5 and "Only the outputs of" in output and "same." not in output
+    status, output = run("greybox", f"{command} noise", *asked, "--format", "json")
+    assert status == 5 and json.loads(output)["status"] == "not_applicable"
+    # Sixteen equal outputs do not prove that it has no noise, as it does where nothing is taken from a generator.
+    status, output = run("greybox", command, *asked)
+    assert status == 0 and "0|1: hint." in output and "Only outputs could be compared." in output
 
 
 @pytest.mark.parametrize(

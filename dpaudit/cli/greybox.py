@@ -29,8 +29,9 @@ def greybox_command(
     """Run both inputs of each pair on the same randomness, and say what differs.
 
     Tens of runs, no statistics: draws that one input takes and the other does not, other calls, other noise, a
-    noise-free part beyond what the claim allows. TARGET must take a numpy generator. Exit status 1 for what is definite
-    or implied, 0 for nothing but hints, 5 where nothing can be compared.
+    noise-free part beyond what the claim allows. TARGET must take a numpy generator; of a program (exec:COMMAND) only
+    the outputs are compared. Exit status 1 for what is definite or implied, 0 for nothing but hints, 5 where nothing
+    can be compared, or only outputs that show no difference.
     """
     import json
 

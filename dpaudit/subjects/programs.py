@@ -25,7 +25,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -123,6 +123,7 @@ def exec_subject(
 class ExecMechanism:
     """A program as a mechanism: the command and what its greeting said. Workers start a process of their own."""
 
+    outputs_only: ClassVar[bool] = True  # what it draws with is not the generator that it is given
     command: tuple[str, ...]
     timeout: float
     replayable: bool
