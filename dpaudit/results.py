@@ -421,7 +421,8 @@ class AuditResult:
     def from_dict(cls, record: Mapping[str, Any]) -> AuditResult:
         """The result of the content of audit.json; `UsageError` names what is missing or of another schema.
 
-        The verdict that the file states must be the one that its findings have.
+        The verdict that the file states must be the one that its findings have, and that of a finding the one that its
+        bound has: "violated" exactly where the bound is above the budget ("error" says nothing of it).
         """
         if record.get("schema") != SCHEMA:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
@@ -434,6 +435,8 @@ class AuditResult:
         if missing:
             raise UsageError(f"result must have all fields of {SCHEMA}, got one without {', '.join(missing)}.")
         findings = tuple(Finding.from_dict(entry) for entry in record["pairs"])
+        for finding in findings:
+            _check_verdict(finding)
         values = {name: record[name] for name in names}
         values["options"] = from_json(values["options"])
         for name in ("confidence", "report_delta", "seconds"):
@@ -468,6 +471,19 @@ class AuditResult:
             table = json.dumps(universe, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
             text = text.removesuffix("\n}") + f',\n "universe": {table}\n' + "}"
         return utf8(text + "\n")
+
+
+def _check_verdict(finding: Finding) -> None:
+    """`UsageError` if the verdict of a finding is not that of its bound; one that is missing (NaN) exceeds nothing."""
+    lower, promised, name = finding.parameter_lower, finding.parameter_budget, finding.parameter
+    if finding.verdict == "error" or (finding.verdict == "violated") == (lower > promised):
+        return
+    bound = f"{name} is at least {lower!r}, {promised!r} is promised"
+    expected = "'violated'" if lower > promised else "one that is not 'violated'"
+    raise UsageError(
+        f"verdict of the pair {_line(finding.id)} must be that of its bound, {expected} ({bound}), "
+        f"got {finding.verdict!r}. Somebody has changed the file, or it is not a result of dpaudit."
+    )
 
 
 def _line(text: Any, width: int = 120) -> str:

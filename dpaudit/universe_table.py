@@ -27,6 +27,7 @@ LETTERS: Mapping[str, int] = {
     **{verdict[0]: code for code, verdict in enumerate(VERDICTS)},  # v, e, i, n
     "-": NOT_ASKED,
 }
+ROUNDED = 1e-7  # of a budget: more than the rounding of what is saved
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +212,8 @@ class UniverseTable:
         Raises
         ------
         UsageError
-            If its lists are not as long as its pairs.
+            If its lists are not as long as its pairs, or a verdict is not that of its bound: "violated" exactly where
+            the bound is above the budget.
         """
         ids = tuple(record["inputs"])
         pairs = np.triu_indices(len(ids), 1) if record["pairs"] == "all" else record["pairs"]
@@ -223,6 +225,16 @@ class UniverseTable:
         for name, values in {**columns, "verdict": verdict, "pair_ids": pair_ids}.items():
             if values is not None and len(values) != len(first):
                 raise UsageError(f"universe.{name} must have {len(first)} entries, got {len(values)}.")
+        is_violated, lower, budget = verdict == 0, columns["epsilon_lower"], columns["budget"]
+        # Violated pairs are saved with all digits, the budgets of others rounded to 8.
+        is_right = np.where(is_violated, lower > budget, lower <= budget * (1.0 + ROUNDED))
+        for k in np.flatnonzero(~is_right & (verdict != LETTERS["e"]) & (verdict != NOT_ASKED))[:1].tolist():
+            name = pair_ids[k] if pair_ids is not None else f"{ids[first[k]]}|{ids[second[k]]}"
+            raise UsageError(
+                f"universe.verdict of the pair {name} must be that of its bound, got {record['verdict'][k]!r} where "
+                f"epsilon is at least {float(lower[k])!r} and {float(budget[k])!r} is promised. Somebody has changed "
+                "the file, or it is not a result of dpaudit."
+            )
         return cls(
             ids=ids,
             first=first,

@@ -49,7 +49,7 @@ json_values = st.recursive(
     max_leaves=6,
 )
 rules = st.dictionaries(texts, json_values, max_size=3)
-findings = st.builds(
+any_findings = st.builds(
     Finding,
     id=texts,
     x_id=texts,
@@ -73,6 +73,16 @@ findings = st.builds(
     looks=st.lists(st.builds(Look, counts, reals, bounds), max_size=3).map(tuple),
     message=texts,
 )
+
+
+def with_its_verdict(found):
+    """The finding, violated exactly if its bound is above its budget."""
+    if found.verdict == "error" or (found.verdict == "violated") == (found.parameter_lower > found.parameter_budget):
+        return found
+    return dataclasses.replace(found, verdict="violated" if found.verdict != "violated" else "not_refuted")
+
+
+findings = any_findings.map(with_its_verdict)
 floating_point_pairs = st.builds(
     FloatingPointPair,
     id=texts,
@@ -131,6 +141,7 @@ audit_results = st.builds(
 def finding(verdict="not_refuted", ratio=0.5, **changes):
     values = {"id": "a|b", "x_id": "a", "x_prime_id": "b", "x": 0.0, "x_prime": 1.0, "budget": Budget(1.0, 0.0)}
     values |= {"parameter": "epsilon", "parameter_budget": 1.0, "verdict": verdict, "ratio_lower": ratio}
+    values["parameter_lower"] = 1.5 if verdict == "violated" else 0.0
     return Finding(**{**values, **changes})
 
 
@@ -281,6 +292,43 @@ def test_a_file_of_another_kind_is_refused(tmp_path, change, message):
     with pytest.raises(UsageError, match=message) as caught:
         load(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "lower", "promised", "message"),
+    [
+        ("not_refuted", 1.2, 1.0, r"'violated' \(epsilon is at least 1\.2, 1\.0 is promised\), got 'not_refuted'"),
+        ("inconclusive", 1e-9, 0.0, r"'violated' \(epsilon is at least 1e-09, 0\.0 is promised\), got 'inconclusive'"),
+        ("violated", 1.0, 1.0, r"one that is not 'violated' \(epsilon is at least 1\.0, 1\.0 is promised\), got"),
+        ("violated", math.nan, 1.0, r"one that is not 'violated' \(epsilon is at least nan"),
+        ("violated", 0.0, 0.0, "one that is not 'violated'"),
+    ],
+)
+def test_a_verdict_that_is_not_that_of_its_bound_is_refused(tmp_path, verdict, lower, promised, message):
+    path = tmp_path / "audit.json"
+    result(finding(verdict, parameter_lower=lower, parameter_budget=promised)).save(path)
+    with pytest.raises(UsageError, match=rf"verdict of the pair a\|b must be that of its bound, {message}") as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "lower", "promised"),
+    [
+        ("error", 2.0, 1.0),
+        ("error", 0.0, 1.0),
+        ("inconclusive", 0.0, 1.0),  # draws that depend on each other: no bound, no p-value
+        ("inconclusive", math.nan, 1.0),
+        ("violated", math.inf, 1.0),
+        ("violated", 5e-324, 0.0),
+        ("not_refuted", 0.0, 0.0),
+        ("not_refuted", 1.0, 1.0),
+    ],
+)
+def test_a_verdict_that_is_that_of_its_bound_is_read(tmp_path, verdict, lower, promised):
+    path = tmp_path / "audit.json"
+    result(finding(verdict, parameter_lower=lower, parameter_budget=promised, p_value=None)).save(path)
+    assert load(path).verdict == verdict
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,19 @@ def test_a_table_with_lists_of_other_lengths_is_refused(found):
         AuditResult.from_dict(record)
 
 
+def test_a_table_with_a_verdict_that_is_not_that_of_its_bound_is_refused(found):
+    record = found.to_dict()
+    table = record["universe"]
+    place = table["verdict"].index("n")
+    changed = table["verdict"][:place] + "v" + table["verdict"][place + 1 :]
+    record["universe"] = {**table, "verdict": changed}
+    with pytest.raises(UsageError, match=r"universe\.verdict of the pair .*\|.* must be that of its bound, got 'v'"):
+        AuditResult.from_dict(record)
+    record["universe"] = {**table, "epsilon_lower": [100.0, *table["epsilon_lower"][1:]]}
+    with pytest.raises(UsageError, match=r"must be that of its bound, got '\w' where epsilon is at least 100\.0"):
+        AuditResult.from_dict(record)
+
+
 def test_the_matrix_of_ratios_is_symmetric_with_nan_on_the_diagonal(found):
     matrix = found.universe.ratio_matrix()
     assert matrix.shape == (COUNT, COUNT)
