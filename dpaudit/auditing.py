@@ -515,7 +515,7 @@ class _Call:
         except CallError as error:
             failure, traceback = str(error), error.traceback
             if not isinstance(error, OutOfPatience):
-                failure += " Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
+                failure += f" {self.subject.batch_advice}"
         for pair in game.pairs:
             pair.is_fair = self._has_fair_labels(game, data)
         taken = [(pair, game.labelled(pair)) for pair in game.pairs]

@@ -169,7 +169,7 @@ class UniverseAudit:
         try:
             game.play()
         except CallError as error:
-            failure = f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
+            failure = f"{error} {self.subject.batch_advice}"
         self.runs = game.runs
         if not (game.changes or failure):
             shared, more = self.ask_batches(inputs.data[int(first[0])])

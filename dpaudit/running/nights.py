@@ -178,7 +178,7 @@ class AccumulatingAudit:
         try:
             part.game.play(lambda _: self._after_round(part, on_progress))
         except CallError as error:
-            return f"{error} Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
+            return f"{error} {self.subject.batch_advice}"
         return ""
 
     # --- the two parts ---

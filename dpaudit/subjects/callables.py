@@ -198,6 +198,12 @@ class Subject:
             return hold(output[0])
         raise SubjectError(f"{self.name} must return a batch of 1 output for size=1, got {output!r:.80}.")
 
+    @property
+    def batch_advice(self) -> str:
+        """What to do where a call for several outputs raises when draws are counted already, as a sentence."""
+        usual = "Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
+        return str(getattr(self.mechanism, "batch_advice", usual))
+
     def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
         """The mechanism's own log density of the outputs, shape (size,); None where it has none or cannot say."""
         function = getattr(self.mechanism, "log_density", None)

@@ -85,8 +85,8 @@ def exec_subject(
     Returns
     -------
     Subject
-        Replayable if the program takes seeds. A program that dies over an input is asked one output a call from then
-        on, and its death is an outcome.
+        Replayable if the program takes seeds. A program that announces a batch of 1 is asked one output a call, and so
+        is one from then on that dies over an input in the first requests: its death is an outcome.
 
     Raises
     ------
@@ -116,13 +116,19 @@ def exec_subject(
         digests=tuple(_digests(words)),
     )
     weakref.finalize(mechanism, _close, words, seconds)  # another subject of the same command would start it again
-    return as_subject(mechanism, name=name or str(hello.get("name") or Path(words[0]).name))
+    subject = as_subject(mechanism, name=name or str(hello.get("name") or Path(words[0]).name))
+    # Validity: where a request is for one output, what happens in it is the outcome of one draw.
+    return dataclasses.replace(subject, one_by_one=mechanism.batch == 1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ExecMechanism:
     """A program as a mechanism: the command and what its greeting said. Workers start a process of their own."""
 
+    batch_advice: ClassVar[str] = (
+        'Announce "batch": 1 in the greeting: each request is for one output then, and a death or an error is the '
+        "outcome of a draw."
+    )
     outputs_only: ClassVar[bool] = True  # what it draws with is not the generator that it is given
     command: tuple[str, ...]
     timeout: float

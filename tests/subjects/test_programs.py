@@ -297,6 +297,44 @@ def test_a_request_that_is_answered_before_it_is_read_breaks_the_protocol(progra
         draws(subject, [0.5] * 300_000, 1)
 
 
+DIES_AT_TIMES = (  # of 30 draws on 1, none on 0
+    "HELLO['seeds'] = True\n"
+    "def answer(r):\n"
+    "    noise = random.Random(r['seed'])\n"
+    "    outputs = []\n"
+    "    for _ in range(r['size']):\n"
+    "        if r['input'] and noise.random() < 1 / 30: os._exit(3)\n"
+    "        outputs.append(noise.randrange(4))\n"
+    "    return {'id': r['id'], 'outputs': outputs}\n"
+)
+
+
+def test_a_program_is_asked_for_one_output_a_request_where_it_says_so(program):
+    code = "HELLO['batch'] = 1\ndef answer(r):\n    return {'id': r['id'], 'outputs': [r['size']] * r['size']}"
+    subject = dpaudit.exec_subject(program(code))
+    assert not subject.is_vectorised and draws(subject, 0, 5) == [1] * 5
+    programs.close_programs()
+    several = dpaudit.exec_subject(program(code.replace("= 1", "= 3")))
+    assert several.is_vectorised and draws(several, 0, 5) == [3, 3, 3, 2, 2]
+
+
+def test_rare_deaths_are_outcomes_of_a_program_that_is_asked_for_one_output_a_request(program):
+    # No statistics: the deaths of the seed are told as outcomes, whatever the verdict.
+    alone = dpaudit.exec_subject(program(DIES_AT_TIMES + "HELLO['batch'] = 1"))
+    result = dpaudit.audit(alone, "eps=1", [(0, 1)], samples=300, seed=1, floating_point=False)
+    assert result.verdict != "error" and any("raised ProgramDied" in note for note in result.findings[0].notes)
+    assert result.subject["interface"].endswith(", one call a draw")
+
+
+def test_a_death_among_several_outputs_says_what_the_program_can_announce(program):
+    # A fixed seed: the first death comes when draws are counted already.
+    subject = dpaudit.exec_subject(program(DIES_AT_TIMES))
+    result = dpaudit.audit(subject, "eps=1", [(0, 1)], samples=300, seed=3, floating_point=False)
+    message = result.findings[0].message
+    assert result.verdict == "error" and "ProgramDied" in message
+    assert 'Announce "batch": 1 in the greeting' in message and "f(data, rng)" not in message
+
+
 def test_a_program_that_dies_at_every_call_leaves_nothing_behind_in_this_process(program):
     subject = dpaudit.exec_subject(program("def answer(r): os._exit(1)"))
     draws(subject, 0, 1)
