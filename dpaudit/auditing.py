@@ -55,6 +55,7 @@ from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
 
 RESTART = 4  # added to the purposes of the streams of an audit that starts again, one call a draw
+IDS_SHOWN = 5  # pairs that a checkpoint names
 
 
 class ChosenPairs(Protocol):
@@ -326,6 +327,12 @@ def _isolated_run(call: _Call, limits: Isolation) -> AuditResult:
     )
 
 
+def _first_ids(pairs: Sequence[Pair]) -> str:
+    """Some pairs by name, for people."""
+    more = f" and {len(pairs) - IDS_SHOWN:,} more" if len(pairs) > IDS_SHOWN else ""
+    return ", ".join(pairs[k].id for k in range(min(len(pairs), IDS_SHOWN))) + more
+
+
 @dataclasses.dataclass
 class _Call:
     """One audit, with its options checked: see `audit`."""
@@ -360,6 +367,7 @@ class _Call:
             "claim": str(self.promise),
             "promise": digest(self.promise),
             "pairs": f"{len(chosen)} ({digest(inputs)})",
+            "shown": {"pairs": _first_ids(chosen)},
             "seed": self.root,
             "subject": subject.name,
             "fingerprint": f"{subject.fingerprint} {subject.interface}, {replayable}",

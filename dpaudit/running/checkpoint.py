@@ -49,6 +49,8 @@ KEY = struct.Struct("<5I12s")  # purpose, input, round, chunk, size; the first 1
 SYNC_SECONDS = 5.0  # at most so long a record is not yet on the disk; one that the system has survives a kill
 NAME = "audit.checkpoint"
 
+SHOWN = "shown"  # entry of a header for people: values of which the others are digests; older files have none
+
 Place = tuple[int, int, int, int]
 
 
@@ -370,10 +372,44 @@ def _read_header(stream: BinaryIO) -> tuple[int, dict[str, Any]]:
 
 def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> None:
     here = json.loads(json.dumps(here))
-    different = [name for name in {**here, **there} if here.get(name) != there.get(name)]
+    different = {name for name in {**here, **there} if here.get(name) != there.get(name)} - {SHOWN}
     if different:
-        said = ", ".join(f"{name} {there.get(name)!r} instead of {here.get(name)!r}" for name in sorted(different)[:3])
-        raise UsageError(f"checkpoint must be of this audit, got {str(path)!r} of another one: {said}.")
+        said = "; ".join(_differences(there, here, different))
+        raise UsageError(
+            f"checkpoint must be of this audit, got {str(path)!r} of another one: {said}. State what it was begun "
+            "with, or another file for this audit."
+        )
+
+
+def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str]) -> list[str]:
+    """How the audit of a checkpoint differs from this one, in words: digests say nothing to anybody."""
+    said = []
+    if "claim" in different:
+        said.append(f"its claim is {there.get('claim')}, here {here.get('claim')}")
+    elif "promise" in different:
+        said.append(f"its claim, {there.get('claim')}, has other values, which its name does not show")
+    if "pairs" in different:
+        counts = [str(header.get("pairs")).partition(" ")[0] for header in (there, here)]
+        shown = [(header.get(SHOWN) or {}).get("pairs") for header in (there, here)]
+        if all(shown) and shown[0] != shown[1]:
+            said.append(f"its pairs are {shown[0]}, here {shown[1]}")
+        elif counts[0] != counts[1]:
+            said.append(f"it has {counts[0]} pairs, here {counts[1]}")
+        else:
+            said.append(f"its pairs, {counts[0]} as here, have other inputs")
+    if "subject" in different:
+        said.append(f"its mechanism is {there.get('subject')}, here {here.get('subject')}")
+    if "fingerprint" in different:
+        (code, _, way), (code_here, _, way_here) = (
+            str(header.get("fingerprint")).partition(" ") for header in (there, here)
+        )
+        if code != code_here and "subject" not in different:
+            said.append("its mechanism has other code or other parameters")
+        if way != way_here:
+            said.append(f"its mechanism is {way}, here {way_here}")
+    others = sorted(different - {"claim", "promise", "pairs", "subject", "fingerprint"})
+    said += [f"its {name.replace('_', ' ')} is {there.get(name)}, here {here.get(name)}" for name in others]
+    return said
 
 
 def _key(purpose: int, task: Task) -> bytes:

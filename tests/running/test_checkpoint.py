@@ -257,9 +257,42 @@ def test_a_checkpoint_of_another_audit_is_refused_with_what_differs(tmp_path):
     for name, change in others.items():
         with pytest.raises(dpaudit.UsageError, match=rf"checkpoint must be of this audit, .* another one: .*{name}"):
             dpaudit.audit(laplace, checkpoint=path, resume=True, **{**options, **change})
-    with pytest.raises(dpaudit.UsageError, match="another one: fingerprint"):
+    with pytest.raises(dpaudit.UsageError, match="another one: its mechanism has other code or other parameters"):
         dpaudit.audit(vectors, checkpoint=path, resume=True, name="laplace", **options)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"claim": "eps=2"}, r"its claim is eps=1, here eps=2\."),
+        ({"pairs": PAIRS[:1]}, r"its pairs are 0\.0\|1\.0, 1\.0\|2\.0, 0\.0\|0\.5, here 0\.0\|1\.0\."),
+        ({"mode": "fixed", "seed": 4}, r"its mode is sequential, here fixed; its seed is 3, here 4\."),
+        ({"event_mass": 0.2}, r"its event mass is 0\.1, here 0\.2\."),
+    ],
+)
+def test_what_differs_is_said_in_words_and_no_digests(tmp_path, change, said):
+    path = tmp_path / "kept"
+    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3}
+    assert stopped(path, laplace, 5, **options)
+    with pytest.raises(dpaudit.UsageError, match=f"another one: {said}") as caught:
+        dpaudit.audit(laplace, checkpoint=path, resume=True, **{**options, **change})
+    assert "promise" not in str(caught.value) and "fingerprint" not in str(caught.value)
+
+
+def test_other_inputs_and_other_metrics_are_said_without_their_names(tmp_path):
+    here = {"claim": "metric=f", "promise": "1a", "pairs": "2 (aa)", "shown": {"pairs": "a|b, a|c"}}
+    older = {name: value for name, value in here.items() if name != "shown"}
+    path = tmp_path / "kept"
+    open_checkpoint(path, older, resume=False, replayable=True).close()
+    open_checkpoint(path, here, resume=True, replayable=True).close()  # of an older version: without names
+    for change, said in (
+        ({"promise": "2b"}, "its claim, metric=f, has other values, which its name does not show"),
+        ({"pairs": "2 (bb)"}, "its pairs, 2 as here, have other inputs"),
+        ({"pairs": "3 (bb)"}, "it has 2 pairs, here 3"),
+    ):
+        with pytest.raises(dpaudit.UsageError, match=f"another one: {said}"):
+            open_checkpoint(path, {**here, **change}, resume=True, replayable=True)
 
 
 def test_a_checkpoint_that_is_there_is_not_written_over(tmp_path):
