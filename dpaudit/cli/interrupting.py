@@ -51,7 +51,12 @@ class RunInTerminal:
             raise UsageError("checkpoint must be given where resume is, got none. It is the file to go on from.")
         path = Path(self.checkpoint) if self.checkpoint is not None else None
         # Of a temporary checkpoint nothing was promised: its trouble is told when it is asked for.
-        self._plan = CheckpointPlan(path, self.resume, self._note if path is not None else None)
+        self._plan = CheckpointPlan(
+            path,
+            self.resume,
+            self._note if path is not None else None,
+            on_resume=None if self.quiet else self._note,
+        )
         return self._plan
 
     @contextlib.contextmanager

@@ -66,10 +66,15 @@ class Checkpoint:
     path : Path or None
     trouble : str
         Why nothing is noted any more; empty as long as all is well.
+    recovered : int
+        Draws that were read back from a file that was there.
+    is_torn : bool
+        Whether that file had an end that could not be read, which was cut off.
     """
 
     def __init__(self, stream: BinaryIO, header: dict[str, Any], path: Path | None, replayable: bool) -> None:
         self.header, self.path, self.trouble = header, path, ""
+        self.recovered, self.is_torn = 0, False
         self.on_trouble: Callable[[str], None] | None = None
         self._stream, self._replayable = stream, replayable
         self._places: dict[Place, tuple[int, int]] = {}
@@ -195,10 +200,13 @@ class Checkpoint:
             content = self._stream.read(length) if length <= self._end - position else b""
             if len(content) < max(length, KEY.size) or zlib.crc32(content) != crc:
                 break
-            place = KEY.unpack(content[: KEY.size])[:4]
+            *key, size, _ = KEY.unpack(content[: KEY.size])
+            place: Place = (key[0], key[1], key[2], key[3])
+            self.recovered += size
             position += FRAME.size + length
             self._places[place] = (position - length, length)
-        if position < self._end:
+        self.is_torn = position < self._end
+        if self.is_torn:
             self._stream.truncate(position)
             self._end = position
 
@@ -288,12 +296,15 @@ class CheckpointPlan:
         Whether to go on from a file that is there.
     on_trouble : callable, optional
         Told in one sentence why nothing is noted any more.
+    on_resume : callable, optional
+        Told in one sentence what was read back of an audit that is to be gone on with.
     """
 
     path: Path | None = None
     resume: bool = False
     on_trouble: Callable[[str], None] | None = None
     checkpoint: Checkpoint | None = None
+    on_resume: Callable[[str], None] | None = None
 
     def seed(self) -> int | None:
         """The seed of the file that is there and to be gone on from."""
@@ -307,7 +318,10 @@ class CheckpointPlan:
         if self.path is None:
             self.checkpoint = temporary_checkpoint(header, replayable=replayable)
         else:
+            was_there, held = self.path.exists(), _holds_something(self.path)
             self.checkpoint = open_checkpoint(self.path, header, resume=self.resume, replayable=replayable)
+            if self.resume and self.on_resume is not None:
+                self.on_resume(_resumed_text(self.checkpoint, self.path, was_there, held))
         if self.checkpoint is not None:
             self.checkpoint.on_trouble = self.on_trouble
         return self.checkpoint
@@ -339,6 +353,17 @@ def as_plan(checkpoint: str | os.PathLike[str] | CheckpointPlan | None, resume: 
     except TypeError as error:
         raise UsageError(f"checkpoint must be a path, got {checkpoint!r}.") from error
     return CheckpointPlan(path, resume, lambda said: warnings.warn(said, DpauditCheckpointWarning, stacklevel=2))
+
+
+def _resumed_text(checkpoint: Checkpoint, path: Path, was_there: bool, held: bool) -> str:
+    """What was read back of a checkpoint."""
+    if not held:
+        return f"The checkpoint {str(path)!r} {'is empty' if was_there else 'is not there'}: the audit begins anew."
+    torn = " Its end was torn: what it held is drawn again." if checkpoint.is_torn else ""
+    if not len(checkpoint):
+        return f"The checkpoint {str(path)!r} holds no finished draws: the audit begins anew.{torn}"
+    parts = f"{len(checkpoint):,} finished {'part' if len(checkpoint) == 1 else 'parts'}"
+    return f"Going on from {str(path)!r}: {checkpoint.recovered:,} draws in {parts} are taken from it.{torn}"
 
 
 def _holds_something(path: Path) -> bool:
