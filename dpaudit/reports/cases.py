@@ -131,7 +131,8 @@ def pair_sentence(result: AuditResult, finding: Finding) -> str:
         differ = apart(finding.x, finding.x_prime)
         parts += [clean(finding.witness.description, 400), *([f"{differ}."] if differ else [])]
     if finding.verdict == "inconclusive" and finding.power is not None:
-        parts.append("Only a leak far above the budget would have been found.")
+        found = wording.weak_text([finding])
+        parts.append(f"{found[0].upper()}{found[1:]} would have been found.")
     return clean(" ".join([*parts, *(clean(note, 300) for note in finding.notes)]), 1500)
 
 

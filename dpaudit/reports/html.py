@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from dpaudit.findings import ZERO_BUDGET_LOSS
 from dpaudit.reports import beside, doubles, figures, scope, universe, wording
 from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.apart import apart
@@ -262,8 +263,8 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
         (
             "Verdicts",
             "Violated: the lower bound exceeds the budget. Not refuted: it does not; this proves nothing about other "
-            "pairs, other rules or smaller excesses. Inconclusive: only a leak far above the budget would have been "
-            "found. Error: the subject or the audit broke.",
+            "pairs, other rules or smaller excesses. Inconclusive: only a leak far above the budget (of a pair of "
+            f"budget 0: above {wording.nats_text(ZERO_BUDGET_LOSS)}) would have been found. Error: the subject or the audit broke.",
         ),
     ]
 

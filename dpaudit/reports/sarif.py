@@ -26,7 +26,7 @@ RULES: dict[str, tuple[str, str, str]] = {
     "violated": ("dpaudit/violated", "error", "A promise of the mechanism is broken."),
     "error": ("dpaudit/error", "error", "The mechanism or the audit broke."),
     "warning": ("dpaudit/beside-the-claim", "warning", "Something was found beside the claim."),
-    "inconclusive": ("dpaudit/inconclusive", "note", "Too little evidence: only a large leak would have been found."),
+    "inconclusive": ("dpaudit/inconclusive", "note", "Too little evidence to judge a promise."),
 }
 
 

@@ -24,6 +24,7 @@ from dpaudit.reports.wording import (
     plural,
     subject_name,
     verdict_count,
+    weak_text,
 )
 from dpaudit.results import AuditResult
 from dpaudit.saved_inputs import is_redacted
@@ -139,7 +140,8 @@ def loss(result: AuditResult) -> Row:
     elif weak and has_changed(result):
         facts += f" {plural(weak, 'pair')} cannot be judged."
     elif weak:
-        facts += f" For {plural(weak, 'pair')} only a leak far above the budget would have been found."
+        found = weak_text([finding for finding in result.findings if finding.verdict == "inconclusive"])
+        facts += f" For {plural(weak, 'pair')} {found} would have been found."
     if broken:
         facts += f" {plural(broken, 'pair')} broke and gave no answer."
     dependence = dependence_sentence(result)

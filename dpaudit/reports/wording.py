@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN
 from typing import Any
 
+from dpaudit.findings import ZERO_BUDGET_LOSS
 from dpaudit.numerals import MISSING as MISSING
 from dpaudit.numerals import compared as compared
 from dpaudit.numerals import lower_text as lower_text
@@ -233,15 +234,30 @@ def notes(result: AuditResult) -> list[str]:
 
 
 def least_powerful(result: AuditResult) -> Finding | None:
-    """The pair that was tested least well: the largest detectable loss in proportion to its budget."""
+    """The pair that was tested least well: its detectable loss is the largest for the loss up to which it is judged.
 
-    def weakness(finding: Finding) -> float:
+    Where pairs are inconclusive it is one of these.
+    """
+    factor = float(result.options.get("inconclusive_factor") or 2.0)
+
+    def weakness(finding: Finding) -> tuple[bool, float]:
         power = finding.power
         assert power is not None
-        return power.detectable / power.at_budget if power.at_budget > 0.0 else power.detectable
+        limit = factor * power.at_budget if power.at_budget > 0.0 else ZERO_BUDGET_LOSS
+        return finding.verdict == "inconclusive", math.inf if math.isinf(power.detectable) else power.detectable / limit
 
     with_power = [finding for finding in result.findings if finding.power is not None]
     return max(with_power, key=weakness, default=None)
+
+
+def weak_text(findings: Sequence[Finding]) -> str:
+    """What alone would have been noticed of these inconclusive pairs: "only a leak far above the promise"."""
+    zero = [finding.power is not None and finding.power.at_budget == 0.0 for finding in findings]
+    above = f"only a leak above {nats_text(ZERO_BUDGET_LOSS)}, where none is allowed"
+    if zero and all(zero):
+        return above
+    far = "only a leak far above the promise"
+    return f"{far} (of a pair of budget 0: {above})" if any(zero) else far
 
 
 def power_sentence(result: AuditResult) -> str:
@@ -268,9 +284,13 @@ def power_sentence(result: AuditResult) -> str:
     probability = percent_text(power.probability)
     if math.isinf(power.detectable):
         return f"{opening} no loss {kind}, however large, would have been found with probability {probability}."
+    allowed = f"the claim allows {nats_text(power.at_budget)} of that kind"
+    if power.at_budget == 0.0:
+        goal = f"a pair of budget 0 is judged where {nats_text(ZERO_BUDGET_LOSS)} would have been found"
+        allowed = f"the claim allows none at all, and {goal}"
     return (
         f"{opening} a loss of {nats_text(power.detectable)} or more {kind} would have been found with probability at "
-        f"least {probability}; the claim allows {nats_text(power.at_budget)} of that kind. Smaller excesses can have "
+        f"least {probability}; {allowed}. Smaller excesses can have "
         "been missed. This is said of a test that knows which outputs these are: an audit has to find them, which "
         "takes about twice the draws, and more where the loss is small or they are scattered among many others."
     )
@@ -398,9 +418,10 @@ def _summary(result: AuditResult) -> str:
     if result.verdict == "inconclusive" and has_changed(result):
         return f"{opening} Single outputs of this mechanism could not be judged."
     if result.verdict == "inconclusive":
+        weak = [finding for finding in result.findings if finding.verdict == "inconclusive"]
         return (
             f"{opening} No violation was found, but for some of the pairs the audit was too weak for that to mean "
-            "much: only a leak far above the promise would have been noticed. More draws would settle it."
+            f"much: {weak_text(weak)} would have been noticed. More draws would settle it."
         )
     return (
         f"{opening} The audit tried to do better for {plural(asked_count(result), 'pair')} of inputs and did not "
