@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
-from dpaudit.conformance.result import CheckResult
+from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import doubles, wording
 from dpaudit.reports.again import Again, again, check_again
 from dpaudit.reports.dossier import Dossier, Result, Source, subject_of
@@ -18,6 +19,8 @@ SUBJECTS = 3  # named on the first page, of those that a sentence is about
 RESULTS = 12  # with a sentence each there
 LINES = 20  # that run a finding again
 PAIRS = 3  # violated pairs of a result with such a line
+CLAIM = ("claim_exact", "claim_audit")  # checks of the privacy claim itself
+LAW = "law_"  # checks of what follows from it begin so
 
 
 def subjects_text(dossier: Dossier) -> str:
@@ -29,12 +32,40 @@ def headline(dossier: Dossier) -> str:
     """The verdict over all results, in one line."""
     having = sum(source.result.verdict == dossier.verdict for source in dossier.sources)
     count = plural(len(dossier.sources), "result")
+    if dossier.verdict == "violated":
+        return _violated(dossier, count)
     return {
-        "violated": f"Violated: a promise is broken in {having:,} of {count}",
         "error": f"Error: {having:,} of {count} broke before an answer",
         "inconclusive": f"Inconclusive: too little evidence in {having:,} of {count}",
         "not_refuted": f"Not refuted: no broken promise found in {count}",
     }[dossier.verdict]
+
+
+def _violated(dossier: Dossier, count: str) -> str:
+    """What is broken: a promise of privacy or error, or only checks of how the code behaves."""
+    others = [source.result for source in dossier.sources if not isinstance(source.result, CheckResult)]
+    broken = sum(result.verdict == "violated" for result in others)
+    broken += sum(any(map(_breaks_claim, one.of_status("violated"))) for one in dossier.checks)
+    failed = [r.name for one in dossier.checks for r in one.of_status("violated") if not _breaks_claim(r)]
+    if broken:
+        beside = f"; {plural(len(failed), 'other check')} failed" if failed else ""
+        return f"Violated: a promise is broken in {broken:,} of {count}{beside}"
+    return f"Checks failed: {_some(list(dict.fromkeys(failed)))}; {_claim_text(dossier)}"
+
+
+def _breaks_claim(record: CheckRecord) -> bool:
+    return record.name in CLAIM or record.name.startswith(LAW)
+
+
+def _claim_text(dossier: Dossier) -> str:
+    """How the privacy claims stand of which none is violated."""
+    found: set[str] = {result.verdict for result in dossier.audits}
+    found |= {record.status for one in dossier.checks for record in one.records if record.name in CLAIM}
+    if "xfail" in found:
+        return "the privacy claim is a known failure"
+    if not found.isdisjoint(("error", "inconclusive")):
+        return "the privacy claim itself could not be fully judged"
+    return f"the privacy claim itself was {'not refuted' if 'not_refuted' in found else 'not audited'}"
 
 
 def summary(dossier: Dossier, found: tuple[Item, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -166,6 +197,8 @@ def _sure(dossier: Dossier) -> tuple[str, ...]:
             "Finding nothing is no proof that the promise is kept: it says how large a leak would have had to be "
             "to show."
         )
+    parts += _other_rates(dossier)
+    if dossier.audits:
         quiet = [result for result in dossier.audits if result.verdict in ("not_refuted", "inconclusive")]
         parts += [f"{wording.subject_name(r, 60)}: {wording.power_sentence(r)}" for r in quiet[:SUBJECTS] if r.findings]
         if len(quiet) > SUBJECTS:
@@ -174,9 +207,36 @@ def _sure(dossier: Dossier) -> tuple[str, ...]:
         parts += [f"{wording.subject_name(r, 60)}: {sentence}" for r, sentence in shared[:SUBJECTS]]
         if len(shared) > SUBJECTS:
             parts.append(f"The same holds for {plural(len(shared) - SUBJECTS, 'other audit')}.")
-    if not parts:
-        parts.append("Each result has an error rate of its own, which is under “Method”.")
     return tuple(parts)
+
+
+def _other_rates(dossier: Dossier) -> list[str]:
+    """The error rates of checks and error bounds, what all results have together, and that there are rates beside."""
+    parts = []
+    lists = [one.error_rate for one in dossier.checks for _ in one.mechanisms]
+    if lists:
+        each = " (each list of checks has that rate of its own)" if len(lists) > 1 else ""
+        parts.append(
+            "The conformance suite has an error rate of its own: a mechanism with all properties that are checked "
+            f"fails some check of its list with probability at most {percent_text(max(lists))}{each}."
+        )
+    bounds = [1.0 - result.confidence for result in dossier.utilities]
+    if bounds:
+        parts.append(
+            "A mechanism that keeps its stated error bounds is said to break one with probability at most "
+            f"{percent_text(max(bounds))}."
+        )
+    rates = [*(1.0 - result.confidence for result in dossier.audits), *lists, *bounds]
+    if len(rates) > 1:  # union bound: nothing is supposed of how results depend on each other
+        own = f"Each of {plural(len(dossier.audits), 'audit')} has its own error rate. " if dossier.audits[1:] else ""
+        total = percent_text(min(1.0, math.fsum(rates)))
+        parts.append(
+            f"{own}That any result of this report is a false alarm has probability at most {total}, the sum of their "
+            "error rates."
+        )
+    if any(result.side_findings or result.floating_point is not None for result in dossier.audits):
+        parts.append("What was looked at beside the claims has error rates of its own, which stand there.")
+    return parts
 
 
 def _missing(found: tuple[Item, ...]) -> tuple[str, ...]:

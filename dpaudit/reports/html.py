@@ -264,7 +264,8 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
             "Verdicts",
             "Violated: the lower bound exceeds the budget. Not refuted: it does not; this proves nothing about other "
             "pairs, other rules or smaller excesses. Inconclusive: only a leak far above the budget (of a pair of "
-            f"budget 0: above {wording.nats_text(ZERO_BUDGET_LOSS)}) would have been found. Error: the subject or the audit broke.",
+            f"budget 0: above {wording.nats_text(ZERO_BUDGET_LOSS)}) would have been found. Error: the subject or the "
+            "audit broke.",
         ),
     ]
 

@@ -16,7 +16,7 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.reports import compliance, document_html, document_markdown, scope, wording
+from dpaudit.reports import answers, compliance, document_html, document_markdown, scope, wording
 from dpaudit.reports.deployment import ITEMS, read_deployment
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document import Document, Paragraph, Section, Table
@@ -513,3 +513,69 @@ def test_a_name_makes_no_link_in_sarif(synthetic):
     result = synthetic.result([synthetic.finding("[a](https://example.org)", "b", 1.5)])
     text = json.loads(reports.render(result, "sarif"))["runs"][0]["results"][0]["message"]["text"]
     assert "[a]" in text and "](" not in text
+
+
+def check_of(synthetic, **statuses):
+    """A run of the conformance suite with these checks alone."""
+    check = synthetic.check()
+    records = tuple(
+        dataclasses.replace(check.records[0], name=name, status=status) for name, status in statuses.items()
+    )
+    return dataclasses.replace(check, records=records)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "headline"),
+    [
+        (
+            {"refuses_nan": "violated", "floating_point": "violated", "claim_audit": "not_refuted"},
+            "Checks failed: refuses_nan, floating_point; the privacy claim itself was not refuted",
+        ),
+        ({"refuses_nan": "violated"}, "Checks failed: refuses_nan; the privacy claim itself was not audited"),
+        (
+            {"pickling": "violated", "claim_audit": "inconclusive"},
+            "Checks failed: pickling; the privacy claim itself could not be fully judged",
+        ),
+        (
+            {"pickling": "violated", "claim_audit": "xfail"},
+            "Checks failed: pickling; the privacy claim is a known failure",
+        ),
+        (
+            {"pickling": "violated", "claim_audit": "violated"},
+            "Violated: a promise is broken in 1 of 1 result; 1 other check failed",
+        ),
+        ({"law_mixture": "violated"}, "Violated: a promise is broken in 1 of 1 result"),
+    ],
+)
+def test_the_headline_tells_failed_checks_from_a_broken_claim(synthetic, statuses, headline):
+    assert answers.headline(Dossier.of(check_of(synthetic, **statuses))) == headline
+
+
+def test_failed_checks_beside_audits_do_not_break_their_claims(synthetic):
+    check = check_of(synthetic, refuses_nan="violated")
+    quiet = answers.headline(Dossier.of(synthetic.make("not_refuted"), check))
+    assert quiet == "Checks failed: refuses_nan; the privacy claim itself was not refuted"
+    loud = answers.headline(Dossier.of(synthetic.make("violated"), check))
+    assert loud == "Violated: a promise is broken in 1 of 2 results; 1 other check failed"
+
+
+def sure(*results):
+    dossier = Dossier.of(*results)
+    return " ".join(dict(answers.summary(dossier, items(dossier)))["How sure is that?"])
+
+
+def test_the_first_page_states_every_error_rate_and_their_sum(synthetic):
+    text = sure(synthetic.make("not_refuted"), synthetic.check())
+    assert "speaks of a violation with probability at most 5%" in text
+    assert "fails some check of its list with probability at most 0.1%" in text
+    assert "probability at most 5.1%, the sum of their error rates" in text and "Each of" not in text
+    text = sure(synthetic.make("not_refuted"), synthetic.make("single"), synthetic.utility())
+    assert "Each of 2 audits has its own error rate." in text
+    assert "said to break one with probability at most 5%" in text
+    assert "probability at most 15%, the sum of their error rates" in text
+    assert "the sum of" not in sure(synthetic.make("not_refuted"))
+    assert "fails some check" in sure(synthetic.check())
+
+
+def test_what_was_looked_at_beside_the_claims_is_said_to_have_rates_of_its_own(synthetic):
+    assert "beside the claims has error rates of its own" in sure(synthetic.make("doubles"))
