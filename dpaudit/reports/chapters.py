@@ -108,15 +108,15 @@ def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
 
 def _pairs(result: AuditResult) -> Table:
     count = min(MOST_PAIRS, max(PAIRS, len(result.violated)))
-    rows, marks = [], []
+    rows, marks, kind = [], [], wording.evidence_name(result)
     for finding in result.ranked()[:count]:
         lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
         word, power = VERDICT_WORDS[finding.verdict], wording.power_text(finding.power)
-        evidence = wording.evidence_text(finding)
+        evidence = wording.evidence_cell(finding, kind)
         rows.append((name_text(finding.id, 80), lower, budget, wording.ratio_text(finding), word, evidence, power))
         marks.append(finding.verdict)
     parameter = wording.symbol(wording.parameter_of(result))
-    columns = ("pair", f"lower bound on {parameter}", "budget", "ratio", "verdict", wording.evidence_name(result),
+    columns = ("pair", f"lower bound on {parameter}", "budget", "ratio", "verdict", kind,
                "would have found (nats)")  # fmt: skip
     return Table("Pairs, the worst first", columns, tuple(rows), len(result.findings) - len(rows), tuple(marks))
 

@@ -166,27 +166,29 @@ def _columns(result: AuditResult) -> list[str]:
     return ["pair", bound, "budget", "ratio", "verdict", evidence, "draws in all", "would have found (nats)"]
 
 
-def _row(finding: Finding) -> dict[str, Any]:
+def _row(finding: Finding, kind: str) -> dict[str, Any]:
     lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
+    evidence = wording.evidence_cell(finding, kind)
     return {
         "id": name_text(finding.id, 80),
         "verdict": finding.verdict,
         "numbers": [lower, budget, wording.ratio_text(finding)],
         "word": wording.VERDICT_WORDS[finding.verdict],
-        "rest": [wording.evidence_text(finding), number_text(finding.samples), wording.power_text(finding.power)],
+        "rest": [evidence, number_text(finding.samples), wording.power_text(finding.power)],
     }
 
 
 def _ranked(result: AuditResult) -> list[dict[str, Any]]:
     count = min(MAXIMUM_ROWS, max(TOP_ROWS, len(result.violated)))
-    return [_row(finding) for finding in result.ranked()[:count]]
+    kind = wording.evidence_name(result)
+    return [_row(finding, kind) for finding in result.ranked()[:count]]
 
 
 def _all_pairs(result: AuditResult) -> dict[str, Any]:
     """Every pair with all of its numbers, in the order of the audit; one table of at most 1,000 rows."""
-    rows = []
+    rows, kind = [], wording.evidence_name(result)
     for finding in result.findings[:MAXIMUM_ROWS]:
-        witness, row = finding.witness, _row(finding)
+        witness, row = finding.witness, _row(finding, kind)
         counts = (witness.correct, witness.wrong, witness.abstained) if witness else (None, None, None)
         guesses = [number_text(count) for count in counts]
         epsilon = wording.compared(finding.epsilon_lower, finding.budget.epsilon)[0]

@@ -128,15 +128,14 @@ def _worst(result: AuditResult, finding: Finding, path: str) -> str:
 
 
 def _pairs(result: AuditResult) -> str:
-    rows = []
+    rows, kind = [], wording.evidence_name(result)
     for finding in result.ranked()[:ROWS]:
         lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
         ratio, word = wording.ratio_text(finding), wording.VERDICT_WORDS[finding.verdict]
-        rows.append((escaped(name_text(finding.id, 60)), lower, budget, ratio, wording.evidence_text(finding), word))
+        evidence = wording.evidence_cell(finding, kind)
+        rows.append((escaped(name_text(finding.id, 60)), lower, budget, ratio, evidence, word))
     name = wording.symbol(wording.parameter_of(result))
-    found = table(
-        ["pair", f"lower bound on {name}", "budget", "ratio", wording.evidence_name(result), "verdict"], rows
-    )
+    found = table(["pair", f"lower bound on {name}", "budget", "ratio", kind, "verdict"], rows)
     rest = len(result.findings) - len(rows)
     more = f"\n\nand {wording.plural(rest, 'more pair')}, in audit.json." if rest else ""
     return f"### Pairs, the worst first\n\n{found}{more}"

@@ -28,6 +28,7 @@ from dpaudit.reports.wording import (
 from dpaudit.results import VERDICTS, AuditResult
 from dpaudit.universe_table import NOT_ASKED, PairRow, UniverseTable
 
+LEAST_DOUBLE = -300.0  # decimal logarithm of a number that a double holds in full
 WORST = 25  # rows of the ranked table
 NAMES = 14  # of inputs along an axis
 COLOURS = 32  # of the matrix: half a million pairs in as many shades would make a page of megabytes
@@ -76,10 +77,26 @@ def sentence(result: AuditResult) -> str:
 def cells(row: PairRow) -> list[str]:
     """A row of `COLUMNS`."""
     lower, budget = compared(row.epsilon_lower, row.budget)
-    p_value = f"10^{row.log10_p_value:.1f}" if row.log10_p_value < -4.0 else number_text(10.0**row.log10_p_value, 3)
     verdict = VERDICT_WORDS[row.verdict] if row.verdict else "not asked"
     ratio = compared(row.ratio_lower, 1.0)[0]
-    return [name_text(row.id, 80), lower, budget, ratio, p_value, verdict, number_text(row.detectable)]
+    p_value, found = p_value_text(row.log10_p_value), number_text(row.detectable)
+    return [name_text(row.id, 80), lower, budget, ratio, p_value, verdict, found]
+
+
+def p_value_text(log10: float) -> str:
+    """A p-value from its decimal logarithm, written as other p-values are, however small it is.
+
+    Examples
+    --------
+    >>> p_value_text(-80.6615), p_value_text(-1234.5)
+    ('2.18e-81', '3.16e-1235')
+    """
+    if not LEAST_DOUBLE < log10 < math.inf:
+        if not math.isfinite(log10):
+            return number_text(0.0 if log10 < 0.0 else math.nan)
+        digits = number_text(10.0 ** (log10 % 1.0), 3)
+        return f"1e{math.floor(log10) + 1}" if digits == "10" else f"{digits}e{math.floor(log10)}"
+    return number_text(10.0**log10, 3)
 
 
 def view(result: AuditResult) -> dict[str, Any] | None:

@@ -24,6 +24,7 @@ from dpaudit.results import SAME_INPUT, AuditResult, Finding, Power, Verdict
 
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
+BOTH = "log wealth or p-value"
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "violated",
@@ -360,12 +361,20 @@ def evidence_text(finding: Finding) -> str:
 
 
 def evidence_name(result: AuditResult) -> str:
-    """What `evidence_text` shows for this result: "log wealth", "p-value" or both."""
+    """What `evidence_cell` shows for this result: "log wealth", "p-value" or both."""
     wealth = any(finding.log_wealth is not None for finding in result.findings)
     p_value = any(finding.log_wealth is None and finding.p_value is not None for finding in result.findings)
     if wealth and p_value:
-        return "log wealth or p-value"
+        return BOTH
     return "p-value" if p_value or (not wealth and result.mode == "fixed") else "log wealth"
+
+
+def evidence_cell(finding: Finding, name: str) -> str:
+    """`evidence_text` in a column of this name, `evidence_name`; where it holds both kinds, which of them this is."""
+    text = evidence_text(finding)
+    if text == MISSING or name != BOTH:
+        return text
+    return f"p = {text}" if finding.log_wealth is None else f"log wealth {text}"
 
 
 def dependence_sentence(result: AuditResult) -> str:

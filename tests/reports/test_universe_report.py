@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import re
 
 import numpy as np
@@ -80,6 +81,27 @@ def test_markdown_and_terminal_count_all_pairs(result):
     shown = console.export_text()
     assert "435 pairs of 30 inputs: 1 violated" in " ".join(shown.split())
     assert "1/434" in shown
+
+
+def test_a_column_of_log_wealth_and_p_values_says_which_is_which(synthetic, result):
+    quiet = synthetic.finding("a", "c", 0.3, log_wealth=None, p_value=2.18e-81)
+    both = dataclasses.replace(result, findings=(synthetic.finding("a", "b", 0.5, log_wealth=10.15), quiet))
+    for format, profile in (("html", "plain"), ("md", "plain"), ("html", "compliance"), ("md", "compliance")):
+        text = reports.render(both, format, profile)
+        assert "log wealth 10.15" in text and "p = 2.18e-81" in text
+    console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(terminal.finding_table(both))
+    shown = console.export_text()
+    assert "log wealth 10.15" in shown and "p = 2.18e-81" in shown
+    alone = reports.render(dataclasses.replace(both, findings=both.findings[:1]), "md")
+    assert "log wealth 10.15" not in alone  # the column's name says it
+
+
+def test_p_values_of_the_table_are_written_as_those_of_the_pairs(result):
+    result.universe.log10_p_value[7] = np.log10(2.18e-81)
+    assert "2.18e-81" in reports.render(result, "md") and "10^" not in reports.render(result, "html").replace("2^", "")
+    assert universe.p_value_text(-1000.0001) == "1e-1000" and universe.p_value_text(-1234.5) == "3.16e-1235"
+    assert universe.p_value_text(-np.inf) == "0" and universe.p_value_text(-0.1) == "0.794"
 
 
 def test_the_worst_pairs_are_ranked_by_verdict_then_ratio(result):
