@@ -298,7 +298,7 @@ def power_sentence(result: AuditResult) -> str:
 
 
 def counts_sentence(finding: Finding) -> str:
-    """How often the witness was right, wrong and silent on the draws that it was tested on."""
+    """How often the witness was right, wrong and silent on the draws that it was tested on, and what these are not."""
     witness = finding.witness
     if witness is None:
         return "No betting rule was recorded for this pair."
@@ -309,7 +309,11 @@ def counts_sentence(finding: Finding) -> str:
     sentence = (
         f"The rule was right in {witness.correct:,} of {guesses:,} guesses ({share}) and wrong in {witness.wrong:,}"
     )
-    return f"{sentence}; it abstained on {plural(witness.abstained, 'draw') if witness.abstained else 'none'}."
+    sentence += f"; it abstained on {plural(witness.abstained, 'draw') if witness.abstained else 'none'}."
+    if finding.looks:  # bets of other rules, on other draws, are in the bound too
+        counted = "Counted are the draws that this rule was tested on"
+        sentence += f" {counted}; the bound is from all bets, of other rules too."
+    return sentence
 
 
 def draws_sentence(finding: Finding) -> str:

@@ -8,10 +8,12 @@ import pytest
 
 from dpaudit import reports
 from dpaudit.privacy.claims import Budget
+from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import wording
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document_markdown import render as render_document
 from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.terminal import violation_text
 
 LEAST = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
 
@@ -32,6 +34,16 @@ def test_no_report_writes_a_bound_above_its_budget_as_the_budget(barely, format,
     assert not re.search(r"(?<![\d.])1\.0+(?![\d.]*[1-9])(?=\s*nats| with)", text)
     assert re.search(r"(largest lower bound|Largest lower bound)[^;]{0,60}?1\.00004", text)
     assert "1.00004 nats" in text
+
+
+def test_counts_of_a_rule_say_that_the_bound_is_from_more_than_them(synthetic):
+    finding, said = synthetic.finding("a", "b", 1.5), "Counted are the draws that this rule was tested on"
+    assert said in wording.counts_sentence(finding)
+    result = synthetic.result([finding])
+    for text in (violation_text(result).plain, failure_text(result, ""), reports.render(result, "md")):
+        assert said in " ".join(text.split())
+    once = synthetic.finding("a", "b", 1.5, mode="fixed")  # tested once: the bound is from these draws
+    assert said not in wording.counts_sentence(once)
 
 
 def test_the_largest_bound_is_told_from_its_own_budget(synthetic, barely):
