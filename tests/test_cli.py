@@ -242,6 +242,19 @@ def test_all_formats_are_written_where_only_the_folder_is_given(run, project):
     assert "Written: a/b/audit.json" in result.stdout
 
 
+def test_reports_of_an_earlier_audit_are_named_and_left(run, project):
+    first = run("audit", "m.py:sound", "--out", "o")
+    assert "earlier" not in first.stderr and "earlier" not in run("audit", "m.py:sound", "--out", "o").stderr
+    (project / "o" / "notes.md").write_text("mine")
+    arguments = ["audit", "m.py:sound", "--out", "o", "--report", "json"]
+    warning = "Warning: of an earlier audit, not of this one: o/audit.html, o/audit.md\n"
+    assert warning in run(*arguments).stderr and (project / "o" / "audit.md").is_file()
+    assert "earlier" not in run(*arguments, "--quiet").stderr
+    assert "earlier" not in run("audit", "m.py:sound").stderr
+    several = run("audit", "m.py:sound", "m.py:exact", "--out", "o", "--report", "json")
+    assert "not of this one: o/audit.html, o/audit.json, o/audit.md" in several.stderr.replace("\\", "/")
+
+
 def test_the_folder_has_a_default_where_only_formats_are_given(run, project):
     run("audit", "m.py:sound", "--report", "md")
     assert [path.name for path in (project / "dpaudit-out").iterdir()] == ["audit.md"]

@@ -197,8 +197,11 @@ def audit_command(
         _show(console, result, written)
         if not quiet:
             _warn_of_controls(result)
+            _warn_of_earlier(place, written)
         results.append(result)
         verdicts.append(result.verdict)
+    if len(subjects) > 1 and results and chosen and not quiet:
+        _warn_of_earlier(folder, all_places)  # of one subject, where there are folders now
     if len(subjects) > 1 and results:
         from dpaudit.reports.terminal import summary_table
 
@@ -323,6 +326,16 @@ def _warn_of_controls(result: AuditResult) -> None:
     if names:
         more = f" and {plural(len(names) - PAIRS_SHOWN, 'more pair')}" if len(names) > PAIRS_SHOWN else ""
         click.echo(f"Warning: {', '.join(names[:PAIRS_SHOWN])}{more}: {SAME_INPUT}", err=True)
+
+
+def _warn_of_earlier(folder: Path, written: Sequence[Path]) -> None:
+    """Say on stderr which reports beside those that were written are of an earlier audit."""
+    from dpaudit.reports import other_reports
+
+    earlier = other_reports(folder, written) if written else []
+    if earlier:
+        names = ", ".join(plain(str(path)) for path in earlier)
+        click.echo(f"Warning: of an earlier audit, not of this one: {names}", err=True)
 
 
 def _broken_text(broken: Sequence[Finding]) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "dpaudit.session/1"
 ORDER = ("violated", "error", "inconclusive", "not_refuted")
+EARLIER_SHOWN = 4  # reports of an earlier session that are named
 MOST_MARKDOWN = 900_000  # bytes: a CI service drops a longer job summary whole
 PUBLIC = (
     "call", "verdict", "subject", "claim", "share", "confidence", "seed", "epsilon_lower", "ratio_lower", "known",
@@ -42,6 +43,7 @@ class Summary:
         self.collected: list[Mapping[str, Any]] = []  # what each process that collected found of known violations
         self.unmatched: list[tuple[str, bool]] = []  # what is said of those of no test, and whether it is a failure
         self.written: list[Path] = []
+        self.earlier: list[Path] = []  # reports in the same folder that this session has not written
         if settings.formats:
             try:
                 self._check_report()
@@ -91,6 +93,11 @@ class Summary:
         lines += [f"dpaudit: {'FAILED: ' * is_failure}known violation of {text}" for text, is_failure in self.unmatched]
         for path in self.written:
             lines.append(f"dpaudit: written {path}")
+        if self.earlier:
+            more = len(self.earlier) - EARLIER_SHOWN
+            shown = ", ".join(str(path) for path in self.earlier[:EARLIER_SHOWN])
+            shown += f" and {more:,} more" if more > 0 else ""
+            lines.append(f"dpaudit: of an earlier session, not of this one: {shown}")
         if self.problem:
             lines.append(f"dpaudit: {self.problem}")
         return lines
@@ -192,7 +199,7 @@ class Summary:
                 files["session.sarif"] = one_log(logs)
             for name, content in files.items():
                 write_whole(staged / name, content.encode("utf-8", "backslashreplace"))
-            _move_all(staged, out)
+            self.earlier = _earlier(out, _move_all(staged, out))
         return [out / name for name in files]
 
     def markdown(self, folders: Mapping[tuple[str, int], str]) -> str:
@@ -274,8 +281,21 @@ def _result(record: dict[str, Any]) -> AuditResult | None:
     return AuditResult.from_dict(json.loads(text)) if text is not None else None
 
 
-def _move_all(staged: Path, out: Path) -> None:
-    """Move every file below one folder to the same place below another; where one cannot be, take new ones back."""
+def _earlier(out: Path, written: list[Path]) -> list[Path]:
+    """Reports of audits and sessions in a folder of reports that were not written now."""
+    from dpaudit.reports import other_reports
+
+    now = set(written)
+    folders = sorted(folder for folder in out.iterdir() if folder.is_dir())
+    found = [path for folder in folders for path in other_reports(folder, now)]
+    return [*other_reports(out, now, "session"), *other_reports(out, now), *found]
+
+
+def _move_all(staged: Path, out: Path) -> list[Path]:
+    """Move every file below one folder to the same place below another; where one cannot be, take new ones back.
+
+    Where they are now.
+    """
     sources = sorted(path for path in staged.rglob("*") if path.is_file())
     targets = [out / path.relative_to(staged) for path in sources]
     blocked = next((path for path in targets if path.is_dir() or path.parent.is_file()), None)
@@ -294,6 +314,7 @@ def _move_all(staged: Path, out: Path) -> None:
             if path.parent != out:
                 _remove_empty(path.parent)
         raise
+    return targets
 
 
 def _remove_empty(folder: Path) -> None:

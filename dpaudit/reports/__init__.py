@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,17 @@ if TYPE_CHECKING:
 
     Reported = AuditResult | CheckResult | UtilityResult | Dossier
 
-__all__ = ["FORMATS", "PROFILES", "SUFFIXES", "check_format", "file_name", "format_of", "render", "write_report"]
+__all__ = [
+    "FORMATS",
+    "PROFILES",
+    "SUFFIXES",
+    "check_format",
+    "file_name",
+    "format_of",
+    "other_reports",
+    "render",
+    "write_report",
+]
 
 PROFILES = ("plain", "compliance")
 SUFFIXES: Mapping[str, str] = {
@@ -195,6 +205,12 @@ def write_report(
     target = Path(path)
     write_whole(target, render(result, format_of(target), profile, saved))
     return target
+
+
+def other_reports(folder: Path, written: Collection[Path], stem: str = "audit") -> list[Path]:
+    """Reports with this stem in a folder that were not written now, and so are of an earlier run."""
+    paths = (folder / file_name(stem, format) for format in FORMATS)
+    return [path for path in paths if path not in written and path.is_file()]
 
 
 def _dossier(result: Reported) -> Dossier:

@@ -76,7 +76,7 @@ def test_the_report_is_markdown_for_a_job_summary_too(pytester, write):
 
 def test_a_job_summary_stays_below_its_limit(monkeypatch, pytester):
     found = summary.Summary.__new__(summary.Summary)
-    found.plan, found.problem, found.written, found.unmatched = None, "", [], []
+    found.plan, found.problem, found.written, found.earlier, found.unmatched = None, "", [], [], []
     found.settings = types.SimpleNamespace(store=None)
     record = {"call": 1, "verdict": "violated", "claim": "eps=1" * 50, "known": "", "seed": 1, "epsilon_lower": 1.0}
     found.found = {f"test_it.py::test[{'<x>' * 60}{n:05}]": {1: record} for n in range(3_000)}
@@ -183,6 +183,18 @@ def test_a_report_replaces_an_earlier_one_or_leaves_it_as_it_was(pytester, write
     result = pytester.runpytest(*options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED and (out / "session.json").read_text() == "earlier"
     assert sorted(path.name for path in out.iterdir()) == sorted([saved.parent.name, "session.json", "session.md"])
+
+
+def test_reports_of_an_earlier_session_are_named_and_left(pytester, write):
+    write(ONE)
+    first = pytester.runpytest("--dp-report", "json,md,sarif", "--dp-out", "out")
+    first.stdout.no_fnmatch_line("*of an earlier session*")
+    out = pytester.path / "out"
+    (folder,) = (path for path in out.iterdir() if path.is_dir())
+    result = pytester.runpytest("--dp-report", "json", "--dp-out", "out")
+    named = ", ".join(map(str, (out / "session.sarif", folder / "audit.md", folder / "audit.sarif")))
+    result.stdout.fnmatch_lines([f"dpaudit: of an earlier session, not of this one: {named}"])
+    assert (folder / "audit.md").is_file()
 
 
 def test_nothing_is_written_where_nothing_was_audited_or_asked_for(pytester, write):
