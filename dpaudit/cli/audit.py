@@ -285,9 +285,9 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
     if result.not_asked:
         pairs = wording.plural(len(result.not_asked), "pair")
         console.print(Text(f"{pairs} not asked: the claim sets no limit there."))
-    confidence, seconds = wording.percent_text(result.confidence), wording.number_text(float(result.seconds), 3)
+    confidence, seconds = wording.confidence_text(result), wording.number_text(float(result.seconds), 3)
     runs = wording.plural(result.samples, "run")
-    console.print(Text(f"{confidence} confidence, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
+    console.print(Text(f"{confidence}, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
     saved = next((path for path in written if path.name == "audit.json"), None)
     if result.violated:
         console.print(terminal.saved_violation_text(result, saved), soft_wrap=True)

@@ -97,7 +97,7 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     apart = " but floating point" if result.floating_point is not None and result.floating_point.pairs else ""
     sure = f"for all statements of this page{apart} together"
     if wording.dependence_sentence(result):
-        sure = "not to be relied on: draws are not independent"
+        sure = wording.UNRELIABLE
     violated = f"{wording.verdict_count(result, 'violated'):,} violated"
     asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else violated
     return [

@@ -86,11 +86,14 @@ def table(columns: list[str], rows: Sequence[Sequence[str]]) -> str:
 def _keys(result: AuditResult) -> list[tuple[str, ...]]:
     violated = wording.verdict_count(result, "violated")
     skipped = len(result.not_asked) + (result.universe.count(None) if result.universe is not None else 0)
+    confidence = percent_text(result.confidence)
+    if wording.dependence_sentence(result):
+        confidence += f", {wording.UNRELIABLE}"
     return [
         ("claim", text(result.claim)),
         ("largest lower bound", escaped(str(wording.largest_bound(result)))),
         ("largest ratio of bound to budget", wording.compared(result.ratio_lower, 1.0)[0]),
-        ("confidence, for all statements together", percent_text(result.confidence)),
+        ("confidence, for all statements together", confidence),
         ("pairs", f"{wording.asked_count(result):,} ({violated:,} violated, {skipped:,} not asked)"),
         ("runs of the mechanism", number_text(result.samples)),
         ("mode", text(result.mode, 20)),

@@ -16,6 +16,7 @@ from dpaudit.reports.wording import (
     asked_count,
     clean,
     compared,
+    confidence_text,
     dependence_sentence,
     has_changed,
     has_controls_alone,
@@ -130,7 +131,7 @@ def loss(result: AuditResult) -> Row:
     facts = (
         f"Claim {clean(result.claim, 120)}, asked of {plural(count, 'pair')} in both directions with "
         f"{plural(result.samples, 'run')} of the mechanism. Largest lower bound: {largest_bound(result)}, "
-        f"all bounds together at {percent_text(result.confidence)} confidence. Largest ratio of bound to budget: "
+        f"all bounds together at {confidence_text(result)}. Largest ratio of bound to budget: "
         f"{compared(result.ratio_lower, 1.0)[0]}; {verdict_count(result, 'violated'):,} of {plural(count, 'pair')} "
         "violated."
     )

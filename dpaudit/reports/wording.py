@@ -25,6 +25,7 @@ from dpaudit.results import SAME_INPUT, AuditResult, Finding, Power, Verdict
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
 BOTH = "log wealth or p-value"
+UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "violated",
@@ -346,7 +347,7 @@ def bound_sentence(result: AuditResult, finding: Finding) -> str:
     """
     lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
     name, units = symbol(finding.parameter), unit(finding.parameter)
-    confidence = f"{percent_text(result.confidence)} confidence" + (", all pairs together" * (len(result.findings) > 1))
+    confidence = confidence_text(result) + (", all pairs together" * (len(result.findings) > 1))
     promised = f"{name} ≥ {lower}{units} with {confidence}; promised: {name} ≤ {budget}"
     if is_line(finding):
         return promised + (f" (δ = {number_text(finding.budget.delta)})" if finding.budget.delta else "")
@@ -392,6 +393,11 @@ def dependence_sentence(result: AuditResult) -> str:
         f"Calls were found to {how}, so the draws are not independent. All error rates, confidence and bounds of this "
         "audit suppose that they are: none can be relied on."
     )
+
+
+def confidence_text(result: AuditResult) -> str:
+    """ "95% confidence", with a remark where it cannot be relied on."""
+    return f"{percent_text(result.confidence)} confidence" + (f" ({UNRELIABLE})" if dependence_sentence(result) else "")
 
 
 def plain_summary(result: AuditResult) -> str:
