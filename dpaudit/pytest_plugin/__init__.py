@@ -92,7 +92,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Fix the share of every test, from the tests that will run."""
-    session.config.stash[PLAN].collect(session.items)
+    try:
+        session.config.stash[PLAN].collect(session.items)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 @pytest.hookimpl(tryfirst=True)

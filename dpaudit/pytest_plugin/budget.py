@@ -7,7 +7,7 @@ in a loop. What every process does know, before the first draw and identically, 
 
 * *Lists of conformance checks* take what they state (0.001 each), scaled down together where that is over A / 2: L.
 * *Tests with a confidence of their own* (`@pytest.mark.dp_audit(confidence=0.999)`) take 1 - confidence each: M.
-  M may be half of A - L where other tests have audits, else all of it; more is refused.
+  M may be half of A - L where other tests have audits, else all of it; tests that take more fail, and have nothing.
 * *All other tests that can audit* (they have the fixture `dp_audit`, or the mark) share A - L - M evenly: S each.
 * *Calls within a test*: the first takes 3/4 of S, the k-th one (k >= 2) takes 1/k of what the calls before it left,
   which is S / (4 k (k - 1)). These sum to S over any number of calls. `@pytest.mark.dp_audit(calls=n)` says that there
@@ -41,6 +41,7 @@ LISTS_AT_MOST = 0.5  # of the session's error rate, for lists of conformance che
 RESERVED_AT_MOST = 0.5  # of the rest, for tests with a confidence of their own, where there are other tests
 FIRST_CALL = 0.75  # of a test's share
 AUDIT, REPLAY, LOW_BITS = 0.8, 0.1, 0.1  # of a call's share
+NAMED = 5  # tests in a message, of those that take too much together
 LEAST_SHARE = 1e-12  # below it 1 - share, the confidence of an audit, is no longer told from 1
 
 
@@ -121,10 +122,10 @@ def split(
     0.004
     """
     stated = math.fsum(lists)
-    factor = min(1.0, LISTS_AT_MOST * error_rate / stated) if stated > 0.0 else 1.0
+    factor = _list_factor(error_rate, stated)
     rest = error_rate - stated * factor
     taken = math.fsum(reserved)
-    limit = rest * (RESERVED_AT_MOST if tests else 1.0) * (1 + 1e-9)  # what a user's decimals may be off
+    limit = reserved_limit(error_rate, lists, tests)
     if taken > limit:
         raise UsageError(
             f"confidence of marks dp_audit must take at most {limit:.3g} of the session's error rate {error_rate:.3g}, "
@@ -136,6 +137,51 @@ def split(
             raise UsageError(f"dp_test_error must be at most {even:.3g} for {tests} tests, got {test_error!r}.")
         even = min(even, test_error)
     return SessionBudget(error_rate, len(lists), stated, factor, taken, len(reserved), tests, even)
+
+
+def reserved_limit(error_rate: float, lists: Sequence[float], tests: int) -> float:
+    """What tests with a confidence of their own may take together, beside so many others; as for `split`."""
+    stated = math.fsum(lists)
+    rest = error_rate - stated * _list_factor(error_rate, stated)
+    return rest * (RESERVED_AT_MOST if tests else 1.0) * (1 + 1e-9)  # what a user's decimals may be off
+
+
+def refused(
+    error_rate: float, lists: Sequence[float], reserved: Sequence[tuple[str, float]], tests: int
+) -> dict[str, str]:
+    """Why tests with a confidence of their own have none, by node id: each that takes too much, or all together.
+
+    Validity: it depends on the collected tests alone, and a refused test draws nothing, so that the others share what
+    there is without it.
+
+    Parameters
+    ----------
+    error_rate, lists, tests
+        As for `split`.
+    reserved : sequence of (str, float)
+        The node id of each test with a confidence of its own, and what it takes.
+    """
+    limit = reserved_limit(error_rate, lists, tests)
+    opening = f"must take at most {limit:.3g} of the session's error rate {error_rate:.3g}"
+    advice = "Raise it there, or lower --dp-confidence."
+    found = {
+        node_id: f"confidence of the mark dp_audit {opening}, got {error:.3g} in {node_id}. {advice}"
+        for node_id, error in reserved
+        if error > limit
+    }
+    others = [(node_id, error) for node_id, error in reserved if node_id not in found]
+    taken = math.fsum(error for _, error in others)
+    if taken > limit:
+        names = ", ".join(node_id for node_id, _ in others[:NAMED])
+        more = f" and {len(others) - NAMED:,} more" if len(others) > NAMED else ""
+        text = f"confidence of marks dp_audit {opening} together, got {taken:.3g} in {len(others)} tests"
+        found |= {node_id: f"{text} ({names}{more}). {advice}" for node_id, _ in others}
+    return found
+
+
+def _list_factor(error_rate: float, stated: float) -> float:
+    """What lists of checks keep of what they state."""
+    return min(1.0, LISTS_AT_MOST * error_rate / stated) if stated > 0.0 else 1.0
 
 
 class TestBudget:

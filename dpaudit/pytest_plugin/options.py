@@ -70,6 +70,7 @@ class Settings:
             if not self.is_worker:  # what workers are told has been looked at
                 self._check()
             self.profile: Profile = profile_named(self._stated("profile", str) or "default")
+            self._check_test_error()
             self.session_seed: int | None = self._session_seed()
         except UsageError as error:
             raise pytest.UsageError(str(error)) from error
@@ -109,6 +110,19 @@ class Settings:
                     as_isolation(self.project.isolation)
                 except UsageError as error:
                     raise self.project.located(error, ()) from error
+
+    def _check_test_error(self) -> None:
+        """`UsageError` if each test is to have more than the session; what all have together is seen when collected."""
+        error = self.test_error
+        if error is None:
+            return
+        rate = 1.0 - self.confidence
+        if error > rate * (1 + 1e-9):
+            given = self.from_command_line("test-error") is not None
+            place = "--dp-test-error" if given else self._ini_place("dp_test_error")
+            raise UsageError(
+                f"test_error must be at most {rate:.3g}, the error rate of the session, got {error!r} at {place}."
+            )
 
     def _check_places(self) -> None:
         """`UsageError` if nothing can be written where the command line says that witnesses and evidence go."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpaudit.errors import UsageError
-from dpaudit.pytest_plugin.budget import SessionBudget, TestBudget, split
+from dpaudit.pytest_plugin.budget import SessionBudget, TestBudget, refused, split
 from dpaudit.pytest_plugin.marks import AuditMark, KnownViolation, audit_mark, known_violation
 from dpaudit.pytest_plugin.options import Settings
 from dpaudit.pytest_plugin.unmatched import Collected
@@ -85,7 +85,8 @@ class Plan:
         self.settings = settings
         self.lists: dict[int, Subjects] = {}
         self.reserved: dict[str, float] = {}  # by node id
-        self.reservations: list[float] = []  # one a test: of two tests of one node id each has its own
+        self.reservations: list[tuple[str, float]] = []  # one a test: of two tests of one node id each has its own
+        self.refused: dict[str, str] = {}  # by node id: why a test with a confidence of its own has none
         self.audited: set[str] = set()
         self.tests = 0
         self._budget: SessionBudget | None = None
@@ -108,7 +109,9 @@ class Plan:
                     confidence = None
                 if confidence is not None:
                     self.reserved[item.nodeid] = 1.0 - confidence
-                    self.reservations.append(1.0 - confidence)
+                    self.reservations.append((item.nodeid, 1.0 - confidence))
+        if self.settings.test_error is not None and not self.settings.is_worker:
+            self._split()  # an option of the session that makes no sense stops it now
 
     def found(self) -> dict[str, Any]:
         """What this process collected of the known violations that the project lists."""
@@ -124,14 +127,16 @@ class Plan:
     def budget(self) -> SessionBudget:
         """The split; `UsageError` if the session's options make no sense."""
         if self._budget is None:
-            self._budget = split(
-                float(f"{1.0 - self.settings.confidence:.12g}"),  # 0.05 of 0.95, and not what doubles make of it
-                [subjects.stated_rate for subjects in self.lists.values()],
-                self.reservations,
-                self.tests - len(self.reservations),
-                self.settings.test_error,
-            )
+            self._budget = self._split()
         return self._budget
+
+    def _split(self) -> SessionBudget:
+        error_rate = float(f"{1.0 - self.settings.confidence:.12g}")  # 0.05 of 0.95, and not what doubles make of it
+        lists = [subjects.stated_rate for subjects in self.lists.values()]
+        tests = self.tests - len(self.reservations)
+        self.refused = refused(error_rate, lists, self.reservations, tests)
+        reserved = [error for node_id, error in self.reservations if node_id not in self.refused]
+        return split(error_rate, lists, reserved, tests, self.settings.test_error)
 
     def prepare(self, item: pytest.Item) -> None:
         """Give the list that a check is of its part of the session's error rate."""
@@ -150,6 +155,8 @@ class Plan:
                 )
             mark = audit_mark(item)
             budget = self.budget
+            if item.nodeid in self.refused:
+                raise UsageError(self.refused[item.nodeid])
             error = self.reserved.get(item.nodeid, budget.test_error)
             known = known_violation(item, self.settings.project.known_violations)
             state = item.stash[STATE] = TestState(TestBudget(error, mark.calls), mark, known)

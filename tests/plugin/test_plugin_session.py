@@ -94,7 +94,7 @@ def test_a_mark_says_options_calls_and_the_confidence_of_the_test(pytester, writ
         ("samples=-5", "*UsageError: samples must be an integer of at least 10, got -5 in a mark dp_audit."),
         ("mode='quick'", "*UsageError: mode must be 'sequential', *, got 'quick' in a mark dp_audit."),
         ("3", "*UsageError: dp_audit must have named arguments only, got 3 in a mark."),
-        ("confidence=0.9", "*UsageError: confidence of marks dp_audit must take at most 0.05 of *, got 0.1 in 1 *"),
+        ("confidence=0.9", "*UsageError: confidence of the mark dp_audit *, got 0.1 in test_it.py::test_it. *"),
     ],
 )
 def test_a_mark_that_makes_no_sense_fails_its_test(pytester, write, mark, words):
@@ -107,6 +107,52 @@ def test_a_mark_that_makes_no_sense_fails_its_test(pytester, write, mark, words)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([words.replace("[", "[[]")])
     result.stdout.no_fnmatch_line("*dpaudit/pytest_plugin*")
+
+
+def test_a_mark_that_takes_too_much_fails_its_own_test_alone(pytester, write):
+    write("""
+        @pytest.mark.dp_audit(confidence=0.2)
+        def test_greedy(dp_audit):
+            dp_audit(sound, samples=20, **PLAIN)
+
+        @pytest.mark.dp_audit(confidence=0.99, calls=1)
+        def test_own(dp_audit):
+            warnings.simplefilter("ignore")
+            print(f"share {1 - dp_audit(sound, samples=20, **PLAIN).confidence:.6g}")
+
+        def test_rest(dp_audit):
+            warnings.simplefilter("ignore")
+            print(f"share {1 - dp_audit(sound, samples=20, **PLAIN).confidence:.6g}")
+    """)
+    result = pytester.runpytest("-s")
+    result.assert_outcomes(failed=1, passed=2)
+    result.stdout.fnmatch_lines(["*mark dp_audit must take at most 0.025 of *, got 0.8 in test_it.py::test_greedy. *"])
+    assert shares(result) == pytest.approx([0.008, 0.04 * 0.6])
+
+
+def test_marks_that_take_too_much_together_fail_their_tests_alone(pytester, write):
+    write("""
+        @pytest.mark.dp_audit(confidence=0.99)
+        @pytest.mark.parametrize("n", range(3))
+        def test_own(dp_audit, n):
+            dp_audit(sound, samples=20, **PLAIN)
+
+        def test_rest(dp_audit):
+            warnings.simplefilter("ignore")
+            print(f"share {1 - dp_audit(sound, samples=20, **PLAIN).confidence:.6g}")
+    """)
+    result = pytester.runpytest("-s")
+    result.assert_outcomes(failed=3, passed=1)
+    result.stdout.fnmatch_lines(["*marks dp_audit must take at most 0.025 of *, got 0.03 in 3 tests (test_it.py::*"])
+    assert shares(result) == pytest.approx([0.05 * 0.6])
+
+
+def test_an_error_rate_of_tests_that_the_session_does_not_have_stops_it(pytester, write):
+    write("    def test_it(dp_audit): dp_audit(sound, samples=20, **PLAIN)\n    def test_other(dp_audit): pass\n")
+    result = pytester.runpytest("--dp-test-error", "0.03")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: dp_test_error must be at most 0.025 for 2 tests, got 0.03."])
+    result.stdout.no_fnmatch_line("*dpaudit: *")
 
 
 def test_a_confidence_of_a_call_is_its_own_and_paid_for(pytester, write):
@@ -225,6 +271,7 @@ def test_low_bits_fail_a_strict_session_at_their_share_alone(monkeypatch):
         (("--dp-confidence", "1.5"), "ERROR: confidence must be in (0, 1), got 1.5 at --dp-confidence."),
         (("--dp-confidence", "nan"), "ERROR: confidence must be in (0, 1), got nan at --dp-confidence."),
         (("--dp-test-error", "0"), "ERROR: test_error must be in (0, 1), got 0.0 at --dp-test-error."),
+        (("--dp-test-error", "0.9"), "ERROR: test_error must be at most 0.05, *, got 0.9 at --dp-test-error."),
         (("--dp-report", "json,x"), "*dp_report must name formats among *json*, got 'x'*"),
     ],
 )
