@@ -243,6 +243,19 @@ class Settings:
         text = f"{node_id}\n{number}{root}"
         return int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:4], "big")
 
+    @property
+    def one_seed(self) -> tuple[int, str] | None:
+        """The seed of every audit that states none, where the session says one, and the place that does."""
+        given = self.from_command_line("seed")
+        if given is not None:
+            return int(given), "--dp-seed"
+        if self.profile.seeds == "fresh":
+            return None  # what files say is not read
+        found = self.from_ini("seed", int)
+        if found is not None:
+            return int(found), self._ini_place("dp_seed")
+        return (self.project.seed, "[tool.dpaudit]") if self.project.seed is not None else None
+
     def from_command_line(self, name: str) -> Any:
         """What `--dp-NAME` says; None where it is not given."""
         return self.config.getoption(f"dp_{name.replace('-', '_')}")
@@ -276,6 +289,16 @@ class Settings:
         return self.config.rootpath / str(found) if found else None
 
     def _session_seed(self) -> int | None:
+        """What seeds are derived from beside node ids; None where nothing is, or each audit has one and the same."""
+        one = self.one_seed
+        if one is not None:
+            given = self.from_command_line("session-seed")
+            if given is not None:
+                raise UsageError(
+                    f"session_seed must be given where no seed is stated for all audits, got {given!r} at "
+                    f"--dp-session-seed and {one[0]!r} at {one[1]}."
+                )
+            return None
         stated: int | None = self._stated("session-seed", int)
         if stated is None and self.profile.seeds == "fresh":
             told = getattr(self.config, "workerinput", {}).get(SEED_INPUT)

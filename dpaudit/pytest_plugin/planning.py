@@ -172,6 +172,7 @@ class Plan:
             "profile": self.settings.profile.name,
             "seeds": self.settings.profile.seeds,
             "session_seed": self.settings.session_seed,
+            "seed": self.settings.one_seed[0] if self.settings.one_seed is not None else None,
             "strict": self.settings.strict,
         }
 

@@ -250,7 +250,9 @@ def promise_text(plan: Mapping[str, Any]) -> str:
         kept = plan["stated_list_error"] * plan["list_factor"]
         scaled = f" (scaled down from {_rate(plan['stated_list_error'])})" if plan["list_factor"] < 1.0 else ""
         parts.append(f"{_plural(plan['lists'], 'list')} of checks with {_rate(kept)} in all{scaled}")
-    seeds = "fixed seeds" if plan["session_seed"] is None else f"repeated by --dp-session-seed {plan['session_seed']}"
+    seeds = "fixed seeds" if plan["seed"] is None else f"seed {plan['seed']} for each audit that states none"
+    if plan["session_seed"] is not None:
+        seeds = f"repeated by --dp-session-seed {plan['session_seed']}"
     return (
         f"{plan['confidence']:.12g} confidence for the session: a false alarm, in whichever audit, replay or check, in "
         f"at most {_rate(plan['error_rate'])} of sessions ({', '.join(parts)}); profile {plan['profile']}, {seeds}"

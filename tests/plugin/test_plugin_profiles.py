@@ -53,6 +53,26 @@ def test_fresh_seeds_come_before_those_of_files_and_not_before_the_command_line(
     assert {seed for seed, _ in drawn(result)} == {"7"}
 
 
+def test_a_session_of_one_seed_is_not_said_to_be_repeated_by_another(pytester, write):
+    write(SEEDS.format(samples=20))
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\ndp_session_seed = 4\n")
+    result = pytester.runpytest("-s", "--dp-profile", "nightly", "--dp-seed", "3")
+    assert {seed for seed, _ in drawn(result)} == {"3"}
+    result.stdout.no_fnmatch_line("*--dp-session-seed*")
+    result.stdout.fnmatch_lines(["dpaudit: *; profile nightly, seed 3 for each audit that states none"])
+
+
+@pytest.mark.parametrize("place", ["--dp-seed", "the ini option dp_seed of *", "[[]tool.dpaudit]"])
+def test_a_seed_of_the_session_beside_one_of_all_audits_is_refused(pytester, write, place):
+    write(SEEDS.format(samples=20))
+    table = {"the ini": "[tool.pytest.ini_options]\ndp_seed = 3\n", "[[]tool": "[tool.dpaudit]\nseed = 3\n"}
+    pytester.makepyprojecttoml(table.get(place[:7], ""))
+    option = ("--dp-seed", "3") if place == "--dp-seed" else ()
+    result = pytester.runpytest("--dp-session-seed", "4", *option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: session_seed must *, got 4 at --dp-session-seed and 3 at {place}."])
+
+
 def test_a_project_registers_its_own(pytester, write):
     pytester.makeconftest(
         'import dpaudit\ndpaudit.register_profile("release", samples=40, confidence=0.9, strict=True)\n'
