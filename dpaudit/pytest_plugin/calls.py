@@ -254,7 +254,9 @@ class _Call:
             self._report("violated")
         if cache is not None and known is None:
             witnesses.save(cache, self.item.nodeid, self.number, result)
-        pytest.fail(failure_text(result, self._line(result.seed)), pytrace=False)
+        unknown = known.unknown_text([pair.id for pair in self.pairs]) if known is not None else ""
+        text = failure_text(result, self._line(result.seed)) + (f"\n  known    {unknown}" if unknown else "")
+        pytest.fail(text, pytrace=False)
 
     def _fail_again(self) -> None:
         __tracebackhide__ = True

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from dpaudit.arguments import check_options, did_you_mean
 from dpaudit.errors import UsageError
 
 LIST = "[[tool.dpaudit.known_violations]]"
+PAIRS_NAMED = 5  # ids of pairs in a message
 MARK_OPTIONS = ("samples", "mode", "seed", "event_mass", "inconclusive_factor", "floating_point", "jobs", "backend")
 LINES = (
     "dp_audit(samples=, mode=, confidence=, calls=, ...): options of every dp_audit in the test; confidence is that of "
@@ -108,6 +109,15 @@ class KnownViolation:
     def covers(self, violated: list[str]) -> bool:
         """Whether all these pairs are known."""
         return self.pairs is None or set(violated) <= set(self.pairs)
+
+    def unknown_text(self, ids: Sequence[str]) -> str:
+        """Which of its pairs are none of an audit, whose pairs have these ids; empty where each is one."""
+        missing = [one for one in self.pairs or () if one not in set(ids)]
+        if not missing:
+            return ""
+        shown = ", ".join(map(repr, missing[:PAIRS_NAMED])) + (", ..." if len(missing) > PAIRS_NAMED else "")
+        there = ", ".join(map(repr, ids[:PAIRS_NAMED])) + (", ..." if len(ids) > PAIRS_NAMED else "")
+        return f"no pair of this audit is {shown}, as pairs of {self.place} say; its pairs are {there}"
 
     def expired_text(self) -> str:
         """Why a test with it fails from that date on."""
