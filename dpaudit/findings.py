@@ -19,6 +19,15 @@ LEAST_SHOWN = 1e-100  # p-value of a change that is printed as it is
 FOUND_WITH = 0.9  # the probability that defines the power
 # A note, beside `SAME_INPUT`, of a pair that is violated all the same.
 CONTROL_VIOLATED = "So it says nothing of the claim: draws are not independent, or the audit is mistaken."
+NONE_GIVEN = (  # where draws depend on each other
+    "Rates, bounds and power suppose that each draw has the same start and noise of its own, so none is given. "
+    "Make the mechanism anew in each call, or set it back there, and draw each output of a batch by itself; of what is "
+    "kept from draw to draw an audit of single ones says nothing."
+)
+STANDS = (  # of a violation, whatever calls remember
+    "Calls on the two inputs came in a random order, so that the violation stands: given what came before them, not "
+    "all calls keep the promise. How large the loss of a single output is this does not say."
+)
 ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget 0 is inconclusive
 
 
@@ -142,21 +151,12 @@ def with_controls(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def change_sentence(change: Change) -> str:
-    """What a pair is called inconclusive for whose outcomes do not come in any order."""
-    return (
-        f"Draws depend on each other: of the outcomes on one input, in their order, {change.what} ({_p_text(change)}). "
-        "Rates, bounds and power suppose that each draw has the same start and noise of its own, so none is given. "
-        "Make the mechanism anew in each call, or set it back there, and draw each output of a batch by itself; of "
-        "what is kept from draw to draw an audit of single ones says nothing."
+def change_sentence(change: Change, stands: bool = False) -> str:
+    """What a pair is called inconclusive for whose outcomes do not come in any order, or what its violation says."""
+    seen = (
+        f"Draws depend on each other: of the outcomes on one input, in their order, {change.what} ({_p_text(change)})."
     )
-
-
-FAIR_LABELS = (
-    "Draws depend on each other: of the outcomes on one input, in their order, {what} ({p}). Calls on the two inputs "
-    "came in a random order, so that the violation stands: given what came before them, not all calls keep the "
-    "promise. How large the loss of a single output is this does not say."
-)
+    return f"{seen} {STANDS if stands else NONE_GIVEN}"
 
 
 def changes_of(games: Sequence[PairGame]) -> tuple[list[Change], int]:
@@ -190,11 +190,8 @@ def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
     same: tuple[str, ...] = (SAME_INPUT,) if is_same_input(pair) else ()
     if same and game.is_violated and game.change is None:
         same = (*same, CONTROL_VIOLATED)
-    depends: tuple[str, ...] = ()
-    if game.change is not None and game.is_fair and game.is_violated:
-        depends = (FAIR_LABELS.format(what=game.change.what, p=_p_text(game.change)),)
-    elif game.change is not None:
-        depends = (change_sentence(game.change),)
+    stands = game.is_fair and game.is_violated
+    depends = (change_sentence(game.change, stands),) if game.change is not None else ()
     return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
 
 

@@ -290,17 +290,20 @@ class Settings:
 
     def _session_seed(self) -> int | None:
         """What seeds are derived from beside node ids; None where nothing is, or each audit has one and the same."""
-        one = self.one_seed
-        if one is not None:
-            given = self.from_command_line("session-seed")
-            if given is not None:
-                raise UsageError(
-                    f"session_seed must be given where no seed is stated for all audits, got {given!r} at "
-                    f"--dp-session-seed and {one[0]!r} at {one[1]}."
-                )
-            return None
         stated: int | None = self._stated("session-seed", int)
-        if stated is None and self.profile.seeds == "fresh":
+        is_fresh = self.profile.seeds == "fresh"
+        if stated is None and not is_fresh:  # then the files that may state a seed are not read
+            return None
+        one = self.one_seed
+        given = self.from_command_line("session-seed")
+        if one is not None and given is not None:
+            raise UsageError(
+                f"session_seed must be given where no seed is stated for all audits, got {given!r} at "
+                f"--dp-session-seed and {one[0]!r} at {one[1]}."
+            )
+        if one is not None:
+            return None
+        if stated is None:
             told = getattr(self.config, "workerinput", {}).get(SEED_INPUT)
             return int(told) if told is not None else int.from_bytes(os.urandom(4), "big")
         return stated

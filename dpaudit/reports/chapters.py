@@ -88,7 +88,7 @@ def _is_quiet(result: AuditResult) -> bool:
 
 def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
     sure = "for all pairs, directions, rules and bounds together"
-    if wording.dependence_sentence(result):
+    if wording.is_unreliable(result):
         sure = wording.UNRELIABLE
     worst = result.worst
     differ = apart(worst.x, worst.x_prime) if worst is not None else ""

@@ -96,7 +96,7 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
     runs = "all sides and pairs, a shared draw counted once"
     apart = " but floating point" if result.floating_point is not None and result.floating_point.pairs else ""
     sure = f"for all statements of this page{apart} together"
-    if wording.dependence_sentence(result):
+    if wording.is_unreliable(result):
         sure = wording.UNRELIABLE
     violated = f"{wording.verdict_count(result, 'violated'):,} violated"
     asked = f"{len(result.not_asked):,} more not asked" if result.not_asked else violated

@@ -87,7 +87,7 @@ def _keys(result: AuditResult) -> list[tuple[str, ...]]:
     violated = wording.verdict_count(result, "violated")
     skipped = len(result.not_asked) + (result.universe.count(None) if result.universe is not None else 0)
     confidence = percent_text(result.confidence)
-    if wording.dependence_sentence(result):
+    if wording.is_unreliable(result):
         confidence += f", {wording.UNRELIABLE}"
     return [
         ("claim", text(result.claim)),

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN
 from typing import Any
 
-from dpaudit.findings import ZERO_BUDGET_LOSS
+from dpaudit.findings import STANDS, ZERO_BUDGET_LOSS
 from dpaudit.numerals import MISSING as MISSING
 from dpaudit.numerals import compared as compared
 from dpaudit.numerals import lower_text as lower_text
@@ -389,15 +389,27 @@ def dependence_sentence(result: AuditResult) -> str:
     how = next((words for kind, words in DEPENDENCE.items() if kind in found), "")
     if not how:
         return ""
+    if violation_stands(result):
+        return f"Calls were found to {how}. {STANDS}"
     return (
         f"Calls were found to {how}, so the draws are not independent. All error rates, confidence and bounds of this "
         "audit suppose that they are: none can be relied on."
     )
 
 
+def violation_stands(result: AuditResult) -> bool:
+    """Whether pairs are violated whatever calls remember of each other, as their notes say."""
+    return bool(result.violated) and all(any(STANDS in note for note in pair.notes) for pair in result.violated)
+
+
+def is_unreliable(result: AuditResult) -> bool:
+    """Whether the figures suppose independent draws, and these were found to be none."""
+    return bool(dependence_sentence(result)) and not violation_stands(result)
+
+
 def confidence_text(result: AuditResult) -> str:
     """ "95% confidence", with a remark where it cannot be relied on."""
-    return f"{percent_text(result.confidence)} confidence" + (f" ({UNRELIABLE})" if dependence_sentence(result) else "")
+    return f"{percent_text(result.confidence)} confidence" + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
 
 
 def plain_summary(result: AuditResult) -> str:

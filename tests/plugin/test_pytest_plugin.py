@@ -108,6 +108,18 @@ def test_an_inconclusive_audit_warns(pytester, write):
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 inconclusive"])
 
 
+def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
+    """It would pass with a warning that more samples would not mend: noise that is drawn once a batch."""
+    write("""
+        def test_shared(dp_audit):
+            def shares(x, size, rng): return x + rng.laplace() + 0.1 * rng.laplace(size=size)
+            dp_audit(shares, claim="eps=1", pairs=[(0.0, 1.0)], samples=4_000, floating_point=False)
+    """)
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*Inconclusive: draws depend on each other*", "*note     0.0|1.0: Draws depend on*"])
+
+
 def test_the_warning_can_be_caught(pytester, write):
     write("""
         def test_weak(dp_audit):
