@@ -125,6 +125,8 @@ def test_a_claim_that_asks_nothing_says_so(run):
         (["m.py:releas", "--claim", "eps=1", "--pairs", "0,1"], 2, "releas"),
         (["m.py:own", "--claim", "eps=one"], 2, "eps"),
         (["m.py:own", "--over", "much"], 2, "over must be a share such as 10% or 0.1, got 'much'."),
+        (["m.py:own", "--over", "10"], 2, "got '10': write 10% or, as a share, 1000%."),
+        (["m.py:own", "--over", "2"], 2, "got '2': write 2% or, as a share, 200%."),
         (["m.py:own", "--over", "nan"], 2, "over must be a share such as 10% or 0.1, got 'nan'."),
         (["m.py:own", "--over", "-10%"], 2, "over must be in (0, 100], a share of the claim (0.1 for 10%), got -0.1."),
         (["m.py:own", "--power", "100%"], 2, "power must be in [0.5, 0.99], got 1.0."),

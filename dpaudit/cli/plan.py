@@ -20,7 +20,7 @@ from dpaudit.errors import UsageError
 @click.option("--samples", type=int, help="Of the audit that is planned.  [default: 100000]")
 @click.option("--mode", type=click.Choice(["sequential", "fixed"]), help="Of that audit.  [default: sequential]")
 @click.option("--confidence", type=float, help="Of that audit.  [default: 0.95]")
-@click.option("--over", default="10%", show_default=True, help="The excess over the claim that is to be found.")
+@click.option("--over", default="10%", show_default=True, help="The excess over the claim to be found: 10% or 0.1.")
 @click.option("--power", default="90%", show_default=True, help="The probability with which it is to be found.")
 @click.option(
     "--event-mass",
@@ -57,7 +57,7 @@ def plan_command(
     """
     from dpaudit.planning import plan
     from dpaudit.privacy.parsing import parse_claim
-    from dpaudit.reports.plan import plan_table, share, shares
+    from dpaudit.reports.plan import excess, plan_table, share, shares
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
 
     config = read_config()
@@ -66,7 +66,7 @@ def plan_command(
         listed = resolve_pairs(pairs) if pairs is not None else None
         subject = resolve_target(target)
         check_complete(subject, promise, listed)
-    sought: dict[str, Any] = {"over": share("over", over), "power": share("power", power), "seconds": seconds}
+    sought: dict[str, Any] = {"over": excess(over), "power": share("power", power), "seconds": seconds}
     known = config.audit_options(options)
     stated = {name: known[name] for name in ("samples", "mode", "confidence", "seed") if name in known}
     try:

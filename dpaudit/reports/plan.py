@@ -19,6 +19,7 @@ from dpaudit.universe_auditing import SELECTED
 
 NAME_WIDTH, SHORT_NAME = 22, 14
 DIGITS = 3
+UNCLEAR = 2.0  # an excess from which it has to be written in percent
 NONE = "none"  # no loss is found, or no number of samples is enough
 
 
@@ -73,6 +74,26 @@ def share(name: str, text: str) -> float:
     if math.isnan(value) or rest:
         raise UsageError(f"{name} must be a share such as 10% or 0.1, got {text!r}.")
     return value / 100.0 if percent else value
+
+
+def excess(text: str) -> float:
+    """The share of the claim that `--over` states.
+
+    Raises
+    ------
+    UsageError
+        If it is no share, or a number of at least 2 without `%`: most likely percent were meant.
+
+    Examples
+    --------
+    >>> excess("10%"), excess("0.5"), excess("300%")
+    (0.1, 0.5, 3.0)
+    """
+    value = share("over", text)
+    if UNCLEAR <= value < math.inf and "%" not in text:
+        either = f"{value:.12g}% or, as a share, {100.0 * value:.12g}%"
+        raise UsageError(f"over must be a share such as 10% or 0.1, got {text!r}: write {either}.")
+    return value
 
 
 def shares(text: str) -> list[float]:
