@@ -3,7 +3,7 @@
 Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
 shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit
 or its subject broke, or what was found could not be written (a full disk; a violation stays 1), 5 inconclusive,
-130 interrupted. Only click is imported until a command runs: a command's
+130 interrupted (Ctrl-C), 143 terminated (SIGTERM). Only click is imported until a command runs: a command's
 file imports at the top what every command shares, and the rest in its function.
 `dpaudit claims` runs no mechanism: it shows what papers claim, and which tests check it.
 """

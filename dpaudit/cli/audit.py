@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.arguments import check_options
-from dpaudit.cli.group import INTERRUPTED, main, plain, report_error, report_traceback, with_debug
+from dpaudit.cli.group import main, plain, report_error, report_traceback, with_debug
 from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import (
     AUDIT_FORMATS,
@@ -23,6 +23,7 @@ from dpaudit.cli.outputs import (
 )
 from dpaudit.cli.searching import chosen_search, with_search
 from dpaudit.cli.subjects import check_complete
+from dpaudit.cli.terminating import interrupt_status
 from dpaudit.config import Config, read_config
 from dpaudit.errors import OutputError, UsageError
 
@@ -175,9 +176,9 @@ def audit_command(
             result = _run(subject, promise, listed if sought is None else sought, grey_box, config, options, run)
         except UsageError:
             raise
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             run.say_interrupted(ctx, targets[number], targets[number + 1 :], place)
-            ctx.exit(INTERRUPTED)
+            ctx.exit(interrupt_status(interrupt))
         except (Exception, SystemExit) as error:  # this subject broke; the others are audited all the same
             report_error(ctx, error, subject.target or subject.name)
             verdicts.append("error")

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import click
 
+from dpaudit.cli.terminating import heard_terminations, interrupt_status
 from dpaudit.errors import DpauditError, SubjectError
 from dpaudit.version import __version__
 
 DEBUG = "dpaudit.debug"  # key of click's context
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -28,12 +28,13 @@ class Commands(click.Group):
             if hasattr(stream, "reconfigure"):  # a name that the terminal's encoding lacks is shown as an escape
                 stream.reconfigure(errors="backslashreplace")
         try:
-            return super().invoke(ctx)
+            with heard_terminations():
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             click.echo("Interrupted.", err=True)
-            ctx.exit(INTERRUPTED)
+            ctx.exit(interrupt_status(interrupt))
         except (Exception, SystemExit) as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # the reader of a pipe left: click ends quietly

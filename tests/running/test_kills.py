@@ -248,6 +248,37 @@ def test_control_c_ends_the_audit_and_its_workers_with_one_message(tmp_path, alo
     assert no_process_of_group(process.pid)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_termination_saves_what_was_drawn_as_control_c_does(tmp_path, times):
+    (tmp_path / "slow.py").write_text(
+        "import time\ndef f(data, rng):\n    time.sleep(0.002)\n    return data + rng.laplace()\n"
+    )
+    options = ["--claim", "eps=1", "--pairs", "0,1", "--seed", "3", "--no-floating-point", "--checkpoint", "kept"]
+    process = started(["audit", "slow.py:f", *options], tmp_path)
+    assert waited_for(process, tmp_path / "kept", 3_000)
+    for _ in range(times):  # `timeout` sends the signal to the process and then to its group
+        os.kill(process.pid, signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, "")
+    lines = err.splitlines()
+    assert lines[1].startswith("Interrupted: ") and lines[2] == "What was drawn is saved in kept. Go on with:"
+    assert (tmp_path / "kept").exists() and len(lines) == 4, err
+
+
+def test_a_process_that_a_subject_forks_still_ends_by_a_termination(tmp_path):
+    (tmp_path / "forks.py").write_text(
+        "import os, signal, time\n"
+        "def f(data):\n    pid = os.fork()\n    if pid == 0:\n        time.sleep(60)\n        os._exit(0)\n"
+        "    os.kill(pid, signal.SIGTERM)\n    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])\n"
+    )
+    options = ["--claim", "eps=1", "--pairs", "0,1", "--samples", "50", "-q", "--no-floating-point"]
+    options += ["--out", "o", "--report", "json"]
+    process = started(["audit", "forks.py:f", *options], tmp_path)
+    process.communicate(timeout=60)
+    notes = dpaudit.load(tmp_path / "o" / "audit.json").findings[0].notes
+    assert any("-15" in note for note in notes), notes
+
+
 def no_process_of_group(group):
     for _ in range(100):
         try:
