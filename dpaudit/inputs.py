@@ -59,6 +59,23 @@ def distinct_inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, i
     return list(inputs.data), list(zip(inputs.first.tolist(), inputs.second.tolist(), strict=True))
 
 
+def repeated_pairs(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    """The pairs of the same two inputs, in whatever order, together: those that are there more than once.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.pairs import as_pairs
+    >>> [[pair.id for pair in same] for same in repeated_pairs(as_pairs([(0, 1), (1, 2), (1, 0)]))]
+    [['0|1', '1|0']]
+    """
+    if isinstance(pairs, AllPairs):
+        return []
+    inputs, found = inputs_of(pairs), dict[tuple[int, int], list[Pair]]()
+    for pair, i, j in zip(pairs, inputs.first.tolist(), inputs.second.tolist(), strict=True):
+        found.setdefault((min(i, j), max(i, j)), []).append(pair)
+    return [same for same in found.values() if len(same) > 1]
+
+
 def is_same_input(pair: Pair) -> bool:
     """Whether the two inputs of a pair are one: no mechanism can tell them apart, so that there is nothing to find."""
     return pair.x is pair.x_prime or bool(identity_of(pair.x) == identity_of(pair.x_prime))

@@ -134,6 +134,21 @@ def test_the_command_line_warns_of_controls(tmp_path, monkeypatch):
     assert "Warning" not in run("0,1").stderr and "Warning" not in run("0,0", "--quiet").stderr
 
 
+def test_the_command_line_warns_of_pairs_that_are_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "def sound(data, size, rng): return data + rng.laplace(scale=2.0, size=size)\n"
+    (tmp_path / "notes_m.py").write_text(code)
+
+    def warnings(pairs, *options):
+        given = ("--claim", "eps=1", "--pairs", pairs, "--samples", "200", "--seed", "1", *options)
+        done = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["audit", "notes_m.py:sound", *given])
+        return [line for line in done.stderr.splitlines() if line.startswith("Warning")]
+
+    (said,) = warnings("0,1; 1,0; 1,2; 0,1")
+    assert "takes a share of the error rate: 0|1 = 1|0 = 0|1#2. State each once." in said
+    assert warnings("0,1; 1,2; 0,2") == warnings("0,1; 0,1.0") == warnings("0,1; 1,0", "-q") == []
+
+
 # Outputs that strike one.
 
 

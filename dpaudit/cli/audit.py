@@ -159,6 +159,8 @@ def audit_command(
     if len(subjects) > 1 and (checkpoint is not None or progress is not None):
         name, given = ("checkpoint", checkpoint) if checkpoint is not None else ("progress", progress)
         raise UsageError(f"{name} must be of one target, got {given!r} for {len(subjects)}.")
+    if listed is not None and not quiet:
+        _warn_of_repeated(listed)
     if seconds is not None:
         if sought is not None:
             raise UsageError(f"seconds must be given with pairs, not with a search for them, got {seconds:g}.")
@@ -316,6 +318,19 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
     if broken:
         report_traceback(click.get_current_context(), next((one.traceback for one in broken if one.traceback), ""))
         click.echo(f"Error: {plain(target)}: {_broken_text(broken)}", err=True)
+
+
+def _warn_of_repeated(pairs: Sequence[Pair]) -> None:
+    """Say once on stderr which pairs are the same: each takes a share of the error rate, and finds no more."""
+    from dpaudit.inputs import repeated_pairs
+    from dpaudit.reports.wording import plural
+
+    repeated = repeated_pairs(pairs)
+    if repeated:
+        shown = "; ".join(" = ".join(plain(pair.id) for pair in same[:PAIRS_SHOWN]) for same in repeated[:PAIRS_SHOWN])
+        more = f"; and {plural(len(repeated) - PAIRS_SHOWN, 'more pair')}" if len(repeated) > PAIRS_SHOWN else ""
+        text = "A pair is tested in both directions: these are the same, and each takes a share of the error rate"
+        click.echo(f"Warning: {text}: {shown}{more}. State each once.", err=True)
 
 
 def _warn_of_controls(result: AuditResult) -> None:
