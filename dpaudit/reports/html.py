@@ -26,6 +26,7 @@ TOP_ROWS = 50  # rows of the ranked table, beside all violated pairs
 MAXIMUM_ROWS = 1000  # of any table
 MAXIMUM_MESSAGES = 50
 INPUT = 300  # characters of an input
+SAME_BITS = "same seed, same bits, if the subject draws from its generator alone"
 MODES: Mapping[str, str] = {
     "fixed": "uses all draws, and tests once",
     "sequential": "stops a pair when its evidence suffices",
@@ -108,7 +109,7 @@ def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:
         ("Pairs", f"{wording.asked_count(result):,}", asked),
         ("Draws", number_text(result.samples), runs),
         ("Mode", clean(result.mode, 20), MODES.get(result.mode, "")),
-        ("Seed", str(result.seed), "same seed, same bits" if result.replayable else "the subject takes no generator"),
+        ("Seed", str(result.seed), SAME_BITS if result.replayable else "the subject takes no generator"),
         ("Seconds", number_text(float(result.seconds)), "wall clock"),
     ]
 
