@@ -255,9 +255,9 @@ def least_powerful(result: AuditResult) -> Finding | None:
 def weak_text(findings: Sequence[Finding]) -> str:
     """What alone would have been noticed of these inconclusive pairs: "only a leak far above the promise"."""
     zero = [finding.power is not None and finding.power.at_budget == 0.0 for finding in findings]
-    above = f"only a leak above {nats_text(ZERO_BUDGET_LOSS)}, where none is allowed"
+    above = f"above {nats_text(ZERO_BUDGET_LOSS)}"
     if zero and all(zero):
-        return above
+        return f"only a leak {above} (none is allowed)"
     far = "only a leak far above the promise"
     return f"{far} (of a pair of budget 0: {above})" if any(zero) else far
 
