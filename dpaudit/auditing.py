@@ -535,7 +535,7 @@ class _Call:
         All calls of a round are made in one random order, and pairs share no draws, or there is one pair: see
         `dpaudit.subjects.isolation.subject`. Then each factor of a bet has mean 1 at most given the past, where each
         call keeps the claim given what came before it. (Guesses of a fixed test are counted: how many there are may
-        depend on which were right.)
+        depend on which were right. A round that was interrupted goes on with what was left of it.)
         """
         subject = self.subject
         if self.mode == "fixed" or subject.is_vectorised:
@@ -543,7 +543,8 @@ class _Call:
         if isinstance(subject, IsolatedSubject):
             return True
         is_one_pair = len(game.pairs) == 1 and len(data) == 2
-        return is_one_pair and self.crew.workers is None and subject.makes_calls_one_by_one(data)
+        is_here = self.crew.workers is None and not self.crew.found
+        return is_one_pair and is_here and subject.makes_calls_one_by_one(data)
 
     def _accumulated(
         self, claims: Sequence[Claim], pairs: Sequence[Pair], positions: Sequence[tuple[int, int]], data: Sequence[Any]

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.errors import SubjectError
 from dpaudit.evidence.outcomes import Reading
 from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.scores import Coordinate
 from dpaudit.evidence.tasks import Request, Task
 from dpaudit.running import draws, streams
 from dpaudit.running.draws import Crew, Drawer, DrawJob, carry_out
+from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import CallError, as_subject
 
 POSITIVE = Rule(Coordinate(0, 1), 0.0, 0.0, 1, Reading(1))  # guesses x above 0, x_prime below
@@ -197,3 +199,48 @@ def test_chunks_do_not_overlap_and_cover_what_a_round_needs(monkeypatch):
             assert t.start == position and 0 < t.size <= 100
             assert all(0 <= request.quota <= t.size for request in t.requests)
             position += t.size
+
+
+def calls_of(inputs, size, chunk, mechanism):
+    """The results of a round of calls, and the input of each call in order."""
+    order = []
+
+    def called(data, rng):
+        order.append(data)
+        return mechanism(data, rng)
+
+    tasks = [
+        Task(i, 1, number, start, min(chunk, size - start), (), 4)
+        for i in range(inputs)
+        for number, start in enumerate(range(0, size, chunk))
+    ]
+    return Drawer(as_subject(called), list(range(inputs)), 5, 0)(tasks), order
+
+
+def test_calls_on_several_inputs_come_in_one_random_order_and_change_no_output():
+    results, order = calls_of(2, 3_000, 512, lambda data, rng: data + rng.normal())
+    changes = sum(a != b for a, b in itertools.pairwise(order))
+    assert order.count(0) == order.count(1) == 3_000
+    assert abs(changes - 3_000) < 5 * math.sqrt(1_500)  # half of 6,000, with that deviation: a false alarm in 6e-7
+    for result, i, number in zip(results, [0] * 6 + [1] * 6, [0, 1, 2, 3, 4, 5] * 2, strict=True):
+        rng = stream(5, 0, i, 1, number)
+        assert result.kept.numbers[:, 0].tolist() == [i + rng.normal() for _ in range(4)]
+
+
+def test_calls_on_many_inputs_are_made_input_by_input():
+    _, order = calls_of(9, 20, 512, lambda data, rng: data)
+    assert order == sorted(order)
+
+
+def test_tasks_are_complete_one_after_the_other_so_that_outputs_are_let_go(monkeypatch):
+    done, count = [], draws.counted
+    monkeypatch.setattr(draws, "counted", lambda outputs, task: (done.append(task.chunk), count(outputs, task))[1])
+    calls_of(2, 5_000, 100, lambda data, rng: 0.0)
+    assert len(done) == 100 and max(abs(chunk - place // 2) for place, chunk in enumerate(done)) <= 3
+
+
+def test_the_task_that_breaks_is_told_though_others_before_it_are_not_complete():
+    subject = dataclasses.replace(as_subject(lambda data, size, rng: 0.0 if data else [0.0]), one_by_one=True)
+    tasks = [Task(i, 1, 0, 0, 500, (), 4) for i in (0, 1)]
+    with pytest.raises(SubjectError, match="must return a batch of 1 output"):
+        Drawer(subject, [0, 1], 5, 0)(tasks)
