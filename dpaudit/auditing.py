@@ -442,7 +442,8 @@ class _Call:
         elif asked:
             played = self._played(asked_claims, pooling, data, unshared)
         games, more = [game for game, _ in played.pairs], 0
-        if games and not played.failure and not any(game.change for game in games):
+        # A night of a store has asked: what it was told stays with the evidence.
+        if games and self.store is None and not played.failure and not any(game.change for game in games):
             clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
             shared, more = self._ask_batches(chosen[asked[pooling.groups[clearest][0]]].x)
             for game in games:
@@ -471,7 +472,7 @@ class _Call:
             samples=played.runs + more,
             options={**self.options, **played.options},
             floating_point=about_doubles,
-            beside=order_finding(*changes_of(games), self.mode == "fixed"),
+            beside=order_finding(*changes_of(games), self.mode == "fixed", played.options.get("night", 1)),
         )
 
     def _played(
@@ -564,6 +565,7 @@ class _Call:
                 confidence=self.confidence,
                 seed=self.root,
                 crew=self.crew,
+                ask_batches=self._ask_batches_of,
             ).play(self.tell)
         self.subject = night.subject
         options = {"store": os.fspath(self.store), **night.options}
@@ -571,10 +573,12 @@ class _Call:
 
     def _ask_batches(self, x: Any) -> tuple[Change | None, int]:
         """What batches of outcomes on this input share, of a vectorised subject, on streams of their own; the runs."""
-        subject = self.subject
+        return self._ask_batches_of(self.subject, x, self.root)
+
+    def _ask_batches_of(self, subject: Subject, x: Any, seed: int) -> tuple[Change | None, int]:
         if not subject.is_vectorised or (isinstance(subject, IsolatedSubject) and subject.has_ended):
             return None, 0
-        return in_small_batches(Drawer(subject, [x], self.root, BATCH_DRAWS, self.crew), self.samples)
+        return in_small_batches(Drawer(subject, [x], seed, BATCH_DRAWS, self.crew), self.samples)
 
     def _doubles(self, candidates: Sequence[doubles.Candidate], omitted: int) -> FloatingPointFinding:
         """The floating-point check of the pairs that the audit asked, on streams of its own.

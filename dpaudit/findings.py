@@ -28,6 +28,10 @@ STANDS = (  # of a violation, whatever calls remember
     "Calls on the two inputs came in a random order, so that the violation stands: given what came before them, not "
     "all calls keep the promise. How large the loss of a single output is this does not say."
 )
+EARLIER = (
+    "That was seen in an earlier night of this evidence, and later ones go on from it. To begin anew, forget it with "
+    "`dpaudit evidence forget`."
+)
 ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget 0 is inconclusive
 
 
@@ -164,16 +168,17 @@ def changes_of(games: Sequence[PairGame]) -> tuple[list[Change], int]:
     return [game.change for game in games if game.change is not None], sum(len(game.inputs) for game in games)
 
 
-def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool) -> tuple[SideFinding, ...]:
+def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool, nights: int = 1) -> tuple[SideFinding, ...]:
     """The side finding "call_order" of an audit that looked at so many inputs, some of which changed; else none.
 
-    `is_fixed`: whether it was fixed beforehand at how many outcomes it ends.
+    `is_fixed`: whether it was fixed beforehand at how many outcomes it ends. `nights`: how many have each looked at
+    them, where what one has seen stays.
     """
     if not changed:
         return ()
     details = {"changed": len(changed), "of": inputs, "p_value": changed[0].p_value}
     asked = inputs + IN_SMALL_BATCHES
-    rate = min(1.0, RATE * asked * (1 if is_fixed else ENDS))  # union bound
+    rate = min(1.0, RATE * asked * nights * (1 if is_fixed else ENDS))  # union bound
     summary = (
         f"The outcomes of the mechanism changed from draw to draw ({_p_text(changed[0])}), so these are not "
         "independent. Pairs are inconclusive, unless they are violated whatever calls remember; their notes say more."
@@ -192,6 +197,8 @@ def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
         same = (*same, CONTROL_VIOLATED)
     stands = game.is_fair and game.is_violated
     depends = (change_sentence(game.change, stands),) if game.change is not None else ()
+    if game.change is not None and not stands and game.change == game.earlier_change:
+        depends = (f"{depends[0]} {EARLIER}",)
     return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
 
 

@@ -202,7 +202,9 @@ class LabelGame:
             for pair in self.pairs:
                 pair.finish()
                 kept = [self._kept[i] for i in pair.inputs]
-                pair.change = next((changes[i] for i in pair.inputs if changes[i] is not None), None)
+                own = next((changes[i] for i in pair.inputs if changes[i] is not None), None)
+                # Validity: what earlier runs have won goes on, and supposes that their draws were independent.
+                pair.change = own or pair.earlier_change
                 pair.remarks, pair.keys = remarks(kept), keys_of([part for of_input in kept for part in of_input])
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:

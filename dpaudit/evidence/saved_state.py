@@ -4,7 +4,8 @@ What is saved of a sequential use: every epoch's cells, training counts, weights
 partitions have won. An epoch's payoffs are computed again from these. The number of epochs grows with the logarithm
 of the draws, so a state stays small (after 20,000 labelled draws 100 kilobytes compressed, 260 where the line has a
 delta, 350 of a claim with two uses). Of a Renyi use: cells, g, orders and counts.
-Besides, a pair's level and how much it was trained on. The outputs that later fits see are in `kept_outputs`.
+Besides, a pair's level, how much it was trained on, and what says that its draws depended on each other: wealth that
+was won on such draws is none, whatever comes later. The outputs that later fits see are in `kept_outputs`.
 
 States are plain values that JSON can hold, and reading one runs nothing that was written there.
 
@@ -34,6 +35,7 @@ from dpaudit.evidence.betting import Bets, Book, Components, fit_bets
 from dpaudit.evidence.cells import Cells, cells_from_dict
 from dpaudit.evidence.epochs import Epoch
 from dpaudit.evidence.fitted_partitions import Partition
+from dpaudit.evidence.order import Change
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.paths import ORDERS, Order, PathPriors
 from dpaudit.evidence.renyi_game import Epoch as RenyiEpoch
@@ -96,6 +98,7 @@ def pair_state(pair: PairGame, origin: str) -> State:
         "trained_on": pair.trained_on,
         "labelled_at_fit": pair.labelled_at_fit,
         "violated": pair.is_violated,
+        "change": None if pair.change is None else dataclasses.asdict(pair.change),
         "uses": [{"level_share": share, **_use_state(game, origin)} for share, game in pair.uses],
     }
 
@@ -134,6 +137,7 @@ def restored(state: State, pair: PairGame, log_density: LogDensity | None, x: An
         pair.start(float(state["level"]))
         pair.labelled, pair.trained_on = int(state["labelled"]), int(state["trained_on"])
         pair.labelled_at_fit = int(state["labelled_at_fit"])
+        pair.change = pair.earlier_change = _change_of(state)
         for (_, game), use in zip(pair.uses, state["uses"], strict=True):
             if isinstance(game, SequentialGame):
                 _fill_sequential(game, use, log_density, x, x_prime)
@@ -182,6 +186,8 @@ def joined(state: State, other: State, base: State | None = None) -> State:
         if any(use.get(name, missing) != more.get(name, missing) for name, missing in MADE_ALIKE.items()):
             use["lower_bets"] = 0
     result["labelled"] += other["labelled"] - (base["labelled"] if base is not None else 0)
+    # Validity: a product has the draws of both, and supposes that all of them were independent.
+    result["change"] = state.get("change") or other.get("change")
     result["violated"] = False
     return result
 
@@ -193,6 +199,12 @@ def forgotten_bound(state: State) -> State:
     for use in result["uses"]:
         use["lower"] = 0.0
     return result
+
+
+def _change_of(state: State) -> Change | None:
+    """What said that draws depended on each other; engines that did not keep it knew of none."""
+    change = state.get("change")
+    return None if change is None else Change(str(change["what"]), float(change["p_value"]))
 
 
 def _numbered(epochs: Sequence[State]) -> dict[tuple[str, int], State]:

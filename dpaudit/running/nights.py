@@ -18,6 +18,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.evidence.kept_outputs import packed, unpacked
 from dpaudit.evidence.label_game import LabelGame, Progress
+from dpaudit.evidence.order import Change
 from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.saved_state import State, StateError, claim_digest, pair_state, restored
@@ -84,6 +85,9 @@ class AccumulatingAudit:
         As for `dpaudit.audit`.
     crew : Crew
         Who draws.
+    ask_batches : callable
+        (subject, input, seed) to what small batches on this input share, drawn from streams of the seed, and their
+        runs.
     """
 
     def __init__(
@@ -100,6 +104,7 @@ class AccumulatingAudit:
         confidence: float,
         seed: int,
         crew: Crew,
+        ask_batches: Callable[[Subject, Any, int], tuple[Change | None, int]],
     ) -> None:
         if not subject.replayable:
             raise UsageError(
@@ -109,6 +114,7 @@ class AccumulatingAudit:
         self.store, self.subject = store, subject
         self.claims, self.pairs, self.positions, self.data = claims, pairs, positions, data
         self.samples, self.confidence, self.crew = samples, confidence, crew
+        self._ask_batches, self._runs_of_batches = ask_batches, 0
         self.input_keys = _numbered([input_key(x) for x in data])
         self.keys = _numbered(
             [
@@ -145,6 +151,8 @@ class AccumulatingAudit:
                         # follows on it. Other nights that are under way are told first.
                         self.store.end(self.night, FAILED)
                 self._save(part, is_last=True, joins=not failure)
+            if not failure:
+                self._look_at_batches()
         except BaseException:
             if self._batch_raised:
                 self.store.end(self.night, FAILED)
@@ -180,6 +188,21 @@ class AccumulatingAudit:
         except CallError as error:
             return f"{error} {self.subject.batch_advice}"
         return ""
+
+    def _look_at_batches(self) -> None:
+        """Ask small batches, where no pair has changed so far; what they share is saved, and stays with the pairs."""
+        places = [(k, pair) for part in self._parts for k, pair in zip(part.positions, part.game.pairs, strict=True)]
+        if not places or any(pair.change for _, pair in places):
+            return
+        clearest, _ = max(places, key=lambda place: (place[1].is_violated, place[1].wealth))
+        x = self.data[self.positions[clearest][0]]
+        shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed)
+        if shared is None:
+            return
+        for part in self._parts:
+            for pair in part.game.pairs:
+                pair.change = shared
+            self._save(part, is_last=True)
 
     # --- the two parts ---
 
@@ -340,8 +363,10 @@ class AccumulatingAudit:
             raise StoreError("store must not be written by two versions of dpaudit at a time, got another one's bets.")
         new.labelled_before = new.labelled - own
         new.looks = pair.looks[:-1]
-        # What was seen of the outcomes of this night.
-        new.change, new.remarks, new.keys = pair.change, pair.remarks, pair.keys
+        # What was seen of the outcomes of this night; and of those of the other one, where that has changed.
+        of_others = None if new.change == pair.change else new.change
+        new.change, new.earlier_change = pair.change or new.change, pair.earlier_change or of_others
+        new.remarks, new.keys = pair.remarks, pair.keys
         new.unseen, new.repeats = pair.unseen, pair.repeats
         if new.labelled:
             new.look()
@@ -364,7 +389,7 @@ class AccumulatingAudit:
     @property
     def _runs(self) -> int:
         """Of the mechanism, this night."""
-        return sum(part.game.runs for part in self._parts)
+        return sum(part.game.runs for part in self._parts) + self._runs_of_batches
 
 
 def _epoch_ids(state: State) -> list[list[str]]:

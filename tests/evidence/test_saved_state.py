@@ -9,6 +9,7 @@ import pytest
 from dpaudit.evidence import paths, sequential_game
 from dpaudit.evidence.kept_outputs import packed, unpacked
 from dpaudit.evidence.label_game import LabelGame
+from dpaudit.evidence.order import Change
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.saved_state import StateError, claim_digest, counts_of, joined, pair_state, restored
@@ -367,6 +368,17 @@ def without_orders(state):
             weights = np.exp(epoch["log_weights"])
             epoch["log_weights"] = np.log(weights / weights.sum()).tolist()
     return result
+
+
+def test_a_state_that_does_not_say_whether_draws_depended_on_each_other_is_read():
+    game = played(normal, "eps=1")
+    state = through_text(pair_state(game.pairs[0], "a"))
+    assert state.pop("change") is None
+    read = gone_on(normal, "eps=1", state, {}).pairs[0]
+    assert read.change is None and joined(state, state)["change"] is None
+    game.pairs[0].change = Change("outcomes are all alike", 1e-12)
+    state = through_text(pair_state(game.pairs[0], "a"))
+    assert gone_on(normal, "eps=1", state, {}).pairs[0].earlier_change == game.pairs[0].change
 
 
 def test_twins_are_saved_once_and_come_back_as_twins():

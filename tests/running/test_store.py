@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit import auditing
+from dpaudit.evidence.order import Change
 from dpaudit.evidence.saved_state import counts_of
 from dpaudit.running import nights
 from dpaudit.running.nights import input_key
@@ -406,6 +408,102 @@ def test_draws_that_depend_on_each_other_are_told_by_a_night_that_another_one_ov
     outer = night_of(path, carries, seed=6, samples=2_000, on_progress=beside)
     assert inner and "call_order" in [side.kind for side in outer.side_findings]
     assert outer.violated or outer.verdict == "inconclusive"
+
+
+SPENT = [0]  # calls of `refusing`, which outlive a night
+
+
+def refusing(data, rng):
+    SPENT[0] += 1
+    return None if SPENT[0] > 400 else data + rng.laplace()
+
+
+@pytest.fixture
+def refused(path):
+    """A store whose first night has seen a mechanism that refuses for good; in all later ones each call is refused."""
+    SPENT[0] = 0
+    result = night_of(path, refusing, [(0.0, 1.0)], samples=1_500, claim="eps=1.2")
+    assert result.verdict == "inconclusive" and only_pair(path).state["change"]["p_value"] < 1e-9
+    return result
+
+
+def check_withheld(result):
+    """No figure is given, and the note says why."""
+    (finding,) = result.findings
+    assert result.verdict == "inconclusive" and finding.power is None and finding.epsilon_lower == 0.0
+    assert finding.notes[0].startswith("Draws depend on each other: of the outcomes on one input")
+    assert "call_order" in [side.kind for side in result.side_findings]
+
+
+def test_evidence_of_draws_that_depend_on_each_other_stays_without_figures_until_it_is_forgotten(path, refused):
+    """The later nights were "not refuted", with a detectable loss of 1.7: all their calls are refused alike."""
+    check_withheld(refused)
+    assert "earlier night" not in refused.findings[0].notes[0]
+    for night in (2, 3):
+        result = night_of(path, refusing, [(0.0, 1.0)], seed=night, samples=1_500, claim="eps=1.2")
+        check_withheld(result)
+        assert "earlier night" in result.findings[0].notes[0]
+        assert result.side_findings[0].error_rate == pytest.approx(night * refused.side_findings[0].error_rate)
+    with Store.at(path) as store:
+        store.forget([subject["digest"] for subject in store.subjects()])
+    result = night_of(path, refusing, [(0.0, 1.0)], seed=4, samples=1_500, claim="eps=1.2")
+    assert result.verdict == "not_refuted" and not result.side_findings
+
+
+def test_a_later_night_says_its_own_change(path, refused):
+    SPENT[0] = 300
+    result = night_of(path, refusing, [(0.0, 1.0)], seed=2, samples=1_500, claim="eps=1.2")
+    check_withheld(result)
+    assert result.findings[0].notes[0] != refused.findings[0].notes[0]
+    assert "earlier night" not in result.findings[0].notes[0]
+
+
+def test_a_change_in_another_night_stays_where_this_one_is_overtaken(path):
+    """Nothing of it is seen in the outcomes of the night that goes on."""
+    SPENT[0] = 0
+    inner = []
+
+    def beside(progress):
+        if not inner:
+            SPENT[0] = 0
+            inner.append(night_of(path, refusing, [(0.0, 1.0)], seed=2, samples=1_500, claim="eps=1.2"))
+
+    SPENT[0] = 10**6
+    outer = night_of(path, refusing, [(0.0, 1.0)], seed=3, samples=1_500, claim="eps=1.2", on_progress=beside)
+    check_withheld(inner[0])
+    check_withheld(outer)
+    assert "earlier night" in outer.findings[0].notes[0]
+
+
+@pytest.mark.parametrize("first_has_it", [True, False])
+def test_a_merge_keeps_what_was_seen_to_change(tmp_path, path, refused, first_has_it):
+    other = tmp_path / "other.db"
+    night_of(other, refusing, [(0.0, 1.0)], seed=2, samples=1_500, claim="eps=1.2")
+    assert only_pair(other).state["change"] is None
+    first, second = (path, other) if first_has_it else (other, path)
+    with Store.at(first) as store, Store.at(second) as more:
+        merge(store, more)
+    check_withheld(night_of(first, refusing, [(0.0, 1.0)], seed=3, samples=1_500, claim="eps=1.2"))
+
+
+def test_what_small_batches_share_stays_with_the_evidence(path, monkeypatch):
+    """They are asked behind the night, of streams of its own."""
+    seeds = []
+
+    def in_small_batches(draw, samples):
+        seeds.append(draw.seed)
+        return (Change("outputs are all alike in each batch", 1e-20) if len(seeds) == 1 else None), 7
+
+    monkeypatch.setattr(auditing, "in_small_batches", in_small_batches)
+    first, second = night_of(path), night_of(path)
+    for result in (first, second):
+        check_withheld(result)
+    assert "earlier night" in second.findings[0].notes[0] and second.options["went_on"]
+    assert only_pair(path).state["change"] == {"what": "outputs are all alike in each batch", "p_value": 1e-20}
+    assert len(seeds) == 1  # what is known need not be asked again
+    night_of(path, leaking)
+    night_of(path, leaking)
+    assert len(set(seeds)) == 3
 
 
 def test_nights_of_another_law_are_each_looked_at_by_themselves(path):
