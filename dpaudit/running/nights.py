@@ -346,7 +346,7 @@ class AccumulatingAudit:
             overtaken = False
             for place, k in enumerate(part.positions):
                 one = saved.get(self.keys[k])
-                if one is not None and one.revision != states[self.keys[k]][1].revision + 1:
+                if one is not None and one.state is not states[self.keys[k]][0]:
                     overtaken = True
                     self._adopt(part, place, one)
             if not overtaken:

@@ -267,8 +267,8 @@ class Store:
         """Save one round: of each pair its state now, and what the store held when this night last looked.
 
         Gives the pairs that were saved back as they stand in the store. Where another night of the subject has written
-        since, what this one has counted since its last look is joined to that; unless it must not be (`joins`), and
-        then nothing is saved of the pair.
+        since, what this one has counted since its last look is joined to that, if anything; unless it must not be
+        (`joins`), and then nothing is saved of the pair.
 
         Validity: the verdicts are those of the one product that is in the store. A night that was overtaken goes on
         from there; the bounds that it saw alone in this round do not count.
@@ -291,6 +291,10 @@ class Store:
                     if not joins:
                         continue
                     current = self.pairs_at(execute, night.subject, night.life, key)[key]
+                    if _has_nothing_new(state, before, current):
+                        # Written all the same, two nights that are both at their end overtook each other for long.
+                        saved[key] = current
+                        continue
                     # The order of epochs, and how bets go on, are this night's; level and bound are the store's.
                     try:
                         state = joined(state, current.state, before.state)
@@ -432,6 +436,12 @@ class Store:
         if _digest(blob) != digest:
             raise self._said(sqlite3.DatabaseError(f"{what} that is damaged"))
         return blob
+
+
+def _has_nothing_new(state: State, before: SavedPair, current: SavedPair) -> bool:
+    """Whether a state that was taken after `before` adds nothing to what the store has now."""
+    is_known = state.get("change") is None or current.state.get("change") is not None
+    return bool(state["labelled"] == before.labelled and is_known)
 
 
 def _digest(data: bytes) -> str:

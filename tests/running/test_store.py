@@ -372,6 +372,23 @@ def test_a_night_that_another_one_overtakes_goes_on_from_the_product_of_both(pat
     assert {"2/0", "3/0"} <= origins
 
 
+def test_a_night_that_has_nothing_new_to_save_does_not_overtake_another_one(path):
+    """Two nights at their end did so to each other: three nights beside three others took up to 104 seconds, not 4."""
+    night_of(path)
+    before = only_pair(path)
+    night_of(path, seed=2)
+    now = only_pair(path)
+    (subject,) = subjects_of(path)
+    with Store.at(path) as store:
+        night = store.begin(Identity(*(subject[n] for n in ("fingerprint", "name", "target", "claim"))), 0.95, 3, 100)
+        saved = store.save(night, {before.key: (dict(before.state), before)}, {}, 0)[before.key]
+        assert saved == now == only_pair(path)
+        changed = {**before.state, "change": {"what": "outputs are alike", "p_value": 1e-12}}
+        saved = store.save(night, {before.key: (changed, before)}, {}, 0)[before.key]
+        assert saved.state["change"] == changed["change"] and saved.labelled == 376
+    check_whole(path)
+
+
 def test_nights_of_a_renyi_claim_beside_each_other_lose_and_double_nothing(path, monkeypatch):
     """Fits of one night may be the same there: where they were taken for one, 23 of 45 stores had other counts.
 
@@ -687,7 +704,8 @@ def test_what_a_night_that_was_overtaken_saw_alone_does_not_count(path):
         first, second = (store.begin(identity, 0.95, seed, 100) for seed in (2, 3))
         ((key, before),) = store.pairs_of(first).items()
         store.save(first, {key: (before.state, before)}, {}, 0)
-        bold = {**before.state, "violated": True, "uses": [{**use, "lower": 9.0} for use in before.state["uses"]]}
+        uses = [{**use, "lower": 9.0} for use in before.state["uses"]]
+        bold = {**before.state, "labelled": before.labelled + 2, "violated": True, "uses": uses}
         saved = store.save(second, {key: (bold, before)}, {}, 0)[key]
     assert saved.revision == before.revision + 2
     assert saved.lower == before.lower < 9.0 and not saved.is_violated
