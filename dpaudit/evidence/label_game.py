@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from dpaudit.evidence.failures import common_failure
 from dpaudit.evidence.fixed_game import FEWEST_COMPARED, Aim, FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
-from dpaudit.evidence.order import LATER, LATER_NUMBERS, Change, LaterOutcomes, change_of
+from dpaudit.evidence.order import COLUMNS, LATER, LATER_NUMBERS, MOST_OBJECTS, Change, LaterOutcomes, change_of
 from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
@@ -218,7 +218,8 @@ class LabelGame:
         if not self._kept[i]:
             return None
         first, later = self._joined(i), self._later.get(i)
-        drawn = first.rows(slice(self._from_before.get(i, 0), len(first)))
+        begin = self._from_before.get(i, 0)
+        drawn = first.rows(slice(begin, min(begin + MOST_OBJECTS, len(first)))).narrowed(COLUMNS)
         return change_of(drawn, self._batches.get(i, ()), later.parts if later else ())
 
     def _learn_witnesses(self) -> None:
@@ -557,7 +558,7 @@ class LabelGame:
             self.runs += task.size
             if result.kept is not None and task.is_last:
                 most = LATER_NUMBERS // max(len(self._kept), len(needed))
-                self._later.setdefault(task.input, LaterOutcomes(most)).add(result.kept)
+                self._later.setdefault(task.input, LaterOutcomes(most)).add(result.kept.narrowed(COLUMNS))
             elif result.kept is not None:
                 self._kept.setdefault(task.input, []).append(result.kept)
                 self._batches.setdefault(task.input, []).append(len(result.kept))

@@ -96,6 +96,18 @@ class Outcomes:
         tokens = None if self.tokens is None else self.tokens.copy()
         return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, self.raw, self.notes)
 
+    def narrowed(self, columns: int) -> Outcomes:
+        """The same outcomes, where those of more than so many numbers are cut to the first ones, and copied.
+
+        What becomes of an output is a function of it, whatever the form of its batch: so parts may be joined.
+        """
+        if self.tokens is None:
+            if self.numbers.shape[1] <= columns:
+                return self
+            return Outcomes(self.numbers[:, :columns].copy(), None, (columns,), self.is_integer)
+        cut = [_narrowed(output, columns) for output in self.raw]
+        return self if all(a is b for a, b in zip(cut, self.raw, strict=True)) else from_objects(cut)
+
     def with_notes(self) -> Outcomes:
         """The same outcomes, with room for notes on objects: for those that many fits will look at."""
         if self.tokens is None or self.notes:
@@ -371,6 +383,14 @@ def _single(output: Any) -> NDArray[Any] | None:
     if isinstance(output, np.ndarray) and output.dtype.kind in "cmM":
         output = _as_real(output)
     return _as_array([plain(output) if isinstance(output, complex | np.generic) else output])
+
+
+def _narrowed(output: Any, columns: int) -> Any:
+    """The first so many numbers of one object, if it is more numbers; else the object itself."""
+    if isinstance(output, str | bytes | Mapping | Failed | None):  # the usual cases, faster
+        return output
+    array = _single(output)
+    return output if array is None or array.size <= columns else array.ravel()[:columns].tolist()
 
 
 def _moved(output: Any, by: FloatArray) -> Any:

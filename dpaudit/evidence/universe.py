@@ -33,7 +33,7 @@ from dpaudit.evidence import records
 from dpaudit.evidence.failures import Failure, common_failure
 from dpaudit.evidence.fixed_game import MASS_SHARE
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
-from dpaudit.evidence.order import LATER, LATER_NUMBERS, Change, LaterOutcomes, change_of
+from dpaudit.evidence.order import COLUMNS, LATER, LATER_NUMBERS, Change, LaterOutcomes, change_of
 from dpaudit.evidence.outcomes import Outcomes, Reading, join, unseen
 from dpaudit.evidence.partition import CellScore, Partition, fit_partition
 from dpaudit.evidence.rules import Rule
@@ -139,7 +139,7 @@ class UniverseGame:
         sizes = {i: [len(piece) for piece in pieces] for i, pieces in kept.items()}
         parts = {i: join(pieces) for i, pieces in kept.items()}
         self._find_broken(parts)
-        first = {i: part.rows(slice(0, LOOKED_AT_FOR_ORDER)).kept() for i, part in parts.items()}
+        first = {i: part.rows(slice(0, LOOKED_AT_FOR_ORDER)).narrowed(COLUMNS).kept() for i, part in parts.items()}
         partition = self.partition = fit_partition(list(parts.values()))
         # What the partition was fitted on is the start of the pilot's first half, so that no draw is wasted.
         halves = np.zeros((2, self._inputs, partition.size), dtype=np.float32)
@@ -340,7 +340,10 @@ class UniverseGame:
             self.runs += task.size
             if result.kept is not None:
                 outcomes = kept[task.input]
-                (outcomes.add if isinstance(outcomes, LaterOutcomes) else outcomes.append)(result.kept)
+                if isinstance(outcomes, LaterOutcomes):
+                    outcomes.add(result.kept.narrowed(COLUMNS))
+                else:
+                    outcomes.append(result.kept)
             totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
         return totals
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.evidence import order
+from dpaudit.evidence import label_game, order
 from dpaudit.evidence.order import change_of
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.subjects.call_outcomes import Ended
@@ -194,6 +194,21 @@ def test_later_outcomes_keep_to_their_bound_and_reach_to_the_end():
     for number in range(9):
         few.add(outcomes(np.full((16, 3), float(number))))
     assert [float(part.numbers[0, 0]) for part in few.parts][-1] == 8.0 and len(few.parts) <= 2
+
+
+def test_of_later_outcomes_the_columns_are_kept_that_are_read(monkeypatch):
+    """Some later chunks are objects: as such they have to read as the first ones, which fits see whole."""
+    kept, add = [], order.LaterOutcomes.add
+    monkeypatch.setattr(order.LaterOutcomes, "add", lambda self, part: kept.append(part) or add(self, part))
+    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 500)
+
+    def rarely(data, size, rng):
+        return [None if refuses else [0.0] * 10 for refuses in rng.random(size) < 0.004]
+
+    result = dpaudit.audit(rarely, **{**OPTIONS, "samples": 20_000})
+    assert {part.tokens is None for part in kept} == {True, False}
+    assert {part.numbers.shape[1] for part in kept if part.tokens is None} == {3}
+    assert not result.side_findings
 
 
 class Budget:

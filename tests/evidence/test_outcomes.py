@@ -432,3 +432,13 @@ def test_another_number_of_outputs_than_asked_for_is_refused(outputs, got):
 def test_any_iterable_of_outputs_is_accepted():
     assert read_outputs(iter([1.0, 2.0]), 2).numbers.ravel().tolist() == [1.0, 2.0]
     assert len(read_outputs({1.0, 2.0}, 2)) == 2
+
+
+@pytest.mark.parametrize("vector", [[0.0, -0.0, 2.0, 3.5, 4.0], np.arange(6).reshape(2, 3), (True, False, True, True)])
+def test_what_is_cut_of_an_output_does_not_depend_on_its_batch(vector):
+    alone, mixed = read_outputs([vector] * 2, 2), read_outputs([vector, None], 2)
+    assert alone.tokens is None and mixed.tokens is not None
+    cut = alone.narrowed(3)
+    assert cut.numbers.shape == (2, 3) and cut.numbers.base is None
+    assert cut.as_objects().tokens[0] == mixed.narrowed(3).tokens[0] and mixed.narrowed(3).tokens[1] == "None"
+    assert alone.narrowed(6) is alone and mixed.narrowed(6) is mixed
