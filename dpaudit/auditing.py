@@ -46,7 +46,7 @@ from dpaudit.running.digests import digest
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
-from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, fresh_seed, stream
+from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, RESTART, fresh_seed, stream
 from dpaudit.side_channels import TIMED_PAIRS, containment_finding, independence_finding, timing_finding
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.isolation import IsolatedSubject, Isolation, OutOfPatience, as_isolation, isolated
@@ -54,7 +54,6 @@ from dpaudit.subjects.programs import ExecMechanism
 from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
 
-RESTART = 4  # added to the purposes of the streams of an audit that starts again, one call a draw
 IDS_SHOWN = 5  # pairs that a checkpoint names
 
 
@@ -411,6 +410,7 @@ class _Call:
                 raise
             universe.subject = self.subject = dataclasses.replace(subject, one_by_one=True)
             found, table = universe.run(RESTART)
+        self.subject = universe.subject
         about_doubles = None
         if self.floating_point:
             about_doubles = self._doubles(*_least_budgets(self.promise, self.chosen, table))

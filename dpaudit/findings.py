@@ -195,10 +195,11 @@ def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
     same: tuple[str, ...] = (SAME_INPUT,) if is_same_input(pair) else ()
     if same and game.is_violated and game.change is None:
         same = (*same, CONTROL_VIOLATED)
-    stands = game.is_fair and game.is_violated
-    depends = (change_sentence(game.change, stands),) if game.change is not None else ()
-    if game.change is not None and not stands and game.change == game.earlier_change:
-        depends = (f"{depends[0]} {EARLIER}",)
+    depends: tuple[str, ...] = ()
+    if game.change is not None:
+        stands = game.is_fair and game.is_violated
+        is_earlier = not stands and game.change == game.earlier_change
+        depends = (change_sentence(game.change, stands) + (f" {EARLIER}" if is_earlier else ""),)
     return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
 
 

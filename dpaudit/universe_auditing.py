@@ -20,6 +20,7 @@ from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.evidence import binomial
+from dpaudit.evidence.failures import Failure
 from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.order import Change
@@ -31,8 +32,9 @@ from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results import VERDICTS, Finding, Power, WitnessRecord
 from dpaudit.running.draws import Crew, Drawer
-from dpaudit.running.streams import COINS, DRAWS, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
+from dpaudit.running.streams import COINS, DRAWS, RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
+from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
@@ -43,6 +45,8 @@ SELECTED_VIOLATED = 16  # of them at most so many that the table has named alrea
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
 SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
 CHECKED = 5_000  # pairs at which a metric is asked in both orders
+# A note of a pair whose finding is that of the table.
+NOT_IN_DEPTH = "This is what the table of all pairs says of it: its examination in depth gave nothing, as {why}"
 LARGEST_LABEL_GAME = 10_000  # pairs of claims that the table does not serve
 
 
@@ -109,6 +113,18 @@ def table_draws(samples: int, inputs: int) -> int:
 def losses_found(game: UniverseGame, event_mass: float, probability: float) -> FloatArray:
     """The smallest loss of randomised-response type that the table finds of each pair, in nats; inf: none."""
     return game.detectable(event_mass, probability, GUESSES_QUANTILE)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Deep:
+    """What the depth says of a pair, and whether outcomes on one of its inputs changed, in this game or before it.
+
+    `why_not` says why it has examined nothing, so that the table's test stands; else it is empty.
+    """
+
+    finding: Finding
+    has_changed: bool
+    why_not: str = ""
 
 
 @dataclasses.dataclass
@@ -188,6 +204,7 @@ class UniverseAudit:
         }
         self.changes, self.inputs_looked_at = list(game.changes.values()), used
         deep = self._in_depth(inputs, asked, chosen, depth, restart, game.changes)
+        self.options["examined"] = sum(not one.why_not for one in deep.values())
         return self._merged(table, game, asked, deep, failure), table
 
     def _empty(self, inputs: Inputs, budgets: FloatArray, delta: float) -> UniverseTable:
@@ -256,10 +273,10 @@ class UniverseAudit:
         samples: int,
         restart: int,
         changes: Mapping[int, Change],
-    ) -> dict[int, tuple[Finding, bool]]:
+    ) -> dict[int, _Deep]:
         """The label game on the chosen pairs, on draws of its own, by position among the asked.
 
-        Each finding, and whether outcomes on one of its inputs changed, in this game or before it (`changes`).
+        `changes` are those of outcomes on an input before it.
         """
         if not len(chosen):
             return {}
@@ -267,35 +284,56 @@ class UniverseAudit:
         ends = np.stack([inputs.first[asked[chosen]], inputs.second[asked[chosen]]], axis=1)
         used, positions = np.unique(ends, return_inverse=True)
         data = [inputs.data[i] for i in used.tolist()]
-        game = LabelGame(
-            [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs],
-            [(int(i), int(j)) for i, j in positions.reshape(-1, 2)],
-            samples=samples,
-            confidence=1.0 - (1.0 - TABLE_SHARE) * (1.0 - self.confidence),
-            mode=self.mode,
-            draw=Drawer(self.subject, data, self.root, DRAWS + restart, self.crew),
-            coin=lambda round_, pair: stream(self.root, COINS + restart, round_, pair),
-            log_density=self.subject.log_density if self.subject.has_log_density else None,
-            data=data,
-            calls=not self.subject.is_vectorised,
-        )
-        failure = ""
+
+        def new_game(restart: int) -> LabelGame:
+            return LabelGame(
+                [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs],
+                [(int(i), int(j)) for i, j in positions.reshape(-1, 2)],
+                samples=samples,
+                confidence=1.0 - (1.0 - TABLE_SHARE) * (1.0 - self.confidence),
+                mode=self.mode,
+                draw=Drawer(self.subject, data, self.root, DRAWS + restart, self.crew),
+                coin=lambda round_, pair: stream(self.root, COINS + restart, round_, pair),
+                log_density=self.subject.log_density if self.subject.has_log_density else None,
+                data=data,
+                calls=not self.subject.is_vectorised,
+            )
+
+        game = new_game(restart)
+        failure = traceback = ""
+        has_started = False
         try:
-            game.start()
+            try:
+                game.start()
+            except CallError:
+                # Validity: as in `dpaudit.audit`, no draw of this game was counted yet.
+                if restart or isinstance(self.subject, IsolatedSubject):
+                    raise
+                self.runs += game.runs
+                self.subject = dataclasses.replace(self.subject, one_by_one=True)
+                game = new_game(RESTART)
+                game.start()
+            has_started = True
             game.play(self.on_progress)
-            found, looked_at = changes_of(game.pairs)
-            self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at
         except CallError as error:
-            failure = str(error)
+            failure, traceback = f"{error} {self.subject.batch_advice}", error.traceback
+        found, looked_at = changes_of(game.pairs)
+        self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at
         self.runs += game.runs
-        if failure:  # the table of all pairs stands
-            return {}
         deep = {}
         for k, pair, pair_game, both in zip(chosen.tolist(), pairs, game.pairs, ends.tolist(), strict=True):
             pair_game.change = pair_game.change or next((changes[i] for i in both if i in changes), None)
+            if not has_started:  # it has neither rules nor a level
+                pair_game.failure, pair_game.level = Failure(failure, traceback=traceback), 0.0
+            said = "" if pair_game.change else failure
             labelled, name = game.labelled(pair_game), self.subject.name
-            one = finding_of(pair, pair_game, labelled, name, "", self.event_mass, self.inconclusive_factor)
-            deep[int(k)] = one, pair_game.change is not None
+            one = finding_of(pair, pair_game, labelled, name, said, self.event_mass, self.inconclusive_factor)
+            is_over = one.verdict == "error" and bool(said or pair_game.is_broken)
+            if one.verdict == "error" and not one.traceback:
+                one = dataclasses.replace(one, traceback=traceback)
+            if not has_started:
+                one = dataclasses.replace(one, message=failure)
+            deep[int(k)] = _Deep(one, pair_game.change is not None, one.message if is_over else "")
         return deep
 
     def _merged(
@@ -303,21 +341,29 @@ class UniverseAudit:
         table: UniverseTable,
         game: UniverseGame,
         asked: NDArray[np.int64],
-        deep: dict[int, tuple[Finding, bool]],
+        deep: dict[int, _Deep],
         failure: str,
     ) -> tuple[Finding, ...]:
         """The findings in full, and the table's rows raised to what the depth found."""
         kept: dict[int, Finding] = {}
-        for k, (found, has_changed) in deep.items():
-            row, finding = int(asked[k]), found
-            if has_changed:  # what its record and the table's say supposes that draws are independent
+        for k, one in deep.items():
+            row, finding, found = int(asked[k]), one.finding, one.finding
+            if found.verdict == "error" and (one.why_not or game.violated[k]) and not one.has_changed:
+                # Its own test was fixed before the depth and is over: it stands, whatever the depth did.
+                kept[k] = dataclasses.replace(
+                    self._of_table(table, game, k, row, VERDICTS[int(table.verdict[row])]),
+                    notes=(NOT_IN_DEPTH.format(why=found.message),),
+                    traceback=found.traceback,
+                )
+                continue
+            if one.has_changed:  # what its record and the table's say supposes that draws are independent
                 kept[k], table.verdict[row] = found, VERDICTS.index(found.verdict)
                 table.epsilon_lower[row], table.log10_p_value[row], table.detectable[row] = 0.0, 0.0, math.inf
                 game.lower[k] = 0.0
                 continue
             if finding.verdict == "inconclusive" and table.verdict[row] == VERDICTS.index("not_refuted"):
                 finding = dataclasses.replace(finding, verdict="not_refuted")  # the table's test was the stronger one
-            if game.lower[k] > finding.epsilon_lower:
+            if game.lower[k] > finding.epsilon_lower and finding.verdict != "error":
                 finding = self._of_table(table, game, k, row, "violated" if game.violated[k] else finding.verdict)
                 finding = dataclasses.replace(finding, notes=found.notes, keys=found.keys)
                 if found.power is not None and finding.power is not None:

@@ -293,3 +293,75 @@ def test_options_say_what_was_drawn(found):
     assert options["table_draws"] + options["depth_samples"] == options["samples"]
     assert options["table_labelled"] == found.universe.labelled
     assert 0 < options["selected"] <= universe_auditing.SELECTED
+
+
+class Breaks:
+    """Of loss 0.39 from input 0 to others; raises for a batch once it has drawn so many outputs."""
+
+    def __init__(self, limit):
+        self.left, self.sizes = limit, []
+
+    def sample(self, data, size, rng):
+        self.sizes.append(size)
+        self.left -= size
+        if self.left < 0 and size > 1:
+            raise RuntimeError("no more")
+        return (rng.random(size) < (0.5 if data else 0.66)).astype(int)
+
+
+BREAKS = {"claim": dpaudit.PureDP(0.1), "data": list(range(66)), "samples": 1_200, "mode": "sequential"}
+
+
+def test_what_the_depth_has_found_stands_where_a_later_batch_raises():
+    """It was lost without a word: of the seeds 0 to 2 the third had 7 violated pairs then, not 15."""
+    whole = Breaks(10**9)
+    before = audited(whole, seed=2, floating_point=False, **BREAKS)
+    result = audited(Breaks(sum(whole.sizes) - 100), seed=2, floating_point=False, **BREAKS)
+    assert len(result.violated) == len(before.violated) == 15
+    cut_off = [finding for finding in result.findings if finding.notes]
+    assert cut_off and all("RuntimeError: no more" in finding.notes[0] for finding in cut_off)
+    assert all(finding.verdict in ("violated", "inconclusive", "not_refuted") for finding in cut_off)
+    assert result.options["examined"] == result.options["selected"] - len(cut_off)
+    assert before.options["examined"] == before.options["selected"]
+    table = result.universe
+    for finding in cut_off:
+        row = [pair.id for pair in dpaudit.AllPairs(BREAKS["data"])].index(finding.id)
+        assert VERDICTS[table.verdict[row]] == finding.verdict
+        assert table.epsilon_lower[row] == finding.epsilon_lower
+
+
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_a_depth_whose_first_batch_raises_starts_again_one_call_a_draw(monkeypatch, is_restarted):
+    if not is_restarted:  # as where it may not
+        monkeypatch.setattr(universe_auditing, "IsolatedSubject", object)
+    breaks, selected = Breaks(10**9), universe_auditing.UniverseAudit._selected
+
+    def then_breaks(audit, game):
+        breaks.left = 0
+        return selected(audit, game)
+
+    monkeypatch.setattr(universe_auditing.UniverseAudit, "_selected", then_breaks)
+    result = audited(breaks, seed=2, floating_point=False, **BREAKS)
+    assert result.subject["interface"].endswith("one call a draw") == is_restarted
+    assert (result.options["examined"] > 0) == is_restarted and result.options["selected"] == 48
+    assert any("no more" in note for finding in result.findings for note in finding.notes) != is_restarted
+
+
+class Empty:
+    __slots__ = ()
+
+
+def test_an_error_of_the_depth_keeps_its_message_and_a_violation_of_the_table_stands(small):
+    """Where the table had a higher bound, the message was empty."""
+
+    def seldom(data, rng):
+        return 7 if rng.random() < (0.06 if data == 0.0 else 0.0) else Empty()
+
+    kinds = set()
+    for seed in range(12):
+        result = audited(seldom, dpaudit.PureDP(2.0), [float(k) for k in range(6)], seed=seed, samples=1_000)
+        for finding in result.findings:
+            kinds.add(finding.verdict)
+            assert (finding.verdict == "error") == bool(finding.message)
+            assert finding.verdict != "violated" or finding.ratio_lower > 1.0
+    assert "error" in kinds

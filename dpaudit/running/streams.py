@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 DRAWS, COINS, REPLAY_DRAWS, REPLAY_COINS = 0, 1, 2, 3
-FLOAT_DRAWS, FLOAT_COINS = 8, 9  # of the floating-point check; an audit that starts again adds 4 to its purposes
+FLOAT_DRAWS, FLOAT_COINS = 8, 9  # of the floating-point check
+RESTART = 4  # added to the purposes of the streams of an audit that starts again, one call a draw
 UNIVERSE_DRAWS, UNIVERSE_COINS = 16, 17
 PLAN_DRAWS = 24  # of the pilot of `dpaudit.plan`, which no audit ever draws again
 FLOAT_REPLAY_DRAWS, FLOAT_REPLAY_COINS = 26, 27
