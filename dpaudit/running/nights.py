@@ -362,6 +362,7 @@ class AccumulatingAudit:
         if new.trained_on == 0:
             raise StoreError("store must not be written by two versions of dpaudit at a time, got another one's bets.")
         new.labelled_before = new.labelled - own
+        new.pilot_more = pair.pilot_more  # runs that this night has had, and has not left
         new.looks = pair.looks[:-1]
         # What was seen of the outcomes of this night; and of those of the other one, where that has changed.
         of_others = None if new.change == pair.change else new.change

@@ -372,6 +372,25 @@ def test_a_night_that_another_one_overtakes_goes_on_from_the_product_of_both(pat
     assert {"2/0", "3/0"} <= origins
 
 
+def test_a_night_that_another_one_overtakes_has_no_more_runs_than_it_was_asked(path):
+    """Its longer pilot was forgotten: at 1,000 samples there were 2,168 to 2,744 runs, not 2,000."""
+
+    def mostly_raises(data, rng):
+        if rng.random() < 0.997:
+            raise KeyError("c")
+        return int(rng.random() < (0.6 if data else 0.4))
+
+    inner = []
+
+    def beside(progress):
+        if not inner:
+            inner.append(night_of(path, mostly_raises, seed=6, samples=300, claim="eps=3"))
+
+    outer = night_of(path, mostly_raises, seed=5, samples=1_000, claim="eps=3", on_progress=beside)
+    assert inner and outer.samples == pytest.approx(2_000, abs=100)
+    assert outer.findings[0].samples > only_pair(path).labelled + 24  # its pilot was longer than that
+
+
 def test_a_night_that_has_nothing_new_to_save_does_not_overtake_another_one(path):
     """Two nights at their end did so to each other: three nights beside three others took up to 104 seconds, not 4."""
     night_of(path)
