@@ -569,7 +569,8 @@ class _Call:
             ).play(self.tell)
         self.subject = night.subject
         options = {"store": os.fspath(self.store), **night.options}
-        return _Played(list(zip(night.games, night.samples, strict=True)), night.runs, night.failure, options)
+        games = list(zip(night.games, night.samples, strict=True))
+        return _Played(games, night.runs, night.failure, options, night.traceback)
 
     def _ask_batches(self, x: Any) -> tuple[Change | None, int]:
         """What batches of outcomes on this input share, of a vectorised subject, on streams of their own; the runs."""

@@ -181,11 +181,11 @@ class UniverseAudit:
         )
         game.start()
         self._tell(game, 0)
-        failure = ""
+        failure = traceback = ""
         try:
             game.play()
         except CallError as error:
-            failure = f"{error} {self.subject.batch_advice}"
+            failure, traceback = f"{error} {self.subject.batch_advice}", error.traceback
         self.runs = game.runs
         if not (game.changes or failure):
             shared, more = self.ask_batches(inputs.data[int(first[0])])
@@ -205,7 +205,8 @@ class UniverseAudit:
         self.changes, self.inputs_looked_at = list(game.changes.values()), used
         deep = self._in_depth(inputs, asked, chosen, depth, restart, game.changes)
         self.options["examined"] = sum(not one.why_not for one in deep.values())
-        return self._merged(table, game, asked, deep, failure), table
+        found = self._merged(table, game, asked, deep, failure)
+        return tuple(dataclasses.replace(one, traceback=traceback) for one in found) if failure else found, table
 
     def _empty(self, inputs: Inputs, budgets: FloatArray, delta: float) -> UniverseTable:
         count, pairs = len(budgets), self.pairs

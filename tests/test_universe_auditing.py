@@ -347,6 +347,12 @@ def test_a_depth_whose_first_batch_raises_starts_again_one_call_a_draw(monkeypat
     assert any("no more" in note for finding in result.findings for note in finding.notes) != is_restarted
 
 
+def test_a_batch_that_raises_in_the_table_leaves_its_traceback():
+    result = audited(Breaks(66 * 300), seed=2, floating_point=False, **BREAKS)
+    assert result.verdict == "error" and "RuntimeError: no more" in result.findings[0].message
+    assert all('raise RuntimeError("no more")' in finding.traceback for finding in result.findings)
+
+
 class Empty:
     __slots__ = ()
 

@@ -48,6 +48,7 @@ class Played:
     samples: list[int]
     runs: int
     failure: str
+    traceback: str  # of what went wrong, as text
     night: Night
     went_on: bool
     subject: Subject
@@ -136,8 +137,8 @@ class AccumulatingAudit:
         new = [k for k, key in enumerate(self.keys) if key not in known]
         if any(known[self.keys[k]].state.get("one_by_one") for k in old):
             self.subject = dataclasses.replace(self.subject, one_by_one=True)
-        broken: list[tuple[int, PairGame]] = []
-        failure = ""
+        broken: list[tuple[int, PairGame, int]] = []
+        failure = traceback = ""
         try:
             if new:
                 self._parts.append(self._begun(new, broken))
@@ -145,7 +146,7 @@ class AccumulatingAudit:
                 self._parts.insert(0, self._gone_on(old, known))
             for part in self._parts:
                 if not failure:
-                    failure = self._played(part, on_progress)
+                    failure, traceback = self._played(part, on_progress)
                     if failure:
                         # Validity: what raised was not counted, and what it would have shown may be why; so nothing
                         # follows on it. Other nights that are under way are told first.
@@ -166,28 +167,29 @@ class AccumulatingAudit:
                 for _, game in pair.uses:
                     game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
                 games[k], samples[k] = pair, part.game.labelled(pair)
-        for k, pair in broken:
-            games[k] = pair
+        for k, pair, drawn in broken:
+            games[k], samples[k] = pair, drawn
         return Played(
             [game for game in games if game is not None],
             samples,
             self._runs,
             failure,
+            traceback,
             self.night,
             bool(known),
             self.subject,
         )
 
-    def _played(self, part: _Part, on_progress: Callable[[Progress], None] | None) -> str:
-        """Play one part; what went wrong."""
+    def _played(self, part: _Part, on_progress: Callable[[Progress], None] | None) -> tuple[str, str]:
+        """Play one part; what went wrong, with the traceback."""
         if not part.game.pairs:  # all of them raised in the pilot, whatever the input
-            return ""
+            return "", ""
         self._has_counted = True
         try:
             part.game.play(lambda _: self._after_round(part, on_progress))
         except CallError as error:
-            return f"{error} {self.subject.batch_advice}"
-        return ""
+            return f"{error} {self.subject.batch_advice}", error.traceback
+        return "", ""
 
     def _look_at_batches(self) -> None:
         """Ask small batches, where no pair has changed so far; what they share is saved, and stays with the pairs."""
@@ -206,8 +208,8 @@ class AccumulatingAudit:
 
     # --- the two parts ---
 
-    def _begun(self, new: list[int], broken: list[tuple[int, PairGame]]) -> _Part:
-        """Pairs that are new: after their pilot, and let in."""
+    def _begun(self, new: list[int], broken: list[tuple[int, PairGame, int]]) -> _Part:
+        """Pairs that are new: after their pilot, and let in; the others are `broken`, with the labelled draws of it."""
         generation = self.store.next_generation(self.night)
         confidence = 1.0 - (1.0 - self.confidence) * share_of(generation)
         game = self._label_game(new, NEW, confidence)
@@ -218,7 +220,7 @@ class AccumulatingAudit:
             self.subject = dataclasses.replace(self.subject, one_by_one=True)
             game = self._label_game(new, NEW + RESTART, confidence)
             game.start()
-        broken += [(k, pair) for k, pair in zip(new, game.pairs, strict=True) if pair.is_broken]
+        broken += [(k, pair, game.labelled(pair)) for k, pair in zip(new, game.pairs, strict=True) if pair.is_broken]
         sound = [(k, pair) for k, pair in zip(new, game.pairs, strict=True) if not pair.is_broken]
         game.pairs = [pair for _, pair in sound]
         part = _Part(game, [k for k, _ in sound], {})

@@ -72,7 +72,7 @@ def _check_goes_on(execute: Any, row: int, life: int, subject: Mapping[str, Any]
     if execute("select 1 from nights where subject = ? and life = ?", (row, life)).fetchone() is None:
         return
     of_life = [night for night in subject["nights"] if night["life"] == subject["life"]]
-    failed = [night["number"] for night in of_life if night["status"] == FAILED]
+    failed = [number for number, night in enumerate(of_life, 1) if night["status"] == FAILED]
     own = failed_night(execute, row, life)
     if of_life and (failed or own is not None):
         raise UsageError(
@@ -93,7 +93,7 @@ def _add_nights(execute: Any, row: int, life: int, subject: Mapping[str, Any]) -
             )
         except sqlite3.IntegrityError as error:
             raise UsageError(
-                f"stores must have no stream in common, got night {night['number']} of seed {night['seed']} of "
+                f"stores must have no stream in common, got {night['seed']}/{night['number']} of "
                 f"{subject['name']!r}, {subject['claim']}, in both. Its draws would count twice."
             ) from error
 

@@ -106,10 +106,13 @@ def share_of(generation: int) -> float:
 
 
 def failed_night(execute: Any, subject: int, life: int, besides: int | None = None) -> int | None:
-    """The number of a night of this life in which a call raised for a whole batch, besides one of this row; or None.
+    """Which night of this life, from 1 on, had a call that raised for a whole batch, besides one of this row; or None.
 
     Validity: the batch was dropped for what it would have shown, so no product goes on behind it.
     """
-    query = "select number from nights where subject = ? and life = ? and status = ? and id is not ? order by id"
+    query = "select id from nights where subject = ? and life = ? and status = ? and id is not ? order by id"
     found = execute(query, (subject, life, FAILED, besides)).fetchone()
-    return None if found is None else int(found[0])
+    if found is None:
+        return None
+    query = "select count(*) from nights where subject = ? and life = ? and id <= ?"
+    return int(execute(query, (subject, life, found[0])).fetchone()[0])

@@ -162,7 +162,11 @@ def test_a_mechanism_that_raises_on_every_input_leaves_no_evidence(path):
     def broken(data, size, rng):
         raise RuntimeError("overflow")
 
-    assert night_of(path, broken).verdict == "error"
+    result = night_of(path, broken)
+    assert result.verdict == "error"
+    (finding,) = result.findings  # the calls of its message are those that it says
+    assert f"from all {finding.samples:,} calls" in finding.message and finding.samples > 0
+    assert 'raise RuntimeError("overflow")' in finding.traceback
     assert [subject["pairs"] for subject in subjects_of(path)] == [[]]
 
 
@@ -170,8 +174,9 @@ def test_after_a_batch_that_raised_no_evidence_is_added(path):
     breaks = Breaks()
     result = night_of(path, breaks)
     assert result.verdict == "error" and only_pair(path).labelled > 0
-    with pytest.raises(dpaudit.UsageError, match="mechanism must not have raised for a whole batch"):
-        night_of(path, breaks)
+    assert 'raise RuntimeError("overflow")' in result.findings[0].traceback
+    with pytest.raises(dpaudit.UsageError, match=r"mechanism must not have raised for a whole batch.* night 1\."):
+        night_of(path, breaks, seed=5)
 
 
 RAISES = []  # what makes `sometimes` raise: fingerprints see no globals
@@ -241,7 +246,7 @@ def test_a_night_ends_where_a_batch_of_another_one_has_raised(path, raises):
             raises.clear()
 
     night_of(path, sometimes)
-    with pytest.raises(StoreError, match=r"must not raise for a whole batch while an audit .* got night 0"):
+    with pytest.raises(StoreError, match=r"must not raise for a whole batch while an audit .* got night 3"):
         night_of(path, sometimes, seed=3, on_progress=beside)
     assert inner[0].verdict == "error"
     check_whole(path)
@@ -275,7 +280,7 @@ def test_what_ends_with_a_batch_that_raised_is_not_multiplied_by_a_merge(tmp_pat
         with (
             Store.at(first) as store,
             Store.at(second) as more,
-            pytest.raises(dpaudit.UsageError, match=f"whole batch in either store, got 'sometimes'.* night 0 {words}"),
+            pytest.raises(dpaudit.UsageError, match=f"whole batch in either store, got 'sometimes'.* night 1 {words}"),
         ):
             merge(store, more)
     assert only_pair(path).state == before
@@ -769,7 +774,7 @@ def test_stores_are_merged_once(tmp_path, path):
         assert merge(store, second) == (2, 2)
         assert store.subjects()[0]["pairs"][0].log_wealth == pytest.approx(sum(wealth) - share)
         assert [len(subject["nights"]) for subject in store.subjects()] == [2, 1]
-        with pytest.raises(dpaudit.UsageError, match="stores must have no stream in common, got night 0 of seed 2"):
+        with pytest.raises(dpaudit.UsageError, match="stores must have no stream in common, got 2/0 of"):
             merge(store, second)
         assert store.subjects()[0]["pairs"][0].labelled == 2 * 176
     check_whole(path)
