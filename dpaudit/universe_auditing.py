@@ -388,11 +388,11 @@ class UniverseAudit:
         broken = np.arange(len(asked)) if failure else np.flatnonzero(game.broken)
         for k in broken[: LARGEST_FINDINGS - len(kept)].tolist():
             finding = self._of_table(table, game, k, int(asked[k]), "error", failure or self._broken_text(game, k))
-            kept[k] = finding if failure else dataclasses.replace(finding, traceback=game.failures[k].traceback)
+            kept[k] = finding if failure else dataclasses.replace(finding, traceback=game.failure(k).traceback)
         return tuple(kept[k] for k in sorted(kept))
 
     def _broken_text(self, game: UniverseGame, k: int) -> str:
-        return broken_text(self.subject.name, game.failures[k])
+        return broken_text(self.subject.name, game.failure(k))
 
     def _tell(self, game: UniverseGame, draws: int) -> None:
         if self.on_progress is None:

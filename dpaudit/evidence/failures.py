@@ -8,6 +8,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.subjects.call_outcomes import Failed
 
@@ -43,6 +46,17 @@ class Failure:
     def on_both(self, other: Failure) -> Failure:
         """The same of the calls on two inputs."""
         return dataclasses.replace(self, calls=self.calls + other.calls)
+
+
+class Returned:
+    """How many calls returned: a statistic of tasks."""
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        raised = 0 if outcomes.tokens is None else sum(isinstance(output, Failed) for output in outcomes.raw)
+        return np.array([len(outcomes) - raised], dtype=np.int64)
+
+    def zeros(self) -> NDArray[np.int64]:
+        return np.zeros(1, dtype=np.int64)
 
 
 def common_failure(inputs: Sequence[Outcomes]) -> Failure | None:

@@ -22,6 +22,7 @@ Validity
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence import records
-from dpaudit.evidence.failures import Failure, common_failure
+from dpaudit.evidence.failures import Failure, Returned, common_failure
 from dpaudit.evidence.fixed_game import MASS_SHARE
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
 from dpaudit.evidence.order import COLUMNS, LATER, LATER_NUMBERS, Change, LaterOutcomes, change_of
@@ -82,7 +83,8 @@ class UniverseGame:
     level : array of float, shape (pairs,)
         Of each pair's test.
     broken : array of bool, shape (pairs,)
-        Whether every call of the first draws raised, on both inputs.
+        Whether every call raised, on both inputs: those of the pilot and the fresh ones. Validity: nothing is said of
+        such a pair, so this may rest on draws that are counted.
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class UniverseGame:
         self.correct, self.wrong = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
         self.lower, self.log_p = np.zeros(pairs), np.zeros(pairs)
         self.broken = np.zeros(pairs, dtype=bool)
-        self.failures: dict[int, Failure] = {}  # of the first broken pairs, by pair
+        self._failing: dict[int, Failure] = {}  # by input, where all calls so far have raised
         self.changes: dict[int, Change] = {}  # of the outcomes of an input from draw to draw
         # Of each input the first ones of the pilot, the sizes of their batches, and later ones: for their order alone.
         self._ordered: dict[int, tuple[Outcomes, list[int], LaterOutcomes]] = {}
@@ -138,7 +140,9 @@ class UniverseGame:
             self._collect(more, (), kept)
         sizes = {i: [len(piece) for piece in pieces] for i, pieces in kept.items()}
         parts = {i: join(pieces) for i, pieces in kept.items()}
-        self._find_broken(parts)
+        self._failing = {
+            i: found for i, part in parts.items() if (found := common_failure([part]) or _nothing_seen(part))
+        }
         first = {i: part.rows(slice(0, LOOKED_AT_FOR_ORDER)).narrowed(COLUMNS).kept() for i, part in parts.items()}
         partition = self.partition = fit_partition(list(parts.values()))
         # What the partition was fitted on is the start of the pilot's first half, so that no draw is wasted.
@@ -171,17 +175,9 @@ class UniverseGame:
         is_changed[list(self.changes)] = True
         return is_changed[self.first] | is_changed[self.second]
 
-    def _find_broken(self, parts: dict[int, Outcomes]) -> None:
-        failing = {i: found for i, part in parts.items() if (found := common_failure([part]) or _nothing_seen(part))}
-        if not failing:
-            return
-        is_failing = np.zeros(self._inputs, dtype=bool)
-        is_failing[list(failing)] = True
-        self.broken = is_failing[self.first] & is_failing[self.second]
-        self.failures = {
-            int(k): failing[int(self.first[k])].on_both(failing[int(self.second[k])])
-            for k in np.flatnonzero(self.broken)
-        }
+    def failure(self, pair: int) -> Failure:
+        """What all calls on both inputs of a broken pair did."""
+        return self._failing[int(self.first[pair])].on_both(self._failing[int(self.second[pair])])
 
     def _fit(self, halves: NDArray[np.float32]) -> None:
         """The thresholds and the merit of every pair."""
@@ -245,6 +241,9 @@ class UniverseGame:
         zeros = self.labelled - ones
         requests = (Request(ones, self.partition), Request(zeros, self.partition))
         counts = self._collect(max(ones, zeros), requests, {i: later for i, (*_, later) in self._ordered.items()})
+        is_failing = np.zeros(self._inputs, dtype=bool)
+        is_failing[list(self._failing)] = True
+        self.broken = is_failing[self.first] & is_failing[self.second]
         for i, (first, sizes, later) in self._ordered.items():
             if (change := change_of(first, sizes, later.parts)) is not None:
                 self.changes[i] = change
@@ -323,7 +322,8 @@ class UniverseGame:
     ) -> dict[int, list[IntArray]]:
         """Draw `size` outputs of every input, in chunks, from the streams of the next round; return summed counts.
 
-        All outputs are kept in lists, and the last few of each chunk as later ones.
+        All outputs are kept in lists, and the last few of each chunk as later ones. Inputs on which all calls have
+        raised are watched.
         """
         self._round += 1
         largest = max(SMALLEST_CHUNK, CHUNK_NUMBERS // self._columns)
@@ -332,10 +332,13 @@ class UniverseGame:
             for chunk, start in enumerate(range(0, size, largest)):
                 length = min(largest, size - start)
                 wanted = tuple(Request(min(max(r.quota - start, 0), length), r.statistic) for r in requests)
+                if i in self._failing and self._failing[i].calls:
+                    wanted = (*wanted, Request(length, Returned()))
                 is_later = isinstance(kept[i], LaterOutcomes)
                 keep = min(LATER, length) if is_later else length
                 tasks.append(Task(i, self._round, chunk, start, length, wanted, keep, is_later))
         totals = {i: [request.statistic.zeros() for request in requests] for i in self.used.tolist()}
+        returned: dict[int, int] = {}
         for task, result in zip(tasks, self._draw(tasks), strict=True):
             self.runs += task.size
             if result.kept is not None:
@@ -344,7 +347,14 @@ class UniverseGame:
                     outcomes.add(result.kept.narrowed(COLUMNS))
                 else:
                     outcomes.append(result.kept)
-            totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
+            counts = result.counts[: len(requests)]
+            totals[task.input] = [a + b for a, b in zip(totals[task.input], counts, strict=True)]
+            returned[task.input] = returned.get(task.input, 0) + sum(int(n) for (n,) in result.counts[len(requests) :])
+        for i, failure in list(self._failing.items()):
+            if failure.calls and returned[i]:
+                del self._failing[i]
+            elif failure.calls:
+                self._failing[i] = dataclasses.replace(failure, calls=failure.calls + size)
         return totals
 
 

@@ -149,9 +149,34 @@ def test_pairs_whose_calls_all_raise_on_both_sides_are_broken_and_others_are_not
     # Two of the inputs raise: only their own pair is broken; against the others raising always is a plain leak.
     assert game.broken.tolist() == [True, False, False, False, False, False]
     assert not game.violated[5]
-    assert list(game.failures) == [0]
-    text = game.failures[0].text
-    assert text.startswith("ValueError: no data in failing (") and text.endswith("from all 70 calls")
+    text = game.failure(0).text
+    calls = int(game.runs / 2)  # those on two of the four inputs
+    assert text.startswith("ValueError: no data in failing (") and text.endswith(f"from all {calls} calls")
+
+
+def test_a_pair_is_not_broken_where_a_call_behind_the_first_ones_returns():
+    """Of a mechanism that raises 95 times in 100, 136 pairs of 2,080 were called broken after 70 calls."""
+
+    def mostly(data, rng):
+        if rng.random() < 0.95:
+            raise KeyError("c")
+        return 1
+
+    game = play(mostly, list(range(40)), 1.0, samples=400)
+    assert not game.broken.any() and not game.violated.any()
+    rarer = play(lambda data, rng: mostly(data, rng) if data < 20 else {}["c"], list(range(40)), 1.0, samples=400)
+    both = np.minimum(rarer.first, rarer.second) >= 20
+    assert np.array_equal(rarer.broken, both)
+
+
+def test_what_all_calls_on_an_input_did_is_kept_once():
+    """With a failure for each pair 400 inputs took 14 MB and 0.7 seconds, of which 1,000 are shown."""
+
+    def gone(data, rng):
+        raise OSError("gone")
+
+    game = play(gone, list(range(40)), 1.0, samples=100)
+    assert game.broken.all() and len(game._failing) == 40
 
 
 def test_the_detectable_loss_never_understates_that_of_a_budget_on_the_grid_or_off_it():
