@@ -114,8 +114,8 @@ class _Comparison:
         if kind is type(b):
             if kind in SCALARS:
                 return bool(a != b)
-            if kind in (float, np.float64) and a != b:
-                return bool(a == a or b == b)
+            if kind is float or issubclass(kind, np.floating):  # zeros of both signs are the same, as in arrays
+                return bool(a != b and (a == a or b == b))
             if kind in (list, tuple) and depth < DEEPEST and len(a) == len(b):
                 if self._is_same_row(a, b):
                     return False

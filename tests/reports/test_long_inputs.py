@@ -146,6 +146,10 @@ class Unprintable:
     [
         ([math.nan] * 30, [float("nan") for _ in range(29)], "at [29]: nan against nothing"),
         ([1] * 30, [True] * 30, "at [0]: 1 against True"),
+        ([0.0] * 30 + [1.0], [-0.0] * 30 + [2.0], "differ at [30]: 1.0 against 2.0"),
+        ([0.0] * 30 + [1.0], [-0.0] * 30 + [1.0], ""),
+        ([np.float32(0.0)] * 30 + [1.0], [np.float32(-0.0)] * 30 + [2.0], "differ at [30]: 1.0 against 2.0"),
+        (np.array([0.0] * 30 + [1.0]), np.array([-0.0] * 30 + [2.0]), "differ at [30]: 1.0 against 2.0"),
         ([[1, 2]] * 30, [[1, 2]] * 29 + [[1, True]], "at [29][1]: 2 against True"),
         ([{"a": 1}] * 30, [{"a": 1}] * 9 + [{"a": 2}] + [{"a": 1}] * 20, "at [9]['a']: 1 against 2"),
         ([{"a": 1}] * 30 + [{"a": 2}], [{"a": 1}] * 30, "at [30]: {'a': 2} against nothing"),
