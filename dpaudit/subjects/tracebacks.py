@@ -48,6 +48,8 @@ def located(failed: Failed, error: BaseException) -> Failed:
         told = traceback.TracebackException(type(error), error, begin, limit=-MOST_FRAMES, compact=True)
         _cut_own(told, error)
         return dataclasses.replace(failed, place=_place(begin), traceback="".join(told.format())[-LONGEST:])
+    except KeyboardInterrupt:  # of a person
+        raise
     except BaseException:  # an exception may misbehave when it is printed
         return failed
 

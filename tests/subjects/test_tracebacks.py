@@ -14,6 +14,7 @@ import dpaudit
 from dpaudit.errors import MechanismTraceback, SubjectError
 from dpaudit.evidence import kept_outputs
 from dpaudit.evidence.outcomes import canonical, from_objects
+from dpaudit.subjects import tracebacks
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError, as_subject
 from dpaudit.subjects.isolation import Isolation, isolated
@@ -157,3 +158,17 @@ def test_an_exception_that_cannot_be_printed_is_an_outcome_all_the_same() -> Non
 
     (failed,) = as_subject(raising).sample(0.0, 1, np.random.default_rng(0))
     assert failed.kind.endswith("Unprintable") and failed.message == ""
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, RuntimeError])
+def test_who_breaks_off_while_an_exception_is_located_is_heard(raised: Any, monkeypatch: Any) -> None:
+    def misbehaves(*_: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(tracebacks, "_cut_own", misbehaves)
+    failed = Failed("KeyError", "c")
+    if raised is KeyboardInterrupt:
+        with pytest.raises(KeyboardInterrupt):
+            tracebacks.located(failed, KeyError("c"))
+    else:
+        assert tracebacks.located(failed, KeyError("c")) is failed
