@@ -163,3 +163,16 @@ def test_a_pair_without_draws_is_not_said_to_be_not_refuted(run):
         console = Console(width=200, file=io.StringIO())
         console.print(shown)
         assert "no evidence" in console.file.getvalue() and "not refuted" not in console.file.getvalue()
+
+
+def test_what_draws_that_depend_on_each_other_seem_to_say_is_withheld(run):
+    change("def once(data, size, rng): return data + rng.laplace() + 0.1 * rng.laplace(size=size)")
+    options = ("--claim", "eps=1", "--pairs", "0,1", "--samples", "4000", "--seed", "1")
+    run("audit", "m.py:once", *options, "--store", "e.db")
+    (subject,) = json.loads(run("evidence", "export", "--store", "e.db").stdout)["subjects"]
+    jsonschema.validate({"schema": "dpaudit.evidence/1", "subjects": [subject]}, SCHEMA)
+    (pair,) = subject["pairs"]
+    assert "batches" in pair["change"] and not subject["violated"] and not pair["looks"]
+    assert pair["parameter_lower"] == 0.0 and pair["log_wealth"] is None and pair["draws"] > 0
+    assert "inconclusive: draws depend on each other" in run("evidence", "list", "--store", "e.db").stdout
+    assert "inconclusive: draws depend on each other" in run("evidence", "explain", "--store", "e.db").stdout

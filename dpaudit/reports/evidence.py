@@ -15,6 +15,7 @@ from dpaudit.results import to_json
 
 SCHEMA = "dpaudit.evidence/1"
 SHORT = 12  # digits of a digest that are shown
+DEPENDS = Text("inconclusive: draws depend on each other")
 LOOKS_SHOWN = 12  # nights of a pair, in the explanation
 
 
@@ -64,14 +65,16 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
             "x_prime_id": pair.x_prime,
             "parameter": pair.parameter,
             "parameter_budget": to_json(pair.budget),
-            "parameter_lower": to_json(pair.lower),
-            "violated": pair.is_violated,
+            # Validity: these suppose independent draws, and are withheld as in the findings of a night.
+            "parameter_lower": 0.0 if pair.state.get("change") else to_json(pair.lower),
+            "violated": pair.is_violated and not pair.state.get("change"),
             "draws": pair.labelled,
-            "log_wealth": to_json(pair.log_wealth),
+            "log_wealth": None if pair.state.get("change") else to_json(pair.log_wealth),
+            "change": pair.state["change"]["what"] if pair.state.get("change") else None,
             "log_wealth_needed": to_json(-math.log(pair.level * pair.state["uses"][0]["level_share"])),
             "error_share": pair.level,
             "generation": pair.generation,
-            "looks": looks.get(pair.key, []),
+            "looks": [] if pair.state.get("change") else looks.get(pair.key, []),
         }
         for pair in subject["pairs"]
     ]
@@ -104,6 +107,7 @@ def list_table(document: Mapping[str, Any]) -> RenderableType:
     table.add_column("verdict")
     for subject in document["subjects"]:
         ratios = [_ratio(pair) for pair in subject["pairs"]]
+        depends = not subject["violated"] and any(pair["change"] for pair in subject["pairs"])
         table.add_row(
             subject["id"][:SHORT],
             clean(subject["target"] or subject["name"]),
@@ -112,7 +116,7 @@ def list_table(document: Mapping[str, Any]) -> RenderableType:
             f"{len(subject['pairs']):,}",
             f"{subject['draws']:,}",
             number_text(max(ratios), 4) if ratios else "-",
-            _verdict(subject["violated"], subject["draws"]),
+            DEPENDS if depends else _verdict(subject["violated"], subject["draws"]),
         )
     return table
 
@@ -138,7 +142,7 @@ def explanation(subject: Mapping[str, Any]) -> RenderableType:
             f"{pair['parameter']} {_number(pair['parameter_budget'])}",
             _number(pair["log_wealth"]),
             _number(pair["log_wealth_needed"]),
-            _verdict(pair["violated"], pair["draws"]),
+            DEPENDS if pair["change"] else _verdict(pair["violated"], pair["draws"]),
         )
     parts.append(table)
     best = max(subject["pairs"], key=_ratio, default=None)
