@@ -474,9 +474,9 @@ class AuditResult:
 
 
 def _check_verdict(finding: Finding) -> None:
-    """`UsageError` if the verdict of a finding is not that of its bound; one that is missing (NaN) exceeds nothing."""
+    """`UsageError` if the verdict of a finding is not that of its bound; where that is missing (NaN), it stands."""
     lower, promised, name = finding.parameter_lower, finding.parameter_budget, finding.parameter
-    if finding.verdict == "error" or (finding.verdict == "violated") == (lower > promised):
+    if finding.verdict == "error" or math.isnan(lower) or (finding.verdict == "violated") == (lower > promised):
         return
     bound = f"{name} is at least {lower!r}, {promised!r} is promised"
     expected = "'violated'" if lower > promised else "one that is not 'violated'"

@@ -19,6 +19,7 @@ import dpaudit
 from dpaudit.bench.design import CONFIDENCE, Design
 from dpaudit.bench.optimum import bound, draws_to_detection, parameter_bound
 from dpaudit.bench.problem import Law, Peer, Problem
+from dpaudit.evidence.order import LARGEST_SHARE
 from dpaudit.results import AuditResult
 from dpaudit.subjects.callables import as_subject
 
@@ -180,7 +181,7 @@ def classics(problem: Problem, design: Design, _: int) -> Record:
     peer = next(peer for peer in problem.peers if peer.runs is not None)
     assert peer.runs is not None and problem.law is not None
     allowed = int(min(design.runs_share * peer.runs, design.most_runs))
-    side = _planned(problem.law, peer, allowed // 2)
+    side = _planned(problem.law, peer, int(allowed / (2.0 + LARGEST_SHARE)))  # of which so much may be drawn beside
     seeds = [design.audit_seed(problem.id, "classics", number) for number in range(design.classic_seeds)]
     results = [audited(problem, samples=side, mode="fixed", seed=seed)[0] for seed in seeds]
     best = bound(problem.law, 0.0, side, CONFIDENCE)
