@@ -26,7 +26,14 @@ from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.order import Change, in_small_batches
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pooling, pool_pairs
-from dpaudit.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls
+from dpaudit.findings import (
+    changes_of,
+    finding_of,
+    findings_of_pool,
+    order_finding,
+    with_controls,
+    withhold_all,
+)
 from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.grey_box import GreyBox
 from dpaudit.inputs import distinct_inputs, is_same_input
@@ -54,6 +61,7 @@ from dpaudit.subjects.programs import ExecMechanism
 from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
 
+DEPEND = "Draws depend on each other, and the check supposes that they do not."
 IDS_SHOWN = 5  # pairs that a checkpoint names
 
 
@@ -125,7 +133,8 @@ def audit(
     seed : int, optional
         Non-negative; one is drawn and recorded by default.
     jobs : int
-        Worker processes; the result does not depend on it. -1 takes all processors.
+        Worker processes; the result does not depend on it, but for draws that depend on each other: a violation can
+        only stand then where this process makes all calls. -1 takes all processors.
     backend : str
         What the processes are of: "loky" (this machine), "dask" or "ray" (a cluster, whatever `jobs` is), or another
         backend of joblib. The result does not depend on it. Workers return counts and training draws, never samples.
@@ -413,7 +422,8 @@ class _Call:
         self.subject = universe.subject
         about_doubles = None
         if self.floating_point:
-            about_doubles = self._doubles(*_least_budgets(self.promise, self.chosen, table))
+            candidates = _least_budgets(self.promise, self.chosen, table)
+            about_doubles = doubles.not_applicable(DEPEND) if universe.changes else self._doubles(*candidates)
         return self._result(
             findings=found,
             not_asked=(),
@@ -446,8 +456,8 @@ class _Call:
         if games and self.store is None and not played.failure and not any(game.change for game in games):
             clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
             shared, more = self._ask_batches(chosen[asked[pooling.groups[clearest][0]]].x)
-            for game in games:
-                game.change = shared
+            games[clearest].change = shared
+        withhold_all(games)
         found_of: dict[int, Finding] = {}
         for group, (pair, labelled) in zip(pooling.groups, played.pairs, strict=True):
             members = [chosen[asked[k]] for k in group]
@@ -464,7 +474,8 @@ class _Call:
                 for k, finding in enumerate(findings)
                 if finding.verdict != "error"
             ]
-            about_doubles = self._doubles(candidates, 0)
+            depend = any(game.change for game in games)
+            about_doubles = self._doubles(candidates, 0) if not depend else doubles.not_applicable(DEPEND)
         return self._result(
             findings=findings,
             not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
@@ -543,7 +554,7 @@ class _Call:
             return False
         if isinstance(subject, IsolatedSubject):
             return True
-        is_one_pair = len(game.pairs) == 1 and len(data) == 2
+        is_one_pair = len(game.pairs) == 1 and len(data) == 2 and data[0] is not data[1]
         is_here = self.crew.workers is None and not self.crew.found
         return is_one_pair and is_here and subject.makes_calls_one_by_one(data)
 

@@ -96,7 +96,9 @@ def finding_of(
         verdict=verdict,
         # Nothing can be found in a control, so nothing would have been; where calls depend on each other, who knows.
         power=None if control or game.change is not None else power,
-        witness=WitnessRecord(
+        witness=None
+        if is_withheld
+        else WitnessRecord(
             description=game.describe(*pair.said),
             rule=game.main.rule_record(),
             correct=correct,
@@ -161,6 +163,13 @@ def change_sentence(change: Change, stands: bool = False) -> str:
         f"Draws depend on each other: of the outcomes on one input, in their order, {change.what} ({_p_text(change)})."
     )
     return f"{seen} {STANDS if stands else NONE_GIVEN}"
+
+
+def withhold_all(games: Sequence[PairGame]) -> None:
+    """Where the outcomes of one pair tell that calls depend on each other, let that be said of all pairs."""
+    change = next((game.change for game in games if game.change is not None), None)
+    for game in games:
+        game.change = game.change or change
 
 
 def changes_of(games: Sequence[PairGame]) -> tuple[list[Change], int]:

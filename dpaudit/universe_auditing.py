@@ -25,7 +25,7 @@ from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.order import Change
 from dpaudit.evidence.universe import UniverseGame
-from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, broken_text, changes_of, finding_of, named
+from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, broken_text, changes_of, finding_of, named, withhold_all
 from dpaudit.inputs import Inputs, inputs_of
 from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.metrics import Metric
@@ -191,7 +191,7 @@ class UniverseAudit:
             shared, more = self.ask_batches(inputs.data[int(first[0])])
             self.runs += more
             game.changes = {} if shared is None else dict.fromkeys(game.used.tolist(), shared)
-        game.withhold_changed()
+        self._withhold(game, next(iter(game.changes.values()), None))
         table = self._filled(table, game, asked, failure)
         self._tell(game, game.labelled)
         depth = max(LEAST_DRAWS, self.samples - draws)
@@ -204,9 +204,18 @@ class UniverseAudit:
         }
         self.changes, self.inputs_looked_at = list(game.changes.values()), used
         deep = self._in_depth(inputs, asked, chosen, depth, restart, game.changes)
+        if self.changes and not game.changes:  # seen in depth alone: the table supposes independent draws too
+            self._withhold(game, self.changes[0])
+            table = self._filled(table, game, asked, failure)
         self.options["examined"] = sum(not one.why_not for one in deep.values())
         found = self._merged(table, game, asked, deep, failure)
         return tuple(dataclasses.replace(one, traceback=traceback) for one in found) if failure else found, table
+
+    def _withhold(self, game: UniverseGame, change: Change | None) -> None:
+        """Let a change of the outcomes of one input, if there is one, be said of all."""
+        if change is not None:
+            game.changes = dict.fromkeys(game.used.tolist(), change)
+            game.withhold_changed()
 
     def _empty(self, inputs: Inputs, budgets: FloatArray, delta: float) -> UniverseTable:
         count, pairs = len(budgets), self.pairs
@@ -318,6 +327,7 @@ class UniverseAudit:
             game.play(self.on_progress)
         except CallError as error:
             failure, traceback = f"{error} {self.subject.batch_advice}", error.traceback
+        withhold_all(game.pairs)
         found, looked_at = changes_of(game.pairs)
         self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at
         self.runs += game.runs

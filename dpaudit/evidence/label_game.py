@@ -213,6 +213,11 @@ class LabelGame:
         if on_progress is not None:
             on_progress(self.progress())
 
+    def look_at_order(self, pair: PairGame) -> None:
+        """Note whether the outcomes of a pair's inputs changed so far, as at the end of the game."""
+        changes = (self._change(i) for i in pair.inputs)
+        pair.change = pair.change or next((change for change in changes if change is not None), None)
+
     def _change(self, i: int) -> Change | None:
         """Whether the outcomes of one input changed from call to call, of those that this run has drawn."""
         if not self._kept[i]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,14 +69,16 @@ class DrawJob:
         return Packed(self, self.subject.name)
 
 
-def is_interleaved(subject: Subject, inputs: Collection[int], runs: int) -> bool:
+def is_interleaved(subject: Subject, inputs: Sequence[Any], runs: int) -> bool:
     """Whether so many calls on several inputs are made in one random order, where they are made here.
 
     Validity: a mechanism that changes from call to call, or a machine that does, cannot tell then which input it is.
-    Of many inputs the outputs that have to be held until a task is complete would be too many.
+    Of many inputs the outputs that have to be held until a task is complete would be too many. Calls on one object that
+    is given twice would share a working copy.
     """
+    are_apart = len({id(data) for data in inputs}) == len(inputs)
     is_called_once = not subject.is_vectorised and not isinstance(subject, IsolatedSubject)
-    return is_called_once and 2 <= len(inputs) <= MOST_INTERLEAVED and runs < MOST_HYPERGEOMETRIC
+    return is_called_once and are_apart and 2 <= len(inputs) <= MOST_INTERLEAVED and runs < MOST_HYPERGEOMETRIC
 
 
 class _Part:
@@ -222,7 +224,8 @@ class Crew:
         if missing and self._is_worth_sending(job, [tasks[k] for k in missing]):
             yield from self._sent(job, tasks, missing)
             return
-        if is_interleaved(job.subject, {tasks[k].input for k in missing}, sum(tasks[k].size for k in missing)):
+        inputs = [job.data[i] for i in sorted({tasks[k].input for k in missing})]
+        if is_interleaved(job.subject, inputs, sum(tasks[k].size for k in missing)):
             yield from self._in_random_order(job, tasks, missing)
             return
         for k in missing:

@@ -341,6 +341,8 @@ class AccumulatingAudit:
             states = {}
             for k, pair in zip(part.positions, game.pairs, strict=True):
                 before = part.saved[self.keys[k]]
+                if pair.is_violated:  # Validity: what is saved may be all that a later night sees of it
+                    game.look_at_order(pair)
                 if is_last or pair.labelled != before.labelled or before.log_wealth is None:
                     states[self.keys[k]] = (self._state(pair), before)
             saved = self.store.save(self.night, states, self._outputs(game, is_last), self._runs, joins)

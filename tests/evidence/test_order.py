@@ -163,6 +163,32 @@ def test_independent_batches_are_not_blamed(mode):
         assert not result.side_findings
 
 
+def test_the_low_bits_of_draws_that_depend_on_each_other_are_not_tested():
+    """Of a mechanism that ignores its input, with a grid that is drawn once a call: "leaks" in 8 of 60 seeds."""
+
+    def on_a_grid(data, size, rng):
+        grid = 2.0 ** -rng.integers(20, 40)
+        return grid * np.rint(rng.normal(size=size) / grid + rng.normal() / grid)
+
+    result = dpaudit.audit(on_a_grid, **{**OPTIONS, "floating_point": True})
+    assert result.verdict == "inconclusive" and result.floating_point.verdict == "not_applicable"
+    assert "Draws depend on each other" in str(result.floating_point)
+
+
+def test_dependence_on_one_input_is_said_of_all_pairs_and_no_witness_is_given():
+    state = [0.0]
+
+    def remembers(data, rng):
+        if data < 2:
+            state[0] = 0.95 * state[0] + rng.normal()
+            return state[0]
+        return 2.0 * data + rng.laplace()
+
+    result = dpaudit.audit(remembers, **{**OPTIONS, "pairs": [(0, 1), (2, 3)]})
+    assert [finding.verdict for finding in result.findings] == ["inconclusive"] * 2 and result.epsilon_lower == 0.0
+    assert all(finding.witness is None and finding.notes for finding in result.findings)
+
+
 def test_a_universe_whose_batches_share_noise_is_inconclusive():
     inputs = [0.01 * k for k in range(70)]
     pairs = list(itertools.combinations(inputs, 2))
