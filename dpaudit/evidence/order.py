@@ -57,10 +57,10 @@ ENDS = MOST_OBJECTS + 5_000  # numbers of outcomes at which an audit without a f
 LARGEST = 40_000  # but no more numbers than that, or so many outcomes as there must be,
 LATER = 16  # and of each later chunk of draws so many, the last ones
 LATER_NUMBERS = 1_000_000  # numbers of later chunks that are kept, over all inputs
-BATCHES = 32  # that show what they share
+BATCHES = 32  # small ones, drawn to ask what a batch shares
 SMALLEST_BATCH, SMALL_BATCH, LARGEST_BATCH = 3, 16, 64  # outcomes of each: at least, mostly, and in long audits
 BATCH_SHARE, LARGEST_SHARE = 0.01, 0.06  # of the runs on one input: where that is more than small ones, and at most
-FEWEST = 40  # of them, below which nothing is asked
+FEWEST = 40  # outcomes, below which nothing is asked
 COLUMNS = 3  # of numbers that are looked at
 Flags = NDArray[np.bool_]
 
