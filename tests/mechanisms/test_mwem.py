@@ -288,10 +288,10 @@ def test_the_optimal_parameters_make_a_mechanism():
 
 def test_a_hundred_thousand_runs_take_seconds():
     mechanism = MWEM(np.eye(4), 1.0 - np.eye(4), 1.0, 5, 1000)
-    start = time.perf_counter()
+    start = time.process_time()
     outputs = mechanism.sample([700, 100, 100, 100], 100_000, np.random.default_rng(1))
     assert outputs.shape == (100_000, 4)
-    assert time.perf_counter() - start < 10.0  # 0.6 s on one free core
+    assert time.process_time() - start < 10.0  # 0.6 s on one free core
 
 
 @pytest.mark.claim("DX-T7")
