@@ -56,7 +56,7 @@ from dpaudit.running.store import Store
 from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, RESTART, fresh_seed, stream
 from dpaudit.side_channels import TIMED_PAIRS, containment_finding, independence_finding, timing_finding
 from dpaudit.subjects.callables import CallError, Subject, as_subject
-from dpaudit.subjects.isolation import IsolatedSubject, Isolation, OutOfPatience, as_isolation, isolated
+from dpaudit.subjects.isolation import Isolation, OutOfPatience, as_isolation, isolated
 from dpaudit.subjects.programs import ExecMechanism
 from dpaudit.universe_auditing import UniverseAudit, is_universe
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
@@ -392,7 +392,7 @@ class _Call:
 
     def _universe(self) -> AuditResult:
         subject = self.subject
-        if isinstance(subject, IsolatedSubject) and not subject.is_vectorised:
+        if subject.draws_together:
             # Validity: a table's draws are made input by input, and time-outs would tell when.
             raise UsageError(
                 f"pairs must be {MANY_PAIRS:,} at most for an isolated subject that is called once a draw, "
@@ -415,7 +415,7 @@ class _Call:
         try:
             found, table = universe.run(0)
         except CallError:  # as for the label game below: no draw was counted yet
-            if isinstance(subject, IsolatedSubject):  # its calls would have to be in one random order, of all inputs
+            if subject.is_contained:  # its calls would have to be in one random order, of all inputs
                 raise
             universe.subject = self.subject = dataclasses.replace(subject, one_by_one=True)
             found, table = universe.run(RESTART)
@@ -442,7 +442,7 @@ class _Call:
         data, positions = distinct_inputs([chosen[k] for k in asked])
         self.crew.expected = self.samples * len(data)
         asked_claims = [claims[k] for k in asked]
-        is_apart = self.store is not None or isinstance(self.subject, IsolatedSubject)
+        is_apart = self.store is not None or self.subject.is_contained
         wanted = False if is_apart else self.pool
         pooling = pool_pairs(self.subject, data, positions, asked_claims, wanted)
         played = _Played([], 0, "", {})
@@ -498,7 +498,7 @@ class _Call:
         def new_game(restart: int) -> LabelGame:
             subject, root, inputs = self.subject, self.root, data
             places: Sequence[Any] = pooling.games
-            if isinstance(subject, IsolatedSubject) and not subject.is_vectorised:
+            if subject.draws_together:
                 # Validity: where an outcome may depend on when a call is made, pairs share no draws: then the labels of
                 # the slots of each pair are fair coins given everything else (`dpaudit.subjects.isolation.subject`).
                 inputs, places = unshared, [(2 * k, 2 * k + 1) for k in range(len(claims))]
@@ -552,7 +552,7 @@ class _Call:
         subject = self.subject
         if self.mode == "fixed" or subject.is_vectorised:
             return False
-        if isinstance(subject, IsolatedSubject):
+        if subject.draws_together:
             return True
         is_one_pair = len(game.pairs) == 1 and len(data) == 2 and data[0] is not data[1]
         is_here = self.crew.workers is None and not self.crew.found
@@ -588,7 +588,7 @@ class _Call:
         return self._ask_batches_of(self.subject, x, self.root)
 
     def _ask_batches_of(self, subject: Subject, x: Any, seed: int) -> tuple[Change | None, int]:
-        if not subject.is_vectorised or (isinstance(subject, IsolatedSubject) and subject.has_ended):
+        if not subject.is_vectorised or subject.has_lost_calls:
             return None, 0
         return in_small_batches(Drawer(subject, [x], seed, BATCH_DRAWS, self.crew), self.samples)
 
@@ -603,12 +603,12 @@ class _Call:
             return doubles.not_applicable(few, omitted=len(candidates) + omitted)
         # Validity: these draws are made input by input: a time-out could tell when it was, and so of which input.
         ended = "The calls of the subject do not all come back."
-        if isinstance(self.subject, IsolatedSubject) and self.subject.has_ended:
+        if self.subject.has_lost_calls:
             return doubles.not_applicable(ended, omitted=len(candidates) + omitted)
         data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
         draw = Drawer(self.subject, data, self.root, FLOAT_DRAWS, self.crew)
         found = doubles.examine(candidates, draws, draw, lambda place: stream(self.root, FLOAT_COINS, place))
-        if isinstance(self.subject, IsolatedSubject) and self.subject.has_ended:
+        if self.subject.has_lost_calls:
             return doubles.not_applicable(ended, found.samples, len(candidates) + omitted)
         return dataclasses.replace(found, omitted=found.omitted + omitted)
 

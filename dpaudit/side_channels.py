@@ -248,7 +248,7 @@ def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> Sid
     `details`: `workers` that were looked at behind the pilot, the number of `tests`, the least `p_value`, its feature.
     """
     kind = "independence"
-    if subject.has_ended:
+    if subject.has_lost_calls:
         reason = "Calls that do not come back leave nothing to compare."
         return SideFinding(kind, "not_applicable", reason, INDEPENDENCE_RATE)
     calls: list[list[Outcomes]] = [[], [], []]

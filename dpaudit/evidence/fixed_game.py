@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
 from dpaudit.evidence.objectives import BOUND_DEVIATIONS, DEVIATIONS, Objective
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pilots import AnyFittedScore, Pilot, pilot_of
+from dpaudit.evidence.protocols import Aim, Training
 from dpaudit.evidence.rules import ABSTAIN, Rule, inset
 from dpaudit.evidence.scores import Coordinate, Viewed
 from dpaudit.evidence.tasks import Statistic
@@ -61,7 +62,6 @@ MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the
 BINOMIAL_SHARE = 0.01
 
 
-Aim = Literal["bound", "ranking", "sureness"]  # what a fit is for
 Way = tuple[float, float]  # the epsilon of a line, and the deviations of a choice of thresholds
 
 
@@ -104,6 +104,7 @@ class FixedGame(HockeyStickGame):
     `level` is set by `start`, before the first counted draw.
     """
 
+    can_be_sure = True
     fewest_sure = SURE_GUESSES  # guesses of a score without a wrong one, below which no rule of it is sure
 
     def __init__(self, claim: Claim, draws: int) -> None:
@@ -112,16 +113,25 @@ class FixedGame(HockeyStickGame):
         self._weight: float | None = None  # of a wrong guess in the joint test, where that is the test
         self._anchor = 0.0
         self._aim = claim.value  # the parameter value whose lines rules are chosen for
-        self.merit: tuple[int, float] = (0, -math.inf)
+        self._merit: tuple[int, float] = (0, -math.inf)
         self.is_sure = False  # whether the rule was often right, and never wrong, on its training draws
         self.trial: Trial | None = None  # what more draws before the test are counted in; None after `start`
         self._level_of_fit = math.nan
         self._record = np.zeros(3, dtype=np.int64)  # correct, wrong, abstained
         self._lower = 0.0
 
+    @property
+    def merit(self) -> tuple[int, float]:
+        """What its rule is expected to show against the budget."""
+        return self._merit
+
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend. What is needed for a trial is let go."""
         self.level, self.trial = level, None
+
+    def prepare(self, training: Training, level: float) -> None:
+        """Choose the rule and the line: see `fit`."""
+        self.fit(training.first, training.second, level, training.hints, training.aim, training.may_try)
 
     def fit(
         self,
@@ -155,7 +165,7 @@ class FixedGame(HockeyStickGame):
         self._anchor = best.way[0]
         at_budget = self._objective(self._anchor, MOST_CAUTIOUS, level, self.claim.value)
         merit = best_rule([rule], at_budget)[1]
-        self._rule, self._weight, self.merit = rule.rule, None, merit
+        self._rule, self._weight, self._merit = rule.rule, None, merit
         smooth = self._smooth(best.record, best.is_clear, best.way[0], pilot, level)
         rare = self._rarely_wrong(rule, first, second) if smooth is None else None
         if smooth is not None:

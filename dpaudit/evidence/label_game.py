@@ -40,15 +40,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.failures import common_failure
-from dpaudit.evidence.fixed_game import FEWEST_COMPARED, Aim, FixedGame
+from dpaudit.evidence.fixed_game import FEWEST_COMPARED
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.order import COLUMNS, LATER, LATER_NUMBERS, MOST_OBJECTS, Change, LaterOutcomes, change_of
 from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
+from dpaudit.evidence.protocols import Aim
 from dpaudit.evidence.remarks import keys_of, remarks
 from dpaudit.evidence.scores import LogDensity, LogRatio
-from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import Claim
 
@@ -229,9 +229,9 @@ class LabelGame:
 
     def _learn_witnesses(self) -> None:
         """Look for better witnesses of the violated pairs, the clearest first, where outputs are kept to learn from."""
-        violated = [pair for pair in self.pairs if pair.is_violated and isinstance(pair.main, SequentialGame)]
+        violated = [pair for pair in self.pairs if pair.is_violated] if self.mode != "fixed" else []
         for pair in sorted(violated, key=lambda pair: -pair.wealth)[:MOST_LEARNED]:
-            if isinstance(pair.main, SequentialGame) and all(self._kept.get(i) for i in pair.inputs):
+            if all(self._kept.get(i) for i in pair.inputs):
                 # As many of each input: one that other pairs share goes on being drawn when this pair is decided, and
                 # to guess it always would be right as a rule.
                 first, second = self._training(pair, min(len(self._joined(i)) for i in pair.inputs))
@@ -249,7 +249,7 @@ class LabelGame:
         if self.mode == "fixed":  # what no fit sees is worth more in the test
             side = min(side, self._most_kept(len(inputs)), max(self._most_of(pair) for pair in self.pairs))
         targets = {side}
-        if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
+        if all(game.can_be_sure for pair in self.pairs for _, game in pair.uses):
             sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
             targets |= {max(min(size // 2, side), drawn) for size in sizes}
         seen: dict[int, tuple[int, int, bool]] = {}
@@ -313,13 +313,13 @@ class LabelGame:
         """Hold a trial after a pilot of so many draws of each input, where every pair's verdict has one: its size."""
         size = self._trial_size(drawn)
         # All pairs give up the same draws for it, also those that would have nothing to try.
-        if size == 0 or not all(isinstance(pair.main, FixedGame) and pair.main.trial for pair in self.pairs):
+        if size == 0 or not all(pair.main.trial for pair in self.pairs):
             return 0
         tried = [
             (pair, game, game.trial)
             for pair in self.pairs
             for _, game in pair.uses
-            if isinstance(game, FixedGame) and game.trial is not None
+            if game.trial is not None
         ]
         requests: dict[int, list[Request]] = {i: [] for pair, *_ in tried for i in pair.inputs}
         readers: list[list[tuple[int, int, int]]] = []  # of each game: side, input, position among its requests

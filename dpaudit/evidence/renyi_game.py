@@ -30,13 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.evidence import wealth
+from dpaudit.evidence import saved_renyi, wealth
 from dpaudit.evidence.cells import Cells
 from dpaudit.evidence.fitted_scores import best_rule, fit_rules
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import just_above, largest_rejected
 from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
+from dpaudit.evidence.protocols import Test, Training
+from dpaudit.evidence.scores import LogDensity
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 
 CELLS = 12
@@ -87,7 +89,7 @@ class _Bet:
     g: FloatArray
 
 
-class RenyiGame:
+class RenyiGame(Test):
     """One use of the error rate on one pair, against a claim that is a family of Renyi inequalities.
 
     The same methods as `FixedGame` has; there is no exact test for these claims, so both modes bet, and a fixed audit
@@ -95,10 +97,10 @@ class RenyiGame:
     """
 
     def __init__(self, claim: Claim, sequential: bool, draws: int) -> None:
-        self.claim, self.sequential, self.draws = claim, sequential, draws
-        self.level = math.nan
-        self.merit: tuple[int, float] = (0, -math.inf)
-        self.epochs: list[Epoch] = []
+        super().__init__(claim, draws)
+        self.sequential = sequential
+        self._merit: tuple[int, float] = (0, -math.inf)
+        self._epochs: list[Epoch] = []
         self._lower = 0.0
         self._watched = just_above(claim.value)
         self._bound_is_current = True
@@ -108,6 +110,28 @@ class RenyiGame:
         """Fix the level: the error rate this use may spend."""
         self.level = level
         self._fraction = wealth.fractions(self.draws, -math.log(level))
+
+    def prepare(self, training: Training, level: float) -> None:
+        """Open an epoch: see `fit`."""
+        self.fit(training.first, training.second, level, training.hints)
+
+    @property
+    def merit(self) -> tuple[int, float]:
+        """Nats that its bets are expected to win against the budget."""
+        return self._merit
+
+    @property
+    def epochs(self) -> list[Epoch]:
+        """All fits so far, with their counts."""
+        return self._epochs
+
+    def saved(self, origin: str) -> dict[str, Any]:
+        """The state as JSON values: see `dpaudit.evidence.saved_renyi`."""
+        return saved_renyi.state_of(self, origin)
+
+    def restore(self, state: dict[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
+        """Go on from what `saved` gave."""
+        saved_renyi.restore(self, state, log_density, x, x_prime)
 
     def fit(self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS) -> None:
         """Fit cells, g and the order of each direction on earlier draws, and open an epoch."""
@@ -125,9 +149,9 @@ class RenyiGame:
         enough = (max(threshold, 1.0) + math.log(parts)) / max(self.draws, 1)
         forward = self._best_bet(log_ratio_of_cells, p, q, enough)
         backward = self._best_bet(-log_ratio_of_cells, q, p, enough)
-        self.merit = (1, max(forward.at_budget, backward.at_budget) * self.draws)
+        self._merit = (1, max(forward.at_budget, backward.at_budget) * self.draws)
         counts = np.zeros((2, cells.size), dtype=np.int64)
-        self.epochs.append(Epoch(cells, np.stack([forward.g, backward.g]), (forward.order, backward.order), counts))
+        self._epochs.append(Epoch(cells, np.stack([forward.g, backward.g]), (forward.order, backward.order), counts))
 
     @property
     def fraction(self) -> FloatArray:
@@ -136,7 +160,7 @@ class RenyiGame:
 
     def go_on(self, fraction: FloatArray, lower: float, epochs: Sequence[Epoch]) -> None:
         """Go on from what was saved: the fractions, the bound, and the epochs with their counts."""
-        self._fraction, self._lower, self.epochs = fraction, lower, list(epochs)
+        self._fraction, self._lower, self._epochs = fraction, lower, list(epochs)
         self._bound_is_current = False
 
     @property

@@ -24,7 +24,6 @@ from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
 from dpaudit.running.workers import Packed, Raised, Workers, open_workers, outcome
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.subjects.plain import Seen
 
 WORTH_SENDING = 0.0  # seconds that workers must save, beside their overhead, before a batch is sent to them
@@ -77,7 +76,7 @@ def is_interleaved(subject: Subject, inputs: Sequence[Any], runs: int) -> bool:
     is given twice would share a working copy.
     """
     are_apart = len({id(data) for data in inputs}) == len(inputs)
-    is_called_once = not subject.is_vectorised and not isinstance(subject, IsolatedSubject)
+    is_called_once = not subject.is_vectorised and not subject.is_contained
     return is_called_once and are_apart and 2 <= len(inputs) <= MOST_INTERLEAVED and runs < MOST_HYPERGEOMETRIC
 
 
@@ -289,7 +288,7 @@ class Crew:
         A subject with randomness of its own is always drawn here: copies of its state in several processes could
         repeat each other. So is an isolated one: what its calls did is noted, and its patience counted, in one place.
         """
-        if self.workers is None or not job.subject.replayable or isinstance(job.subject, IsolatedSubject):
+        if self.workers is None or not job.subject.replayable or job.subject.is_contained:
             return False
         pace = self._seconds / self._runs if self._runs else 0.0
         if pace * (self.expected - self._runs) > WARM_UP_SECONDS:
@@ -349,15 +348,15 @@ class Drawer:
         self._job = DrawJob(self.subject, self.data, self.seed, self.purpose)
 
     def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
-        if isinstance(self.subject, IsolatedSubject) and not self.subject.is_vectorised:
-            return self._in_random_order(self.subject, tasks)
+        if self.subject.draws_together:
+            return self._in_random_order(tasks)
         return self.crew.carry_out(self._job, tasks)
 
-    def _in_random_order(self, subject: IsolatedSubject, tasks: Sequence[Task]) -> list[TaskResult]:
+    def _in_random_order(self, tasks: Sequence[Task]) -> list[TaskResult]:
         """All calls of the round in one random order: validity, see `dpaudit.subjects.isolation.subject`."""
         streams = [stream(self.seed, self.purpose, task.input, task.round, task.chunk) for task in tasks]
         parts = [(self.data[task.input], task.size, rng) for task, rng in zip(tasks, streams, strict=True)]
-        return [counted(outputs, task) for outputs, task in zip(subject.together(parts), tasks, strict=True)]
+        return [counted(outputs, task) for outputs, task in zip(self.subject.together(parts), tasks, strict=True)]
 
 
 def _groups(sizes: Sequence[int], most: int) -> list[list[int]]:

@@ -11,7 +11,7 @@ import functools
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType
 from typing import Any, Literal
 
@@ -79,6 +79,29 @@ class Subject:
     def is_vectorised(self) -> bool:
         """Whether one call gives many outputs."""
         return self._gives_batches and not self.one_by_one
+
+    @property
+    def is_contained(self) -> bool:
+        """Whether its calls are made in workers of its own, where one that does not come back is an outcome."""
+        return False
+
+    @property
+    def draws_together(self) -> bool:
+        """Whether it makes all calls of a round itself, in one random order (`together`).
+
+        Then an outcome may depend on when its call is made, and pairs must share no draws: see
+        `dpaudit.subjects.isolation.subject`.
+        """
+        return self.is_contained and not self.is_vectorised
+
+    @property
+    def has_lost_calls(self) -> bool:
+        """Whether some call did not come back, so far."""
+        return False
+
+    def together(self, parts: Sequence[tuple[Any, int, np.random.Generator]]) -> list[Any]:
+        """The outputs of several (input, size, generator), as `observe` gives them."""
+        return [self.observe(data, size, rng) for data, size, rng in parts]
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` outputs on `data`, batch axis first; outcomes of calls that raised are `Failed` (one draw a call).

@@ -137,7 +137,12 @@ class IsolatedSubject(Subject):
             self.holder.ward.recycle()
 
     @property
-    def has_ended(self) -> bool:
+    def is_contained(self) -> bool:
+        """True: its calls are made in workers."""
+        return True
+
+    @property
+    def has_lost_calls(self) -> bool:
         """Whether some call did not come back, so far."""
         return bool(self.holder.record.ended)
 
