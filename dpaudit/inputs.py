@@ -59,6 +59,11 @@ def distinct_inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, i
     return list(inputs.data), list(zip(inputs.first.tolist(), inputs.second.tolist(), strict=True))
 
 
+def inputs_apart(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
+    """Both inputs of each pair, and their positions: no two pairs have an input in common, so they share no draws."""
+    return [x for pair in pairs for x in (pair.x, pair.x_prime)], [(2 * k, 2 * k + 1) for k in range(len(pairs))]
+
+
 def repeated_pairs(pairs: Sequence[Pair]) -> list[list[Pair]]:
     """The pairs of the same two inputs, in whatever order, together: those that are there more than once.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,7 +14,7 @@ from dpaudit.plan_result import Plan
 from dpaudit.planning import plan
 from dpaudit.privacy.claims import Claim, number_text
 from dpaudit.results import AuditResult
-from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import as_isolation, isolated
 
 PLANNED = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
@@ -71,8 +73,7 @@ def audit_within(
     seconds : float
         Above 0.
     mechanism, claim, pairs, **options
-        As for `dpaudit.audit`; pairs must be given or the mechanism's own, not a search for them. An audit in adaptive
-        mode takes as many runs as one in sequential mode, which is what the plan then speaks of.
+        As for `dpaudit.audit`. A search for pairs is made first, and takes its time from the same seconds.
 
     Raises
     ------
@@ -92,19 +93,47 @@ def audit_within(
     True
     """
     listed = pairs if pairs is None or isinstance(pairs, Sequence | PairSource) else list(pairs)  # it is read twice
-    check_time(seconds, mechanism, claim, listed, **options)
+    if isinstance(listed, PairSource):
+        listed = Sought(listed, seconds, mechanism, claim, options)
+    else:
+        check_time(seconds, mechanism, claim, listed, **options)
     return audit(mechanism, claim, listed, **options)
+
+
+@dataclasses.dataclass
+class Sought:
+    """A search for pairs within a limit of time: the audit of what it finds is planned before it begins.
+
+    Validity: the search runs as without a limit, on streams of its own. Whether the audit of its pairs is begun depends
+    on the time that calls take, and never on a draw that it counts.
+    """
+
+    source: PairSource
+    seconds: float
+    mechanism: Any
+    claim: Claim | str | None
+    options: dict[str, Any]
+
+    def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> Any:
+        """Search, and refuse what would take longer than is left."""
+        started = time.perf_counter()
+        found = self.source.choose_pairs(subject, claim, seed)
+        taken = time.perf_counter() - started
+        if taken >= self.seconds:
+            raise UsageError(
+                f"seconds must be enough for the search for pairs, got {number_text(self.seconds)}: it took "
+                f"{taken:.3g}. Give more time or a smaller budget, or audit the pairs that search_pairs chooses."
+            )
+        left = float(f"{self.seconds - taken:.3g}")
+        check_time(left, self.mechanism, self.claim, found.pairs, **self.options)
+        return found
 
 
 def check_time(
     seconds: float, mechanism: Any, claim: Claim | str | None, pairs: Iterable[Any] | None, **options: Any
 ) -> None:
-    """Raise `TooSlowError` if an audit of these arguments would take longer than `seconds`."""
-    if isinstance(pairs, PairSource):
-        raise UsageError(f"pairs must be given where seconds are, not searched for, got {pairs!r:.100}.")
+    """Raise `TooSlowError` if an audit of these pairs would take longer than `seconds`."""
     stated = {name: options[name] for name in PLANNED if name in options}
-    if stated.get("mode") == "adaptive":
-        stated["mode"] = "sequential"
     limits = as_isolation(options.get("isolation"))
     subject = as_subject(mechanism, options.get("target"), options.get("name"))
     # A subject that is to be contained is contained while it is timed, too.

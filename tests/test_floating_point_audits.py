@@ -53,7 +53,7 @@ def test_the_finding_is_the_same_for_one_seed_and_any_number_of_workers():
 
 def test_the_streams_of_the_check_are_no_others():
     others = {streams.DRAWS, streams.COINS, streams.REPLAY_DRAWS, streams.REPLAY_COINS}
-    restart = dpaudit.auditing.RESTART
+    restart = streams.RESTART
     used = others | {purpose + restart for purpose in others}
     assert not used & {streams.FLOAT_DRAWS, streams.FLOAT_COINS} and streams.FLOAT_DRAWS != streams.FLOAT_COINS
 

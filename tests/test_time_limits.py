@@ -74,12 +74,6 @@ def test_pairs_that_can_be_read_once_and_adaptive_audits_have_a_time_limit_too()
     assert within.findings == dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], **options).findings
 
 
-def test_a_search_for_pairs_has_no_time_limit():
-    search = dpaudit.Search(dpaudit.domains.NumberDomain(0, 1))
-    with pytest.raises(UsageError, match="pairs must be given where seconds are, not searched for, got Search"):
-        dpaudit.audit_within(600.0, fast, "eps=1", search)
-
-
 def test_a_subject_that_is_to_be_contained_is_contained_while_it_is_timed(tmp_path):
     def leaves_its_process(data, rng):
         (tmp_path / str(os.getpid())).touch()

@@ -156,14 +156,11 @@ def audit_command(
         subjects = [resolve_target(target) for target in targets]
         for subject in subjects:
             check_complete(subject, promise, listed if sought is None else [])
-    if len(subjects) > 1 and (checkpoint is not None or progress is not None):
-        name, given = ("checkpoint", checkpoint) if checkpoint is not None else ("progress", progress)
-        raise UsageError(f"{name} must be of one target, got {given!r} for {len(subjects)}.")
+    if len(subjects) > 1 and progress is not None:
+        raise UsageError(f"progress must be of one target, got {progress!r} for {len(subjects)}.")
     if listed is not None and not quiet:
         _warn_of_repeated(listed)
-    if seconds is not None:
-        if sought is not None:
-            raise UsageError(f"seconds must be given with pairs, not with a search for them, got {seconds:g}.")
+    if seconds is not None and sought is None:
         _check_time(seconds, subjects, promise, listed, config, options)
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
@@ -173,9 +170,12 @@ def audit_command(
     texts |= {"pairs": pairs} if pairs is not None and names_pairs(pairs) else {}
     all_places = places(folder, [subject.name for subject in subjects])
     for number, (subject, place) in enumerate(zip(subjects, all_places, strict=True)):
-        run = RunInTerminal(quiet, checkpoint, resume, progress)
+        run = RunInTerminal(quiet, own_checkpoint(checkpoint, number, len(subjects)), resume, progress)
+        asked: Any = listed if sought is None else sought
+        if sought is not None and seconds is not None:
+            asked = _within(seconds / len(subjects), sought, subject, promise, config, options)
         try:
-            result = _run(subject, promise, listed if sought is None else sought, grey_box, config, options, run)
+            result = _run(subject, promise, asked, grey_box, config, options, run)
         except UsageError:
             raise
         except KeyboardInterrupt as interrupt:
@@ -233,6 +233,23 @@ def _check_time(
             raise
 
 
+def _within(
+    seconds: float, sought: Search, subject: Subject, claim: Claim | None, config: Config, options: dict[str, Any]
+) -> Any:
+    """The search, with the audit of what it finds within these seconds."""
+    from dpaudit.time_limits import Sought
+
+    return Sought(sought, seconds, subject, claim, config.audit_options(options))
+
+
+def own_checkpoint(path: str | None, number: int, targets: int) -> str | None:
+    """The checkpoint of one of several targets: of the first `night.checkpoint` is `night-1.checkpoint`."""
+    if path is None or targets == 1:
+        return path
+    place = Path(path)
+    return str(place.with_name(f"{place.stem}-{number + 1}{place.suffix}"))
+
+
 def _run(
     subject: Subject,
     claim: Claim | None,
@@ -245,7 +262,6 @@ def _run(
     """Audit one subject, with the progress on stderr."""
     from dpaudit.auditing import audit
     from dpaudit.running.streams import fresh_seed
-    from dpaudit.subjects.isolation import as_isolation
 
     stated = config.audit_options(options)
     plan = run.plan()
@@ -258,11 +274,7 @@ def _run(
     try:
         with subject_output(), run.progress() as on_progress:
             more: dict[str, Any] = {"on_progress": on_progress}
-            if as_isolation(stated.get("isolation")) is not None:
-                run.keeps = (
-                    "Nothing is saved: draws of an isolated subject are not. Audit without --isolation to save them."
-                )
-            elif stated.get("store"):
+            if stated.get("store"):
                 run.keeps = (
                     f"Finished rounds are kept in {plain(str(stated['store']))}: the next audit goes on from them."
                 )

@@ -185,6 +185,16 @@ class Pooling:
         """How many games ask several pairs."""
         return sum(len(group) > 1 for group in self.groups)
 
+    def placed(self, positions: Sequence[tuple[int, int]]) -> tuple[Pool, ...]:
+        """The games with other positions of the inputs of each asked pair: laws are the same, draws are not."""
+        return tuple(
+            Pool([
+                dataclasses.replace(member, inputs=positions[k])
+                for k, member in zip(group, game.members, strict=True)
+            ])
+            for group, game in zip(self.groups, self.games, strict=True)
+        )  # fmt: skip
+
     @property
     def options(self) -> dict[str, Any]:
         """What the options of a result say of it: nothing where there are no pools."""

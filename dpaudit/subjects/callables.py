@@ -95,6 +95,16 @@ class Subject:
         return self.is_contained and not self.is_vectorised
 
     @property
+    def repeats_its_draws(self) -> bool:
+        """Whether the same stream gives the same outcomes again; a call that is late may be in time the next time."""
+        return self.replayable and not self.is_contained
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program, which runs in processes of its own."""
+        return getattr(self.mechanism, "is_program", False) is True
+
+    @property
     def has_lost_calls(self) -> bool:
         """Whether some call did not come back, so far."""
         return False

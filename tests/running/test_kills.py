@@ -183,20 +183,11 @@ def test_to_resume_says_what_is_taken_from_the_checkpoint(tmp_path, monkeypatch)
     assert CliRunner().invoke(main, [*arguments, "empty", "--resume", "-q"]).stderr == ""
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        (
-            "--isolation=on",
-            "Nothing is saved: draws of an isolated subject are not. Audit without --isolation to save them.",
-        ),
-        ("--store=kept", "Finished rounds are kept in kept: the next audit goes on from them."),
-    ],
-)
-def test_an_interrupted_audit_without_a_checkpoint_says_what_is_kept(tmp_path, monkeypatch, option, said):
+def test_an_interrupted_audit_with_a_store_says_what_is_kept(tmp_path, monkeypatch):
+    said = "Finished rounds are kept in kept: the next audit goes on from them."
     monkeypatch.chdir(tmp_path)
     interrupted_at(monkeypatch, 1)  # a store tells of the first round; of others where saving is quick beside them
-    options = ["--claim", "eps=1", "--pairs", "0,1", "--samples", "200", "-q", "--no-floating-point", option]
+    options = ["--claim", "eps=1", "--pairs", "0,1", "--samples", "200", "-q", "--no-floating-point", "--store=kept"]
     done = CliRunner().invoke(main, ["audit", f"{SUBJECTS}:labels", *options])
     lines = done.stderr.splitlines()
     assert done.exit_code == 130 and lines[0].startswith("Interrupted: ") and lines[1:] == [said]
@@ -224,8 +215,8 @@ def test_of_several_targets_the_one_that_was_audited_goes_on(tmp_path, monkeypat
     lines = done.stderr.splitlines()
     assert done.exit_code == 130 and lines[3] == f"Not audited: {others[1]}."
     assert others[0] in shlex.split(lines[2]) and others[1] not in shlex.split(lines[2])
-    refused = CliRunner().invoke(main, ["audit", *others, "--claim", "eps=1", "--pairs", "0,1", "--checkpoint", "c"])
-    assert refused.exit_code == 2 and "checkpoint must be of one target, got 'c' for 2." in refused.stderr
+    refused = CliRunner().invoke(main, ["audit", *others, "--claim", "eps=1", "--pairs", "0,1", "--progress", "c"])
+    assert refused.exit_code == 2 and "progress must be of one target, got 'c' for 2." in refused.stderr
 
 
 @pytest.mark.long

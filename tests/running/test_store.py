@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit import auditing
+from dpaudit.audits import call
 from dpaudit.evidence.order import Change
 from dpaudit.evidence.saved_state import counts_of
 from dpaudit.running import nights
@@ -330,10 +330,10 @@ def test_every_family_accumulates(path):
 def test_what_cannot_accumulate_is_refused(path):
     many = dpaudit.all_pairs([float(value) for value in range(70)])
     for options, words in (
-        ({"mode": "fixed"}, "store must be for a sequential audit .* got mode='fixed'"),
+        ({"mode": "fixed"}, "mode must not be given with a store, got 'fixed'. An exact test is looked at once"),
         ({"store": 3}, "store must be a path, got 3"),
-        ({"mode": "adaptive"}, "store must be for a sequential audit .* got mode='adaptive'"),
-        ({"pairs": many}, "store must be for a sequential audit of at most 2,000 pairs, got 2,415 pairs"),
+        ({"checkpoint": "c"}, "checkpoint must not be given with a store, got 'c'. A store saves every round already"),
+        ({"pairs": many}, "store must not be given with a universe, got .*each of its pairs, which is looked at once"),
         ({"mechanism": lambda data: data}, "mechanism must take its randomness from rng or seed for a store"),
     ):
         with pytest.raises(dpaudit.UsageError, match=words):
@@ -535,7 +535,7 @@ def test_what_small_batches_share_stays_with_the_evidence(path, monkeypatch):
         seeds.append(draw.seed)
         return (Change("outputs are all alike in each batch", 1e-20) if len(seeds) == 1 else None), 7
 
-    monkeypatch.setattr(auditing, "in_small_batches", in_small_batches)
+    monkeypatch.setattr(call, "in_small_batches", in_small_batches)
     first, second = night_of(path), night_of(path)
     for result in (first, second):
         check_withheld(result)
