@@ -74,6 +74,7 @@ def audit(
     floating_point: bool = True,
     pool: bool | None = None,
     grey_box: bool = False,
+    severity: bool = True,
     target: str | None = None,
     name: str | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -138,6 +139,11 @@ def audit(
         Whether to run x and x_prime of the pairs (the first 200) on the same random streams too, where the mechanism
         takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). A
         `Search` does so with the pairs that it chooses, unless it is told not to.
+    severity : bool
+        Whether violated pairs (the clearest 8) have as many labelled draws again, 1,000 at least (200 of a subject that
+        is called once a draw), for a bound that says how bad they are: see `dpaudit.audits.severity`. A sequential
+        audit stops at its first proof otherwise, when its bound is hardly above the budget. Not in fixed mode, whose
+        bound has all draws already, nor of pools, universes and stores.
     target, name : str, optional
         How the subject is named in the result.
     store : path, optional
@@ -186,7 +192,18 @@ def audit(
     'violated'
     """
     started = time.perf_counter()
-    options = Options(samples, mode, confidence, seed, event_mass, inconclusive_factor, floating_point, pool, grey_box)
+    options = Options(
+        samples=samples,
+        mode=mode,
+        confidence=confidence,
+        seed=seed,
+        event_mass=event_mass,
+        inconclusive_factor=inconclusive_factor,
+        floating_point=floating_point,
+        pool=pool,
+        grey_box=grey_box,
+        severity=severity,
+    )
     running = Running.of(
         jobs=jobs,
         backend=backend,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from dpaudit.audits import severity
 from dpaudit.audits.options import Options
 from dpaudit.claim_metadata import claim_metadata
 from dpaudit.environment import environment
@@ -21,7 +22,7 @@ from dpaudit.findings import changes_of, finding_of, findings_of_pool, order_fin
 from dpaudit.inputs import distinct_inputs, inputs_apart, is_same_input
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import AllPairs, Pair
-from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, SideFinding, to_json
+from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Severity, SideFinding, to_json
 from dpaudit.running.digests import digest
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.nights import AccumulatingAudit
@@ -136,12 +137,14 @@ class Call:
         self.crew.expected = self.options.samples * len(data)
         played = self._played(pairs, asked_claims, data, positions) if asked else Played([], (), 0)
         games, more = [game for game, _ in played.pairs], 0
-        # A night of a store has asked: what it was told stays with the evidence.
-        if games and self.store is None and not played.failure and not any(game.change for game in games):
+        severities, of_stages = self._severities(pairs, asked_claims, played)
+        # A night of a store has asked: what it was told stays with the evidence. So has a stage, in small batches.
+        has_asked = self.store is not None or of_stages > 0 or any(game.change for game in games)
+        if games and not played.failure and not has_asked:
             clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
             games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x)
         withhold_all(games)
-        findings = self._findings(pairs, played)
+        findings = self._findings(pairs, played, severities)
         about_doubles = None
         if self.options.floating_point and not played.options.get("went_on"):  # its error rate is spent once
             candidates = [
@@ -155,13 +158,39 @@ class Call:
             findings=findings,
             not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
             report_delta=max((claims[k].report_delta for k in asked), default=self.promise.report_delta),
-            samples=played.runs + more,
+            samples=played.runs + more + of_stages,
             options={**self.options.said, **played.options},
             floating_point=about_doubles,
             beside=order_finding(*changes_of(games), self.options.mode == "fixed", played.options.get("night", 1)),
         )
 
-    def _findings(self, pairs: Sequence[Pair], played: Played) -> tuple[Finding, ...]:
+    def _severities(
+        self, pairs: Sequence[Pair], claims: Sequence[Claim], played: Played
+    ) -> tuple[dict[int, Severity], int]:
+        """How bad the clearest violated pairs are, by position, and the runs that this took.
+
+        Where draws of a stage depend on each other, that is noted as of the pair.
+        """
+        if not self.options.severity or self.options.mode == "fixed" or self.store is not None or played.failure:
+            return {}, 0
+        of_pair = {group[0]: game for group, game in zip(played.groups, played.pairs, strict=True) if len(group) == 1}
+        broken = [k for k, (game, _) in of_pair.items() if game.is_violated and game.change is None]
+        found: dict[int, Severity] = {}
+        runs = 0
+        for k in sorted(broken, key=lambda k: (-of_pair[k][0].wealth, k))[: severity.MOST_EXAMINED]:
+            game, labelled = of_pair[k]
+            draws = severity.draws_of(labelled, self.options.samples, self.subject.is_vectorised)
+            one, game.change, taken = severity.examine(
+                pairs[k], claims[k], game, k, subject=self.subject, draws=draws, seed=self.root, crew=self.crew
+            )
+            runs += taken
+            if one is not None:
+                found[k] = one
+        return found, runs
+
+    def _findings(
+        self, pairs: Sequence[Pair], played: Played, severities: Mapping[int, Severity]
+    ) -> tuple[Finding, ...]:
         """Those of the pairs that are asked, in their order: of a pool each member has one."""
         found_of: dict[int, Finding] = {}
         for group, (game, labelled) in zip(played.groups, played.pairs, strict=True):
@@ -170,6 +199,8 @@ class Call:
             one = self._finding(told, game, labelled, played.failure)
             if one.verdict == "error" and not one.traceback:
                 one = dataclasses.replace(one, traceback=played.traceback)
+            if one.verdict == "violated" and group[0] in severities:
+                one = severity.with_severity(one, severities[group[0]], game)
             found_of.update(zip(group, findings_of_pool(one, members, game, self.subject.name), strict=True))
         return tuple(with_controls([found_of[k] for k in sorted(found_of)]))
 

@@ -35,18 +35,22 @@ class Options:
     floating_point: bool
     pool: bool | None
     grey_box: bool = False
+    severity: bool = True
 
     def __post_init__(self) -> None:
         check_options(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
         if not isinstance(self.floating_point, bool | np.bool_):
             raise UsageError(f"floating_point must be True or False, got {self.floating_point!r}.")
+        if not isinstance(self.severity, bool | np.bool_):
+            raise UsageError(f"severity must be True or False, got {self.severity!r}.")
         if self.pool is not None and not isinstance(self.pool, bool | np.bool_):
             raise UsageError(f"pool must be True, False or None, got {self.pool!r}.")
 
     @property
     def said(self) -> dict[str, Any]:
         """What the result says of them."""
-        return {name: getattr(self, name) for name in ("samples", "event_mass", "inconclusive_factor", "pool")}
+        names = ("samples", "event_mass", "inconclusive_factor", "pool", "severity")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -76,6 +76,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
 )
 @click.option(
+    "--severity/--no-severity",
+    default=None,
+    help="Go on behind a violation, for a bound that says how bad it is.  [default: --severity]",
+)
+@click.option(
     "--pool/--no-pool",
     default=None,
     help="Ask pairs of one shift in one game, for mechanisms that say they only move their noise.  "

@@ -128,6 +128,8 @@ class LabelGame:
         default.
     calls : bool
         Whether a draw is a call of its own: chunks are smaller then, so that more processes can share a round.
+    largest_batch : int, optional
+        Draws of one input that are asked for at a time, at most; by default as many as memory allows.
     """
 
     def __init__(
@@ -144,9 +146,10 @@ class LabelGame:
         data: Sequence[Any] = (),
         horizon: int | None = None,
         calls: bool = False,
+        largest_batch: int | None = None,
     ) -> None:
         self.error_rate = 1.0 - confidence
-        self._calls = calls
+        self._calls, self._largest_batch = calls, largest_batch
         self.mode, self.planned = mode, 2 * samples
         self._draw, self._coin = draw, coin
         self.pilot = self._pilot_size(len(claims))
@@ -544,7 +547,7 @@ class LabelGame:
     ) -> dict[int, list[NDArray[np.int64]]]:
         """Draw what each input needs in this round, in chunks; return the summed counts; with `keeps` keep outputs."""
         cap = self._most_kept(max(len(self._kept), len(needed))) if keeps else 0
-        largest = max(64, CHUNK_NUMBERS // self._columns)
+        largest = min(max(64, CHUNK_NUMBERS // self._columns), self._largest_batch or sys.maxsize)
         tasks = []
         for i, count in needed.items():
             chunk_size = largest
