@@ -38,11 +38,11 @@ from dpaudit.evidence.hockey_stick import just_above, largest_rejected
 from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.protocols import Test, Training
+from dpaudit.evidence.renyi_epochs import SMALLEST_LOSS, Epoch, payoffs
 from dpaudit.evidence.scores import LogDensity
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 
 CELLS = 12
-SMALLEST_LOSS = 1e-6  # the least that a bet may lose is taken to be at least this
 LARGEST_EXPONENT = 600.0  # of g ** order, beyond which a bet overflows
 LARGEST_LOSS = 12.0  # nats, beyond which no alternative is tried for the power
 CAPS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.0)  # on |log g|: a rare large g would shrink every stake
@@ -53,31 +53,6 @@ AIMS = (1.0, 0.97, 0.94, 0.9, 0.85, *(0.8**k for k in range(1, 25)))
 AT_BUDGET, BELOW_BUDGET = 0.25, 1.5
 SIMULATIONS = 400  # of the alternative, for the power; see `RenyiGame.power`
 SIMULATIONS_FOUND = 0.945  # share of them that must be found: the true power is then above 0.9 (see the docstring)
-
-
-@dataclasses.dataclass
-class Epoch:
-    """What one fit bets on, and its counts: g per cell and order for each direction; counts (labels, cells).
-
-    Row 0 of `g`, `orders` and of the payoffs is the direction (P, Q), row 1 is (Q, P).
-    """
-
-    cells: Cells
-    g: FloatArray  # (2, cells)
-    orders: tuple[float, float]
-    counts: NDArray[np.int64]  # (2, cells): row 0 label 0 (x_prime), row 1 label 1 (x)
-    saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
-
-    def log_factors(self, direction: int, bound: float, fraction: FloatArray) -> FloatArray:
-        """Log of the wealth that this epoch's draws give each fraction, shape (fractions, ...)."""
-        order, g = self.orders[direction], self.g[direction]
-        paid, charged, least = payoffs(g, order)
-        numerator, denominator = self.counts[1 - direction], self.counts[direction]
-        half = 0.5 * bound
-        worst = max(least + half, SMALLEST_LOSS)
-        gains = np.log1p(fraction[:, None] * (paid - half) / worst)  # (fractions, cells)
-        losses = np.log1p(-fraction[:, None] * (charged + half) / worst)
-        return np.asarray(gains @ numerator + losses @ denominator)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -358,13 +333,6 @@ class RenyiGame(Test):
                     return -math.inf
                 logs[direction] += epoch.log_factors(direction, bound, self._fraction)
         return float(np.logaddexp.reduce(logs, axis=None) - math.log(logs.size))
-
-
-def payoffs(g: FloatArray, order: float) -> tuple[FloatArray, FloatArray, float]:
-    """a - k, b - k and m of the module's docstring, for one g per cell: shapes (cells,), (cells,) and a number."""
-    paid, charged = RenyiInequality(order, 0.0).terms(g)
-    middle = 0.25 * float(paid.min() + paid.max() + charged.min() + charged.max())
-    return paid - middle, charged - middle, float(max(middle - paid.min(), charged.max() - middle))
 
 
 def _cell_edges(scores: FloatArray) -> FloatArray:

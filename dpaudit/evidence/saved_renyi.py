@@ -11,11 +11,12 @@ import numpy as np
 
 from dpaudit.evidence.cells import Cells, cells_from_dict
 from dpaudit.evidence.epoch_ids import epoch_id
+from dpaudit.evidence.renyi_epochs import Epoch
 from dpaudit.evidence.saved_sequential import SAME_WEALTH
 from dpaudit.evidence.scores import LogDensity
 
 if TYPE_CHECKING:
-    from dpaudit.evidence.renyi_game import Epoch, RenyiGame
+    from dpaudit.evidence.renyi_game import RenyiGame
 
 State = dict[str, Any]
 
@@ -40,8 +41,6 @@ def _epoch_state(epoch: Epoch, origin: str) -> State:
 
 
 def restore(game: RenyiGame, use: State, log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
-    from dpaudit.evidence.renyi_game import Epoch
-
     game.draws = int(use["draws"])
     epochs = []
     for record in use["epochs"]:
