@@ -27,10 +27,10 @@ from scipy import optimize, special, stats
 import dpaudit
 from dpaudit.exact.finite import renyi_divergence
 from dpaudit.privacy.claims import REPORT_DELTA, epsilon_of_profile
-from mechanisms.gaussian import Gaussian
-from mechanisms.geometric import Geometric
-from mechanisms.laplace import Laplace
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 CONFIDENCE = 0.95
 AUDITS = 2_000
