@@ -1,8 +1,8 @@
 """The auditor audited: how often it cries wolf, and how often one of its bounds exceeds the truth.
 
 Each set runs many small audits, at confidence 0.95, of a mechanism that sits exactly on its budget, so that any
-"violated" is a false alarm, and compares every bound of every audit with its true value. Run it for the table of the
-README:
+"violated" is a false alarm, and compares every bound of every audit with its true value. Run it for the table of
+docs/measurements/error-rates.md:
 
     python tests/meta/rates.py --audits 2000 --out reports/meta.json
 
@@ -202,7 +202,7 @@ def measure(case: OnBudget, audits: int, jobs: int = 1) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure all sets, print the README's table, and write the figures as JSON where asked."""
+    """Measure all sets, print the manual's table, and write the figures as JSON where asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--audits", type=int, default=AUDITS)
     parser.add_argument("--jobs", type=int, default=-1)

@@ -1,40 +1,18 @@
-"""The sdist and the wheel, built once, and environments outside the checkout that have what dpaudit needs."""
+"""The sdist and the wheel, built once, and an environment outside the checkout that has the wheel."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
-import venv
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from environments import new_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = (".git", ".venv*", "node_modules", "build", "dist", "_build", "*.egg-info", ".*_cache", "__pycache__")
-
-
-@dataclass(frozen=True)
-class Environment:
-    """A virtual environment, an empty home, and a folder of its own to work in."""
-
-    prefix: Path
-    home: Path
-    folder: Path
-
-    def run(self, *command: str, more: dict[str, str] | None = None, cwd: Path | None = None):
-        """Run a program of the environment in its folder; nothing of the checkout is on any path."""
-        path = f"{self.prefix / 'bin'}{os.pathsep}{os.defpath}"
-        clean = {"PATH": path, "HOME": str(self.home), "LANG": "C.UTF-8", "COLUMNS": "100"}
-        kept = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_NUM_THREADS", "SOURCE_DATE_EPOCH"}
-        clean |= {name: value for name, value in os.environ.items() if name in kept} | (more or {})
-        return subprocess.run(
-            command, cwd=cwd or self.folder, env=clean, capture_output=True, text=True, check=False,
-            executable=shutil.which(command[0], path=path),
-        )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -65,21 +43,3 @@ def installed(wheel, tmp_path_factory):
     done = environment.run("python", "-m", "pip", "install", "--quiet", "--no-index", str(wheel))
     assert done.returncode == 0, done.stdout + done.stderr
     return environment
-
-
-def new_environment(base):
-    """An environment without dpaudit; what dpaudit depends on is linked from the environment of the tests."""
-    prefix, home, folder = base / "environment", base / "home", base / "work"
-    home.mkdir()
-    folder.mkdir()
-    venv.create(prefix, with_pip=True)
-    (site,) = prefix.glob("lib/python*/site-packages")
-    for old in [*site.glob("setuptools*"), site / "pkg_resources", site / "_distutils_hack"]:  # of Python 3.11's venv
-        shutil.rmtree(old, ignore_errors=True)
-    for place in (Path(entry) for entry in sys.path if "site-packages" in entry):
-        for entry in place.iterdir():
-            name = entry.name.lower()
-            ours = "dpaudit" in name or name.endswith((".pth", ".egg-link"))
-            if not ours and name not in ("pip", "__pycache__") and not (site / entry.name).exists():
-                (site / entry.name).symlink_to(entry)
-    return Environment(prefix, home, folder)

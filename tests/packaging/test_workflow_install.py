@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import new_environment
+from environments import new_environment
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
