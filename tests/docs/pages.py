@@ -65,6 +65,10 @@ class Page:
             failed = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.write, clear_globs=False).failed
             self.names.update(test.globs)
             assert not failed, said.getvalue()
+        elif language == "python" and self.run is not bash:  # another environment than that of the tests
+            (self.folder / "block.py").write_text(text, "utf-8")
+            done = self.run("python block.py", self.folder)
+            assert done.returncode == 0, done.stdout
         elif language == "python":
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(text, "page", "exec"), self.names)
