@@ -20,7 +20,8 @@ NEEDS = ("sphinx", "myst_parser", "numpydoc", "sphinx_click", "sphinx_copybutton
 PAGES = ("index", "tutorials/first-audit", "reference/cli", "explanation/label-game", "decisions/0016-laws")
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--allow-file-access-from-files", "--virtual-time-budget=60000",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--allow-file-access-from-files", "--virtual-time-budget=60000",
 )  # fmt: skip
 
 
