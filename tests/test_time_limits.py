@@ -102,12 +102,12 @@ def test_the_command_line_audits_within_the_time_and_says_what_was_cut(tmp_path,
         raise dpaudit.TooSlowError(planned)
 
     monkeypatch.setattr("dpaudit.time_limits.check_time", too_slow)
-    command = ["audit", "slow_release.py:slow", "--claim", "eps=1", "--pairs", "0,1", "--seconds", "60", "--out", "here"]
+    command = ["audit", "slow_release.py:slow", "--claim", "eps=1", "--pairs", "0,1", "--seconds", "60", "--out", "x"]
     outcome = CliRunner().invoke(main, command)
     assert outcome.exit_code in (0, 5), outcome.output
     said = "slow_release.py:slow: cut to 200 of 100,000 samples, which fit into 60 s at"
     assert said in outcome.stderr and "in an event of mass 0.1" in outcome.stderr
-    assert json.loads((tmp_path / "here" / "audit.json").read_text())["options"]["samples"] == 200
+    assert json.loads((tmp_path / "x" / "audit.json").read_text())["options"]["samples"] == 200
     quiet = CliRunner().invoke(main, [*command, "-q"])
     assert quiet.exit_code in (0, 5) and not quiet.stderr
 
