@@ -32,28 +32,43 @@ class TooSlowError(UsageError):
     def __init__(self, planned: Plan) -> None:
         self.plan = planned
         assert planned.time_limit is not None and planned.samples_wanted is not None
-        powers = [power for budget in planned.budgets[:1] for power in budget.powers if power.event_mass == 0.1]
-        found = ""
-        if powers:
-            loss = powers[0].learned
-            found = (
-                " They find no loss in an event of mass 0.1."
-                if loss == float("inf")
-                else f" They find a loss of {loss:.3g} nats in an event of mass 0.1, where {powers[0].allowed:.3g} "
-                "are allowed."
-            )
         super().__init__(
             f"seconds must be enough for {planned.samples_wanted:,} samples, got {number_text(planned.time_limit)}: "
             + (
                 f"that is not enough for any audit at {planned.runs_per_second:.3g} runs a second. Take more time."
                 if planned.seconds > planned.time_limit
-                else f"that is enough for {planned.samples:,} at {planned.runs_per_second:.3g} runs a second.{found} "
-                f"Take samples={planned.samples}, or more time."
+                else f"that is enough for {planned.samples:,} at {planned.runs_per_second:.3g} runs a second. "
+                f"{_found_text(planned)} Take samples={planned.samples}, or more time."
             )
         )
 
+    @property
+    def fits(self) -> bool:
+        """Whether an audit of `plan.samples` samples fits into the time."""
+        return self.plan.time_limit is not None and self.plan.seconds <= self.plan.time_limit
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (TooSlowError, (self.plan,))
+
+
+def cut_text(planned: Plan) -> str:
+    """What an audit was cut to, and what it still finds, in one line."""
+    assert planned.time_limit is not None and planned.samples_wanted is not None
+    return (
+        f"cut to {planned.samples:,} of {planned.samples_wanted:,} samples, which fit into "
+        f"{number_text(planned.time_limit)} s at {planned.runs_per_second:.3g} runs a second. {_found_text(planned)}"
+    )
+
+
+def _found_text(planned: Plan) -> str:
+    """The loss that the planned audit finds, in a sentence; empty where no power was computed for that mass."""
+    powers = [power for budget in planned.budgets[:1] for power in budget.powers if power.event_mass == 0.1]
+    if not powers:
+        return ""
+    loss = powers[0].learned
+    if loss == float("inf"):
+        return "They find no loss in an event of mass 0.1."
+    return f"They find a loss of {loss:.3g} nats in an event of mass 0.1, where {powers[0].allowed:.3g} are allowed."
 
 
 def audit_within(

@@ -16,7 +16,7 @@ import dpaudit
 from dpaudit.reports import FORMATS, check_format, file_name
 from dpaudit.reports.deployment import read_deployment
 from dpaudit.reports.dossier import read_dossier
-from mechanisms import cities
+from dpaudit_mechanisms import cities
 
 AUDITS = ("laplace", "too-little-noise", "opendp")
 HELD_BACK = ("json",)  # 3 MB, which hold nothing but the results again; --all writes it too
@@ -40,7 +40,7 @@ def main() -> int:
     audited |= {f.x_prime_id for name in AUDITS for f in _audit(options.audits, name).findings}
     coordinates = {name: places[name] for name in sorted(audited)}
     (options.deployment.parent / "coordinates.json").write_text(json.dumps(coordinates, indent=1) + "\n")
-    target = "mechanisms.cities:laplace"
+    target = "dpaudit_mechanisms.cities:laplace"
     dpaudit.check(cities.laplace, error_rate=RATE, seed=options.seed, target=target).save(options.out / "check.json")
     dpaudit.audit_utility(cities.laplace, samples=SAMPLES, seed=options.seed).save(options.out / "utility.json")
     files = [options.audits / name / "audit.json" for name in AUDITS]

@@ -11,6 +11,7 @@ import click
 
 from dpaudit.arguments import check_options
 from dpaudit.cli.group import main, plain, report_error, report_traceback, with_debug
+from dpaudit.cli.help_groups import GroupedCommand
 from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import (
     AUDIT_FORMATS,
@@ -37,11 +38,20 @@ if TYPE_CHECKING:
     from dpaudit.subjects.callables import Subject
     from dpaudit.subjects.domains import Relation
 
+GROUPS = {
+    "First": ("claim", "pairs", "search", "samples", "mode", "confidence", "seed", "out", "report", "quiet"),
+    "What to audit": (
+        "examples", "adjacency", "search_budget", "search_pairs", "pool", "floating_point", "grey_box",
+    ),
+    "How hard": ("seconds", "event_mass", "inconclusive_factor", "store"),
+    "Where it runs": ("jobs", "backend", "cluster", "isolation", "checkpoint", "resume"),
+    "Output": ("progress", "debug", "help"),
+}  # fmt: skip
 PAIRS_SHOWN = 10
 BROKEN_SHOWN = 3  # messages of pairs that broke
 
 
-@main.command("audit")
+@main.command("audit", cls=GroupedCommand, groups=GROUPS)
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option("--claim", help="The promise: eps=1; eps=1,delta=1e-6; rho=0.5; mu=1; order=2,rdp=0.3; metric=FILE.")
 @click.option("--pairs", help="Pairs of inputs: x,x' as JSON, several with ';'; a JSON file; or module:function.")
@@ -62,7 +72,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
 @click.option("--progress", help="File of JSON lines that say where the audit stands.")
 @click.option(
-    "--seconds", type=float, help="Where an audit would take longer, print what can be had in this time instead."
+    "--seconds", type=float, help="Take as many samples as fit into this time, and say what was cut."
 )
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
@@ -165,8 +175,9 @@ def audit_command(
         raise UsageError(f"progress must be of one target, got {progress!r} for {len(subjects)}.")
     if listed is not None and not quiet:
         _warn_of_repeated(listed)
+    cut: dict[int, int] = {}
     if seconds is not None and sought is None:
-        _check_time(seconds, subjects, promise, listed, config, options)
+        cut = _cut_to_time(seconds, subjects, promise, listed, config, options, quiet)
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
     console = output_console()
@@ -180,7 +191,8 @@ def audit_command(
         if sought is not None and seconds is not None:
             asked = _within(seconds / len(subjects), sought, subject, promise, config, options)
         try:
-            result = _run(subject, promise, asked, grey_box, config, options, run)
+            now = {**options, "samples": cut.get(number, options["samples"])}
+            result = _run(subject, promise, asked, grey_box, config, now, run)
         except UsageError:
             raise
         except KeyboardInterrupt as interrupt:
@@ -217,25 +229,40 @@ def audit_command(
     ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
 
 
-def _check_time(
+def _cut_to_time(
     seconds: float,
     subjects: Sequence[Subject],
     claim: Claim | None,
     pairs: Sequence[Pair] | None,
     config: Config,
     options: dict[str, Any],
-) -> None:
-    """Print the plan of the first subject that is too slow for its share of the time, and end with its error."""
-    from dpaudit.reports.plan import plan_table
-    from dpaudit.time_limits import TooSlowError, check_time
+    quiet: bool,
+) -> dict[int, int]:
+    """The samples that fit into each subject's share of the time, by its position, where not all of them do.
 
-    for subject in subjects:
+    Validity: the number is a function of a few timed calls, on streams that no audit draws.
+
+    Raises
+    ------
+    TooSlowError
+        If a subject is too slow for any audit in its time; its plan is printed.
+    """
+    from dpaudit.reports.plan import plan_table
+    from dpaudit.time_limits import TooSlowError, check_time, cut_text
+
+    cut: dict[int, int] = {}
+    for number, subject in enumerate(subjects):
         try:
             with subject_output():
                 check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
         except TooSlowError as error:
-            output_console().print(plan_table(error.plan))
-            raise
+            if not error.fits:
+                output_console().print(plan_table(error.plan))
+                raise
+            cut[number] = error.plan.samples
+            if not quiet:
+                click.echo(plain(f"{subject.target}: {cut_text(error.plan)}"), err=True)
+    return cut
 
 
 def _within(

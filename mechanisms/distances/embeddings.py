@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
 Statement = Literal["printed", "corrected"]
 PRINTED_FACTOR = 512.0  # K = 512 (log2 k + log2 n)

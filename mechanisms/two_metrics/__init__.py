@@ -5,7 +5,7 @@ spaces, `line` those on the real line, `k_norm` those for linear queries in seve
 of all graphs with n nodes.
 """
 
-from mechanisms.two_metrics.finite import (
+from dpaudit_mechanisms.two_metrics.finite import (
     GlobalSensitivity,
     Ladder,
     LevelMechanism,
@@ -14,17 +14,17 @@ from mechanisms.two_metrics.finite import (
     WidenedPrivacyFirst,
     WidenedStaircase,
 )
-from mechanisms.two_metrics.k_norm import KNorm
-from mechanisms.two_metrics.levels import (
+from dpaudit_mechanisms.two_metrics.k_norm import KNorm
+from dpaudit_mechanisms.two_metrics.levels import (
     PartitionAndWeight,
     covered_levels,
     levels_of_sets,
     log_probabilities,
     loss_of,
 )
-from mechanisms.two_metrics.line import OnTheLine, Profile, query_mechanism, query_profile, staircase_profile
-from mechanisms.two_metrics.spaces import FiniteSpaces, whole_steps
-from mechanisms.two_metrics.triangles import GraphClasses, algorithm_1
+from dpaudit_mechanisms.two_metrics.line import OnTheLine, Profile, query_mechanism, query_profile, staircase_profile
+from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces, whole_steps
+from dpaudit_mechanisms.two_metrics.triangles import GraphClasses, algorithm_1
 
 __all__ = [
     "FiniteSpaces",

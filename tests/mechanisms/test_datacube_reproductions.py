@@ -11,11 +11,11 @@ from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from mechanisms.datacubes import workload_itself
-from mechanisms.ledger import entry
-from mechanisms.reproductions import datacubes
-from mechanisms.reproductions.datacube_data import ADULT, DOMAINS, NLTCS, TOTALS, datasets, from_file, synthetic
-from mechanisms.reproductions.datacube_runs import (
+from dpaudit_mechanisms.datacubes import workload_itself
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.reproductions import datacubes
+from dpaudit_mechanisms.reproductions.datacube_data import ADULT, DOMAINS, NLTCS, TOTALS, datasets, from_file, synthetic
+from dpaudit_mechanisms.reproductions.datacube_runs import (
     FAMILIES,
     RECOVERIES,
     WORKLOADS,
@@ -55,7 +55,7 @@ def test_the_experiment_runs_and_draws():
 def test_the_experiment_is_an_entry_point_of_this_package():
     stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     group = stated["project"]["entry-points"]["dpaudit.reproductions"]
-    assert group["datacubes"] == "mechanisms.reproductions.datacubes:reproduction"
+    assert group["datacubes"] == "dpaudit_mechanisms.reproductions.datacubes:reproduction"
     assert "datacubes" in CliRunner().invoke(main, ["reproduce"]).stdout
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from mechanisms.distances import (
+from dpaudit_mechanisms.distances import (
     Calibration,
     EmbeddedDistances,
     FixedQueries,
@@ -19,7 +19,7 @@ from mechanisms.distances import (
     SlopeSeeker,
     SubsetDistances,
 )
-from mechanisms.faulty.distances import (
+from dpaudit_mechanisms.faulty.distances import (
     EmbeddingLooksAtTheData,
     LearnerForgetsTheSlopes,
     LearnerReadsWithoutMistakes,

@@ -8,9 +8,9 @@ import pytest
 
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from mechanisms.ledger import entry
-from mechanisms.noise_scales import improvement_factor, noise_scales, single_scales
-from mechanisms.reproductions import dx_blowfish, dx_cities, dx_multi, dx_places, dx_single
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.noise_scales import improvement_factor, noise_scales, single_scales
+from dpaudit_mechanisms.reproductions import dx_blowfish, dx_cities, dx_multi, dx_places, dx_single
 
 QUICK = Options(seed=3, quick=True)
 SECONDS = "seconds"
@@ -43,7 +43,7 @@ def test_every_experiment_is_an_entry_point_of_this_package():
     stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     group = stated["project"]["entry-points"]["dpaudit.reproductions"]
     assert {name: value for name, value in group.items() if name.startswith("dx-")} == {
-        f"dx-{name}": f"mechanisms.reproductions.dx_{name}:reproduction"
+        f"dx-{name}": f"dpaudit_mechanisms.reproductions.dx_{name}:reproduction"
         for name in ("single", "multi", "cities", "blowfish")
     }
 

@@ -12,11 +12,11 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.errors import UsageError
-from mechanisms.distortion import best_distortion
-from mechanisms.faulty.mwem import MWEMForgetsTheRounds, MWEMHalfTheChoice, MWEMHalfTheNoise
-from mechanisms.histograms import all_histograms, neighbours
-from mechanisms.ledger import entry
-from mechanisms.mwem import MWEM, balanced_bound, balanced_rounds
+from dpaudit_mechanisms.distortion import best_distortion
+from dpaudit_mechanisms.faulty.mwem import MWEMForgetsTheRounds, MWEMHalfTheChoice, MWEMHalfTheNoise
+from dpaudit_mechanisms.histograms import all_histograms, neighbours
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.mwem import MWEM, balanced_bound, balanced_rounds
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 ROUNDING = 1e-9

@@ -9,8 +9,8 @@ import pytest
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.finite_metrics import check_metric
-from mechanisms.two_metrics import GraphClasses, Ladder, PrivacyFirst, WidenedPrivacyFirst, algorithm_1
-from mechanisms.two_metrics.triangles import atlas, edges
+from dpaudit_mechanisms.two_metrics import GraphClasses, Ladder, PrivacyFirst, WidenedPrivacyFirst, algorithm_1
+from dpaudit_mechanisms.two_metrics.triangles import atlas, edges
 
 pytest.importorskip("networkx")
 

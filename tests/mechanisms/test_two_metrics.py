@@ -17,7 +17,7 @@ import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_loss as finite_loss
 from dpaudit.privacy.claims import PureDP
-from mechanisms.faulty.two_metrics import (
+from dpaudit_mechanisms.faulty.two_metrics import (
     GlobalSensitivityTooSteep,
     LadderOfEqualRungs,
     PrivacyFirstSquared,
@@ -26,8 +26,8 @@ from mechanisms.faulty.two_metrics import (
     WidenedPrivacyFirstLastShell,
     WidenedStaircaseSparesTheTruth,
 )
-from mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
-from mechanisms.two_metrics import (
+from dpaudit_mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
+from dpaudit_mechanisms.two_metrics import (
     FiniteSpaces,
     GlobalSensitivity,
     Ladder,

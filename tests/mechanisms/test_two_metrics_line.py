@@ -11,9 +11,17 @@ from scipy import integrate, spatial, stats
 
 import dpaudit
 from dpaudit.errors import UsageError
-from mechanisms.faulty.two_metrics import KNormOneDegreeShort, OnTheLineTooNarrow
-from mechanisms.two_metrics import KNorm, OnTheLine, Profile, line, query_mechanism, query_profile, staircase_profile
-from mechanisms.two_metrics.intervals import difference, is_inside, length, minkowski, union
+from dpaudit_mechanisms.faulty.two_metrics import KNormOneDegreeShort, OnTheLineTooNarrow
+from dpaudit_mechanisms.two_metrics import (
+    KNorm,
+    OnTheLine,
+    Profile,
+    line,
+    query_mechanism,
+    query_profile,
+    staircase_profile,
+)
+from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, length, minkowski, union
 
 HOLED = [[0.0, 1.0], [3.0, 4.0]]
 PROFILES = {

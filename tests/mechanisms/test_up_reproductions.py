@@ -8,7 +8,7 @@ import pytest
 
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from mechanisms.reproductions import up_linear_sets, up_triangles
+from dpaudit_mechanisms.reproductions import up_linear_sets, up_triangles
 
 QUICK = Options(quick=True)
 

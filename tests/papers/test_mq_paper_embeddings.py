@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mechanisms.distances.embeddings import (
+from dpaudit_mechanisms.distances.embeddings import (
     RandomProjection,
     SubsetDistances,
     expansion_and_contraction,
@@ -23,10 +23,10 @@ from mechanisms.distances.embeddings import (
     scales,
     sufficient_images,
 )
-from mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances, typical_scale
-from mechanisms.distances.offline import OfflineDistances
-from mechanisms.faulty.distances import on_the_line
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances, typical_scale
+from dpaudit_mechanisms.distances.offline import OfflineDistances
+from dpaudit_mechanisms.faulty.distances import on_the_line
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
@@ -291,7 +291,7 @@ def test_exponents_of_the_euclidean_release():
 @pytest.mark.claim("MQ-R8.2")
 def test_projections_serve_an_adaptive_analyst_and_subsets_change_with_the_queries():
     assert entry("MQ-R8.1").verdict == "not checkable"
-    from mechanisms.distances import Calibration
+    from dpaudit_mechanisms.distances import Calibration
 
     projection = RandomProjection(2, 4, seed=1)
     tuned = Calibration(3, projection.widths, 1, 0.5, 1.0, 1.0, 1.0)

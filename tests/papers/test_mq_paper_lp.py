@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mechanisms.distances import AverageDistances, practical
+from dpaudit_mechanisms.distances import AverageDistances, practical
 
 MISS = 1e-9
 
