@@ -212,8 +212,8 @@ def in_the_last_bit(function, one_in):
 @pytest.mark.parametrize("location", [0.0, 10.0])
 def test_logarithms_that_differ_in_the_last_bit_cost_the_values_they_differ_for(location, one_in, monkeypatch):
     # Samplers take the logarithm of the C library, recognition that of numpy. Where both agree (no AVX-512) each draw
-    # is recognised; elsewhere those for which they differ are lost, at most. Both shares are of thousands of values: the
-    # bound has six standard deviations for either (below 1e-8).
+    # is recognised; elsewhere those for which they differ are lost, at most. Both shares are of thousands of values:
+    # the bound has six standard deviations for either (below 1e-8).
     monkeypatch.setattr(np, "log", in_the_last_bit(np.log, one_in))
     arguments = np.random.default_rng(1).random(64_000)
     differing = np.mean(np.log(arguments) != [math.log(value) for value in arguments.tolist()])
