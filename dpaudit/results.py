@@ -60,6 +60,7 @@ __all__ = [
 ]
 
 SCHEMA = "dpaudit.audit/1"
+MOST_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
 Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
 # Of a whole result the first of these that any finding has; never "private", "safe" or "passed".
 VERDICTS: tuple[Verdict, ...] = ("violated", "error", "inconclusive", "not_refuted")
@@ -277,6 +278,8 @@ class Finding:
             values["printed"] += tuple(
                 name for name in ("x", "x_prime") if name not in values["printed"] and may_be_infinite(values[name])
             )
+        if len(values.get("looks", ())) > MOST_LOOKS:
+            raise UsageError(f"looks of a pair must be {MOST_LOOKS:,} at most, got {len(values['looks']):,}.")
         values["looks"] = tuple(
             Look(draws, as_float(log_wealth), as_float(lower)) for draws, log_wealth, lower in values.get("looks", ())
         )

@@ -198,7 +198,7 @@ def audit_command(
         except KeyboardInterrupt as interrupt:
             run.say_interrupted(ctx, targets[number], targets[number + 1 :], place)
             ctx.exit(interrupt_status(interrupt))
-        except (Exception, SystemExit) as error:  # this subject broke; the others are audited all the same
+        except BaseException as error:  # this subject broke; the others are audited all the same
             report_error(ctx, error, subject.target or subject.name)
             verdicts.append("error")
             continue

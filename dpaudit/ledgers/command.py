@@ -20,7 +20,7 @@ from rich.text import Text
 from dpaudit.errors import UsageError
 from dpaudit.ledgers.entries import VERDICTS, Entry, Ledger, load_ledgers
 from dpaudit.ledgers.marks import Mark, collect_marks
-from dpaudit.saving import check_folder, write_whole
+from dpaudit.saving import SHARED, check_folder, write_whole
 from dpaudit.version import __version__
 
 TESTS = "tests"  # the folder whose marks count, where none is named
@@ -64,7 +64,7 @@ def claims(
         content = (json_text(ledgers, marks, folder), html_text(ledgers, marks, os.path.relpath(folder, out)))
         written = [Path(out) / name for name in FILES]
         for path, text in zip(written, content, strict=True):
-            write_whole(path, text)
+            write_whole(path, text, SHARED)
     shown = [ledger for ledger in ledgers if paper in (None, ledger.paper)]
     problems = None if marks is None else coverage_problems(ledgers, marks)
     return Group(*_tables(shown, marks, verdict), *_lines(shown, problems)), written, not problems

@@ -252,7 +252,7 @@ def open_checkpoint(
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         # Not emptied: until the lock is held it may be another process's.
-        stream: BinaryIO = os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+        stream: BinaryIO = os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
     except OSError as error:
         raise UsageError(
             f"checkpoint must be a file that can be written, got {str(place)!r} ({error.strerror})."
