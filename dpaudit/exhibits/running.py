@@ -16,20 +16,22 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.auditing import audit
 from dpaudit.errors import DpauditError
-from dpaudit.exhibits.exhibit import Exhibit
+from dpaudit.exhibits.exhibit import Exhibit, Release
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results import AuditResult
 from dpaudit.running.streams import fresh_seed
 from dpaudit.searching import Search
 
+PARTS = ("told", "searched", "mended", "releases")
 MENDED_RATE = 0.01  # of one run over all exhibits, with one seed
 SAMPLES = 100_000  # of an audit
 MENDED_SAMPLES = 20_000
+MENDED_BUDGET = 20_000  # runs of a search for pairs of a mended version
 SHOWN = 160  # characters of a witness or a pair
 
 
@@ -73,88 +75,80 @@ class Seen:
     message: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """What was found of one exhibit: `mended` are the verdicts of its mended version, one an audit."""
-
-    exhibit: Exhibit
-    seed: int
-    told: Seen
-    searched: Seen | None
-    mended: tuple[str, ...]
-    releases: tuple[dict[str, Any], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The row as JSON values."""
-        shown = self.exhibit
-        record: dict[str, Any] = {name: getattr(shown, name) for name in ("name", "kind", "source", "link", "wrong")}
-        record |= {"claim": str(shown.claim), "channel": shown.channel, "out_of_reach": shown.out_of_reach}
-        record |= {"seed": self.seed, "told": dataclasses.asdict(self.told)}
-        record["searched"] = dataclasses.asdict(self.searched) if self.searched is not None else None
-        return record | {"mended": list(self.mended), "releases": list(self.releases)}
-
-
 def run(
     exhibit: Exhibit,
+    parts: Sequence[str] = PARTS,
     *,
     exhibits: int = 1,
     seed: int | None = None,
     seeds: int = 1,
-    search: bool = True,
     samples: int = SAMPLES,
-    mended_samples: int = MENDED_SAMPLES,
-    releases: bool = True,
-) -> Row:
-    """Run an auditor on one exhibit.
+) -> dict[str, Any]:
+    """Run an auditor on one exhibit; the record that the page is made from.
 
     Parameters
     ----------
     exhibit : Exhibit
+    parts : sequence of str
+        Of `PARTS`: what to run.
     exhibits : int
         How many are run: the mended versions share the error rate `MENDED_RATE` of one seed.
     seed : int, optional
         Of the audits; one is drawn by default.
     seeds : int
         The mended version is audited with so many seeds, from `seed` on; the faulty one with the first.
-    search : bool
-        Whether to search for pairs as well.
-    samples, mended_samples : int
-        Of an audit of the faulty and of the mended version.
-    releases : bool
-        Whether to audit the real libraries that are installed.
+    samples : int
+        Of an audit of the faulty version.
 
     Returns
     -------
-    Row
+    dict
+        What the exhibit is, and under the name of each part what was found: a `Seen` as a dictionary; of the mended
+        version the verdicts, one an audit; of releases a list.
 
     Examples
     --------
     >>> from dpaudit import museum
-    >>> row = run(museum("epsilon-multiplied")[0], seed=1, search=False)
-    >>> row.told.found, row.mended
-    (True, ('not_refuted',))
+    >>> record = run(museum("epsilon-multiplied")[0], ("told",), seed=1)
+    >>> record["told"]["found"], record["told"]["verdict"]
+    (True, 'violated')
     """
     root = fresh_seed() if seed is None else seed
-    told = look(exhibit, exhibit.faulty, [exhibit.pair], root, samples)
-    searched = look(exhibit, exhibit.faulty, Search(exhibit.domain), root, samples) if search else None
-    confidence = 1.0 - MENDED_RATE / (max(exhibits, 1) * (2 if search else 1))
-    verdicts: list[str] = []
-    for turn in range(root, root + seeds):
-        sources: list[Any] = [[exhibit.pair]]
-        if search:
-            sources.append(Search(exhibit.domain, budget=20_000))
-        for pairs in sources:
-            seen = look(exhibit, exhibit.mended, pairs, turn, mended_samples, confidence)
-            verdicts.append("violated" if seen.found else seen.verdict)
-    return Row(exhibit, root, told, searched, tuple(verdicts), _released(exhibit, root, samples) if releases else ())
+    record: dict[str, Any] = {name: getattr(exhibit, name) for name in ("name", "kind", "source", "link", "wrong")}
+    record |= {"claim": str(exhibit.claim), "channel": exhibit.channel, "out_of_reach": exhibit.out_of_reach}
+    record["seed"] = root
+    if "told" in parts:
+        record["told"] = dataclasses.asdict(look(exhibit, exhibit.faulty, [exhibit.pair], root, samples))
+    if "searched" in parts:
+        record["searched"] = dataclasses.asdict(look(exhibit, exhibit.faulty, Search(exhibit.domain), root, samples))
+    if "mended" in parts:
+        confidence = 1.0 - MENDED_RATE / (2 * max(exhibits, 1))
+        verdicts = []
+        for turn in range(root, root + seeds):
+            for pairs in ([exhibit.pair], Search(exhibit.domain, budget=MENDED_BUDGET)):
+                seen = look(exhibit, exhibit.mended, pairs, turn, MENDED_SAMPLES, confidence, low_bits=False)
+                verdicts.append(seen.verdict)
+        record["mended"] = verdicts
+    if "releases" in parts:
+        record["releases"] = [_released(exhibit, release, root, samples) for release in exhibit.releases]
+    return record
 
 
 def look(
-    exhibit: Exhibit, mechanism: Any, pairs: Any, seed: int, samples: int, confidence: float = 0.95
+    exhibit: Exhibit,
+    mechanism: Any,
+    pairs: Any,
+    seed: int,
+    samples: int,
+    confidence: float = 0.95,
+    low_bits: bool | None = None,
 ) -> Seen:
-    """One audit of a version of an exhibit; what breaks is a verdict "error" with its message."""
+    """One audit of a version of an exhibit; what breaks is a verdict "error" with its message.
+
+    `low_bits` says whether to ask what the low bits give away; by default where the bug of the exhibit shows there.
+    """
     started = time.perf_counter()
-    low_bits = exhibit.channel == "low bits"
+    low_bits = exhibit.channel == "low bits" if low_bits is None else low_bits
     try:
         result = audit(
             mechanism, exhibit.claim, pairs, seed=seed, samples=samples, confidence=confidence, floating_point=low_bits
@@ -162,11 +156,10 @@ def look(
     except DpauditError as error:
         seconds = time.perf_counter() - started
         return Seen(False, "error", seconds=seconds, message=short_form(str(error), SHOWN))
-    return _seen(exhibit, result, time.perf_counter() - started)
+    return _seen(result, low_bits, time.perf_counter() - started)
 
 
-def _seen(exhibit: Exhibit, result: AuditResult, seconds: float) -> Seen:
-    low_bits = exhibit.channel == "low bits"
+def _seen(result: AuditResult, low_bits: bool, seconds: float) -> Seen:
     doubles = result.floating_point if low_bits else None
     found = doubles is not None and doubles.verdict == "leaks" if low_bits else result.verdict == "violated"
     searching = sum(side.details.get("samples", 0) for side in result.side_findings if side.kind == "pair_search")
@@ -199,28 +192,10 @@ def short_form_of(x: Any, x_prime: Any) -> str:
     return f"{short_form(x, SHOWN // 2)} | {short_form(x_prime, SHOWN // 2)}"
 
 
-def _released(exhibit: Exhibit, seed: int, samples: int) -> tuple[dict[str, Any], ...]:
-    """What was found in the real libraries: one that is absent says so."""
-    found = []
-    for release in exhibit.releases:
-        version = release.installed()
-        record: dict[str, Any] = {"package": release.package, "versions": release.versions, "installed": version}
-        if version is None:
-            found.append(record | {"found": None, "reason": f"{release.package} is not installed"})
-            continue
-        seen = look(exhibit, release.mechanism(), [exhibit.pair], seed, samples)
-        found.append(record | dataclasses.asdict(seen))
-    return tuple(found)
-
-
-def medians(rows: Iterable[Row]) -> dict[str, float]:
-    """Median runs and seconds of the searched audits that found their bug; 0 where none did."""
-    import statistics
-
-    found = [row.searched for row in rows if row.searched is not None and row.searched.found]
-    if not found:
-        return {"runs": 0.0, "seconds": 0.0}
-    return {
-        "runs": statistics.median(seen.runs for seen in found),
-        "seconds": statistics.median(seen.seconds for seen in found),
-    }
+def _released(exhibit: Exhibit, release: Release, seed: int, samples: int) -> dict[str, Any]:
+    """What was found in a real library: one that is absent says so."""
+    version = release.installed()
+    record: dict[str, Any] = {"package": release.package, "versions": release.versions, "installed": version}
+    if version is None:
+        return record | {"found": None, "reason": f"{release.package} is not installed"}
+    return record | dataclasses.asdict(look(exhibit, release.mechanism(), [exhibit.pair], seed, samples))

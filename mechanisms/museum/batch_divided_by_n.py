@@ -25,7 +25,8 @@ EXHIBIT = Exhibit(
     name="batch-divided-by-n",
     kind="neighbours",
     source="meta-pytorch/opacus#571",
-    wrong="The noisy sum is divided by floor(rate * n): the scale of all coordinates tells whether n is odd (also #819).",
+    wrong="The noisy sum is divided by floor(rate * n): the scale of all coordinates tells whether n is odd "
+    "(also #819).",
     claim="mu=1",
     faulty=faulty,
     mended=mended,

@@ -28,8 +28,8 @@ EXHIBIT = Exhibit(
     name="bound-below-the-optimum",
     kind="delta and conversions",
     source="world-federation-of-advertisers/cross-media-measurement#4333",
-    wrong="The truncation bound (sensitivity / epsilon) ln(1 / delta) + 1 is below the optimal one for large epsilon and a "
-    "sensitivity above 1, as the review of the pull request says.",
+    wrong="The truncation bound (sensitivity / epsilon) ln(1 / delta) + 1 is below the optimal one for large "
+    "epsilon and a sensitivity above 1, as the review of the pull request says.",
     claim="eps=4,delta=0.01",
     faulty=faulty,
     mended=mended,

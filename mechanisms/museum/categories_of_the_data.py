@@ -27,7 +27,8 @@ EXHIBIT = Exhibit(
     name="categories-of-the-data",
     kind="synthetic data",
     source="alan-turing-institute/reprosyn#38",
-    wrong="Methods read the domain from the data set that they are given: a rare category can come out only if it went in.",
+    wrong="Methods read the domain from the data set that they are given: a rare category can come out only if "
+    "it went in.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

@@ -25,7 +25,8 @@ def mended(data, size, rng):
 EXHIBIT = Exhibit(
     name="cents-pass-through",
     kind="post-processing",
-    source="google/differential-privacy, common_docs/Secure_Noise_Generation.pdf (the input has to be on the noise's grid)",
+    source="google/differential-privacy, common_docs/Secure_Noise_Generation.pdf (the input has to be on the "
+    "noise's grid)",
     wrong="The noise is a multiple of a grain that is coarser than the data, and the sum is not rounded to it.",
     claim="eps=1",
     faulty=faulty,

@@ -21,8 +21,8 @@ EXHIBIT = Exhibit(
     name="distinct-after-attribution",
     kind="sensitivity",
     source="google/differential-privacy#84",
-    wrong="A count of distinct values gives each shared value to one user and bounds users afterwards: an outlier who has "
-    "all values takes those of the others away.",
+    wrong="A count of distinct values gives each shared value to one user and bounds users afterwards: an "
+    "outlier who has all values takes those of the others away.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

@@ -1,6 +1,5 @@
 """A count of no rows ends the server."""
 
-
 from dpaudit.domains import DatasetDomain
 from dpaudit.exhibits.exhibit import Exhibit
 

@@ -25,8 +25,8 @@ EXHIBIT = Exhibit(
     name="exact-category-frequencies",
     kind="synthetic data",
     source="opendp/smartnoise-sdk#301",
-    wrong="The DataSampler of CTGAN takes the frequencies of the data (noisy ones since pull request 426): a category that "
-    "nobody has is never drawn.",
+    wrong="The DataSampler of CTGAN takes the frequencies of the data (noisy ones since pull request 426): a "
+    "category that nobody has is never drawn.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

@@ -20,7 +20,8 @@ EXHIBIT = Exhibit(
     name="formula-upside-down",
     kind="noise",
     source="WICG/attribution-reporting-api#1329",
-    wrong="The text says that Laplace(epsilon / L1) noise gives epsilon: somebody who implements it divides the wrong way.",
+    wrong="The text says that Laplace(epsilon / L1) noise gives epsilon: somebody who implements it divides the "
+    "wrong way.",
     claim="eps=2",
     faulty=faulty,
     mended=mended,

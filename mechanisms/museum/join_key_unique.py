@@ -1,6 +1,5 @@
 """A join: removing one user removes all of their trips."""
 
-
 from dpaudit.domains import DatasetDomain
 from dpaudit.exhibits.exhibit import Exhibit
 
@@ -19,7 +18,8 @@ EXHIBIT = Exhibit(
     name="join-key-unique",
     kind="sensitivity",
     source="uber-archive/sql-differential-privacy#1",
-    wrong="The count of a join gets sensitivity 1 as the key is unique in one table; a change there moves all joined rows.",
+    wrong="The count of a join gets sensitivity 1 as the key is unique in one table; a change there moves all "
+    "joined rows.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

@@ -1,6 +1,5 @@
 """Noise is added to counts whose keys come in the order of the true counts."""
 
-
 from dpaudit.domains import DatasetDomain
 from dpaudit.exhibits.exhibit import Exhibit
 

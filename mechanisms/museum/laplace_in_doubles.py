@@ -23,7 +23,8 @@ EXHIBIT = Exhibit(
     name="laplace-in-doubles",
     kind="floating point",
     source="opendp/smartnoise-core#242",
-    wrong="Scaled samples of a library's Laplace generator are added in doubles: most doubles can come from one input only.",
+    wrong="Scaled samples of a library's Laplace generator are added in doubles: most doubles can come from one "
+    "input only.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

@@ -29,7 +29,8 @@ EXHIBIT = Exhibit(
     name="laplace-threshold-gaussian-noise",
     kind="delta and conversions",
     source="opendp/smartnoise-sdk#204",
-    wrong="tau is computed from a Laplace formula, and the noise of the counts is Gaussian, whose mass beyond tau is larger.",
+    wrong="tau is computed from a Laplace formula, and the noise of the counts is Gaussian, whose mass beyond "
+    "tau is larger.",
     claim="eps=1,delta=0.02",
     faulty=faulty,
     mended=mended,

@@ -24,8 +24,8 @@ EXHIBIT = Exhibit(
     name="largest-value-plus-one",
     kind="neighbours",
     source="sassoftware/dpmm#18",
-    wrong="Where no domain is given it is inferred as max + 1 of each column, so that the shape of the release tells the "
-    "largest value.",
+    wrong="Where no domain is given it is inferred as max + 1 of each column, so that the shape of the release "
+    "tells the largest value.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

@@ -25,7 +25,8 @@ EXHIBIT = Exhibit(
     name="less-noise-costs-less",
     kind="accounting",
     source="OpenMined/PySyft#6914",
-    wrong="publish(sigma=...) with less noise spends less of the budget, so that the most accurate answers are allowed.",
+    wrong="publish(sigma=...) with less noise spends less of the budget, so that the most accurate answers are "
+    "allowed.",
     claim="mu=1",
     faulty=faulty,
     mended=mended,

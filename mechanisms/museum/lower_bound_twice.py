@@ -42,7 +42,8 @@ EXHIBIT = Exhibit(
     name="lower-bound-twice",
     kind="sensitivity",
     source="IBM/differential-privacy-library#105",
-    wrong="Linear regression takes the larger of the lower bound and the lower bound: no noise for features in [0, 100].",
+    wrong="Linear regression takes the larger of the lower bound and the lower bound: no noise for features in "
+    "[0, 100].",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

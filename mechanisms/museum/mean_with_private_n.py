@@ -21,8 +21,8 @@ EXHIBIT = Exhibit(
     name="mean-with-private-n",
     kind="neighbours",
     source="opendp/smartnoise-core#356",
-    wrong="The sensitivity of the mean under add/remove is taken over neighbours of this dataset alone, (U - L) / n, so the "
-    "scale of the noise tells n.",
+    wrong="The sensitivity of the mean under add/remove is taken over neighbours of this dataset alone, (U - L) "
+    "/ n, so the scale of the noise tells n.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

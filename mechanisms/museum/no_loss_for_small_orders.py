@@ -1,6 +1,5 @@
 """A conversion that says there is no loss where the divergence of one order is small."""
 
-
 from dpaudit.domains import DatasetDomain
 from dpaudit.exhibits.exhibit import Exhibit
 

@@ -21,8 +21,8 @@ EXHIBIT = Exhibit(
     name="noise-from-fingerprint",
     kind="noise",
     source="world-federation-of-advertisers/cross-media-measurement#4387",
-    wrong="The noise is seeded by a keyless fingerprint of the data: whoever guesses the data can compute the release, and "
-    "test the guess.",
+    wrong="The noise is seeded by a keyless fingerprint of the data: whoever guesses the data can compute the "
+    "release, and test the guess.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

@@ -24,8 +24,8 @@ EXHIBIT = Exhibit(
     name="not-null-after-a-cast",
     kind="not a number",
     source="opendp/opendp#2938",
-    wrong="A cast that is not strict makes nulls and keeps 'no nulls' in the domain, so the count of a frame of known length "
-    "is free of charge, and exact.",
+    wrong="A cast that is not strict makes nulls and keeps 'no nulls' in the domain, so the count of a frame of "
+    "known length is free of charge, and exact.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

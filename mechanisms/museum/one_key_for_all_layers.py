@@ -20,7 +20,8 @@ EXHIBIT = Exhibit(
     name="one-key-for-all-layers",
     kind="noise",
     source="jax-ml/jax#3646",
-    wrong="The example of DP-SGD draws the noise of every parameter with the same key: differences of layers have none.",
+    wrong="The example of DP-SGD draws the noise of every parameter with the same key: differences of layers "
+    "have none.",
     claim="mu=1",
     faulty=faulty,
     mended=mended,

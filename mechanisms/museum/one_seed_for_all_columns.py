@@ -24,7 +24,8 @@ EXHIBIT = Exhibit(
     name="one-seed-for-all-columns",
     kind="noise",
     source="IBM/differential-privacy-library#31",
-    wrong="The same seed for several mechanisms gives the sums of all columns the same noise: their difference is exact.",
+    wrong="The same seed for several mechanisms gives the sums of all columns the same noise: their difference "
+    "is exact.",
     claim="eps=2",
     faulty=faulty,
     mended=mended,

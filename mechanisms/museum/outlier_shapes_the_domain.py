@@ -26,8 +26,8 @@ EXHIBIT = Exhibit(
     name="outlier-shapes-the-domain",
     kind="synthetic data",
     source="arXiv:2011.07018",
-    wrong="PATE-GAN and PrivBayes implementations learn ranges and categories from the raw data: an outlier shows in the "
-    "synthetic data, whatever the noise.",
+    wrong="PATE-GAN and PrivBayes implementations learn ranges and categories from the raw data: an outlier "
+    "shows in the synthetic data, whatever the noise.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

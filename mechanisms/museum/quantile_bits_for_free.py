@@ -10,7 +10,8 @@ def _round(data, sigma, sigma_bits, size, rng):
     norms = np.asarray(data, dtype=float)
     total = np.minimum(norms, 1.0).sum()
     bits = np.where(norms <= 1.0, 0.5, -0.5).sum()
-    return np.stack([total + rng.normal(scale=sigma, size=size), bits + rng.normal(scale=sigma_bits, size=size)], axis=1)
+    noise = rng.normal(size=(size, 2)) * [sigma, sigma_bits]
+    return np.array([total, bits]) + noise
 
 
 def faulty(data, size, rng):

@@ -24,7 +24,8 @@ EXHIBIT = Exhibit(
     name="rounds-divide-the-charge",
     kind="accounting",
     source="raptor7197/caamas#36",
-    wrong="epsilon_used grows by noise_multiplier / rounds, which is no accountant: each round spends as much as the first.",
+    wrong="epsilon_used grows by noise_multiplier / rounds, which is no accountant: each round spends as much "
+    "as the first.",
     claim="mu=1",
     faulty=faulty,
     mended=mended,

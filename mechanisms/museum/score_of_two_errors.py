@@ -24,7 +24,8 @@ EXHIBIT = Exhibit(
     name="score-of-two-errors",
     kind="selection",
     source="ryan112358/mbi#65",
-    wrong="JAM selects by model error minus public error, both of which may move by 2, with sensitivity 2 instead of 4.",
+    wrong="JAM selects by model error minus public error, both of which may move by 2, with sensitivity 2 "
+    "instead of 4.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

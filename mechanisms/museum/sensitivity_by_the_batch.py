@@ -20,7 +20,8 @@ EXHIBIT = Exhibit(
     name="sensitivity-by-the-batch",
     kind="learning",
     source="arXiv:2202.12219",
-    wrong="An implementation of backpropagation clipping has the sensitivity of a gradient wrong by the size of the batch.",
+    wrong="An implementation of backpropagation clipping has the sensitivity of a gradient wrong by the size of "
+    "the batch.",
     claim="mu=1",
     faulty=faulty,
     mended=mended,

@@ -28,7 +28,8 @@ EXHIBIT = Exhibit(
     name="shuffled-batches-as-poisson",
     kind="accounting",
     source="meta-pytorch/opacus#128",
-    wrong="The accountant assumes Poisson sampling; batches come from shuffling, so that each record is in one for certain.",
+    wrong="The accountant assumes Poisson sampling; batches come from shuffling, so that each record is in one "
+    "for certain.",
     claim="eps=1,delta=0.69",
     faulty=faulty,
     mended=mended,

@@ -31,8 +31,8 @@ EXHIBIT = Exhibit(
     name="svt-releases-the-answer",
     kind="selection",
     source="arXiv:1603.01699 (Algorithm 3)",
-    wrong="The variant outputs the noisy answer itself when it passes the threshold, with noise for one answer: no finite "
-    "epsilon for all.",
+    wrong="The variant outputs the noisy answer itself when it passes the threshold, with noise for one answer: "
+    "no finite epsilon for all.",
     claim="eps=1",
     faulty=faulty,
     mended=mended,

@@ -32,7 +32,8 @@ EXHIBIT = Exhibit(
     name="truncated-and-normalised",
     kind="post-processing",
     source="arXiv:1911.00602",
-    wrong="Truncating the noise to the valid range and normalising depends on the true answer, and costs up to twice epsilon.",
+    wrong="Truncating the noise to the valid range and normalising depends on the true answer, and costs up to "
+    "twice epsilon.",
     claim="eps=0.5",
     faulty=faulty,
     mended=mended,
