@@ -5,14 +5,14 @@ import numpy as np
 from dpaudit.domains import VectorDomain
 from dpaudit.exhibits.exhibit import Exhibit
 
-THRESHOLD, EPSILON = 1.0, 1.0
+THRESHOLD, EPSILON = 0.0, 1.0
 
 
 def _until_above(noisy, thresholds, shown):
-    """The first answer above its threshold as `shown` has it, NaN where none is; shape (size,)."""
+    """The place of the first answer above its threshold, and what `shown` has there; -1 and 0 where there is none."""
     above = noisy >= thresholds
-    first = np.argmax(above, axis=1)
-    return np.where(above.any(axis=1), shown[np.arange(len(first)), first], np.nan)
+    first, found = np.argmax(above, axis=1), above.any(axis=1)
+    return np.stack([np.where(found, first, -1), np.where(found, shown[np.arange(len(first)), first], 0.0)], axis=1)
 
 
 def faulty(data, size, rng):
@@ -24,7 +24,7 @@ def faulty(data, size, rng):
 def mended(data, size, rng):
     thresholds = THRESHOLD + rng.laplace(scale=2.0 / EPSILON, size=(size, 1))
     noisy = np.asarray(data) + rng.laplace(scale=4.0 / EPSILON, size=(size, len(data)))
-    return _until_above(noisy, thresholds, np.tile(np.arange(len(data), dtype=float), (size, 1)))
+    return _until_above(noisy, thresholds, np.zeros_like(noisy))
 
 
 EXHIBIT = Exhibit(
