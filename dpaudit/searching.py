@@ -235,7 +235,7 @@ class _Searcher:
         """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
         if isinstance(self.claim, MetricDP):  # each pair has its own budget
             return LEAST_DRAWS
-        epsilon = max(_line(self.claim).epsilon, 0.01)
+        epsilon = max(line_of(self.claim).epsilon, 0.01)
         return int(min(max(2.0 / epsilon**2, LEAST_DRAWS), MOST_FIRST_DRAWS))
 
     def _domain(self) -> Domain:
@@ -342,7 +342,7 @@ class _Searcher:
         claim = self.claim.for_pair(x, x_prime)
         if claim.is_vacuous:
             return None
-        candidate = _Candidate(family, origin, x, x_prime, claim, _line(claim), (first, second), len(self.candidates))
+        candidate = _Candidate(family, origin, x, x_prime, claim, line_of(claim), (first, second), len(self.candidates))
         self.candidates[key] = candidate
         active.append(candidate)
         return candidate
@@ -456,20 +456,27 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
     """
     cut, size = min(len(first), len(second)) // 2, min(len(first), len(second))
     halves = [(side.rows(slice(0, cut)), side.rows(slice(cut, size))) for side in (first, second)]
-    right = wrong = paid = 0.0
+    tallies = np.zeros((3, 3))  # right, wrong and paid for: of the whole rule, of its guesses of 1, of those of 0
     for fitted, counted in ((0, 1), (1, 0)):
         game = FixedGame(line, PLANNED)
         game.fit(halves[0][fitted], halves[1][fitted], LEVEL, aim="ranking")
         one, zero = (game.rule.count(side[counted]) for side in halves)  # guesses of 0, of 1, abstentions
-        right += float(one[1] + zero[0])
-        wrong += float(one[0] + zero[1])
-        paid += 0.5 * line.delta * game.rule.sides * float(one.sum() + zero.sum())
-    loss = math.log((max(right - paid, 0.0) + PRIOR) / (wrong + PRIOR))
-    deviation = math.sqrt(1.0 / (max(right - paid, 0.0) + PRIOR) + 1.0 / (wrong + PRIOR))
-    return (loss - line.epsilon) / deviation, loss
+        price = 0.5 * line.delta * float(one.sum() + zero.sum())
+        tallies += [
+            [one[1] + zero[0], one[0] + zero[1], price * game.rule.sides],
+            [one[1], zero[1], price],
+            [zero[0], one[0], price],
+        ]
+    # The guesses of one label alone too: a rare event that pays for delta is lost among guesses of the other label.
+    found = []
+    for right, wrong, paid in tallies.tolist():
+        earned = max(right - paid, 0.0) + PRIOR
+        loss = math.log(earned / (wrong + PRIOR))
+        found.append(((loss - line.epsilon) / math.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss))
+    return max(found)
 
 
-def _line(claim: Claim) -> ApproxDP:
+def line_of(claim: Claim) -> ApproxDP:
     """The one line by which a pair is ranked: the claim's own, or one in the middle of its family.
 
     A Renyi claim is ranked as the Gaussian mechanism that has its divergences: not what it promises, but near it.

@@ -25,6 +25,8 @@ from dpaudit.exhibits.exhibit import Exhibit, Release
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results import AuditResult
 from dpaudit.running.streams import fresh_seed
+from dpaudit.search.shrinking import KIND as SHRUNK
+from dpaudit.search.shrinking import audit_and_shrink
 from dpaudit.searching import Search
 
 PARTS = ("told", "searched", "mended", "releases")
@@ -59,6 +61,12 @@ class Seen:
         The event, in words.
     rows : int or None
         Records in the larger input of that pair; None where inputs are no lists of records.
+    small : str
+        The pair made small, as a difference; empty where fresh draws did not confirm it, or none was shrunk.
+    small_rows : int or None
+        Records in its larger input.
+    shrinking, shrinking_seconds : int and float, or None
+        Runs and seconds that shrinking took, its last audit not counted; `runs` has neither.
     message : str
         What broke, where something did.
     """
@@ -72,6 +80,10 @@ class Seen:
     pair: str = ""
     witness: str = ""
     rows: int | None = None
+    small: str = ""
+    small_rows: int | None = None
+    shrinking: int | None = None
+    shrinking_seconds: float | None = None
     message: str = ""
 
 
@@ -150,7 +162,8 @@ def look(
     started = time.perf_counter()
     low_bits = exhibit.channel == "low bits" if low_bits is None else low_bits
     try:
-        result = audit(
+        asked = audit_and_shrink if isinstance(pairs, Search) else audit
+        result = asked(
             mechanism, exhibit.claim, pairs, seed=seed, samples=samples, confidence=confidence, floating_point=low_bits
         )
     except DpauditError as error:
@@ -184,7 +197,22 @@ def _seen(result: AuditResult, low_bits: bool, seconds: float) -> Seen:
         short_form_of(shown.x, shown.x_prime),
         witness[:SHOWN],
         max(rows) if rows else None,
+        **_shrunk(result),
     )
+
+
+def _shrunk(result: AuditResult) -> dict[str, Any]:
+    """What shrinking says of its pair, where an audit of its own confirmed it."""
+    for side in result.side_findings:
+        if side.kind == SHRUNK and side.status == "found":
+            details = side.details
+            return {
+                "small": str(details["difference"])[:SHOWN],
+                "small_rows": details["rows_after"],
+                "shrinking": details["shrinking"],
+                "shrinking_seconds": details["seconds"],
+            }
+    return {}
 
 
 def short_form_of(x: Any, x_prime: Any) -> str:

@@ -114,6 +114,7 @@ class DatasetDomain(Domain):
         # Beside all values a record that is like none of the first: the last ones are seldom the usual ones.
         for value in self.values[len(telling) : MOST_VALUES]:
             yield from self._neighbours("further value", [self.values[0]] * min(max(self.smallest, 1), size), [value])
+        yield from self._newcomers()
         if self.adjacency == "add_remove" and self.smallest < size < self.largest:
             yield from (("in front", self._typed(mixed), self._typed([value, *mixed])) for value in telling)
         for example in self.examples:
@@ -125,6 +126,18 @@ class DatasetDomain(Domain):
             for size in range(self.smallest, min(self.largest, self.smallest + MOST_SIZES)):
                 rows = [self.values[0]] * size
                 yield "size", self._typed(rows), self._typed([*rows, self.values[0]])
+
+    def _newcomers(self) -> Iterator[Start]:
+        """Every other value once, and then the one that was not there, the last ones first."""
+        for value in reversed(self.values[:MOST_VALUES]):
+            others = [other for other in self.values[:MOST_VALUES] if other is not value]
+            rows = others[: self.largest - 1]
+            rows += [others[0]] * (self.smallest - len(rows))
+            if self.adjacency == "add_remove":
+                if len(rows) < self.largest:
+                    yield "newcomer", self._typed(rows), self._typed([*rows, value])
+            else:
+                yield "newcomer", self._typed(rows), self._typed([*rows[:-1], value])
 
     def random(self, rng: np.random.Generator) -> Inputs:
         """Any size, small ones as often as large ones; records at random or nearly all the same."""
