@@ -196,6 +196,7 @@ __all__ = [
     "laws",
     "libraries",
     "load",
+    "museum",
     "parametrize_with_checks",
     "parse_claim",
     "plan",

@@ -55,7 +55,9 @@ def museum_command(
             console.print(Text(f"{exhibit.name}  [{exhibit.kind}]  {exhibit.source}"), soft_wrap=True)
         return
     if not exhibits:
-        raise UsageError("names must be of exhibits, got none: no museum is installed (entry-point group dpaudit.museum).")
+        raise UsageError(
+            "names must be of exhibits, got none: no museum is installed (entry-point group dpaudit.museum)."
+        )
     parts = PARTS if only is None else tuple(part.strip() for part in only.split(","))
     for part in parts:
         if part not in PARTS:
@@ -81,6 +83,8 @@ def museum_command(
     console.print(table)
     for name in ("museum.json", "museum.md", "museum.html"):
         click.echo(f"Written: {folder / name}")
-    missed = [record for record in records for part in ("told", "searched") if not record.get(part, {"found": 1})["found"]]
+    missed = [
+        record for record in records for part in ("told", "searched") if not record.get(part, {"found": 1})["found"]
+    ]
     broken = [record for record in records if "violated" in record.get("mended", ())]
     ctx.exit(SubjectError.exit_status if missed or broken else 0)

@@ -38,7 +38,7 @@ def page(records: Sequence[dict[str, Any]]) -> Document:
         verdict=verdict,
         summary=(),
         sections=tuple(sections),
-        footer="Made by `dpaudit museum`. Runs are calls of the mechanism for one output each, those of searches included.",
+        footer="Made by `dpaudit museum`. Runs count single outputs of a mechanism, those of searches included.",
     )
 
 

@@ -90,7 +90,11 @@ def _rows(x: Sequence[Any], x_prime: Sequence[Any]) -> str:
 
 def _replaced(place: int, old: Any, new: Any) -> str:
     if isinstance(old, Mapping) and isinstance(new, Mapping) and list(old) == list(new):
-        cells = [f"{name}={_text(old[name])} becomes {_text(new[name])}" for name in old if _key(old[name]) != _key(new[name])]
+        cells = [
+            f"{name}={_text(old[name])} becomes {_text(new[name])}"
+            for name in old
+            if _key(old[name]) != _key(new[name])
+        ]
         return f"row {place}: " + ", ".join(cells)
     return f"row {place}: {_record(old)} becomes {_record(new)}"
 

@@ -21,7 +21,15 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.differences import is_frame
 from dpaudit.privacy.pairs import short_form
-from dpaudit.subjects.domains import DatasetDomain, Domain, ListedDomain, NumberDomain, Relation, TableDomain, VectorDomain
+from dpaudit.subjects.domains import (
+    DatasetDomain,
+    Domain,
+    ListedDomain,
+    NumberDomain,
+    Relation,
+    TableDomain,
+    VectorDomain,
+)
 from dpaudit.subjects.domains.tables import UNSEEN, column_values
 
 DRAWN = 12  # inputs of a strategy
@@ -97,7 +105,7 @@ def _of_value(value: Any, adjacency: Relation, user: str | None, origin: str) ->
         raise UsageError(f"user must be a column of a table, got {user!r} for {short_form(value)}.")
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    if isinstance(value, list | tuple) or isinstance(value, np.ndarray):
+    if isinstance(value, list | tuple | np.ndarray):
         records = list(value)
         if isinstance(value, np.ndarray) and value.ndim > 1:  # rows are records
             return Guess(*_described(DatasetDomain.of_examples([value], adjacency), origin, adjacency))

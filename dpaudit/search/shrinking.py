@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from dpaudit.auditing import audit, stated_claim
-from dpaudit.errors import DpauditError
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
 from dpaudit.inputs import identity_of
 from dpaudit.privacy.claims import Claim

@@ -98,7 +98,7 @@ class DatasetDomain(Domain):
         return cls(tuple(seen), max(largest, 1), adjacency, 0 if grows else 1, tuple(known))
 
     def starts(self) -> Iterator[Start]:
-        """Each small size, single records, duplicates, extremes, the largest, all values; then neighbours of examples."""
+        """Small sizes, single records, duplicates, extremes, the largest, all values; then neighbours of examples."""
         telling = self.values[:4]
         yield from self._sizes()
         for size in dict.fromkeys([0, 1, 2, 3, self.largest // 2, self.largest]):

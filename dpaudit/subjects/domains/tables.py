@@ -1,4 +1,4 @@
-"""Domains of tables: pandas DataFrames, or lists of records as dictionaries, of which rows are added, removed or replaced.
+"""Domains of tables: DataFrames, or lists of dictionaries, of which rows are added, removed or replaced.
 
 A row is a tuple of cells in the order of the columns. `TableDomain.of_example` reads the columns from an example: the
 values that occur, the extremes of numbers and some beyond them, and what a column of that type can hold and an example
@@ -73,7 +73,9 @@ class TableDomain(Domain):
         if self.user is not None and self.adjacency != "add_remove":
             raise UsageError(f"adjacency must be add_remove where user is a column, got {self.adjacency!r}.")
         whole_number("largest", self.largest, "a positive integer", 1)
-        object.__setattr__(self, "_rows", DatasetDomain(tuple(self._telling()), self.largest, self.adjacency, self.smallest))
+        object.__setattr__(
+            self, "_rows", DatasetDomain(tuple(self._telling()), self.largest, self.adjacency, self.smallest)
+        )
 
     @classmethod
     def of_example(
@@ -108,7 +110,8 @@ class TableDomain(Domain):
             raise UsageError("example must have columns, got a table without any.")
         cells = [[row[k] for row in rows] for k in range(len(names))]
         columns = {
-            name: tuple(column_values(column, kind, missing)) for name, column, kind in zip(names, cells, kinds, strict=True)
+            name: tuple(column_values(column, kind, missing))
+            for name, column, kind in zip(names, cells, kinds, strict=True)
         }
         grows = adjacency == "add_remove"
         largest = max(len(rows) + (4 if grows else 0), 2)
@@ -294,4 +297,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
