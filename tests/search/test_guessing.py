@@ -1,4 +1,4 @@
-"""Domains that nobody gave: what is guessed from examples, defaults and type hints, and what is said where nothing is."""
+"""Domains that nobody gave: guesses from examples, defaults and type hints, and what is said where there are none."""
 
 import enum
 import math
@@ -102,7 +102,7 @@ def test_a_strategy_gives_examples():
 
 
 def test_where_nothing_can_be_guessed_the_message_says_what_to_give():
-    with pytest.raises(UsageError, match=r"pairs must be given.*'data' has no default value and no type hint.*--example"):
+    with pytest.raises(UsageError, match=r"pairs must be given.*'data' has no default value and no type.*--example"):
         guess_domain(lambda data, rng: 0)
     with pytest.raises(UsageError, match="user must be a column of a table, got 'u'"):
         guess_domain(None, [1, 2], user="u")

@@ -37,14 +37,16 @@ def test_a_pair_stays_in_its_domain():
     small = shrink(_outlier, "eps=1", Pair([0.0] * 6, [*[0.0] * 6, 7.0]), domain, seed=SEED)
     assert len(small.pair.x) == 3 and len(small.pair.x_prime) == 4
     near = NumberDomain(5.0, 9.0, change=1.0)
-    number = shrink(lambda x, size, rng: 9.0 * x + rng.laplace(size=size), "eps=1", Pair(7.123, 8.123), near, seed=SEED)
+    broken = Pair(7.123, 8.123)
+    number = shrink(lambda x, size, rng: 9.0 * x + rng.laplace(size=size), "eps=1", broken, near, seed=SEED)
     assert 5.0 <= number.pair.x <= 9.0 and abs(number.pair.x - number.pair.x_prime) <= 1.0 + 1e-9
 
 
 def test_frames_lose_rows_and_the_difference_is_said():
     frame = pd.DataFrame({"age": [20, 30, 40], "city": ["a", "b", "c"]})
     more = pd.concat([frame, pd.DataFrame({"age": [50], "city": ["c"]})], ignore_index=True)
-    small = shrink(lambda df, size, rng: df["age"].sum() + rng.laplace(size=size), "eps=1", Pair(frame, more), seed=SEED)
+    broken = Pair(frame, more)
+    small = shrink(lambda df, size, rng: df["age"].sum() + rng.laplace(size=size), "eps=1", broken, seed=SEED)
     assert small.difference == "row 0 added: age=50, city='c'" and len(small.pair.x) == 0
 
 
@@ -64,7 +66,8 @@ def test_the_error_rate_is_shared_and_the_small_pair_has_a_seed_of_its_own(monke
 
     monkeypatch.setattr("dpaudit.search.shrinking.audit", audited)
     search = Search(DatasetDomain((0.0, 1.0, 7.0), largest=8), budget=4_000)
-    result = audit_and_shrink(_outlier, "eps=1", search, seed=SEED, samples=4_000, confidence=0.95, floating_point=False)
+    options = {"seed": SEED, "samples": 4_000, "confidence": 0.95, "floating_point": False}
+    result = audit_and_shrink(_outlier, "eps=1", search, **options)
     (side,) = [side for side in result.side_findings if side.kind == "shrunk_pair"]
     assert side.status == "found" and side.error_rate == pytest.approx(SHARE * 0.05)
     assert sum(1.0 - confidence for confidence, _ in asked) == pytest.approx(0.05)
@@ -75,7 +78,11 @@ def test_a_sound_mechanism_is_not_shrunk():
     # P(violated) <= 0.045 by the audit; here the loss is 0.1 of a claim of 1, so that it is below 1e-9.
     search = Search(DatasetDomain.between(0.0, 1.0), budget=1_000)
     result = audit_and_shrink(
-        lambda data, size, rng: len(data) + rng.laplace(scale=10.0, size=size), "eps=1", search, seed=SEED, samples=1_000
+        lambda data, size, rng: len(data) + rng.laplace(scale=10.0, size=size),
+        "eps=1",
+        search,
+        seed=SEED,
+        samples=1_000,
     )
     assert result.verdict != "violated"
     assert not [side for side in result.side_findings if side.kind == "shrunk_pair"]
