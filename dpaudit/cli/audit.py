@@ -247,6 +247,8 @@ def _guessed(
     found: list[Search | None] = []
     for subject in subjects:
         if value is None and getattr(subject.mechanism, "pairs", None) is not None:
+            if budget is not None or count is not None:
+                raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")
             found.append(None)
             continue
         search, text = guessed_search(subject, value, adjacency, user, budget, count, grey_box)

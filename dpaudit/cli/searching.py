@@ -74,7 +74,7 @@ def chosen_search(
     if adjacency is not None and examples is None and (pairs is not None or search is not None):
         raise UsageError(f"examples must be given with --adjacency, got {adjacency!r} without them.")
     if search is None and examples is None:
-        if budget is not None or count is not None:
+        if pairs is not None and (budget is not None or count is not None):
             raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")
         return None
     given = [name for name, value in (("pairs", pairs), ("search", search), ("examples", examples)) if value]
