@@ -6,13 +6,16 @@ OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
 
-.PHONY: audit universe claims compliance test processors long lint docs dist clean
+.PHONY: audit universe museum claims compliance test processors long lint docs dist clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
 
 universe: $(VENV)/.audit
 	$(BIN)/python -m reports.universe_audit --seed $(SEED)
+
+museum: $(VENV)/.audit
+	$(BIN)/python -m dpaudit museum --seed $(SEED) --seeds 5
 
 claims: $(VENV)/.audit
 	$(BIN)/python -m dpaudit claims --tests tests --out reports

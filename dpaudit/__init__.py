@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from dpaudit.exact.finite_mechanism import FiniteMechanism
+    from dpaudit.exhibits import Exhibit, museum
     from dpaudit.grey_box import GreyBoxResult, replay_same_randomness
     from dpaudit.laws import LAWS, Law
     from dpaudit.plan_result import Plan
@@ -83,6 +84,7 @@ _HOMES = {
     "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "DpauditNoteWarning": "dpaudit.errors",
+    "Exhibit": "dpaudit.exhibits",
     "Finding": "dpaudit.results",
     "FiniteMechanism": "dpaudit.exact.finite_mechanism",
     "FloatingPointFinding": "dpaudit.results",
@@ -122,6 +124,7 @@ _HOMES = {
     "conformance_checks": "dpaudit.conformance.faces",
     "exec_subject": "dpaudit.subjects.programs",
     "load": "dpaudit.results",
+    "museum": "dpaudit.exhibits",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.planning",
@@ -149,6 +152,7 @@ __all__ = [
     "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",
     "DpauditNoteWarning",
+    "Exhibit",
     "Finding",
     "FiniteMechanism",
     "FloatingPointFinding",
@@ -192,6 +196,7 @@ __all__ = [
     "laws",
     "libraries",
     "load",
+    "museum",
     "parametrize_with_checks",
     "parse_claim",
     "plan",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.privacy.differences import frame_key, is_frame
 from dpaudit.privacy.pairs import AllPairs, Pair
 
 
@@ -109,4 +110,6 @@ def _identity(value: Any) -> Any:
         return (kind, np.asarray(value).tobytes())
     if value is None or kind in (bool, int, str, bytes):
         return (kind, value)
+    if is_frame(value):
+        return (kind, frame_key(value))
     return (kind, id(value))

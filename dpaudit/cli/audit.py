@@ -22,7 +22,7 @@ from dpaudit.cli.outputs import (
     subject_output,
     write_reports,
 )
-from dpaudit.cli.searching import chosen_search, with_search
+from dpaudit.cli.searching import chosen_search, guessed_search, read_example, with_search
 from dpaudit.cli.subjects import check_complete
 from dpaudit.cli.terminating import interrupt_status
 from dpaudit.config import Config, read_config
@@ -137,6 +137,8 @@ def audit_command(
     progress: str | None,
     quiet: bool,
     search: str | None,
+    example: str | None,
+    user: str | None,
     examples: str | None,
     adjacency: Relation | None,
     search_budget: int | None,
@@ -169,14 +171,18 @@ def audit_command(
         sought = chosen_search(pairs, search, examples, adjacency, search_budget, search_pairs, grey_box)
         listed = resolve_pairs(pairs) if pairs is not None else None
         subjects = [resolve_target(target) for target in targets]
-        for subject in subjects:
-            check_complete(subject, promise, listed if sought is None else [])
+        guessed = _guessed(
+            subjects, pairs, sought, example, user, adjacency, search_budget, search_pairs, grey_box, quiet
+        )
+        for subject, guess in zip(subjects, guessed, strict=True):
+            check_complete(subject, promise, listed if sought is None and guess is None else [])
     if len(subjects) > 1 and progress is not None:
         raise UsageError(f"progress must be of one target, got {progress!r} for {len(subjects)}.")
     if listed is not None and not quiet:
         _warn_of_repeated(listed)
+    searched = [sought or guess for guess in guessed]
     cut: dict[int, int] = {}
-    if seconds is not None and sought is None:
+    if seconds is not None and not any(searched):
         cut = _cut_to_time(seconds, subjects, promise, listed, config, options, quiet)
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
@@ -187,9 +193,10 @@ def audit_command(
     all_places = places(folder, [subject.name for subject in subjects])
     for number, (subject, place) in enumerate(zip(subjects, all_places, strict=True)):
         run = RunInTerminal(quiet, own_checkpoint(checkpoint, number, len(subjects)), resume, progress)
-        asked: Any = listed if sought is None else sought
-        if sought is not None and seconds is not None:
-            asked = _within(seconds / len(subjects), sought, subject, promise, config, options)
+        source = searched[number]
+        asked: Any = listed if source is None else source
+        if source is not None and seconds is not None:
+            asked = _within(seconds / len(subjects), source, subject, promise, config, options)
         try:
             now = {**options, "samples": cut.get(number, options["samples"])}
             result = _run(subject, promise, asked, grey_box, config, now, run)
@@ -227,6 +234,45 @@ def audit_command(
 
         console.print(summary_table(results))
     ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
+
+
+def _guessed(
+    subjects: Sequence[Subject],
+    pairs: str | None,
+    sought: Search | None,
+    example: str | None,
+    user: str | None,
+    adjacency: Relation | None,
+    budget: int | None,
+    count: int | None,
+    grey_box: bool | None,
+    quiet: bool,
+) -> list[Search | None]:
+    """For each subject a search in a guessed domain, said on stderr; None where pairs or a search are given.
+
+    Raises
+    ------
+    UsageError
+        If an example is given beside them, or nothing can be guessed.
+    """
+    if pairs is not None or sought is not None:
+        for name, value in (("example", example), ("user", user)):
+            if value is not None:
+                raise UsageError(f"{name} must be given without --pairs, --search and --examples, got {value!r}.")
+        return [None] * len(subjects)
+    value = read_example(example) if example is not None else None
+    found: list[Search | None] = []
+    for subject in subjects:
+        if value is None and getattr(subject.mechanism, "pairs", None) is not None:
+            if budget is not None or count is not None:
+                raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")
+            found.append(None)
+            continue
+        search, text = guessed_search(subject, value, adjacency, user, budget, count, grey_box)
+        found.append(search)
+        if not quiet:
+            click.echo(f"{plain(subject.target or subject.name)}: {plain(text)}", err=True)
+    return found
 
 
 def _cut_to_time(
@@ -294,6 +340,8 @@ def _run(
     """Audit one subject, with the progress on stderr."""
     from dpaudit.auditing import audit
     from dpaudit.running.streams import fresh_seed
+    from dpaudit.search.shrinking import audit_and_shrink
+    from dpaudit.searching import Search
 
     stated = config.audit_options(options)
     plan = run.plan()
@@ -312,6 +360,9 @@ def _run(
                 )
             if run.checkpoint is not None or not run.keeps:
                 more["checkpoint"] = plan
+            # Nights would shrink each anew, and an isolated subject has to stay where it is.
+            if isinstance(pairs, Search) and not (stated.get("store") or stated.get("isolation")):
+                return audit_and_shrink(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
             return audit(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
     except UsageError as error:
         raise config.located(error, given) from error
