@@ -265,7 +265,8 @@ def _guessed(
     for subject in subjects:
         if value is None and getattr(subject.mechanism, "pairs", None) is not None:
             if budget is not None or count is not None:
-                raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")
+                given = "search must be given with --search-budget or --search-pairs, got none. Or --examples."
+                raise UsageError(given)
             found.append(None)
             continue
         search, text = guessed_search(subject, value, adjacency, user, budget, count, grey_box)

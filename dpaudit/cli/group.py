@@ -46,7 +46,8 @@ class Commands(click.Group):
         except click.exceptions.Exit:
             raise
         except click.ClickException as error:
-            error.exit_code = error.exit_code if error.exit_code != 1 else UsageError.exit_status  # 1 is a violation
+            if error.exit_code == 1:  # that is the status of a violation
+                vars(error)["exit_code"] = UsageError.exit_status
             raise
         except KeyboardInterrupt as interrupt:
             click.echo("Interrupted.", err=True)

@@ -22,8 +22,8 @@ def page(records: Sequence[dict[str, Any]]) -> Document:
         sections.append(Section(kind.replace(" ", "-"), kind.capitalize(), tuple(blocks)))
     missed = [record for record in records if not _found(record, "told") or not _found(record, "searched")]
     if missed:
-        rows = tuple((record["name"], _missed(record), record["out_of_reach"] or "not known") for record in missed)
-        sections.append(Section("missed", "Not found", (Table("", ("bug", "not found with", "why"), rows),)))
+        reasons = tuple((record["name"], _missed(record), record["out_of_reach"] or "not known") for record in missed)
+        sections.append(Section("missed", "Not found", (Table("", ("bug", "not found with", "why"), reasons),)))
     released = [(record, release) for record in records for release in record.get("releases", ())]
     if released:
         rows = tuple(_release(record, release) for record, release in released)

@@ -41,6 +41,7 @@ from dpaudit.results import (
     Finding,
     FloatingPointFinding,
     FloatingPointPair,
+    Severity,
     SideFinding,
     WitnessRecord,
 )
@@ -175,6 +176,7 @@ class _Mask:
             power=power,
             looks=(),
             keys=None,
+            severity=None if finding.severity is None else Severity(_count(finding.severity.samples), lower),
             pool=None if finding.pool is None else pools.get(finding.pool, self.name(finding.pool, "pair")),
             x=REDACTED,
             x_prime=REDACTED,
@@ -185,7 +187,7 @@ class _Mask:
         )
 
     def _witness(self, witness: WitnessRecord) -> WitnessRecord:
-        counts = {name: _count(getattr(witness, name)) for name in ("correct", "wrong", "abstained")}
+        counts: dict[str, Any] = {name: _count(getattr(witness, name)) for name in ("correct", "wrong", "abstained")}
         return dataclasses.replace(witness, description=REDACTED, rule={"redacted": True}, **counts)
 
     def _doubles(self, finding: FloatingPointFinding) -> FloatingPointFinding:
@@ -194,7 +196,7 @@ class _Mask:
 
     def _double(self, pair: FloatingPointPair) -> FloatingPointPair:
         description = REDACTED if pair.description else ""
-        counts = {name: _count(getattr(pair, name)) for name in ("correct", "wrong", "abstained")}
+        counts: dict[str, Any] = {name: _count(getattr(pair, name)) for name in ("correct", "wrong", "abstained")}
         return dataclasses.replace(
             pair,
             **self._names(pair),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import UsageError
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.exponential import Exponential
-from mechanisms.mwem import MWEM
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.mwem import MWEM
 
 METRIC = np.array([[0.0, 0.5, 1.0], [0.5, 0.0, 0.5], [1.0, 0.5, 0.0]])
 QUERIES = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0]])

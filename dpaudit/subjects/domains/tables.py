@@ -211,7 +211,7 @@ class TableDomain(Domain):
         """The pair as it is; where rows have users, one table against the same without one user."""
         if self.user is None:
             return pair
-        at, rows = list(self.columns).index(self.user), list(max(pair, key=len))
+        at, rows = list(self.columns).index(self.user), max((list(side) for side in pair), key=len)
         owners = self.columns[self.user]
         rows = [(*row[:at], owners[int(rng.integers(len(owners)))], *row[at + 1 :]) for row in rows]
         gone = repr(rows[int(rng.integers(len(rows)))][at]) if rows else ""
