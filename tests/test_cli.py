@@ -185,10 +185,12 @@ def test_the_claim_and_the_pairs_are_the_mechanisms_own_unless_given(run):
 
 def test_every_option_reaches_the_audit(run):
     options = "--samples 300 --mode fixed --confidence 0.9999999 --seed 3 --jobs 1 --event-mass 0.2 --no-pool"
-    run("audit", "m.py:sound", *options.split(), "--inconclusive-factor", "4", "--out", "o", "--report", "json")
+    more = "--no-severity"
+    run("audit", "m.py:sound", *options.split(), more, "--inconclusive-factor", "4", "--out", "o", "--report", "json")
     saved = dpaudit.load("o/audit.json")
     assert (saved.mode, saved.confidence, saved.seed) == ("fixed", 0.9999999, 3)
-    assert saved.options == {"samples": 300, "event_mass": 0.2, "inconclusive_factor": 4.0, "pool": False}
+    flags = {"pool": False, "severity": False}
+    assert saved.options == {"samples": 300, "event_mass": 0.2, "inconclusive_factor": 4.0, **flags}
 
 
 def test_the_same_seed_gives_the_same_result(run):
