@@ -6,7 +6,7 @@ OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
 
-.PHONY: audit universe museum claims compliance test processors long lint docs dist clean
+.PHONY: audit universe museum claims compliance test processors mutants long lint docs dist clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
@@ -28,6 +28,9 @@ test: $(VENV)/.dev lint
 
 processors: $(VENV)/.dev
 	$(BIN)/python .ci/processors.py
+
+mutants: $(VENV)/.dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" MODULES="$(MODULES)" TESTS="$(TESTS)" $(BIN)/python .ci/mutants.py
 
 long: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or long"
