@@ -11,9 +11,10 @@ import dataclasses
 import heapq
 import itertools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 
 from dpaudit.certificates.generator import TracingGenerator
@@ -26,8 +27,7 @@ from dpaudit.subjects.callables import Subject
 MOST_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
 REPEATED = 64  # paths of an input that are run again
 
-Face = Callable[[Tracer], Any]
-FACES: dict[str, Face] = {"numpy": TracingGenerator, "random": TracingRandom}
+FACES = ("numpy", "random")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Runner:
 
     def __init__(self, subject: Subject, face: str, lazy: bool = True) -> None:
         self.subject, self.face, self.lazy = subject, face, lazy
-        self.watch = Watch()
+        self.stream = np.random.PCG64(0)
+        self.watch = Watch(self.stream)
         self.runs = 0
 
     def run(self, x: Any, path: OpenPath, heaviest_other: float = 0.0, deadline: float = math.inf) -> Ended:
@@ -69,12 +70,10 @@ class Runner:
         """
         self.runs += 1
         tracer = Tracer(path, heaviest_other, self.lazy, deadline)
-        rng = FACES[self.face](tracer)
+        rng = TracingGenerator(tracer, self.stream) if self.face == "numpy" else TracingRandom(tracer)
         try:
             with self.watch.over(tracer):
                 output = self.subject.held_output(x, rng, lambda value: value)
-            if isinstance(rng, TracingGenerator) and not tracer.is_suspended:
-                rng.check_untouched()
             if tracer.refusal:
                 raise Untraceable(tracer.refusal)
             leaf = None if tracer.is_suspended else read_output(tracer, output)

@@ -48,9 +48,10 @@ BY_NAME = {"fork_exec": "a process is started", "fork": "a process is started", 
 class Watch:
     """Watches the runs of one certificate."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: np.random.BitGenerator) -> None:
         kinds = _subclasses(np.random.BitGenerator)
-        self.streams = [item for item in gc.get_objects() if type(item) in kinds]
+        self.own = own
+        self.others = [item for item in gc.get_objects() if type(item) in kinds and item is not own]
         self.before = self._states()
 
     @contextmanager
@@ -79,18 +80,21 @@ class Watch:
             sys.setprofile(others)
 
     def check(self) -> None:
-        """Refuse the runs so far if a generator of numpy was moved that no tracer made.
+        """Refuse the runs so far if a generator of numpy was moved.
 
         Raises
         ------
         Untraceable
             If one was.
         """
-        if not _are_equal(self._states(), self.before):
+        now = self._states()
+        if not _are_equal(now[0], self.before[0]):
+            raise Untraceable("Compiled code took random bits from the generator itself, past its methods.")
+        if not _are_equal(now, self.before):
             raise Untraceable("A generator of numpy other than the one that is given is used.")
 
     def _states(self) -> list[Any]:
-        return [np.random.get_state(legacy=False), *(stream.state for stream in self.streams)]
+        return [self.own.state, np.random.get_state(legacy=False), *(stream.state for stream in self.others)]
 
 
 def _subclasses(kind: type) -> set[type]:

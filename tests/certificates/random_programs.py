@@ -19,8 +19,8 @@ MODULUS = 5
 
 
 def random_program(rng: np.random.Generator) -> list[Any]:
-    """Two to four instructions, some of them branches."""
-    return _block(rng, int(rng.integers(2, 5)), depth=0)
+    """Two or three instructions, some of them branches."""
+    return _block(rng, int(rng.integers(2, 4)), depth=0)
 
 
 def _block(rng: np.random.Generator, length: int, depth: int) -> list[Any]:
@@ -34,8 +34,10 @@ def _instruction(rng: np.random.Generator, depth: int) -> Any:
     probabilities = [float(p) for p in rng.choice([0.125, 0.25, 0.3, 0.5, 0.7, 0.9], size=len(INPUTS))]
     if kind in ("coin", "binomial", "clipped"):
         return kind, probabilities
-    if kind in ("integers", "floor", "shuffle"):
+    if kind in ("integers", "floor"):
         return kind, int(rng.integers(2, 5))
+    if kind in ("shuffle", "pick"):
+        return kind, int(rng.integers(1, 4 if kind == "shuffle" else 3))
     if kind == "choice":
         weights = rng.choice([0.125, 0.25, 0.5, 1.0], size=(len(INPUTS), 3))
         return kind, (weights / weights.sum(axis=1, keepdims=True)).tolist()
@@ -49,6 +51,26 @@ def _instruction(rng: np.random.Generator, depth: int) -> Any:
     if kind == "raise":
         return kind, int(rng.integers(MODULUS))
     return kind, int(rng.integers(1, 4))
+
+
+OUTCOMES = {"coin": 2, "binomial": 3, "clipped": 3, "choice": 3, "table": 3, "sides": 8, "race": 20}  # at most, of draws
+
+
+def paths(program: list[Any]) -> int:
+    """A bound of the number of paths through a program."""
+    total = 1
+    for kind, first, *rest in program:
+        if kind == "if":
+            total *= max(map(paths, rest))
+        elif kind == "shuffle":
+            total *= math.factorial(first)
+        elif kind == "pick":
+            total *= math.perm(4, first)
+        elif kind in ("integers", "floor"):
+            total *= first
+        else:
+            total *= OUTCOMES.get(kind, 1)
+    return total
 
 
 def run(program: list[Any], x: int, rng: np.random.Generator) -> Any:
@@ -84,7 +106,7 @@ def _run(program: list[Any], x: int, rng: Any, s: int, emitted: list[int]) -> tu
             noisy = np.array([x, 1, s]) + rng.geometric(first[0], 3)
             value = int(np.argmax(noisy))
         elif kind == "pick":
-            value = int(rng.permutation(4)[:first].sum())
+            value = int(rng.choice(4, size=first, replace=False).sum())
         elif kind == "if":
             s, emitted = _run(rest[0] if s == first else rest[1], x, rng, s, emitted)
             continue
