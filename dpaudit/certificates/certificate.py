@@ -96,6 +96,19 @@ class CertifiedPair:
         """Whether nothing was left unexplored."""
         return self.mass_left == 0.0
 
+    def row(self) -> tuple[str, ...]:
+        """The cells of a table: pair, verdict, claimed, both bounds of epsilon, delta, e^epsilon and mass left."""
+        return (
+            self.id,
+            self.verdict,
+            f"{self.claimed:.6g}",
+            f"{self.epsilon_lower:.6g}",
+            f"{self.epsilon_upper:.6g}",
+            f"{self.delta:.6g}",
+            "" if self.exact is None else short_fraction(self.exact),
+            f"{self.mass_left:.3g}",
+        )
+
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:

@@ -34,8 +34,8 @@ from dpaudit.subjects.callables import Subject, as_subject
 ROUNDING = 1e-12
 SECONDS = 60.0
 MOST_PAIRS = 20_000
-FIRST_LOOK = 256  # runs after which the pairs are judged for the first time; then at each doubling
-AFTER_DECISION = 4  # times the runs of a decision that are made in all, to close the interval
+FIRST_LOOK = 32  # runs of each input after which the pairs are judged for the first time; then at each doubling
+AFTER_DECISION = 2  # times the runs of a decision that are made in all, to close the interval
 
 
 def certify(
