@@ -1,8 +1,8 @@
 """A certificate: what a mechanism's loss is on each pair, proved by running it through all outcomes of its draws.
 
-Conventions: losses in nats; every bound is rounded outwards; probabilities are fractions. "kept" is proved for the pairs
-that are listed and for no others. The saved form (schema `dpaudit.certificate/1`, published in `dpaudit/schemas/`) is
-strict JSON: a fraction is the text "3/4", or "0x…/0x…" in hexadecimal digits where it is long.
+Conventions: losses in nats; every bound is rounded outwards; probabilities are fractions. "kept" is proved for the
+pairs that are listed and for no others. The saved form (schema `dpaudit.certificate/1`, published in
+`dpaudit/schemas/`) is strict JSON: a fraction is the text "3/4", or "0x…/0x…" in hexadecimal digits where it is long.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.certificates.certificate import Certificate, CertifiedPair
+from dpaudit.certificates.divergences import Known
 from dpaudit.certificates.exploring import FACES, Exploration, Runner, is_python_face
 from dpaudit.certificates.judging import check_claim, judge, open_pair
 from dpaudit.certificates.leaves import NeedsNumbers, cells
-from dpaudit.certificates.divergences import Known
 from dpaudit.certificates.tracing import Untraceable
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number
@@ -127,7 +127,9 @@ class _Certifying:
         roles = {role for _, role in subject.keywords}
         if subject.interface != "sample(data, size, rng)" and "generator" not in roles:
             why = "takes a seed" if "seed" in roles else "takes no generator"
-            return self._refused(f"{subject.name} {why}: give it a parameter rng, and let all its draws come from that.")
+            return self._refused(
+                f"{subject.name} {why}: give it a parameter rng, and let all its draws come from that."
+            )
         try:
             try:
                 return self._explored(Runner(subject, self.face), deadline)
@@ -146,6 +148,7 @@ class _Certifying:
         self.count = len(explorations)
         sides = [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
         self._explore(runner, explorations, sides, deadline)
+        runner.watch.check()
         for exploration in explorations:
             exploration.repeat()
         runner.watch.check()
@@ -176,9 +179,7 @@ class _Certifying:
                 if all(pair.verdict != "open" for pair in self._judged(explorations, sides)):
                     end = AFTER_DECISION * runner.runs
 
-    def _judged(
-        self, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]]
-    ) -> list[CertifiedPair]:
+    def _judged(self, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]]) -> list[CertifiedPair]:
         judged = []
         known: list[Known] = []
         laws, is_whole = cells([exploration.law for exploration in explorations])

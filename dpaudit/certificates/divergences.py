@@ -4,8 +4,8 @@ p and q are what is known of two laws: masses of outcomes, as fractions. `left_p
 it may lie anywhere. With t = e^epsilon:
 
 * The hockey-stick divergence is at most sum max(p - t q, 0) + left_p: more q only lowers it.
-* It is at least sum max(p - t q, 0) - t left_q, and at least 0: of the event {p > t q}, P is at least the known p, and Q
-  at most the known q plus all that is left.
+* It is at least sum max(p - t q, 0) - t left_q, and at least 0: of the event {p > t q}, P is at least the known p, and
+  Q at most the known q plus all that is left.
 
 Both are decreasing in t, convex and piecewise linear, with rational corners. So the t at which a bound meets a delta is
 a fraction, and the least epsilon at that delta its logarithm. Logarithms and powers are computed by `decimal`, whose
@@ -53,7 +53,7 @@ def ratio_at(p: Known, q: Known, delta: Fraction, *, upper: bool) -> Fraction | 
     masses = [(mass, q.law.get(outcome, Fraction(0))) for outcome, mass in p.law.items() if mass > 0]
     endless = sum((mass for mass, other in masses if other == 0), Fraction(0))
     rest = sorted(((mass / other, mass, other) for mass, other in masses if other > 0), reverse=True)
-    # From large t to small t: with the first k outcomes the bound is a - t b; it is above delta for t < (a - delta) / b.
+    # From large t to small t: with the first k outcomes the bound less delta is a - t b, above 0 for t < a / b.
     a, b = endless + gain - delta, loss
     if a > 0 and b == 0:
         return None

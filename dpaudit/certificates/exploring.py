@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-
 from dpaudit.certificates.generator import TracingGenerator
-from dpaudit.certificates.leaves import Leaf, NeedsNumbers, read_output
+from dpaudit.certificates.leaves import Leaf, read_output
 from dpaudit.certificates.python_random import TracingRandom
 from dpaudit.certificates.tracing import OpenPath, Suspended, Tracer, Untraceable
 from dpaudit.certificates.watching import Watch
@@ -159,5 +158,3 @@ def is_python_face(subject: Subject) -> bool:
     names = [name for name, role in subject.keywords if role == "generator"]
     annotations = getattr(subject.mechanism, "__annotations__", {})
     return any("Random" in str(annotations.get(name, "")) and "np" not in str(annotations[name]) for name in names)
-
-

@@ -22,12 +22,39 @@ from dpaudit.certificates.whole_numbers import geometric, uniform
 MOST_TRIALS = 4_096  # of one binomial draw
 SUM_TOLERANCE = 1.5e-8  # by which numpy lets weights miss the sum 1 (sqrt of 2**-52)
 
-REAL_LAWS = (
-    "beta chisquare dirichlet exponential f gamma gumbel laplace logistic lognormal logseries multivariate_normal "
-    "noncentral_chisquare noncentral_f normal pareto poisson power rayleigh standard_cauchy standard_exponential "
-    "standard_gamma standard_normal standard_t triangular vonmises wald weibull zipf negative_binomial "
-    "multivariate_hypergeometric"
-).split()
+REAL_LAWS = [
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "exponential",
+    "f",
+    "gamma",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "logseries",
+    "multivariate_normal",
+    "noncentral_chisquare",
+    "noncentral_f",
+    "normal",
+    "pareto",
+    "poisson",
+    "power",
+    "rayleigh",
+    "standard_cauchy",
+    "standard_exponential",
+    "standard_gamma",
+    "standard_normal",
+    "standard_t",
+    "triangular",
+    "vonmises",
+    "wald",
+    "weibull",
+    "zipf",
+    "negative_binomial",
+    "multivariate_hypergeometric",
+]
 
 
 class TracingGenerator(np.random.Generator):
@@ -86,7 +113,7 @@ class TracingGenerator(np.random.Generator):
 
         drawn = self._spread(draw, size, first, last)
         is_plain = isinstance(drawn, np.ndarray) and drawn.dtype.kind in "iub" and type(drawn) is np.ndarray
-        return drawn.astype(kind) if is_plain else bool(drawn) if kind == bool and not np.ndim(drawn) else drawn
+        return drawn.astype(kind) if is_plain else bool(drawn) if kind.kind == "b" and not np.ndim(drawn) else drawn
 
     def bytes(self, length: int) -> bytes:
         return bytes(self._tracer.uniform_integer(256) for _ in range(length))
@@ -103,9 +130,7 @@ class TracingGenerator(np.random.Generator):
         if success in (0, 1):
             return count * int(success)
         fail = 1 - success
-        return self._tracer.choose(
-            [math.comb(count, k) * success**k * fail ** (count - k) for k in range(count + 1)]
-        )
+        return self._tracer.choose([math.comb(count, k) * success**k * fail ** (count - k) for k in range(count + 1)])
 
     def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
         weights = [self._probability(p) for p in np.ravel(pvals)]
@@ -122,17 +147,17 @@ class TracingGenerator(np.random.Generator):
                 left, rest = left - counts[-1], rest - weight
             return np.array([*counts, left])
 
-        return draw() if size is None else np.array([draw() for _ in range(math.prod(_shape(size)))]).reshape(
-            (*_shape(size), len(weights))
+        return (
+            draw()
+            if size is None
+            else np.array([draw() for _ in range(math.prod(_shape(size)))]).reshape((*_shape(size), len(weights)))
         )
 
     def _binomial_exact(self, count: int, success: Fraction) -> int:
         if success in (0, 1) or count == 0:
             return count * int(success)
         fail = 1 - success
-        return self._tracer.choose(
-            [math.comb(count, k) * success**k * fail ** (count - k) for k in range(count + 1)]
-        )
+        return self._tracer.choose([math.comb(count, k) * success**k * fail ** (count - k) for k in range(count + 1)])
 
     def hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Any:
         def draw(good: Any, bad: Any, sample: Any) -> int:
@@ -171,7 +196,9 @@ class TracingGenerator(np.random.Generator):
             if number > count:
                 raise ValueError("Cannot take a larger sample than population when replace is False")
             if not shuffle and number > 1 and p is None:
-                self._tracer.refuse("choice without replacement and without shuffle has an order that numpy leaves open")
+                self._tracer.refuse(
+                    "choice without replacement and without shuffle has an order that numpy leaves open"
+                )
             if weights is not None and sum(weight > 0 for weight in weights) < number:
                 raise ValueError("Fewer non-zero entries in p than size")
             picks = []

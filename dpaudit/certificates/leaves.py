@@ -4,8 +4,8 @@ A token is the auditor's own (`dpaudit.evidence.outcomes.canonical`), not shorte
 an audit takes them for equal. An exception is the outcome of its kind.
 
 A `Tail` stands for an output one of whose integers is still a geometric variable without an end: start + X, or
-start - X. Such leaves are compared across inputs by `cells`: each integer place is divided at common points, into single
-values and a tail on either side. Memorylessness makes the law inside a tail depend on the ratio alone, so that two
+start - X. Such leaves are compared across inputs by `cells`: each integer place is divided at common points, into
+single values and a tail on either side. Memorylessness makes the law inside a tail depend on the ratio alone, so that two
 inputs whose leaves in a cell have the same ratios have proportional laws there: the cell counts as one outcome.
 """
 
@@ -36,7 +36,14 @@ MARK = "\x00"
 # An integer as a token has it; -0.0 is none.
 INTEGER = re.compile(r"(?<![\w.])(?:0|-?[1-9]\d*)\.0(?![\w.])")
 # Exceptions that a program may raise because of a symbol, and would not have raised because of the number.
-OF_SYMBOLS = ("TypeError", "AttributeError", "UFuncTypeError", "_UFuncNoLoopError", "LinAlgError", "NotImplementedError")
+OF_SYMBOLS = (
+    "TypeError",
+    "AttributeError",
+    "UFuncTypeError",
+    "_UFuncNoLoopError",
+    "LinAlgError",
+    "NotImplementedError",
+)
 
 
 class NeedsNumbers(BaseException):

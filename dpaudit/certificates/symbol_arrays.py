@@ -94,7 +94,7 @@ class SymbolArray(np.ndarray[Any, Any]):
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
         """Numbers of another type: whole numbers keep their symbols as integers, and become numbers otherwise."""
-        if np.dtype(dtype) == self.dtype or np.dtype(dtype) == object:
+        if np.dtype(dtype).str == self.dtype.str or np.dtype(dtype).kind == "O":
             return self.copy()
         return np.asarray(_number_array(self, "astype"), dtype=self.dtype).astype(dtype, *args, **options)
 

@@ -26,6 +26,7 @@ MOST_STRAIGHT = 256  # new choices of one run, beyond which it is put back if an
 WIDEST = 256  # outcomes of one choice; more are halved into groups first
 ONE = Fraction(1)
 
+
 class Untraceable(BaseException):
     """A run met something that cannot be traced; the text says what, and the line of the call."""
 

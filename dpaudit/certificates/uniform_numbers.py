@@ -15,6 +15,7 @@ with the line of the call.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from decimal import Decimal
@@ -206,7 +207,7 @@ class UniformNumber:
             cuts = sorted((whole - offset) / scale for whole in range(first + 1, last + 1, step))
             places = [source.low, *cuts, source.high]
             width = source.high - source.low
-            parts = [(high - low) / width for low, high in zip(places, places[1:], strict=False)]
+            parts = [(high - low) / width for low, high in itertools.pairwise(places)]
             part = source.tracer.choose(parts)
             source.low, source.high = places[part], places[part + 1]
 

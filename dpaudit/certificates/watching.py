@@ -94,7 +94,7 @@ class Watch:
             raise Untraceable("A generator of numpy other than the one that is given is used.")
 
     def _states(self) -> list[Any]:
-        return [self.own.state, np.random.get_state(legacy=False), *(stream.state for stream in self.others)]
+        return [self.own.state, np.random.get_state(legacy=False), *(stream.state for stream in self.others)]  # noqa: NPY002
 
 
 def _subclasses(kind: type) -> set[type]:

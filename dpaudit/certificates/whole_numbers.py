@@ -1,15 +1,15 @@
 """Geometric draws, and integers from a wide range, as symbols that are split only where the program looks at them.
 
-A `WholeNumber` is an integer plus a sum of independent variables with whole coefficients. A variable is X in {0, 1, ...}
-with P(X = k) proportional to ratio^k, without an end (0 <= ratio < 1) or on {0, ..., size - 1} (ratio 1 is uniform).
+A `WholeNumber` is an integer plus a sum of independent variables with whole coefficients. A variable is X in
+{0, 1, ...} with P(X = k) proportional to ratio^k, without an end (0 <= ratio < 1) or on {0, ..., size - 1} (ratio 1 is uniform).
 
 Validity: every split below leaves the remaining variables independent, with the law of their kind, by memorylessness.
 
 * X without an end is below k, or is k + X' with X' as X. P(X >= k) = ratio^k.
 * The race of X and Y without ends (ratios a, b): min(X, Y) is geometric with ratio ab, independent of which one is
   smaller. P(X < Y) = (1 - a) b / (1 - ab), and then Y = min + 1 + Y' with Y' as Y, independent of min; P(X = Y) =
-  (1 - a)(1 - b) / (1 - ab). So every comparison of sums of geometric variables, of coefficients 1 and -1, takes finitely
-  many splits, although the variables are unbounded: the arg max of noisy counts has a finite exact law.
+  (1 - a)(1 - b) / (1 - ab). So every comparison of sums of geometric variables, of coefficients 1 and -1, takes
+  finitely many splits, although the variables are unbounded: the arg max of noisy counts has a finite exact law.
 
 Where the program needs the number itself, the symbol becomes one, by choices without an end.
 """
@@ -17,6 +17,7 @@ Where the program needs the number itself, the symbol becomes one, by choices wi
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -58,7 +59,9 @@ class WholeNumber:
         self._tracer, self._constant, self._terms = tracer, constant, terms
 
     @property
-    def __class__(self) -> Any:  # a program that asks whether a draw is an integer must go the way that it goes with one
+    def __class__(
+        self,
+    ) -> Any:  # a program that asks whether a draw is an integer must go the way that it goes with one
         return int
 
     def _settle(self) -> None:
@@ -181,7 +184,7 @@ class WholeNumber:
         return answer if answer is NotImplemented else ~answer if isinstance(other, np.ndarray) else not answer
 
     def __bool__(self) -> bool:
-        return not self == 0
+        return bool(self != 0)
 
     # Arithmetic that keeps the symbol
 
@@ -345,7 +348,7 @@ def _cut_weights(key: Key, size: int | None, count: int) -> Weights:
 def _atom_weights(key: Key, size: int | None, count: int) -> Weights:
     """Of 0, ..., count - 1, and of all beyond, which has probability 0 where count is the size."""
     tails = [_at_least(Fraction(*key), size, k) for k in range(count + 1)]
-    return (*(first - second for first, second in zip(tails, tails[1:], strict=False)), tails[-1])
+    return (*(first - second for first, second in itertools.pairwise(tails)), tails[-1])
 
 
 @functools.lru_cache(maxsize=4096)

@@ -75,7 +75,9 @@ def certify_command(
         console = output_console()
         console.print(Text(wording.clean(result.summary(), 900)), soft_wrap=True)
         if not result.refusal:
-            table = Table("pair", "verdict", "claimed", "epsilon at least", "at most", "delta", "e^epsilon", "mass left")
+            table = Table(
+                "pair", "verdict", "claimed", "epsilon at least", "at most", "delta", "e^epsilon", "mass left"
+            )
             ordered = sorted(result.pairs, key=lambda pair: VERDICTS.index(pair.verdict))
             for pair in ordered[:PAIRS_SHOWN]:
                 table.add_row(*[Text(wording.clean(text, 60)) for text in pair.row()])

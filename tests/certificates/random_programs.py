@@ -53,7 +53,15 @@ def _instruction(rng: np.random.Generator, depth: int) -> Any:
     return kind, int(rng.integers(1, 4))
 
 
-OUTCOMES = {"coin": 2, "binomial": 3, "clipped": 3, "choice": 3, "table": 3, "sides": 8, "race": 20}  # at most, of draws
+OUTCOMES = {
+    "coin": 2,
+    "binomial": 3,
+    "clipped": 3,
+    "choice": 3,
+    "table": 3,
+    "sides": 8,
+    "race": 20,
+}  # at most, of draws
 
 
 def paths(program: list[Any]) -> int:

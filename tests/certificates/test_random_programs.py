@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from random_programs import INPUTS, law, paths, random_program, run
 
 import dpaudit
-from random_programs import INPUTS, law, paths, random_program, run
 
 MOST_OUTCOMES = 8
 MOST_PATHS = 48
