@@ -5,8 +5,8 @@ an audit takes them for equal. An exception is the outcome of its kind.
 
 A `Tail` stands for an output one of whose integers is still a geometric variable without an end: start + X, or
 start - X. Such leaves are compared across inputs by `cells`: each integer place is divided at common points, into
-single values and a tail on either side. Memorylessness makes the law inside a tail depend on the ratio alone, so that two
-inputs whose leaves in a cell have the same ratios have proportional laws there: the cell counts as one outcome.
+single values and a tail on either side. Memorylessness makes the law inside a tail depend on the ratio alone, so that
+two inputs whose leaves in a cell have the same ratios have proportional laws there: the cell counts as one outcome.
 """
 
 from __future__ import annotations
@@ -170,11 +170,12 @@ def _shown(tracer: Tracer, output: Any, tails: list[Tail], used: Sequence[Variab
         return _shown_whole(tracer, output, tails, used)
     if kind in (list, tuple):
         return kind([_shown(tracer, item, tails, used, depth + 1) for item in output])
-    if kind is dict:
-        if any(type(key) is not str for key in output):
-            _refuse_symbols_in(tracer, list(output))
-            return {key: _shown(tracer, item, [], list(used) * 2, depth + 1) for key, item in output.items()}
+    if kind is dict and all(type(key) is str for key in output):
         return {key: _shown(tracer, item, tails, used, depth + 1) for key, item in output.items()}
+    if kind is dict:  # other keys may change the order of the token: no tails inside
+        return {_known(key): _shown(tracer, item, [], [*used, *used], depth + 1) for key, item in output.items()}
+    if kind in (set, frozenset):
+        return kind(map(_known, output))
     if kind is SymbolArray or (kind is np.ndarray and output.dtype == object):
         shown = [_shown(tracer, item, tails, used, depth + 1) for item in np.asarray(output).flat]
         array = np.empty(len(shown), dtype=object)
@@ -183,11 +184,11 @@ def _shown(tracer: Tracer, output: Any, tails: list[Tail], used: Sequence[Variab
     return output
 
 
-def _refuse_symbols_in(tracer: Tracer, keys: Sequence[Any]) -> None:
-    if any(type(key) is UniformNumber for key in keys):
-        tracer.refuse("an output holds a uniform number itself")
-    if any(type(key) is WholeNumber for key in keys):
-        raise NeedsNumbers
+def _known(item: Any) -> Any:
+    """A key, or a member of a set: a symbol that was hashed is known by then."""
+    if type(item) is tuple:
+        return tuple(map(_known, item))
+    return item.number() if type(item) is WholeNumber else item
 
 
 def _shown_whole(tracer: Tracer, number: WholeNumber, tails: list[Tail], used: Sequence[Variable]) -> Any:

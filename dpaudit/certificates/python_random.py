@@ -17,7 +17,7 @@ class TracingRandom(random.Random):
     """The generator of one traced run."""
 
     def __new__(cls, tracer: Tracer) -> TracingRandom:
-        return super().__new__(cls, 0)
+        return super().__new__(cls, 0)  # type: ignore[call-arg]
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer

@@ -28,6 +28,10 @@ def _largest(a: Any, b: Any) -> Any:
     return a if a >= b else b
 
 
+def _clipped(a: Any, low: Any, high: Any) -> Any:
+    return _least(_largest(a, low), high)
+
+
 def _floor(a: Any) -> Any:
     return float(np.floor(a)) if type(a) not in SYMBOLS else float(a.__floor__())
 
@@ -58,7 +62,6 @@ OPERATIONS: Mapping[Any, Callable[..., Any]] = {
     np.absolute: abs,
     np.minimum: _least,
     np.maximum: _largest,
-    np.clip: lambda a, low, high: _least(_largest(a, low), high),
 }
 KNOWN_FUNCTIONS = frozenset(  # of numpy, made of the ufuncs above, of comparisons of elements and of selections
     {np.where, np.clip, np.searchsorted, np.argmax, np.argmin, np.max, np.min, np.amax, np.amin, np.sum, np.atleast_1d}
@@ -78,13 +81,13 @@ class SymbolArray(np.ndarray[Any, Any]):
         self.tracer = getattr(other, "tracer", None)
         self.holds_uniforms = getattr(other, "holds_uniforms", False)
 
-    @property  # type: ignore[override]
+    @property
     def dtype(self) -> Any:
         """What the program would have got."""
         return np.dtype(float if self.holds_uniforms else np.int64)
 
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return call_ufunc(self.tracer, function, method, inputs, options)
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        return call_ufunc(self.tracer, ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function in KNOWN_FUNCTIONS:
@@ -94,7 +97,7 @@ class SymbolArray(np.ndarray[Any, Any]):
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
         """Numbers of another type: whole numbers keep their symbols as integers, and become numbers otherwise."""
-        if np.dtype(dtype).str == self.dtype.str or np.dtype(dtype).kind == "O":
+        if np.dtype(dtype).str in (self.dtype.str, "|O"):
             return self.copy()
         return np.asarray(_number_array(self, "astype"), dtype=self.dtype).astype(dtype, *args, **options)
 
@@ -125,7 +128,7 @@ for _name in ("mean", "std", "var", "prod", "partition", "argpartition", "choose
 
 
 def _is_object(array: np.ndarray[Any, Any]) -> bool:
-    return np.ndarray.dtype.__get__(array) == object  # type: ignore[attr-defined]
+    return bool(np.asarray(array).dtype.kind == "O")  # not the one that a `SymbolArray` says
 
 
 def guarded(array: Any) -> Any:
@@ -160,6 +163,8 @@ def call_ufunc(
     uniforms = any(type(item) is UniformNumber for array in arrays for item in array.flat)
     options = {key: value for key, value in options.items() if value is not None and value != (None,)}
     known = COMPARISONS.get(function) or OPERATIONS.get(function)
+    if function.__name__ == "clip":  # the ufunc behind `numpy.clip`, which has no public name
+        known = _clipped
     if known is None and uniforms:
         if function is np.isfinite or function is np.isnan:
             return np.full(np.broadcast(*arrays).shape, function is np.isfinite)[()]
@@ -208,7 +213,7 @@ def _number_array(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any
     plain = np.asarray(array)
     shown = np.empty(plain.shape, dtype=object)
     for index in np.ndindex(plain.shape):
-        item = plain[index]
+        item: Any = plain[index]
         if type(item) is UniformNumber:
             item._refuse(f"a uniform number is used as a number ({name})")
         shown[index] = item.number() if type(item) is WholeNumber else item

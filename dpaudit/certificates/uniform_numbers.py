@@ -72,8 +72,9 @@ class UniformNumber:
     def __init__(self, source: Source, scale: Fraction = Fraction(1), offset: Fraction = Fraction(0)) -> None:
         self._source, self._scale, self._offset = source, scale, offset
 
-    @property
-    def __class__(self) -> Any:  # a program that asks whether a draw is a float must go the way that it goes with one
+    # A program that asks whether a draw is such a number must go the way that it goes with one.
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return float
 
     # Comparisons
@@ -212,7 +213,7 @@ class UniformNumber:
             source.low, source.high = places[part], places[part + 1]
 
     def __ceil__(self) -> int:
-        return -math.floor(-self)
+        return -(-self).__floor__()
 
     def __trunc__(self) -> int:
         return math.ceil(self) if self < 0 else math.floor(self)
@@ -222,7 +223,7 @@ class UniformNumber:
     def __round__(self, digits: Any = None) -> int:
         if digits is not None:
             self._refuse("a uniform number is rounded to a number of digits")
-        return math.floor(self + 0.5)  # ties have probability 0
+        return (self + 0.5).__floor__()  # ties have probability 0
 
     def __floordiv__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):

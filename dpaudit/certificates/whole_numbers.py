@@ -1,7 +1,8 @@
 """Geometric draws, and integers from a wide range, as symbols that are split only where the program looks at them.
 
 A `WholeNumber` is an integer plus a sum of independent variables with whole coefficients. A variable is X in
-{0, 1, ...} with P(X = k) proportional to ratio^k, without an end (0 <= ratio < 1) or on {0, ..., size - 1} (ratio 1 is uniform).
+{0, 1, ...} with P(X = k) proportional to ratio^k, without an end (0 <= ratio < 1) or on {0, ..., size - 1} (where ratio
+1 is uniform).
 
 Validity: every split below leaves the remaining variables independent, with the law of their kind, by memorylessness.
 
@@ -58,10 +59,9 @@ class WholeNumber:
     def __init__(self, tracer: Tracer, constant: int, terms: dict[Variable, int]) -> None:
         self._tracer, self._constant, self._terms = tracer, constant, terms
 
-    @property
-    def __class__(
-        self,
-    ) -> Any:  # a program that asks whether a draw is an integer must go the way that it goes with one
+    # A program that asks whether a draw is such a number must go the way that it goes with one.
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         return int
 
     def _settle(self) -> None:
@@ -279,8 +279,8 @@ class WholeNumber:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name.startswith("__") or not hasattr(int, name):
+            raise AttributeError(f"'int' object has no attribute {name!r}")
         return getattr(self.number(), name)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -300,7 +300,7 @@ def _by_number(name: str) -> Callable[..., Any]:
 for _name in ("truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor"):
     setattr(WholeNumber, f"__{_name}__", _by_number(f"__{_name}__"))
     setattr(WholeNumber, f"__r{_name}__", _by_number(f"__r{_name}__"))
-WholeNumber.__invert__ = _by_number("__invert__")  # type: ignore[attr-defined]
+setattr(WholeNumber, "__invert__", _by_number("__invert__"))  # noqa: B010
 
 
 def _each(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
