@@ -173,8 +173,13 @@ def call_ufunc(
         shape = np.broadcast(*arrays).shape
         result = np.empty(shape, dtype=object)
         spread = [np.broadcast_to(array, shape) for array in arrays]
-        for index in np.ndindex(shape):
-            result[index] = known(*[array[index] for array in spread])
+        try:
+            for index in np.ndindex(shape):
+                result[index] = known(*[array[index] for array in spread])
+        except ZeroDivisionError:  # numpy would have gone on with an infinity
+            if tracer is not None:
+                tracer.refuse("a uniform number is divided by 0")
+            raise
         if function in COMPARISONS:
             return result.astype(bool)[()]
         return guarded(result) if shape else result[()]

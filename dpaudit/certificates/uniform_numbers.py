@@ -175,6 +175,8 @@ class UniformNumber:
             self._refuse("a uniform number is divided by another")
         divisor = self._number(other)
         if divisor == 0:
+            if isinstance(other, np.generic):
+                self._refuse("a uniform number is divided by 0")
             raise ZeroDivisionError("float division by zero")
         return self._affine(1 / divisor, Fraction(0))
 
