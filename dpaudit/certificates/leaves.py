@@ -205,7 +205,8 @@ def _shown_whole(tracer: Tracer, number: WholeNumber, tails: list[Tail], used: S
             race(tracer, *endless)  # of a difference, one variable is left on either side of 0
             used = [*used, *number.parts()[1]]
             continue
-        tell(tracer, next(variable for variable in terms if variable is not (endless or [None])[0] or len(terms) == 1))
+        kept = endless[0] if endless and len(terms) > 1 else None
+        tell(tracer, next(variable for variable in terms if variable is not kept))
 
 
 # Cells

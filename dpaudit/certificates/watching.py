@@ -98,7 +98,8 @@ class Watch:
 
 
 def _subclasses(kind: type) -> set[type]:
-    return {kind}.union(*(_subclasses(one) for one in kind.__subclasses__()))
+    below: list[type] = kind.__subclasses__()
+    return {kind}.union(*map(_subclasses, below))
 
 
 def _reason(frame: FrameType, function: Any) -> str:
