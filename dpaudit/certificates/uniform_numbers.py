@@ -215,7 +215,8 @@ class UniformNumber:
             source.low, source.high = places[part], places[part + 1]
 
     def __ceil__(self) -> int:
-        return -(-self).__floor__()
+        negated: UniformNumber = -self
+        return -negated.__floor__()
 
     def __trunc__(self) -> int:
         return math.ceil(self) if self < 0 else math.floor(self)
@@ -225,7 +226,8 @@ class UniformNumber:
     def __round__(self, digits: Any = None) -> int:
         if digits is not None:
             self._refuse("a uniform number is rounded to a number of digits")
-        return (self + 0.5).__floor__()  # ties have probability 0
+        shifted: UniformNumber = self + 0.5
+        return shifted.__floor__()  # ties have probability 0
 
     def __floordiv__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
