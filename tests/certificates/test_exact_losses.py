@@ -59,6 +59,7 @@ def test_the_noisy_maximum_of_unbounded_noise_has_the_sum_of_its_geometric_serie
     assert exact(d.noisy_max, SCORES) == [ratio_of(*pair) for pair in laws]
 
 
+@pytest.mark.slow
 def test_the_sparse_vector_has_the_law_of_all_its_noises():
     laws = [tuple(d.sparse_vector_law(answers) for answers in pair) for pair in ANSWERS]
     assert exact(d.sparse_vector, ANSWERS) == [ratio_of(*pair) for pair in laws]
@@ -87,6 +88,7 @@ def discrete_laplace(x: int, rng: Any) -> Any:
             return x - size if is_negative else x + size
 
 
+@pytest.mark.slow
 def test_rejection_without_an_end_is_proved_with_a_delta_and_open_without():
     open_result = dpaudit.certify(discrete_laplace, "eps=0.7", [(0, 1)], seconds=1.0)
     assert open_result.verdict == "open"

@@ -18,7 +18,7 @@ from random_programs import INPUTS, law, paths, random_program, run
 import dpaudit
 
 MOST_OUTCOMES = 8
-MOST_PATHS = 48
+MOST_PATHS = 16
 
 
 def largest_ratio(p: dict[Any, Fraction], q: dict[Any, Fraction], delta: Fraction) -> Fraction | None:
@@ -65,9 +65,9 @@ def check(seed: int) -> bool:
 
 
 def test_three_hundred_random_programs_have_their_exact_losses():
-    assert sum(map(check, range(600))) >= 300  # the others have too many outcomes or paths, or draw nothing
+    assert sum(map(check, range(650))) >= 300  # the others have too many outcomes or paths, or draw nothing
 
 
 @pytest.mark.long
 def test_more_random_programs_have_their_exact_losses():
-    assert sum(map(check, range(600, 3_600))) >= 1_500
+    assert sum(map(check, range(650, 3_600))) >= 1_300
