@@ -20,17 +20,17 @@ import numpy as np
 import dpaudit
 from dpaudit.certificates.certificate import Certificate
 from dpaudit.privacy.claims import Claim
-from mechanisms.constrained.finite import FiniteLaw
-from mechanisms.dx_exponential import DxExponential
-from mechanisms.exponential import Exponential
-from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
-from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
-from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
-from mechanisms.geometric import Geometric
-from mechanisms.histograms import all_histograms
-from mechanisms.randomised_response import RandomisedResponse
-from mechanisms.two_metrics.finite import Ladder, Staircase
-from mechanisms.two_metrics.spaces import FiniteSpaces
+from dpaudit_mechanisms.constrained.finite import FiniteLaw
+from dpaudit_mechanisms.dx_exponential import DxExponential
+from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.faulty.exponential import ExponentialWithoutTheTwo
+from dpaudit_mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
+from dpaudit_mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.histograms import all_histograms
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.two_metrics.finite import Ladder, Staircase
+from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces
 
 SECONDS = 300.0
 SCORES = [[0.0, 1.0, 2.0, 1.0], [1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 1.0, 2.0], [0.0, 2.0, 1.0, 1.0]]
