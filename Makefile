@@ -6,7 +6,7 @@ OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
 
-.PHONY: audit universe museum claims compliance test processors mutants long lint docs dist clean
+.PHONY: audit universe museum claims certificates compliance test processors mutants long lint docs dist clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
@@ -19,6 +19,9 @@ museum: $(VENV)/.audit
 
 claims: $(VENV)/.audit
 	$(BIN)/python -m dpaudit claims --tests tests --out reports
+
+certificates: $(VENV)/.audit
+	$(BIN)/python -m reports.certificates_report
 
 compliance: $(VENV)/.audit
 	$(BIN)/python -m reports.compliance_report --seed $(SEED)

@@ -22,6 +22,7 @@ from dpaudit.version import __version__
 if TYPE_CHECKING:
     from dpaudit import domains, laws, libraries, strategies
     from dpaudit.auditing import audit
+    from dpaudit.certificates import Certificate, certify, load_certificate
     from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
     from dpaudit.conformance.result import CheckResult
     from dpaudit.conformance.running import check
@@ -76,6 +77,7 @@ _HOMES = {
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results",
+    "Certificate": "dpaudit.certificates",
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
     "Dossier": "dpaudit.reports.dossier",
@@ -120,10 +122,12 @@ _HOMES = {
     "audit": "dpaudit.auditing",
     "audit_utility": "dpaudit.utility",
     "audit_within": "dpaudit.time_limits",
+    "certify": "dpaudit.certificates",
     "check": "dpaudit.conformance.running",
     "conformance_checks": "dpaudit.conformance.faces",
     "exec_subject": "dpaudit.subjects.programs",
     "load": "dpaudit.results",
+    "load_certificate": "dpaudit.certificates",
     "museum": "dpaudit.exhibits",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
@@ -144,6 +148,7 @@ __all__ = [
     "AllPairs",
     "ApproxDP",
     "AuditResult",
+    "Certificate",
     "CheckResult",
     "Claim",
     "Dossier",
@@ -189,6 +194,7 @@ __all__ = [
     "audit",
     "audit_utility",
     "audit_within",
+    "certify",
     "check",
     "conformance_checks",
     "domains",
@@ -196,6 +202,7 @@ __all__ = [
     "laws",
     "libraries",
     "load",
+    "load_certificate",
     "museum",
     "parametrize_with_checks",
     "parse_claim",

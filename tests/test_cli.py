@@ -537,7 +537,7 @@ def test_a_folder_that_cannot_be_made_exits_with_2_before_the_audit(run):
 def test_help_names_the_commands_that_exist_and_no_others(run):
     result = run("--help")
     commands = re.findall(r"^  (\w+)  ", result.stdout.partition("Commands:")[2], re.MULTILINE)
-    expected = "audit bench check claims evidence greybox plan replay report reproduce"
+    expected = "audit bench certify check claims evidence greybox init museum plan replay report reproduce"
     assert commands == expected.split()
 
 

@@ -40,9 +40,11 @@ from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
 from dpaudit.pytest_plugin.summary import Summary
 
 if TYPE_CHECKING:
+    from dpaudit.certificates import Certificate
     from dpaudit.results import AuditResult
 
     DpAudit = Callable[..., AuditResult]
+    DpCertify = Callable[..., Certificate]
 
 PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
@@ -143,6 +145,26 @@ def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
         return audit_in_test(item, plan, calls, mechanism, claim, pairs, options)
 
     return run
+
+
+@pytest.fixture
+def dp_certify() -> DpCertify:
+    """Prove a claim: `dp_certify(mechanism, claim=..., pairs=..., **options)`, with the options of `dpaudit.certify`.
+
+    Returns the `Certificate` where the claim is kept on every pair; fails the test where it is violated, and also where
+    it stays open. Nothing is drawn: it takes no part of the session's error rate.
+    """
+
+    def prove(mechanism: Any, claim: Any = None, pairs: Any = None, **options: Any) -> Certificate:
+        __tracebackhide__ = True
+        from dpaudit.certificates import certify
+
+        result = certify(mechanism, claim, pairs, **options)
+        if result.verdict != "kept":
+            pytest.fail(f"dp_certify: {result.summary()}", pytrace=False)
+        return result
+
+    return prove
 
 
 @pytest.hookimpl(wrapper=True)

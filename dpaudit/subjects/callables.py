@@ -131,6 +131,10 @@ class Subject:
         outputs = self._drawn(data, size, rng, seen)
         return outputs if self.is_vectorised else Seen(outputs)
 
+    def held_output(self, data: Any, rng: Any, hold: Callable[[Any], Any]) -> Any:
+        """What `hold` makes of the output of one call, or of the exception that it raised as an outcome (`Failed`)."""
+        return self._outcome(self._given(data), rng, hold, set())
+
     def observe_one_by_one(self, data: Any, size: int, rng: np.random.Generator) -> Iterator[Any]:
         """The outputs of `observe` of a subject that is called once a draw; others' calls may come between two of them.
 
