@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,9 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
     help="compliance: one report of all RESULTs, with a page for non-experts and the items of an evaluation.",
 )
 @click.option("--deployment", help="TOML file with what you declare.  [default: tool.dpaudit.deployment]")
+@click.option(
+    "--sign-off", "sign_off", help="TOML file with somebody's decision: name, role, date, decision, conditions."
+)
 @click.option("--redact", is_flag=True, help="Keep records out: inputs get names under a key that is not kept.")
 @click.option("--diff", "compare", is_flag=True, help="Say what changed from the first RESULT to the second.")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
@@ -39,6 +43,7 @@ def report_command(
     results: tuple[str, ...],
     profile: str,
     deployment: str | None,
+    sign_off: str | None,
     redact: bool,
     compare: bool,
     report: str | None,
@@ -51,14 +56,19 @@ def report_command(
     """
     from dpaudit.reports.dossier import Dossier, kind_of, read_dossier, subject_of
     from dpaudit.reports.redaction import redacted
+    from dpaudit.reports.sign_off import read_sign_off
 
     config = read_config()
     if deployment is not None and profile != "compliance":
         raise UsageError(f"deployment must be given with --profile compliance, got --profile {profile}.")
+    if sign_off is not None and profile != "compliance":
+        raise UsageError(f"sign_off must be given with --profile compliance, got --profile {profile}.")
     declared = _deployment(config, deployment) if profile == "compliance" else None
     dossier = read_dossier(results, declared)
+    signed = read_sign_off(sign_off, dossier) if sign_off is not None else None  # on the results as they were saved
     if redact:
         dossier = redacted(dossier)
+    dossier = dataclasses.replace(dossier, sign_off=signed)
     if compare:
         _difference(config, dossier, report, out)
         return

@@ -6,9 +6,10 @@ What it says is built here once, as a `Document`; the formats show it. The items
 
 from __future__ import annotations
 
-from dpaudit.reports import answers, chapters
+from dpaudit.reports import answers, chapters, first_page
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of
+from dpaudit.reports.glossary import TERMS
 from dpaudit.reports.html import method
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.scope import SOURCE
@@ -36,14 +37,25 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
     title = clean(name, 100) if name else answers.subjects_text(dossier)
     summary = answers.summary(dossier, found)
     first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
+    last = (_severity(dossier), _glossary()) if with_items else ()
     return Document(
         kicker=f"{'Compliance report' if with_items else 'Report'}: {title}. Written {date_text()}.",
         headline=answers.headline(dossier),
         verdict=dossier.verdict,
         summary=summary if with_items else summary[:-1],
-        sections=(*first, *chapters.chapters(dossier), _method(dossier), _provenance(dossier)),
+        sections=(*first, *chapters.chapters(dossier), _method(dossier), _provenance(dossier), *last),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
+        first=first_page.blocks(dossier, found) if with_items else (),
     )
+
+
+def _severity(dossier: Dossier) -> Section:
+    return Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
+
+
+def _glossary() -> Section:
+    rows = tuple((term, text) for term, (_, text) in TERMS.items())
+    return Section("glossary", "Glossary", (Facts(rows, "terms"),))
 
 
 def _evaluation(found: tuple[Item, ...]) -> Section:

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
@@ -21,6 +21,9 @@ from dpaudit.results import VERDICTS, AuditResult, Verdict
 from dpaudit.saving import read_saved
 from dpaudit.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.utility_result import UtilityResult
+
+if TYPE_CHECKING:
+    from dpaudit.reports.sign_off import SignOff
 
 Result = AuditResult | CheckResult | UtilityResult
 
@@ -51,11 +54,14 @@ class Dossier:
         What the user declares.
     is_redacted : bool
         Whether records were taken out (`dpaudit.reports.redaction`).
+    sign_off : SignOff or None
+        What somebody decided on these results.
     """
 
     sources: tuple[Source, ...]
     deployment: Deployment | None = None
     is_redacted: bool = False
+    sign_off: SignOff | None = None
 
     @classmethod
     def of(cls, *results: Result) -> Dossier:
