@@ -22,7 +22,7 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
 
 
 @main.command("report")
-@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
+@click.argument("results", nargs=-1, metavar="RESULT...")
 @click.option(
     "--profile",
     type=click.Choice(["plain", "compliance"]),
@@ -36,6 +36,13 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
 )
 @click.option("--redact", is_flag=True, help="Keep records out: inputs get names under a key that is not kept.")
 @click.option("--diff", "compare", is_flag=True, help="Say what changed from the first RESULT to the second.")
+@click.option(
+    "--sign", "sign_key", metavar="KEY", help="Private key (PEM): write the in-toto statement, signed (DSSE)."
+)
+@click.option(
+    "--verify", "envelope", metavar="FILE", help="Verify a signed statement with --key, and that it names the RESULTs."
+)
+@click.option("--key", "public_key", help="Public key (PEM) for --verify.")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}]")
 @with_debug
@@ -46,14 +53,25 @@ def report_command(
     sign_off: str | None,
     redact: bool,
     compare: bool,
+    sign_key: str | None,
+    envelope: str | None,
+    public_key: str | None,
     report: str | None,
     out: str | None,
 ) -> None:
     """Render saved RESULTs (audit.json, check.json, utility.json) as reports.
 
-    Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json). Those for
-    people say when they were written; SOURCE_DATE_EPOCH in the environment states another date.
+    Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json), registry
+    (a draft for the public registry of deployments), label and label-svg (one page), oscal (NIST OSCAL assessment
+    results). Those that say when they were written take the date that SOURCE_DATE_EPOCH states.
     """
+    if envelope is not None:
+        _verify(envelope, public_key, results)
+        return
+    if public_key is not None:
+        raise UsageError(f"key must be given with --verify, got {public_key!r} without.")
+    if not results:
+        raise click.UsageError("Missing argument 'RESULT...'.")
     from dpaudit.reports.dossier import Dossier, kind_of, read_dossier, subject_of
     from dpaudit.reports.redaction import redacted
     from dpaudit.reports.sign_off import read_sign_off
@@ -66,6 +84,8 @@ def report_command(
     declared = _deployment(config, deployment) if profile == "compliance" else None
     dossier = read_dossier(results, declared)
     signed = read_sign_off(sign_off, dossier) if sign_off is not None else None  # on the results as they were saved
+    if sign_key is not None and profile != "compliance":
+        raise UsageError(f"sign must be given with --profile compliance, got --profile {profile}.")
     if redact:
         dossier = redacted(dossier)
     dossier = dataclasses.replace(dossier, sign_off=signed)
@@ -76,6 +96,8 @@ def report_command(
     if profile == "compliance":
         for path in write_reports(dossier, folder, chosen, "compliance", profile):
             click.echo(path)
+        if sign_key is not None:
+            click.echo(_signed(dossier, folder / "compliance.intoto.dsse.json", sign_key))
         return
     names = []
     for source in dossier.sources:
@@ -88,6 +110,33 @@ def report_command(
         shown = source.result if kind == "audit" and not redact else alone
         for path in write_reports(shown, place, chosen, kind, saved=source.name):
             click.echo(path)
+
+
+def _signed(dossier: Dossier, path: Path, key: str) -> Path:
+    """Write the in-toto statement as a signed envelope."""
+    from dpaudit.reports.envelope import signed
+    from dpaudit.reports.intoto import render
+    from dpaudit.results import write_whole
+
+    write_whole(path, signed(render(dossier), key))
+    return path
+
+
+def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> None:
+    """Say what a signed statement says, once its signature is good and it names all results that were given."""
+    from dpaudit.reports.envelope import unlike, verified
+
+    if public_key is None:
+        raise UsageError("key must be given with --verify, got none. Name the signer's public key (PEM).")
+    found = verified(envelope, public_key)
+    other = unlike(found, results)
+    if other:
+        raise UsageError(f"results must be those that the statement names, got {', '.join(map(repr, other))}.")
+    click.echo(f"Good signature of the key {found.key_id[:16]}: {found.result}")
+    for name, digest in found.digests.items():
+        click.echo(f"  sha256 {digest}  {name}")
+    if results:
+        click.echo(f"All {len(results)} of these results are named in it.")
 
 
 def _deployment(config: Config, path: str | None) -> Deployment | None:

@@ -7,6 +7,7 @@ What it says is built here once, as a `Document`; the formats show it. The items
 from __future__ import annotations
 
 from dpaudit.reports import answers, chapters, first_page
+from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of
 from dpaudit.reports.glossary import TERMS
@@ -14,6 +15,7 @@ from dpaudit.reports.html import method
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
+from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results import AuditResult
 from dpaudit.utility_result import UtilityResult
@@ -71,11 +73,25 @@ def _declared(dossier: Dossier, found: tuple[Item, ...]) -> Section:
     if deployment is None:
         text = "Nothing. What a file given with --deployment, or [tool.dpaudit.deployment], declares is quoted here."
         return Section("declared", "What was declared", (Paragraph(text),))
-    facts = [(name, clean(getattr(deployment, name), 400)) for name in ("name", "version", "contact")]
+    facts = [(name.replace("_", " "), clean(getattr(deployment, name), 400)) for name in (*TEXTS, "published")]
     rows = [*((name, text) for name, text in facts if text), *((i.name, i.declared) for i in found if i.declared)]
     text = f"Quoted from {clean(deployment.source, 200)}. None of it was checked."
     table = Table("Declarations", ("item", "declared, not checked"), tuple(rows))
-    return Section("declared", "What was declared", (Paragraph(text), table) if rows else (Paragraph(text),))
+    blocks = (Paragraph(text), table) if rows else (Paragraph(text),)
+    return Section("declared", "What was declared", (*blocks, *_ledger(deployment.budget)))
+
+
+def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
+    """The budget of the data set and what its releases spent, as declared."""
+    if budget is None:
+        return ()
+    symbol, spent, limit = symbol_of(budget.parameter), number_text(budget.spent), number_text(budget.limit)
+    state = "over the limit" if budget.is_overspent else "within the limit"
+    how = "their squares add up" if budget.parameter == "mu" else "they add up"
+    text = f"Declared: releases of this data set spent {symbol} = {spent} of {limit}, which is {state} ({how})."
+    rows = tuple((clean(one.name, 120), one.date, number_text(one.spent)) for one in budget.releases)
+    table = Table("Budget of the data set over its releases (declared)", ("release", "date", symbol), rows)
+    return (Paragraph(text, "lead" if budget.is_overspent else "text"), *([table] if rows else []))
 
 
 def _method(dossier: Dossier) -> Section:
