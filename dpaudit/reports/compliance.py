@@ -6,7 +6,7 @@ What it says is built here once, as a `Document`; the formats show it. The items
 
 from __future__ import annotations
 
-from dpaudit.reports import answers, chapters, first_page
+from dpaudit.reports import answers, attachments, chapters, first_page
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of
@@ -45,7 +45,14 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
         headline=answers.headline(dossier),
         verdict=dossier.verdict,
         summary=summary if with_items else summary[:-1],
-        sections=(*first, *chapters.chapters(dossier), _method(dossier), _provenance(dossier), *last),
+        sections=(
+            *first,
+            *chapters.chapters(dossier),
+            *attachments.sections(dossier.attachments),
+            _method(dossier),
+            _provenance(dossier),
+            *last,
+        ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
         first=first_page.blocks(dossier, found) if with_items else (),
     )
