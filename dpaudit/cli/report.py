@@ -15,6 +15,7 @@ from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from dpaudit.reports.deployment import Deployment
+    from dpaudit.reports.document import Document
     from dpaudit.reports.dossier import Dossier
 
 REPORT_FORMATS = ("html", "md")
@@ -37,6 +38,9 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
 @click.option("--redact", is_flag=True, help="Keep records out: inputs get names under a key that is not kept.")
 @click.option("--diff", "compare", is_flag=True, help="Say what changed from the first RESULT to the second.")
 @click.option(
+    "--history", metavar="DIR|STORE", help="Say what changed over the releases of a folder, or nights of a store."
+)
+@click.option(
     "--sign", "sign_key", metavar="KEY", help="Private key (PEM): write the in-toto statement, signed (DSSE)."
 )
 @click.option(
@@ -53,6 +57,7 @@ def report_command(
     sign_off: str | None,
     redact: bool,
     compare: bool,
+    history: str | None,
     sign_key: str | None,
     envelope: str | None,
     public_key: str | None,
@@ -70,6 +75,9 @@ def report_command(
         return
     if public_key is not None:
         raise UsageError(f"key must be given with --verify, got {public_key!r} without.")
+    if history is not None:
+        _history(read_config(), history, redact, report, out, results)
+        return
     if not results:
         raise click.UsageError("Missing argument 'RESULT...'.")
     from dpaudit.reports.dossier import Dossier, kind_of, read_dossier, subject_of
@@ -149,25 +157,45 @@ def _deployment(config: Config, path: str | None) -> Deployment | None:
     return deployment_of(config.deployment, config.path, "[tool.dpaudit.deployment]")
 
 
+def _history(
+    config: Config, place: str, redact: bool, report: str | None, out: str | None, results: tuple[str, ...]
+) -> None:
+    """Print the history of releases; write it where a format or a folder is named."""
+    from dpaudit.reports.history import document, read_history
+
+    if results:
+        raise UsageError(f"history must stand without results, got {results[0]!r} too.")
+    title = "a redacted place" if redact else place
+    _written(config, document(read_history(place, redact), title), "history", report, out)
+
+
 def _difference(config: Config, dossier: Dossier, report: str | None, out: str | None) -> None:
     """Print what changed; write it where a format or a folder is named."""
-    from dpaudit.reports import document_html, document_markdown, file_name
     from dpaudit.reports.difference import difference
-    from dpaudit.results import write_whole
 
     if len(dossier.sources) != 2:
         raise UsageError(f"diff must have two results, got {len(dossier.sources)}.")
+    _written(config, difference(*dossier.sources), "difference", report, out)
+
+
+def _written(config: Config, document: Document, stem: str, report: str | None, out: str | None) -> None:
+    """Print a document of its own, and write it where a format or a folder is named."""
+    from dpaudit.reports import document_html, document_markdown, file_name
+    from dpaudit.results import write_whole
+
     chosen: tuple[str, ...] = ()
     folder = Path()
     if report is not None or out is not None:
         chosen, folder = chosen_outputs(config, report, out, REPORT_FORMATS)
     unknown = next((name for name in chosen if name not in DIFFERENCE_FORMATS), None)
     if unknown is not None:
-        raise UsageError(f"report must name formats among {', '.join(DIFFERENCE_FORMATS)} for a diff, got {unknown!r}.")
-    document = difference(*dossier.sources)
+        word = "diff" if stem == "difference" else stem
+        raise UsageError(
+            f"report must name formats among {', '.join(DIFFERENCE_FORMATS)} for a {word}, got {unknown!r}."
+        )
     click.echo(document_markdown.render(document), nl=False)
     for name in chosen:
-        path = folder / file_name("difference", name)
+        path = folder / file_name(stem, name)
         if name == "pdf":
             from dpaudit.reports import pdf
 

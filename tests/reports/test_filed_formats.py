@@ -184,22 +184,8 @@ def test_an_assessment_is_read_by_compliance_trestle(any_result, synthetic):
 # --- The signed statement
 
 
-def keys_in(folder, kind="ed25519"):
-    """A new pair of keys as PEM files."""
-    pytest.importorskip("cryptography", reason="needs the extra sign")
-    from cryptography.hazmat.primitives import serialization as forms
-    from cryptography.hazmat.primitives.asymmetric import ec, ed25519
-
-    key = ed25519.Ed25519PrivateKey.generate() if kind == "ed25519" else ec.generate_private_key(ec.SECP256R1())
-    pem = forms.Encoding.PEM
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, forms.PrivateFormat.PKCS8, forms.NoEncryption()))
-    public = key.public_key().public_bytes(pem, forms.PublicFormat.SubjectPublicKeyInfo)
-    (folder / "public.pem").write_bytes(public)
-    return folder / "key.pem", folder / "public.pem"
-
-
 @pytest.mark.parametrize("kind", ["ed25519", "p256"])
-def test_what_was_signed_is_verified_and_what_was_changed_is_not(synthetic, tmp_path, kind):
+def test_what_was_signed_is_verified_and_what_was_changed_is_not(synthetic, tmp_path, keys_in, kind):
     key, public = keys_in(tmp_path, kind)
     statement = reports.render(everything(synthetic), "in-toto")
     file = tmp_path / "s.dsse.json"
@@ -222,7 +208,7 @@ def test_what_was_signed_is_verified_and_what_was_changed_is_not(synthetic, tmp_
             envelope.verified(file, public)
 
 
-def test_another_key_does_not_verify_and_no_key_is_refused(synthetic, tmp_path):
+def test_another_key_does_not_verify_and_no_key_is_refused(synthetic, tmp_path, keys_in):
     (tmp_path / "a").mkdir(), (tmp_path / "b").mkdir()
     key, _ = keys_in(tmp_path / "a")
     _, other = keys_in(tmp_path / "b")
@@ -238,7 +224,7 @@ def test_another_key_does_not_verify_and_no_key_is_refused(synthetic, tmp_path):
         envelope.signed("{}", tmp_path / "none.pem")
 
 
-def test_a_good_signature_on_something_else_is_refused(tmp_path):
+def test_a_good_signature_on_something_else_is_refused(tmp_path, keys_in):
     key, public = keys_in(tmp_path)
     for content in ("[]", "{}", '{"_type": "x", "predicateType": "y", "predicate": {}}', "no json"):
         (tmp_path / "s").write_text(envelope.signed(content, key))
@@ -246,7 +232,7 @@ def test_a_good_signature_on_something_else_is_refused(tmp_path):
             envelope.verified(tmp_path / "s", public)
 
 
-def test_the_command_signs_and_verifies(synthetic, project):
+def test_the_command_signs_and_verifies(synthetic, project, keys_in):
     keys_in(project)
     synthetic.make("single").save("audit.json")
     synthetic.make("doubles").save("other.json")
