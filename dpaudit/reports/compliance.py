@@ -12,7 +12,7 @@ from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Se
 from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of
 from dpaudit.reports.glossary import TERMS
 from dpaudit.reports.html import method
-from dpaudit.reports.items import Item, items
+from dpaudit.reports.items import W3C, W3C_EDITION, Item, items
 from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
 from dpaudit.reports.wording import symbol as symbol_of
@@ -72,7 +72,10 @@ def _evaluation(found: tuple[Item, ...]) -> Section:
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
     meanings = Table("What a status means", ("status", "meaning"), STATUSES)
-    return Section("items", "What was tested, declared, and not assessed", (table, Paragraph(SOURCE, "note"), meanings))
+    others = tuple((item.name, item.status, W3C[item.key]) for item in found if item.key in W3C)
+    also = Table(f"The same items in {W3C_EDITION}", ("item", "status", "section"), others, is_closed=True)
+    blocks = (table, Paragraph(SOURCE, "note"), meanings, also)
+    return Section("items", "What was tested, declared, and not assessed", blocks)
 
 
 def _declared(dossier: Dossier, found: tuple[Item, ...]) -> Section:
