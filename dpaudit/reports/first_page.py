@@ -105,9 +105,15 @@ def _privacy(result: AuditResult) -> Line:
     graded = severity_of(result)
     sure = "not to be relied on" if wording.is_unreliable(result) else percent_text(result.confidence)
     name = wording.subject_name(result, 60)
-    if worst is None or worst.verdict == "error" or math.isnan(worst.parameter_lower):
-        measured = "nothing" if worst is None or worst.verdict == "error" else "no bound"
+    if worst is None or math.isnan(worst.parameter_lower):
+        measured = "nothing" if worst is None else "no bound"
         return Line(name, "privacy", claim, measured, result.verdict, graded, sure, "everything")
+    if worst.verdict == "error":
+        broken = (
+            f"no answer for {wording.verdict_count(result, 'error'):,} of {plural(wording.asked_count(result), 'pair')}"
+        )
+        missed = "whatever the broken runs would have shown"
+        return Line(name, "privacy", claim, broken, result.verdict, graded, sure, missed)
     lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
     symbol, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
     delta = f" at δ = {number_text(worst.budget.delta)}" if wording.is_line(worst) and worst.budget.delta else ""
