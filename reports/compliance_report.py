@@ -33,35 +33,14 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("reports/compliance"))
     parser.add_argument("--deployment", type=Path, default=Path("reports/compliance/deployment.toml"))
+    parser.add_argument("--saved", action="store_true", help="run nothing: report the results that are there")
     parser.add_argument("--all", action="store_true", help="write compliance.json too")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    # Validity: union bound over the results, whose rates add up to that of the whole report.
-    rate = (1.0 - (profile_named("compliance").confidence or 0.999)) / RESULTS
-    audited: set[str] = set()
-    files = []
-    for name, samples in AUDITS:
-        result = dpaudit.audit(
-            getattr(cities, name),
-            samples=samples,
-            mode="fixed",
-            confidence=1.0 - rate,
-            seed=options.seed,
-            jobs=options.jobs,
-            target=f"mechanisms.cities:{name}",
-        )
-        files.append(options.out / f"audit-{name.replace('_', '-')}.json")
-        result.save(files[-1])
-        audited |= {place for finding in result.findings for place in (finding.x_id, finding.x_prime_id)}
-    # The map needs longitudes to the right and latitudes upwards.
-    places = {name: [longitude, latitude] for name, (latitude, longitude) in cities.coordinates.items()}
-    coordinates = {name: places[name] for name in sorted(audited)}
-    (options.deployment.parent / "coordinates.json").write_text(json.dumps(coordinates, indent=1) + "\n")
-    target = "mechanisms.cities:laplace"
+    files = [options.out / f"audit-{name.replace('_', '-')}.json" for name, _ in AUDITS]
     files += [options.out / "check.json", options.out / "utility.json"]
-    dpaudit.check(cities.laplace, error_rate=rate, seed=options.seed, target=target).save(files[-2])
-    measured = dpaudit.audit_utility(cities.laplace, samples=SAMPLES, confidence=1.0 - rate, seed=options.seed)
-    measured.save(files[-1])
+    if not options.saved:
+        run(options, files)
     dossier = read_dossier(files, read_deployment(options.deployment))
     for format in FORMATS:
         if format in HELD_BACK and not options.all:
@@ -74,6 +53,33 @@ def main() -> int:
         path = dpaudit.write_report(dossier, options.out / file_name("compliance", format), "compliance")
         print(f"Written: {path} ({path.stat().st_size:,} bytes)")
     return 0
+
+
+def run(options: argparse.Namespace, files: list[Path]) -> None:
+    """Save the audits, the run of the conformance suite and the test of the error bounds to these files."""
+    # Validity: union bound over the results, whose rates add up to that of the whole report.
+    rate = (1.0 - (profile_named("compliance").confidence or 0.999)) / RESULTS
+    audited: set[str] = set()
+    for (name, samples), file in zip(AUDITS, files, strict=False):
+        result = dpaudit.audit(
+            getattr(cities, name),
+            samples=samples,
+            mode="fixed",
+            confidence=1.0 - rate,
+            seed=options.seed,
+            jobs=options.jobs,
+            target=f"mechanisms.cities:{name}",
+        )
+        result.save(file)
+        audited |= {place for finding in result.findings for place in (finding.x_id, finding.x_prime_id)}
+    # The map needs longitudes to the right and latitudes upwards.
+    places = {name: [longitude, latitude] for name, (latitude, longitude) in cities.coordinates.items()}
+    coordinates = {name: places[name] for name in sorted(audited)}
+    (options.deployment.parent / "coordinates.json").write_text(json.dumps(coordinates, indent=1) + "\n")
+    target = "mechanisms.cities:laplace"
+    dpaudit.check(cities.laplace, error_rate=rate, seed=options.seed, target=target).save(files[-2])
+    measured = dpaudit.audit_utility(cities.laplace, samples=SAMPLES, confidence=1.0 - rate, seed=options.seed)
+    measured.save(files[-1])
 
 
 if __name__ == "__main__":

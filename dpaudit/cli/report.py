@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, plain, with_debug
 from dpaudit.cli.outputs import DEFAULT_OUT, chosen_outputs, places, write_reports
 from dpaudit.config import Config, read_config
 from dpaudit.errors import UsageError
@@ -64,7 +64,7 @@ def report_command(
     report: str | None,
     out: str | None,
 ) -> None:
-    """Render saved RESULTs (audit.json, check.json, utility.json) as reports.
+    """Render saved RESULTs as reports: audit.json, check.json, utility.json, a session's folder, a store, a plan.
 
     Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json), registry
     (a draft for the public registry of deployments), label and label-svg (one page), oscal (NIST OSCAL assessment
@@ -83,6 +83,7 @@ def report_command(
     from dpaudit.reports.dossier import Dossier, kind_of, read_dossier, subject_of
     from dpaudit.reports.redaction import redacted
     from dpaudit.reports.sign_off import read_sign_off
+    from dpaudit.results import write_whole
 
     config = read_config()
     if deployment is not None and profile != "compliance":
@@ -102,11 +103,16 @@ def report_command(
         return
     chosen, folder = chosen_outputs(config, report, out, REPORT_FORMATS)
     if profile == "compliance":
+        envelope_text = _signed(dossier, sign_key) if sign_key is not None else ""  # before anything is written
         for path in write_reports(dossier, folder, chosen, "compliance", profile):
             click.echo(path)
-        if sign_key is not None:
-            click.echo(_signed(dossier, folder / "compliance.intoto.dsse.json", sign_key))
+        if envelope_text:
+            place = folder / "compliance.intoto.dsse.json"
+            write_whole(place, envelope_text)
+            click.echo(place)
         return
+    for one in dossier.attachments:
+        click.echo(f"Note: {plain(one.name)} ({one.kind}) is shown with --profile compliance alone.", err=True)
     names = []
     for source in dossier.sources:
         described = getattr(source.result, "subject", None) or source.result.to_dict()["mechanisms"][0]
@@ -120,14 +126,12 @@ def report_command(
             click.echo(path)
 
 
-def _signed(dossier: Dossier, path: Path, key: str) -> Path:
-    """Write the in-toto statement as a signed envelope."""
+def _signed(dossier: Dossier, key: str) -> str:
+    """The in-toto statement as a signed envelope."""
     from dpaudit.reports.envelope import signed
     from dpaudit.reports.intoto import render
-    from dpaudit.results import write_whole
 
-    write_whole(path, signed(render(dossier), key))
-    return path
+    return signed(render(dossier), key)
 
 
 def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> None:
@@ -140,9 +144,9 @@ def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> 
     other = unlike(found, results)
     if other:
         raise UsageError(f"results must be those that the statement names, got {', '.join(map(repr, other))}.")
-    click.echo(f"Good signature of the key {found.key_id[:16]}: {found.result}")
+    click.echo(f"Good signature of the key {found.key_id[:16]}: {plain(found.result)}")
     for name, digest in found.digests.items():
-        click.echo(f"  sha256 {digest}  {name}")
+        click.echo(f"  sha256 {plain(digest)}  {plain(name)}")
     if results:
         click.echo(f"All {len(results)} of these results are named in it.")
 

@@ -6,7 +6,7 @@ What it says is built here once, as a `Document`; the formats show it. The items
 
 from __future__ import annotations
 
-from dpaudit.reports import answers, attachments, chapters, first_page
+from dpaudit.reports import answers, attachments, chapters, first_page, label
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of
@@ -39,7 +39,7 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
     title = clean(name, 100) if name else answers.subjects_text(dossier)
     summary = answers.summary(dossier, found)
     first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
-    last = (_severity(dossier), _glossary()) if with_items else ()
+    last = (_severity(dossier), _label(dossier), _glossary()) if with_items else ()
     return Document(
         kicker=f"{'Compliance report' if with_items else 'Report'}: {title}. Written {date_text()}.",
         headline=answers.headline(dossier),
@@ -60,6 +60,12 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
 
 def _severity(dossier: Dossier) -> Section:
     return Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
+
+
+def _label(dossier: Dossier) -> Section:
+    """The label of one page (`dpaudit.reports.label`) as a table."""
+    table = Table("Nine categories", ("category", "known how", "text"), label.categories(dossier))
+    return Section("label", "Privacy label", (table, Paragraph(label.SOURCE, "note")))
 
 
 def _glossary() -> Section:

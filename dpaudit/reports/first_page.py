@@ -241,7 +241,8 @@ def together(dossier: Dossier) -> float:
     Union bound: nothing is supposed of how results depend on each other. A list of checks has its rate for each
     mechanism. What was looked at beside the claims has rates of its own and is not counted.
     """
-    rates = [1.0 - result.confidence for result in (*dossier.audits, *dossier.utilities)]
+    rates = [1.0 - result.confidence for result in dossier.audits]
+    rates += [1.0 - result.confidence for result in dossier.utilities]
     rates += [one.error_rate for one in dossier.checks for _ in one.mechanisms]
     return min(1.0, math.fsum(rates))
 

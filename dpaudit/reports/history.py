@@ -221,7 +221,7 @@ def document(releases: Sequence[Release], title: str) -> Document:
     """The history: a summary, then a chapter for each subject with its figure, its releases and what changed."""
     found = courses(releases)
     verdicts = [course[-1].line.verdict for course in found.values()]
-    verdict = next((one for one in VERDICTS if one in verdicts), "inconclusive")
+    verdict: Verdict = next((one for one in VERDICTS if one in verdicts), "inconclusive")
     count = verdicts.count("violated")
     last = releases[-1].label
     headline = (

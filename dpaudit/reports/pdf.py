@@ -192,9 +192,9 @@ def _block(block: Block, width: float) -> list[Any]:
         return _grid(("", ""), block.rows, width, with_head=False)
     if isinstance(block, SignOffBlock):
         boxes = "   ".join(f"{'☒' if one == block.decision else '☐'} {one}" for one in block.decisions)
-        rows = tuple((name, text or "_" * 60) for name, text in block.rows)
+        fields = tuple((name, text or "_" * 60) for name, text in block.rows)
         note = [_text(block.note, "note")] if block.note else []
-        return [_text("Decision", "h4"), _text(boxes, "text"), *_grid(("", ""), rows, width, with_head=False), *note]
+        return [_text("Decision", "h4"), _text(boxes, "text"), *_grid(("", ""), fields, width, with_head=False), *note]
     if isinstance(block, Code):
         return [_text(line, "code") for line in block.text.splitlines()]
     if isinstance(block, Table):

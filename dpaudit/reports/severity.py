@@ -77,8 +77,9 @@ def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity
     if finding.verdict != "violated":
         return None
     further = getattr(finding, "severity", None)
-    is_further = isinstance(further, float) and further >= finding.parameter_lower  # False for NaN
-    lower = float(further) if is_further else finding.parameter_lower
+    lower, is_further = finding.parameter_lower, False
+    if isinstance(further, float) and further >= lower:  # False for NaN
+        lower, is_further = further, True
     reference = finding.parameter_budget if finding.parameter_budget > 0.0 else ZERO_BUDGET_LOSS
     ratio = lower / reference
     is_least = not is_further and result.mode != "fixed" and finding.log_wealth is not None
