@@ -197,6 +197,19 @@ def statements(dossier: Dossier, lines: Sequence[Line], found: Sequence[Item]) -
 
 
 def _found(lines: Sequence[Line]) -> str:
+    return f"{_promised(lines)}{_outcome(lines)}"
+
+
+def _promised(lines: Sequence[Line]) -> str:
+    """What was promised of privacy, in a sentence; empty where nothing was."""
+    count = len({line.subject for line in lines if line.kind == "privacy"})
+    if not count:
+        return ""
+    who = "1 mechanism promises" if count == 1 else f"{count:,} mechanisms promise"
+    return f"{who} a limit on what one answer reveals. "
+
+
+def _outcome(lines: Sequence[Line]) -> str:
     broken = [line for line in lines if line.verdict == "violated" and line.kind != "behaviour"]
     failed = [line for line in lines if line.verdict == "violated" and line.kind == "behaviour"]
     subjects = len({line.subject for line in lines})
@@ -214,12 +227,12 @@ def _found(lines: Sequence[Line]) -> str:
         return f"{worst.subject} makes larger errors than it states.{more}"
     size = ""
     if worst.low is not None and math.isfinite(worst.low):
-        size = f": the loss is at least {compared(worst.low, 1.0)[0]} times what was promised"
+        size = f": the loss of privacy is at least {compared(worst.low, 1.0)[0]} times what was promised"
     elif worst.low is not None:
         size = ": something leaks where nothing may leak"
     least = f" {FIRST_PROOF}" if worst.severity is not None and worst.severity.is_least else ""
     grade = f" Severity: {worst.severity.words} ({worst.severity.reason})." if worst.severity is not None else ""
-    return f"{worst.subject} breaks its promise of privacy{size}.{least}{grade}{more}"
+    return f"{worst.subject} breaks that promise{size}.{least}{grade}{more}"
 
 
 def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:

@@ -103,7 +103,8 @@ def test_a_ratio_without_a_place_on_the_axis_is_drawn_within_the_picture(synthet
 
 def test_three_statements_say_what_broke_how_sure_that_is_and_what_to_do(synthetic):
     found, sure, rest = (text for _, text in page(everything(synthetic))[Facts].rows)
-    assert found.startswith("city release breaks its promise of privacy: the loss is at least 1.7 times what was")
+    assert found.startswith("1 mechanism promises a limit on what one answer reveals. city release breaks that promise")
+    assert ": the loss of privacy is at least 1.7 times what was promised." in found
     assert FIRST_PROOF in found and "Severity: at least clear (" in found and "1 more promise" in found
     # 5% of the audit, 5% of the error bounds, 0.1% of the checks
     assert "false alarm with probability at most 10.1%" in sure and "of lower confidence than the 99.9%" in sure
