@@ -109,11 +109,11 @@ def _privacy(result: AuditResult) -> Line:
         measured = "nothing" if worst is None else "no bound"
         return Line(name, "privacy", claim, measured, result.verdict, graded, sure, "everything")
     if worst.verdict == "error":
-        broken = (
+        unanswered = (
             f"no answer for {wording.verdict_count(result, 'error'):,} of {plural(wording.asked_count(result), 'pair')}"
         )
         missed = "whatever the broken runs would have shown"
-        return Line(name, "privacy", claim, broken, result.verdict, graded, sure, missed)
+        return Line(name, "privacy", claim, unanswered, result.verdict, graded, sure, missed)
     lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
     symbol, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
     delta = f" at δ = {number_text(worst.budget.delta)}" if wording.is_line(worst) and worst.budget.delta else ""

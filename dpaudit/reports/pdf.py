@@ -153,8 +153,13 @@ def _first(document: Document, width: float) -> list[Any]:
 
 def _page_one(block: Block, width: float) -> list[Any]:
     """A block of page one: a figure without its data, statements as text."""
-    if isinstance(block, Facts):
-        return [part for name, text in block.rows for part in (_text(name, "h4"), _text(text, "text"))]
+    if isinstance(block, Facts):  # the statements, beside each other
+        from reportlab.platypus import Table as Grid
+
+        cells = [[_text(name, "head"), _text(text, "cell")] for name, text in block.rows]
+        grid = Grid([cells], colWidths=[width / len(cells)] * len(cells))
+        grid.setStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 3.0)])
+        return [grid]
     if isinstance(block, Figure):
         from dpaudit.reports.pdf_drawing import convert
 
