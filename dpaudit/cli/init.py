@@ -80,6 +80,26 @@ def test_command(target: str, claim: str, pairs: str) -> None:
     _write(TEST, test_text(target, claim, pairs))
 
 
+@init_group.command("deployment")
+@click.argument("path", default="deployment.toml", metavar="[FILE]")
+@with_debug
+def deployment_command(path: str) -> None:
+    """Write FILE (deployment.toml), in which you declare what a report cannot measure.
+
+    It has every key with its meaning, all commented out: owner, approver, unit of privacy, data source, retention, the
+    budget over releases, and what a public registry asks for. `dpaudit report --profile compliance --deployment FILE`
+    checks and quotes it.
+    """
+    from dpaudit.reports.deployment_template import text
+    from dpaudit.results import write_whole
+
+    place = Path(path)
+    if place.exists():
+        raise UsageError(f"file must be one that is not there yet, got {path!r}.")
+    write_whole(place, text())
+    click.echo(path)
+
+
 def workflow_text(install: str = "dpaudit") -> str:
     """The workflow, with what it installs.
 
