@@ -8,7 +8,8 @@ An output that fits look at again and again has all its leaves noted (`Leaves`),
 layout takes columns, instead of going through every output once more. Both ways read the same.
 
 Validity: a layout reads one output at a time, and what it reads is a function of the output's contents: numbers by
-value, sets without order (their numbers are sorted), dictionaries by their keys. What is not there is NaN.
+value, sets without order (their numbers are sorted), dictionaries by their keys, and by the order in which these come.
+What is not there is NaN.
 """
 
 from __future__ import annotations
@@ -49,10 +50,12 @@ MOST_FORMS = 16  # whether they come in no more forms than this
 FEWEST_ALIKE = 4  # outputs of one form whose columns are taken together
 
 VALUE, PRESENT, LENGTH, CODE, HOLDS = "value", "presence", "length", "category", "membership"
+PLACE = "place"  # of a key among those of its mapping, in the order in which they come
+MOST_PLACED = 64  # keys of a mapping, of which places are read: those of a larger one are not
 SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's
 # Of the numbers in a sequence, in a set in increasing order. A position is the sequence's length where there is none.
 SUMMARIES = ("sum", "smallest", "largest", "last", "nonzeros", "first nonzero", "position of the largest")
-PRIMARY = (VALUE, PRESENT, LENGTH, CODE, HOLDS)
+PRIMARY = (VALUE, PRESENT, LENGTH, CODE, HOLDS, PLACE)
 SEVERAL = "several"  # noted beside the summaries, where they are of more than one number
 
 Path = tuple[str | int, ...]
@@ -91,7 +94,7 @@ class _Node:
     """A place of a layout: the columns that are read there, and the places below; -1 for a column it has not."""
 
     def __init__(self) -> None:
-        self.value = self.present = self.length = self.code = -1
+        self.value = self.present = self.length = self.code = self.place = -1
         self.codes: dict[str, float] = {}
         self.members: dict[str, int] = {}
         self.summaries: dict[str, int] = {}
@@ -109,6 +112,8 @@ class _Node:
             self.present = column
         elif leaf.what == LENGTH:
             self.length = column
+        elif leaf.what == PLACE:
+            self.place = column
         else:
             self.code, self.codes = column, {code: float(k) for k, code in enumerate(leaf.codes)}
 
@@ -196,6 +201,7 @@ class _Parts(NamedTuple):
     sequence: Sequence[Any] | None = None  # of a sequence; the numbers of a set, in increasing order; those of a text
     members: frozenset[str] | None = None  # tokens of a set, words of a text
     letters: str = ""  # of a short text
+    is_mapping: bool = False  # whose keys come in an order
 
 
 def _parts(value: Any) -> _Parts:
@@ -207,7 +213,7 @@ def _parts(value: Any) -> _Parts:
         items = {TEXT: found} if found else None
         return _Parts(repr(value), len(value), items, None, frozenset(WORD.findall(start)), letters)
     if isinstance(value, Mapping):
-        return _Parts(None, len(value), _items(value))
+        return _Parts(None, len(value), _items(value), is_mapping=True)
     if isinstance(value, set | frozenset):
         members = frozenset(canonical(item) for item in value)
         return _Parts(None, len(value), None, sorted(_numbers(value)), members)
@@ -305,6 +311,15 @@ def _read(node: _Node, value: Any, row: list[float]) -> None:
         for token, child in node.children.items():
             if token in parts.items:
                 _read(child, parts.items[str(token)], row)
+        if _has_places(parts) and any(child.place >= 0 for child in node.children.values()):
+            for place, token in enumerate(parts.items):
+                if token in node.children and node.children[token].place >= 0:
+                    row[node.children[token].place] = float(place)
+
+
+def _has_places(parts: _Parts) -> bool:
+    """Whether the order of its items is read."""
+    return parts.is_mapping and 1 < len(parts.items or ()) <= MOST_PLACED
 
 
 class _Form:
@@ -380,6 +395,8 @@ def _found(value: Any, path: Path, found: list[tuple[Place, Any]]) -> None:
     for token, item in (parts.items or {}).items():
         found.append((((*path, token), PRESENT), 1.0))
         _found(item, (*path, token), found)
+    if _has_places(parts):
+        found += [(((*path, token), PLACE), float(place)) for place, token in enumerate(parts.items or ())]
 
 
 def _noted(note: Notes, output: Any) -> Leaves | None:
