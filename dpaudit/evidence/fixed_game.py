@@ -38,7 +38,7 @@ TRIED_DEVIATIONS = (BOUND_DEVIATIONS, 3.0, 2.0)  # the same on a trial: so many 
 TRIED_COMPARED = 3.5, 1.0, 0.0  # as the next line, on a trial: of a few guesses in very many draws the best were lucky
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
 FEWEST_HOPEFUL = 5  # right guesses of a rule, from which on it is worth a longer pilot that it may refute the budget:
-HOPEFUL_VERDICT = 1.0  # where none does, its bound less so many deviations is above it,
+HOPEFUL_VERDICT = 0.7  # where none does, its bound less so many deviations is above it,
 HOPEFUL_MASS = 0.05  # and it guesses so rarely: what guesses often is told well enough
 FOR_VERDICT = 2.0  # the same, of a rule that is to refute the budget where the best one by its bound would not
 FEWEST_SHOWN = 60  # guesses, without which it shows nothing,
@@ -100,6 +100,10 @@ def _as_shown(fitted: FittedRule, record: Shown, score: AnyFittedScore) -> Fitte
 def _shows_something(record: Shown) -> bool:
     right, wrong = record.correct * record.draws, record.wrong * record.draws
     return right + wrong >= FEWEST_SHOWN or (right >= FEWEST_RIGHT and wrong == 0.0)
+
+
+def _has_enough_right(record: Shown) -> bool:
+    return record.correct * record.draws >= FEWEST_RIGHT
 
 
 def _is_hopeful(record: Shown) -> bool:
@@ -238,9 +242,11 @@ class FixedGame(HockeyStickGame):
                 if not shown or shown[best] > 0.0:
                     is_clear = deviations == compared[0]
                     break
-            if records and shown[best] <= self.claim.value:
-                refuting = self._refuting(records, level, FOR_VERDICT)
+            if before is None and records and shown[best] <= self.claim.value:
+                enough = {key: record for key, record in every.items() if _has_enough_right(record)}
+                refuting = self._refuting(records | enough, level, FOR_VERDICT)
                 best = refuting or best
+                records |= enough
                 few = {key: record for key, record in every.items() if _is_hopeful(record)}
                 self.is_hopeful = refuting is None and self._refuting(few, level, HOPEFUL_VERDICT) is not None
         if before is not None and best == before[0]:

@@ -56,6 +56,27 @@ class Own:
 
 
 @dataclasses.dataclass(frozen=True)
+class SignOfZero:
+    """-1 where a column is -0.0, 1 where it is 0.0, and 0 elsewhere."""
+
+    column: int
+
+    def __call__(self, numbers: FloatArray) -> FloatArray:
+        column = numbers[:, self.column]
+        return np.where(column == 0.0, np.copysign(1.0, column), 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "sign_of_zero", "column": self.column}
+
+    def describe(self) -> str:
+        return f"the sign of a zero in coordinate {self.column}"
+
+    @property
+    def name(self) -> str:
+        return self.describe()
+
+
+@dataclasses.dataclass(frozen=True)
 class Weighted:
     """A sum of columns with whole weights, such as a difference, in multiples of `unit`.
 
@@ -162,6 +183,8 @@ def reduction_from_dict(record: Mapping[str, Any], points: Points = NO_POINTS) -
     kind = record["kind"]
     if kind == "own":
         return Own(int(record["column"]))
+    if kind == "sign_of_zero":
+        return SignOfZero(int(record["column"]))
     if kind == "residue":
         of, modulus, offset = reduction_from_dict(record["of"], points), *_floats(record["modulus"], record["offset"])
         if not 0.0 < modulus < math.inf:

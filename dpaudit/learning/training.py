@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from dpaudit.learning.reductions import NO_POINTS, Own, Points, Reduction
 from dpaudit.privacy.claims import FloatArray
 
+ENORMOUS = 1e150  # numbers from here on are left out, as infinite ones are: their squares overflow
 MOST_NUMBERS = 400_000  # that learners look at: of wide rows the first draws alone
 
 
 @dataclasses.dataclass(frozen=True)
 class Sorted:
-    """The finite numbers of one reduction in order, with their labels.
+    """The numbers of one reduction in order, with their labels; those that are enormous, infinite or NaN left out.
 
     Attributes
     ----------
@@ -75,10 +76,10 @@ class Training:
         return self.numbers.shape[1]
 
     def sorted(self, reduction: Reduction) -> Sorted:
-        """The finite numbers that a reduction makes of the draws, in order; worked out once."""
+        """The numbers that a reduction makes of the draws, in order, see `Sorted`; worked out once."""
         if reduction not in self._sorted:
             values = reduction(self.numbers)
-            known = np.isfinite(values)
+            known = np.abs(values) < ENORMOUS
             values, labels = values[known], self.labels[known]
             order = np.argsort(values, kind="stable")
             self._sorted[reduction] = Sorted(values[order], labels[order])

@@ -17,6 +17,7 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.foreign import own
 
 MOST_NUMBERS = 1_000_000  # of an input: a larger one has none
+MOST_COLUMNS = 64  # of a table that are looked at one by one
 ABOUT = ("sums", "means", "smallest", "largest")
 
 
@@ -64,6 +65,24 @@ def scalars_of(value: Any) -> dict[str, float]:
     if numbers.ndim == 0:
         return {"number": float(numbers)}
     return found | {name: number for name, number in _about(numbers.ravel()).items() if math.isfinite(number)}
+
+
+def columns_of(value: Any) -> dict[str, FloatArray]:
+    """The columns of an input that is a table of numbers, by their names or positions; none for another one.
+
+    Examples
+    --------
+    >>> columns_of([[1, 2], [3, 4]])["1"].tolist()
+    [2.0, 4.0]
+    """
+    value = own(value)
+    if isinstance(value, Mapping):
+        columns = {str(name): numbers_of(column) for name, column in value.items()}
+        return {name: column for name, column in columns.items() if column is not None and column.ndim == 1}
+    numbers = numbers_of(value)
+    if numbers is None or numbers.ndim != 2 or numbers.shape[1] > MOST_COLUMNS:
+        return {}
+    return {str(k): numbers[:, k] for k in range(numbers.shape[1])}
 
 
 def points_of(value: Any, columns: int) -> dict[str, tuple[float, ...]]:

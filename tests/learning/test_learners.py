@@ -12,7 +12,7 @@ from dpaudit.learning.kinds.bands import bands_of
 from dpaudit.learning.kinds.residues import lattice_step
 from dpaudit.learning.kinds.spikes import spikes_of
 from dpaudit.learning.predictors import learners, proposed
-from dpaudit.learning.reductions import Own, Radius, Residue, Weighted, reduction_from_dict
+from dpaudit.learning.reductions import Own, Radius, Residue, SignOfZero, Weighted, reduction_from_dict
 from dpaudit.learning.training import Training
 
 RNG = np.random.default_rng
@@ -23,7 +23,7 @@ def names(first, second, **options):
 
 
 def test_learners_are_found_by_their_files():
-    assert [learner.__module__.rpartition(".")[2] for learner in learners()] == ["bands", "residues", "spikes"]
+    assert [learner.__module__.rpartition(".")[2] for learner in learners()] == ["bands", "residues", "spikes", "zeros"]
 
 
 @pytest.mark.parametrize("width", [1e-2, 1e-4, 1e-6, 0.0])
@@ -107,14 +107,23 @@ def test_equal_parts_are_found_in_a_difference():
     assert "spikes in coordinate 0 - coordinate 2" in names(first, second)
 
 
+def test_the_sign_of_zeros_is_found():
+    first, second = np.zeros((2, 30, 1))
+    first[::2] = -0.0
+    assert names(first, second) == ["the sign of a zero in coordinate 0"]
+
+
 def test_no_draws_and_other_shapes_are_no_error():
     assert proposed(np.empty((0, 1)), np.ones((5, 1)), 3) == []
     assert proposed(np.ones((5, 2)), np.ones((5, 1)), 3) == []
     assert proposed(np.full((50, 2), np.nan), np.full((50, 2), np.inf), 3) == []
+    enormous = np.finfo(float).max * RNG(12).choice([-1.0, 0.0, 0.5, 1.0], size=(2, 200, 2))
+    assert all("modulo" not in name for name in names(*enormous))  # and nothing warns
 
 
 REDUCTIONS = [
     Own(1),
+    SignOfZero(1),
     Weighted((0, 1), (1, -1), 0.5),
     Radius((0, 1), (0.25, -1.0), 2.0),
     Radius((0, 1), (3.0, 4.0), 1.0, "the numbers of x"),
@@ -134,9 +143,9 @@ def test_a_reduction_is_read_back_as_it_was_and_sees_rows_one_by_one(reduction):
 
 
 def test_a_known_point_is_not_written_down():
-    assert "0x" not in json.dumps(REDUCTIONS[3].to_dict()["centre"])
+    assert "0x" not in json.dumps(REDUCTIONS[4].to_dict()["centre"])
     with pytest.raises(ValueError, match="must have 'the numbers of x' of 2 numbers"):
-        reduction_from_dict(REDUCTIONS[3].to_dict(), {})
+        reduction_from_dict(REDUCTIONS[4].to_dict(), {})
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,8 @@ def _steps(draws: Sorted) -> Iterator[tuple[str, float, float]]:
         return
     are_integers = bool(np.all(values == np.rint(values)))
     for modulus in INTEGERS if are_integers else OTHERS:
-        if modulus <= 0.7 * spread and modulus > 1e-11 * size:
-            yield f"{modulus:g}", modulus, 0.0
+        if modulus <= 0.7 * spread and (are_integers or modulus > 1e-11 * size):
+            yield f"{modulus:g}", float(modulus), 0.0
     for label, name in ((True, "x"), (False, "x'")):
         own = values[draws.labels == label]
         step = lattice_step(own)
