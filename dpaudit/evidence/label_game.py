@@ -49,7 +49,7 @@ from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
 from dpaudit.evidence.protocols import Aim
-from dpaudit.evidence.remarks import keys_of, remarks
+from dpaudit.evidence.remarks import keys_of, not_read, remarks
 from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import Claim
@@ -214,7 +214,8 @@ class LabelGame:
                 own = next((changes[i] for i in pair.inputs if changes[i] is not None), None)
                 # Validity: what earlier runs have won goes on, and supposes that their draws were independent.
                 pair.change = own or pair.earlier_change
-                pair.remarks, pair.keys = remarks(kept), keys_of([part for of_input in kept for part in of_input])
+                pair.remarks = *remarks(kept), *not_read(kept)
+                pair.keys = keys_of([part for of_input in kept for part in of_input])
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:
                         game.draws = pair.labelled

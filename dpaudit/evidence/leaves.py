@@ -35,6 +35,7 @@ from dpaudit.evidence.histograms import shrunk_log_ratio
 from dpaudit.evidence.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, is_number, number_of, plain, state_of
 from dpaudit.evidence.outlines import NUMBER
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.unread import Limits
 
 MOST_LEAVES = 256
 MOST_CODES = 64  # texts of one place that have a number of their own
@@ -56,11 +57,13 @@ LOOKED_AT = 64  # first outputs that tell whether leaves are worth noting:
 MOST_FORMS = 16  # whether they come in no more forms than this
 FEWEST_ALIKE = 4  # outputs of one form whose columns are taken together
 
+LIMITS = Limits(DEEPEST_LEAF, MOST_LETTERS, LONGEST_TEXT, MOST_BYTES, LONGEST, 64)
+
 VALUE, PRESENT, LENGTH, CODE, HOLDS = "value", "presence", "length", "category", "membership"
 LOW = "low digits"  # of an integer that has more digits than a double
 LOW_MODULUS = 10**15
 PLACE = "place"  # of a key among those of its mapping, in the order in which they come
-MOST_PLACED = 64  # keys of a mapping, of which places are read: those of a larger one are not
+MOST_PLACED = LIMITS.keys  # of a mapping, of which places are read: those of a larger one are not
 SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's
 # Of the numbers in a sequence, in a set in increasing order. A position is the sequence's length where there is none.
 SUMMARIES = ("sum", "smallest", "largest", "last", "nonzeros", "first nonzero", "position of the largest")

@@ -73,7 +73,7 @@ class Training:
     @property
     def columns(self) -> int:
         """Numbers of a row."""
-        return self.numbers.shape[1]
+        return int(self.numbers.shape[1])
 
     def sorted(self, reduction: Reduction) -> Sorted:
         """The numbers that a reduction makes of the draws, in order, see `Sorted`; worked out once."""

@@ -64,7 +64,8 @@ def scalars_of(value: Any) -> dict[str, float]:
         return found
     if numbers.ndim == 0:
         return {"number": float(numbers)}
-    return found | {name: number for name, number in _about(numbers.ravel()).items() if math.isfinite(number)}
+    about = {name: float(number) for name, number in _about(numbers.ravel()).items()}
+    return found | {name: number for name, number in about.items() if math.isfinite(number)}
 
 
 def columns_of(value: Any) -> dict[str, FloatArray]:
