@@ -18,6 +18,8 @@ Everything that is printed with a confidence derives from here. The rules that m
 * **Pilot of a fixed test.** A first part of it is enough where every pair has a rule that was never wrong: what more
   draws could teach is worth less than they are in the test. Nor is it longer than what fits may see. How long the pilot
   is depends on the pilot alone.
+* **Longer pilot of a fixed test.** Where some rule may refute the budget, and the pilot has shown it on too few draws
+  to rely on it, more are drawn before the test. Whether they are depends on the pilot alone.
 * **Calls that raise.** A pair of which every call of the pilot raised has a longer one: until a call returns, or enough
   have raised to say that all do. How long that is depends on the pilot alone.
 * **Trial of a fixed test.** Where it is far longer than what fits may see, a further part of the draws before it is
@@ -47,7 +49,7 @@ from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
 from dpaudit.evidence.protocols import Aim
-from dpaudit.evidence.remarks import keys_of, remarks
+from dpaudit.evidence.remarks import keys_of, not_read, remarks
 from dpaudit.evidence.scores import LogDensity, LogRatio
 from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import Claim
@@ -59,6 +61,7 @@ FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
+LONGER_PILOT = 0.35  # of all labelled draws: before a fixed test, where a shorter pilot shows hope but no more
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
@@ -186,7 +189,10 @@ class LabelGame:
 
     @property
     def most_before_test(self) -> int:
-        """Labelled draws of a pair that are not counted, at most: the pilot, and a trial before a fixed test."""
+        """Labelled draws of a pair that are not counted, at most: the pilot, and a trial before a fixed test.
+
+        Where the pilot shows hope alone, there are more.
+        """
         return max(self.pilot, 2 * self._pilot_and_trial) if self.mode == "fixed" else self.pilot
 
     @property
@@ -208,7 +214,8 @@ class LabelGame:
                 own = next((changes[i] for i in pair.inputs if changes[i] is not None), None)
                 # Validity: what earlier runs have won goes on, and supposes that their draws were independent.
                 pair.change = own or pair.earlier_change
-                pair.remarks, pair.keys = remarks(kept), keys_of([part for of_input in kept for part in of_input])
+                pair.remarks = *remarks(kept), *not_read(kept)
+                pair.keys = keys_of([part for of_input in kept for part in of_input])
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:
                         game.draws = pair.labelled
@@ -251,21 +258,26 @@ class LabelGame:
         drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
         if self.mode == "fixed":  # what no fit sees is worth more in the test
             side = min(side, self._most_kept(len(inputs)), max(self._most_of(pair) for pair in self.pairs))
-        targets = {side}
+        targets, longer = {side}, side
+        if self.mode == "fixed":  # drawn where the pilot leaves it open whether a rule refutes the budget
+            longer = max(side, min(int(LONGER_PILOT * self.planned) // 2, self._most_kept(len(inputs))))
+            targets.add(longer)
         if all(game.can_be_sure for pair in self.pairs for _, game in pair.uses):
             sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
             targets |= {max(min(size // 2, side), drawn) for size in sizes}
         seen: dict[int, tuple[int, int, bool]] = {}
         for target in sorted(targets):
+            if target > side and not any(pair.is_hopeful for pair in self.pairs):
+                break
             if target > drawn:
                 self._round += 1
                 self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
                 drawn = target
             for k, pair in enumerate(self.pairs):
                 first, second = self._training(pair)
-                known = len(first), len(second), target == side
+                known = len(first), len(second), target >= side
                 if seen.get(k) != known:  # else no more draws are kept than at the last fit
-                    aim: Aim = "bound" if target == side else "sureness"
+                    aim: Aim = "bound" if target >= side else "sureness"
                     pair.fit(first, second, even, aim=aim, tries=self._trial_size(drawn) > 0)
                     seen[k] = known
             if all(pair.is_sure for pair in self.pairs):

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import hashlib
 import itertools
 import math
 import numbers
@@ -49,7 +50,7 @@ HELPERS = frozenset(
     {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
     | {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
 )
-MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start and its length
+MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start, its length and a digest of all of it
 
 
 class Notes:
@@ -230,9 +231,23 @@ def from_objects(outputs: Sequence[Any]) -> Outcomes:
     """Outcomes of arbitrary objects: canonical tokens, and the features of `OBJECT_COLUMNS` (NaN where absent)."""
     tokens = np.empty(len(outputs), dtype=object)
     found = [canonical(output) for output in outputs]
-    tokens[:] = [token if len(token) <= MAXIMUM_TOKEN else f"{token[:MAXIMUM_TOKEN]}…{len(token)}" for token in found]
+    tokens[:] = [shortened(token) for token in found]
     numbers = np.array([_features(output) for output in outputs], dtype=float).reshape(-1, len(OBJECT_COLUMNS))
     return Outcomes(numbers, tokens, raw=tuple(outputs))
+
+
+def shortened(token: str) -> str:
+    """A token of at most `MAXIMUM_TOKEN` characters and a few, which longer ones share only if they are equal.
+
+    Examples
+    --------
+    >>> shortened("abc"), len({shortened("x" * 5_000 + end) for end in "abc"})
+    ('abc', 3)
+    """
+    if len(token) <= MAXIMUM_TOKEN:
+        return token
+    digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{token[:MAXIMUM_TOKEN]}…{len(token)}:{digest}"
 
 
 def canonical(value: Any, depth: int = 0) -> str:

@@ -183,6 +183,11 @@ class PairGame:
         return all(game.is_sure for _, game in self.uses)
 
     @property
+    def is_hopeful(self) -> bool:
+        """Whether a longer pilot may show that some rule refutes the budget."""
+        return isinstance(self.main, FixedGame) and self.main.is_hopeful
+
+    @property
     def is_violated(self) -> bool:
         """The verdict *is* the bound above the budget."""
         return self.main.is_rejected

@@ -58,6 +58,7 @@ def _epoch_state(epoch: Epoch, origin: str) -> State:
                     "kind": epoch.partitions[k].kind,
                     "is_rough": epoch.partitions[k].is_rough,
                     "orders": [part.order for part in epoch.partitions if part.kind == epoch.partitions[k].kind],
+                    **({"is_learned": True} if epoch.partitions[k].is_learned else {}),
                 }
                 for k in firsts
             ],
@@ -119,6 +120,7 @@ def _epoch_of(record: State, log_density: LogDensity | None, x: Any, x_prime: An
             str(record["partitions"][at]["kind"]),
             bool(record["partitions"][at]["is_rough"]),
             order,
+            bool(record["partitions"][at].get("is_learned", False)),
         )
         for k, (at, order) in enumerate(zip(of_twin.tolist(), itertools.chain(*orders), strict=True))
     )

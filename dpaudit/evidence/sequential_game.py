@@ -54,6 +54,7 @@ LEAST_TARGET = 0.01  # of the deep targets, which go on from there, and are aske
 DEEP_SHARE = 0.1  # theirs, of what is not for the budget
 DEEP_FROM = 1_000  # training draws of an epoch, before which nothing is bet for them: they need far more
 FIRST_SHARE = 0.6  # prior weight of the first partition and its twins: of the simplest score
+LEARNED_SHARE = 0.1  # prior weight of all partitions together that learners have proposed, where there are some
 BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
 KEPT = 48  # components of a free family, which has one set for each of `BET_ANCHORS`
 CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION + n) of the wealth is not bet
@@ -261,8 +262,12 @@ class SequentialGame(HockeyStickGame):
         new = np.full(components, self._past)
         won = np.array([self._history.get(partition.name, new) for partition in partitions])
         twins = np.array(twins_of(partitions))
-        shares = np.where(twins == 0, FIRST_SHARE, (1.0 - FIRST_SHARE) / (1 + twins.max()))
+        is_learned = np.array([partition.is_learned for partition in partitions])
+        others = len({*twins[~is_learned].tolist()})
+        shares = np.where(twins == 0, FIRST_SHARE, (1.0 - FIRST_SHARE) / max(others, 1))
         shares = shares / np.bincount(twins)[twins]
+        if is_learned.any() and not is_learned.all():
+            shares = np.where(is_learned, LEARNED_SHARE / is_learned.sum(), (1.0 - LEARNED_SHARE) * shares)
         return np.asarray(won + np.log(shares)[:, None])
 
     def _remember(self, epoch: Epoch) -> None:
