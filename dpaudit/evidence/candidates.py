@@ -82,8 +82,8 @@ def candidates(
     if log_ratio is not None and not objects:
         yield log_ratio, first, second
     elif not objects:
-        for score in hints.nearness(first):
-            yield score, first, second
+        for near in hints.nearness(first):
+            yield near, first, second
     if columns == 1 and not objects:
         yield Coordinate(0, 1), first, second
     if min(len(part) for part in rest) < 4:

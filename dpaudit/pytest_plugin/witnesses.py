@@ -4,8 +4,9 @@ A file a call (`.dpaudit/witnesses/`), written by a test that fails: the finding
 which the next run has anyway. Ids of pairs and of inputs may be records in words: digests stand for them, and texts are
 left out. (A rule may still quote an output. A digest hides nothing from who can try all likely records.) In the next
 run the rule meets fresh draws first: it was fixed before these, so one exact test at 10% of the call's share of the
-error rate (`dpaudit.pytest_plugin.budget`), whatever it looks like and whoever wrote it. Where that confirms the violation, the audit is spared; else it runs as always, and a witness that it does not
-confirm either is forgotten. Nothing in a file is run: a rule is data, and what cannot be read is passed over.
+error rate (`dpaudit.pytest_plugin.budget`), whatever it looks like and whoever wrote it. Where that confirms the
+violation, the audit is spared; else it runs as always, and a witness that it does not confirm either is forgotten.
+Nothing in a file is run: a rule is data, and what cannot be read is passed over.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from dpaudit.bench.gallery import laws
 from dpaudit.bench.gallery.leak import Leak
@@ -34,7 +35,7 @@ def gallery() -> list[Leak]:
     return [Leak(form, name, law) for form, name, law in _everything()]
 
 
-def _everything() -> Iterator[tuple[str, str, functools.partial[object]]]:
+def _everything() -> Iterator[tuple[str, str, functools.partial[Any]]]:
     of = functools.partial
     for base in BASES:
         for mass in (0.03, 0.1):
