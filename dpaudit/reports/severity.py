@@ -59,8 +59,8 @@ class Severity:
 def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity | None:
     """The severity of a violated pair of a result, by default of the gravest one; None where nothing is violated.
 
-    A result whose audit went on after the rejection holds the bound of that stage in the finding's `severity`, a lower
-    bound on the claim's parameter at the confidence of the result. Without one, the bound at the first proof counts.
+    A result whose audit went on after the rejection holds that stage in the finding's `severity`, with a lower bound on
+    the claim's parameter (`parameter_lower`). Without one, the bound at the first proof counts.
 
     Examples
     --------
@@ -76,7 +76,8 @@ def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity
         return max(known, key=lambda one: (GRADES.index(one.grade), one.ratio), default=None)
     if finding.verdict != "violated":
         return None
-    further = getattr(finding, "severity", None)
+    stage = getattr(finding, "severity", None)
+    further = getattr(stage, "parameter_lower", stage)
     lower, is_further = finding.parameter_lower, False
     if isinstance(further, float) and further >= lower:  # False for NaN
         lower, is_further = further, True

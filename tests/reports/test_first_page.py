@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -141,6 +142,8 @@ def test_an_audit_that_stopped_at_the_first_proof_knows_the_least_grade_alone(sy
     object.__setattr__(further, "severity", 12.0)  # as a result holds it whose audit went on after the rejection
     graded = severity_of(synthetic.result([further]))
     assert (graded.grade, graded.is_least, graded.ratio) == ("severe", False, 12.0)
+    object.__setattr__(further, "severity", SimpleNamespace(parameter_lower=3.0))
+    assert severity_of(synthetic.result([further])).ratio == 3.0
 
 
 @pytest.mark.parametrize(
