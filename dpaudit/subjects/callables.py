@@ -133,7 +133,7 @@ class Subject:
 
     def held_output(self, data: Any, rng: Any, hold: Callable[[Any], Any]) -> Any:
         """What `hold` makes of the output of one call, or of the exception that it raised as an outcome (`Failed`)."""
-        return self._outcome(self._given(data), rng, hold, set())
+        return self._outcome(self._given(data), rng, hold, Told())
 
     def observe_one_by_one(self, data: Any, size: int, rng: np.random.Generator) -> Iterator[Any]:
         """The outputs of `observe` of a subject that is called once a draw; others' calls may come between two of them.
