@@ -76,7 +76,7 @@ def test_a_long_command_goes_on_after_a_backslash(synthetic):
     result = synthetic.result([synthetic.finding("long " * 30, "b", 1.5)])
     text = shown(violation_text(result), soft_wrap=True)
     assert "  replay   dpaudit replay audit.json \\\n             --pair 'long long " in text
-    assert text.endswith("|b'\n")
+    assert text.endswith("|b' \\\n             --target release.py:mechanism\n")
 
 
 def test_names_are_never_markup_or_control_sequences(synthetic):
@@ -98,7 +98,7 @@ def test_names_are_never_markup_or_control_sequences(synthetic):
 )
 def test_the_command_quotes_the_pair_for_a_shell(synthetic, pair, command):
     text = shown(violation_text(synthetic.result([synthetic.finding(ratio=1.5, id=pair)])), soft_wrap=True)
-    assert f"--pair {command}\n" in text
+    assert f"--pair {command} " in text and text.endswith("--target release.py:mechanism\n")
 
 
 @pytest.mark.parametrize(
