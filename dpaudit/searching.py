@@ -467,9 +467,9 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
             [one[1], zero[1], price],
             [zero[0], one[0], price],
         ]
-    # The guesses of one label alone too: a rare event that pays for delta is lost among guesses of the other label.
+    # With a delta the guesses of one label alone too: a rare event that pays for it is lost among those of the other.
     found = []
-    for right, wrong, paid in tallies.tolist():
+    for right, wrong, paid in tallies.tolist() if line.delta > 0.0 else tallies[:1].tolist():
         earned = max(right - paid, 0.0) + PRIOR
         loss = math.log(earned / (wrong + PRIOR))
         found.append(((loss - line.epsilon) / math.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss))
