@@ -403,15 +403,14 @@ class _Searcher:
         return sorted(kept, key=lambda candidate: (-candidate.suspicion, candidate.place))
 
     def _result(self, started: float, domain: Domain | None, strategy: Any) -> SearchResult:
-        ranked = self._ranked(self.candidates.values())
+        ranked = [candidate for candidate in self._ranked(self.candidates.values()) if candidate.draws]
         refused = sum(candidate.refused for candidate in self.candidates.values())
-        if not any(candidate.draws for candidate in ranked):
+        if not ranked:
             why = next(iter(self.raised.values()), "every call raised")
             name = self.subject.name
             raise UsageError(f"domain must have inputs that {name} takes, got none in {refused} pairs: {why}")
         # Estimates from few draws are wild: those that stayed to the end come first, whatever others looked like.
-        looked = [candidate for candidate in ranked if candidate.draws]
-        last = max(candidate.draws for candidate in looked)
+        last = max(candidate.draws for candidate in ranked)
         deep = [c for c in ranked if c.draws >= last // 2 or c.raises or c.suspicion >= RAISES]
         raising = [candidate for candidate in deep if candidate.raises]
         # A call that raises makes the audit ask for one output a call: one such pair is enough.
@@ -467,9 +466,9 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
             [one[1], zero[1], price],
             [zero[0], one[0], price],
         ]
-    # The guesses of one label alone too: a rare event that pays for delta is lost among guesses of the other label.
+    # With a delta the guesses of one label alone too: a rare event that pays for it is lost among those of the other.
     found = []
-    for right, wrong, paid in tallies.tolist():
+    for right, wrong, paid in tallies.tolist() if line.delta > 0.0 else tallies[:1].tolist():
         earned = max(right - paid, 0.0) + PRIOR
         loss = math.log(earned / (wrong + PRIOR))
         found.append(((loss - line.epsilon) / math.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss))

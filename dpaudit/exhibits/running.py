@@ -33,6 +33,7 @@ PARTS = ("told", "searched", "mended", "releases")
 MENDED_RATE = 0.01  # of one run over all exhibits, with one seed
 SAMPLES = 100_000  # of an audit
 MENDED_SAMPLES = 20_000
+RELEASE_SAMPLES = 2_000  # of a real library, which gives one output a call
 MENDED_BUDGET = 20_000  # runs of a search for pairs of a mended version
 SHOWN = 160  # characters of a witness or a pair
 
@@ -142,7 +143,7 @@ def run(
                 verdicts.append(seen.verdict)
         record["mended"] = verdicts
     if "releases" in parts:
-        record["releases"] = [_released(exhibit, release, root, samples) for release in exhibit.releases]
+        record["releases"] = [_released(exhibit, release, root) for release in exhibit.releases]
     return record
 
 
@@ -220,10 +221,10 @@ def short_form_of(x: Any, x_prime: Any) -> str:
     return f"{short_form(x, SHOWN // 2)} | {short_form(x_prime, SHOWN // 2)}"
 
 
-def _released(exhibit: Exhibit, release: Release, seed: int, samples: int) -> dict[str, Any]:
+def _released(exhibit: Exhibit, release: Release, seed: int) -> dict[str, Any]:
     """What was found in a real library: one that is absent says so."""
     version = release.installed()
     record: dict[str, Any] = {"package": release.package, "versions": release.versions, "installed": version}
     if version is None:
         return record | {"found": None, "reason": f"{release.package} is not installed"}
-    return record | dataclasses.asdict(look(exhibit, release.mechanism(), [exhibit.pair], seed, samples))
+    return record | dataclasses.asdict(look(exhibit, release.mechanism(), [exhibit.pair], seed, RELEASE_SAMPLES))

@@ -33,16 +33,6 @@ def mended(data, size, rng):
     return cuts[chosen] + rng.random(size) * np.diff(cuts)[chosen]
 
 
-def _quantile():
-    from diffprivlib.tools import quantile
-
-    def median(data, rng):
-        values = np.array([0.5] * 3000 + list(data))
-        return float(quantile(values, 0.5, epsilon=EPSILON, bounds=(0.0, 1.0), random_state=int(rng.integers(2**31))))
-
-    return median
-
-
 EXHIBIT = Exhibit(
     name="quantile-raises-on-ties",
     kind="exceptions and sizes",

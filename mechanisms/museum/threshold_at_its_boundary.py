@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
+from dpaudit.exhibits.exhibit import Exhibit, Release
 
 THRESHOLD = 3
 
@@ -23,6 +23,19 @@ def mended(data, size, rng):
     return np.where((noisy > THRESHOLD) & (len(data) > 0), noisy, -1)
 
 
+def _count_by():
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    counts = dp.t.make_count_by(dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance())
+    release = counts >> dp.m.then_laplace_threshold(scale=1.0, threshold=THRESHOLD)  # reports delta 0.036397
+
+    def counted(data):
+        return tuple(sorted(release(list(data)).items()))
+
+    return counted
+
+
 EXHIBIT = Exhibit(
     name="threshold-at-its-boundary",
     kind="delta and conversions",
@@ -33,4 +46,5 @@ EXHIBIT = Exhibit(
     mended=mended,
     domain=DatasetDomain(values=(0, 1), largest=6),
     pair=([], [1]),
+    releases=(Release("opendp", "0.16.0", _count_by),),
 )

@@ -100,7 +100,6 @@ class DatasetDomain(Domain):
     def starts(self) -> Iterator[Start]:
         """Small sizes, single records, duplicates, extremes, the largest, all values; then neighbours of examples."""
         telling = self.values[:4]
-        yield from self._sizes()
         for size in dict.fromkeys([0, 1, 2, 3, self.largest // 2, self.largest]):
             if not self.smallest <= size <= self.largest:
                 continue
@@ -108,6 +107,7 @@ class DatasetDomain(Domain):
             for base in telling if size else telling[:1]:
                 rows = [base] * size
                 yield from self._neighbours(family, rows, telling)
+        yield from self._sizes()
         size = min(self.largest, max(len(self.values), 4, self.smallest))
         mixed = [self.values[k % len(self.values)] for k in range(size)]
         yield from self._neighbours("all different", mixed, self.values[:MOST_VALUES])
