@@ -103,17 +103,17 @@ def candidates(
             edges = whole_edges(np.concatenate([part.numbers[:, 0] for part in fit]))
             if log_ratio is None and 0 < len(edges) < draws / DRAWS_A_NUMBER:
                 yield weighed_histogram(*fit, (0,), bins, edges)[0], *rest
-        for score in learned_scores(first, second):
-            yield score, first, second
+        for learned_score in learned_scores(first, second):
+            yield learned_score, first, second
         return
     found = False
     for candidate in _of_objects(fit, rest) if objects else _of_vectors(fit, rest):
         found = True
         yield candidate
     if not objects:
-        for score in learned_scores(first, second, hints.points(first.numbers.shape[1])):
+        for learned_score in learned_scores(first, second, hints.points(first.numbers.shape[1])):
             found = True
-            yield score, first, second
+            yield learned_score, first, second
     if not found:
         yield Coordinate(0, columns), first, second
 

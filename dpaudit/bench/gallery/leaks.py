@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from dpaudit.bench.gallery import laws
-from dpaudit.bench.gallery.leak import Leak
+from dpaudit.bench.gallery.leak import Leak, Sampler
 
 BASES = ("laplace", "normal", "uniform")
 OBJECTS = {
@@ -35,7 +34,7 @@ def gallery() -> list[Leak]:
     return [Leak(form, name, law) for form, name, law in _everything()]
 
 
-def _everything() -> Iterator[tuple[str, str, functools.partial[Any]]]:
+def _everything() -> Iterator[tuple[str, str, Sampler]]:
     of = functools.partial
     for base in BASES:
         for mass in (0.03, 0.1):
