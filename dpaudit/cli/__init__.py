@@ -8,7 +8,21 @@ file imports at the top what every command shares, and the rest in its function.
 `dpaudit claims` runs no mechanism: it shows what papers claim, and which tests check it.
 """
 
-from dpaudit.cli import audit, bench, check, claims, evidence, greybox, init, museum, plan, replay, report, reproduce
+from dpaudit.cli import (
+    audit,
+    bench,
+    check,
+    claims,
+    evidence,
+    greybox,
+    init,
+    museum,
+    plan,
+    replay,
+    report,
+    reproduce,
+    scores,
+)
 from dpaudit.cli.group import main
 
 __all__ = [
@@ -25,4 +39,5 @@ __all__ = [
     "replay",
     "report",
     "reproduce",
+    "scores",
 ]
