@@ -13,7 +13,7 @@ from dpaudit.scores.bands import anytime_bands, band, law_band, looks
 def test_the_probability_of_the_event_is_that_of_a_chain_of_binomials():
     levels, least, most = np.array([0.2, 0.5, 0.8]), np.array([0, 2, 4]), np.array([3, 5, 6])
     expected = 0.0
-    for first in range(0, 4):
+    for first in range(4):
         for second in range(max(first, 2), 6):
             for third in range(max(second, 4), 7):
                 expected += (
