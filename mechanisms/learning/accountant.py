@@ -34,7 +34,7 @@ POINTS = 40_001  # of one step's outputs, from -TAILS sigma to 1 + TAILS sigma
 TAILS = 12.0  # standard deviations; beyond them lies less than 4e-33 a step
 GRID_STEP = 2e-3  # nats, at most
 ROUNDED = 0.1  # nats that rounding up may add to the loss of all steps together, at most
-ORDERS = tuple(range(2, 65)) + (96, 128, 192, 256)
+ORDERS = (*tuple(range(2, 65)), 96, 128, 192, 256)
 ROUNDING = 1e-12  # of a Fourier transform of masses that sum to 1, added to every delta
 
 
@@ -99,7 +99,7 @@ class SampledGaussian:
         edges = np.linspace(-TAILS * sigma, 1.0 + TAILS * sigma, POINTS)
         base = np.diff(special.ndtr(edges / sigma))
         shifted = np.diff(special.ndtr((edges - 1.0) / sigma))
-        # in a cell the ratio P / Q = 1 - q + q exp((x - 1/2) / sigma^2) rises: its value at the right end is the largest
+        # in a cell the ratio P / Q = 1 - q + q exp((x - 1/2) / sigma^2) rises: its right end has the largest
         right = np.logaddexp(math.log1p(-q) if q < 1.0 else -math.inf, math.log(q) + (edges[1:] - 0.5) / sigma**2)
         left = np.logaddexp(math.log1p(-q) if q < 1.0 else -math.inf, math.log(q) + (edges[:-1] - 0.5) / sigma**2)
         with_it = (1.0 - q) * base + q * shifted
@@ -112,7 +112,7 @@ def _composed(losses: FloatArray, masses: FloatArray, steps: int) -> tuple[Float
     places = np.ceil(losses / step).astype(np.int64)
     low, high = int(places.min()), int(places.max())
     one = np.bincount(places - low, weights=masses, minlength=high - low + 1)
-    # a window of the sum that holds all but 1e-13 of it, by Chernoff's bound; what wraps around is added as certain loss
+    # a window of the sum that holds all but 1e-13 of it, by Chernoff's bound; what wraps counts as certain loss
     grid = step * np.arange(low, high + 1)
     upper = min(
         steps * grid[-1], min((steps * _log_moment(grid, one, t) + 30.0) / t for t in np.geomspace(0.05, 50, 60))

@@ -30,7 +30,8 @@ from mechanisms.learning.accountant import SampledGaussian
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Fault = Literal[
-    "none", "no_clipping", "clip_of_average", "clip_per_tensor", "noise_once_an_epoch", "noise_not_scaled", "batch_size_released",
+    "none", "no_clipping", "clip_of_average", "clip_per_tensor", "noise_once_an_epoch", "noise_not_scaled",
+    "batch_size_released",
     "shuffled_batches", "same_noise_key", "first_iterate_released",
 ]  # fmt: skip
 PROBES = 32  # coordinates of each probe tensor
@@ -226,7 +227,7 @@ def _initial(model: str, columns: int, runs: int) -> list[FloatArray]:
 def _gradients(
     model: str, tensors: list[FloatArray], features: FloatArray, targets: FloatArray
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """For each tensor the factors a, b of every example's gradient: shapes (runs, examples, rows), (runs, examples, columns)."""
+    """For each tensor the factors a, b of every example's gradient, shapes (runs, examples, rows or columns)."""
     inputs = np.broadcast_to(features, (len(tensors[0]), *features.shape))
     if model == "logistic":
         return [(inputs, special.softmax(inputs @ tensors[0], axis=2) - targets)]

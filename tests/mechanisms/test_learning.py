@@ -127,7 +127,7 @@ def test_training_learns_and_noise_has_the_stated_size():
 
 @pytest.mark.parametrize("model", ["logistic", "network"])
 def test_200_trainings_at_the_claim_are_not_refuted(model):
-    """A Dirac canary and all steps seen: as strong as the accountant allows. False alarms: 0.1% by Ville's inequality."""
+    """A Dirac canary, all steps seen: as strong as the accountant allows. False alarms: 0.1%, Ville's inequality."""
     training = Training(steps=12, sampling_probability=0.3, noise_multiplier=1.0, model=model)
     rng = np.random.default_rng(20_261_125)
     scores_in, scores_out = exposure(training, 100, rng)
@@ -158,7 +158,7 @@ def test_each_faulty_twin_is_found_and_the_sound_training_is_not(twin):
 
 
 def test_many_dirac_canaries_audit_one_run():
-    """400 canaries, each in by a coin, each with a coordinate of its own; a training with a tenth of the noise is found."""
+    """400 canaries, each in by a coin, each with a coordinate of its own; a tenth of the noise is found."""
     features, classes = digits(24)
     rng = np.random.default_rng(4)
     is_in = rng.integers(0, 2, (1, 400)) == 1

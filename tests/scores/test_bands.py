@@ -1,4 +1,4 @@
-"""The band: its probability against enumeration, its coverage, its width against the Dvoretzky-Kiefer-Wolfowitz band."""
+"""The band: its probability against enumeration, its coverage, its width against the one of constant width."""
 
 import math
 

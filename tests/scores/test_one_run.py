@@ -8,7 +8,7 @@ from dpaudit.scores.one_run import delta_lower, gaussian_is_rejected, tail_upper
 
 
 def largest_tail(guesses, correct, lines, canaries, one_kind=False):
-    """P(W >= correct) maximised by HiGHS over all laws of W that keep the swap inequalities, for (epsilon, delta) lines."""
+    """P(W >= correct) maximised by HiGHS over all laws of W that keep the swap inequalities of some lines."""
     states, rows, limits = guesses + 1, [], []
     factor = 0.5 if one_kind else 1.0
     for number, (epsilon, delta) in enumerate(lines):
@@ -29,7 +29,8 @@ def largest_tail(guesses, correct, lines, canaries, one_kind=False):
 
 
 @pytest.mark.parametrize("guesses, correct, epsilon, delta", [
-    (12, 11, 0.5, 1e-3), (20, 17, 1.0, 1e-2), (20, 20, 2.0, 1e-3), (30, 22, 0.0, 3e-3), (8, 3, 0.3, 1e-4), (10, 9, 1.0, 0.2),
+    (12, 11, 0.5, 1e-3), (20, 17, 1.0, 1e-2), (20, 20, 2.0, 1e-3), (30, 22, 0.0, 3e-3), (8, 3, 0.3, 1e-4),
+    (10, 9, 1.0, 0.2),
 ])  # fmt: skip
 def test_the_bound_is_the_linear_programs_optimum(guesses, correct, epsilon, delta):
     expected = largest_tail(guesses, correct, [(epsilon, delta)], canaries=30)
@@ -39,7 +40,7 @@ def test_the_bound_is_the_linear_programs_optimum(guesses, correct, epsilon, del
 
 @pytest.mark.parametrize("epsilon, delta, correct", [(0.5, 1e-3, 9), (1.0, 1e-2, 10), (0.0, 5e-3, 8)])
 def test_a_mechanism_attains_the_bound(epsilon, delta, correct):
-    """It draws W from the extremal law and shows m guesses of which W, at random, are right; its profile is enumerated."""
+    """It draws W from the extremal law and shows m guesses of which W, at random, are right; delta is enumerated."""
     m = 10
     binomial = stats.binom.pmf(np.arange(m + 1), m, special.expit(epsilon))
     tail = binomial[correct:].sum()
@@ -96,7 +97,7 @@ def test_delta_lower_inverts_the_bound(guesses, correct, canaries):
 
 
 def test_an_underflowing_tail_gives_the_limit_that_no_sampling_error_is_left_in():
-    # 10^5 guesses, all right: at epsilon 0 the tail is 2^-100000; the limit is level (v - e^epsilon (r - v)) / c = level
+    # 10^5 guesses, all right: at epsilon 0 the tail is 2^-100000; the limit is level (v - e^epsilon (r - v)) / c
     assert delta_lower(np.zeros(1), 100_000, 100_000, 100_000, 0.05)[0] == pytest.approx(0.05, rel=1e-6)
 
 
@@ -120,7 +121,7 @@ def gaussian_lines(mu):
     "mu, canaries, guesses, one_kind", [(0.5, 60, 30, False), (1.0, 40, 40, False), (1.0, 80, 20, True)]
 )
 def test_the_recursion_over_thresholds_never_rejects_what_the_whole_program_allows(mu, canaries, guesses, one_kind):
-    """The recursion uses fewer inequalities than the program with all of them: its level must be at least the optimum."""
+    """The recursion uses fewer inequalities than the program: its level must be at least the optimum."""
     for correct in (guesses - 4, guesses - 1):
         optimum = largest_tail(guesses, correct, gaussian_lines(mu), canaries, one_kind)
         assert not gaussian_is_rejected(np.array([mu]), guesses, correct, canaries, optimum * 0.999, one_kind)[0]
