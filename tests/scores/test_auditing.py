@@ -75,7 +75,7 @@ def test_a_result_is_saved_and_loaded_and_follows_its_schema(tmp_path):
 
 @pytest.mark.parametrize("arguments, message", [
     ({"scores_in": [], "scores_out": []}, "scores must have at least one canary, got none"),
-    ({"scores_in": [0.0] * 100, "scores_out": [0.0] * 900}, "about half of the canaries, as fair coins give, got 100 of"),
+    ({"scores_in": [0.0] * 100, "scores_out": [0.0] * 900}, "half of the canaries, as fair coins give, got 100 of"),
     ({"scores_in": [1.0, "x"]}, "scores_in must be numbers, got 'x'"),
     ({"scores_in": [[1.0, 2.0], [3.0, 4.0]]}, r"scores_in must be one list of numbers, got shape \(2, 2\)"),
     ({"scores_in": "missing.csv"}, "scores_in must be a readable file, got 'missing.csv'"),
