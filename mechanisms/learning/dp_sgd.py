@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from mechanisms.learning.accountant import SampledGaussian
+from dpaudit_mechanisms.learning.accountant import SampledGaussian
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

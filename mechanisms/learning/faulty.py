@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.learning.dp_sgd import (
+from dpaudit_mechanisms.learning.dp_sgd import (
     Canaries,
     Fault,
     Training,

@@ -10,8 +10,8 @@ from dpaudit.scores.profile_bounds import just_above
 
 pytest.importorskip("sklearn", reason="needs scikit-learn (extra learning)")
 
-from mechanisms.learning.accountant import SampledGaussian, dp_accounting_epsilon, renyi_epsilon
-from mechanisms.learning.dp_sgd import (
+from dpaudit_mechanisms.learning.accountant import SampledGaussian, dp_accounting_epsilon, renyi_epsilon
+from dpaudit_mechanisms.learning.dp_sgd import (
     PROBES,
     Canaries,
     Training,
@@ -20,7 +20,7 @@ from mechanisms.learning.dp_sgd import (
     projection_scores,
     train,
 )
-from mechanisms.learning.faulty import TWINS, exposure
+from dpaudit_mechanisms.learning.faulty import TWINS, exposure
 
 LEVEL = 1e-3  # of each audit in this file of a sound training; two of them
 

@@ -6,7 +6,7 @@ import pytest
 import dpaudit
 from dpaudit.scores.bets import labelled, play
 from dpaudit.scores.profile_bounds import just_above
-from mechanisms.learning import marginals, pate
+from dpaudit_mechanisms.learning import marginals, pate
 
 RUNS = 400  # of either side
 RELEASES = 8  # of PATE in one run
