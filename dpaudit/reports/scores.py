@@ -115,8 +115,6 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
         rows.append(("guesses", f"{record.correct:,} of {record.guesses:,} right: {record.rule}{share}"))
-    if result.pilot:
-        rows.append(("pilot", f"{result.pilot:,} more, drawn at random, chose the rule and are not counted"))
     if result.design == "many-runs":
         when = (
             "not decided" if result.decided_after is None else f"rejected after {plural(result.decided_after, 'score')}"
@@ -157,8 +155,8 @@ def plan_table(plan: OneRunPlan) -> Group:
         table,
         Text(
             f"Ceiling: the bound at delta {number_text(plan.delta, DIGITS)} if every guess is right. Accuracy: the "
-            "share of right guesses that refutes the claim. A pilot that chooses the guesses takes a fifth of the "
-            "canaries off these counts."
+            "share of right guesses that refutes the claim. Of a number of "
+            "guesses that is stated beforehand; without, four numbers share the error rate."
         ),
     )
 

@@ -2,7 +2,7 @@
 
 How the error rate 1 - confidence is spent:
 
-* one run, paired: all of it on one rule for the guesses (stated, or chosen on a pilot), or divided evenly among the
+* one run, paired: all of it on one stated number of guesses, or divided evenly among the
   rules of the short list. Every bound of a rule follows from its one record (`dpaudit.scores.one_run`).
 * many runs: four fifths on the bets against the claim's parameter, one fifth on the band, which bounds epsilon at delta
   and the trade-off function, and also the parameter. The parameter's bound is the better of the two.
@@ -25,19 +25,7 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.scores.bands import Band, band
 from dpaudit.scores.bets import labelled, perfect_lower, play
 from dpaudit.scores.designs import ASSUMPTIONS, check_design, check_scores, notes_on
-from dpaudit.scores.guesses import (
-    LEAST_SPLIT,
-    PILOT_SHARE,
-    SIMULTANEOUS,
-    Ordered,
-    Record,
-    Rule,
-    choose_rule,
-    epsilon_value,
-    gaussian_value,
-    ordered,
-    ordered_pairs,
-)
+from dpaudit.scores.guesses import Ordered, Record, Rule, ordered, ordered_pairs
 from dpaudit.scores.profile_bounds import (
     FINE_GRID,
     RENYI_DELTAS,
@@ -71,8 +59,8 @@ def audit_scores(
     scores_in, scores_out : array_like of float, or path
         Scores of canaries that were in the training set, and of those that were not. A score may be anything that an
         attack makes of the output and the canary: a loss with its sign changed, a log-likelihood ratio, the projection
-        of updates on a canary's gradient. Where few scores are given (fewer than 100 in one run), larger ones speak for
-        "in"; else the direction is learned. Paths end in .csv, .txt, .npy, .npz, .json or .parquet (extra `data`);
+        of updates on a canary's gradient. In one run larger ones must
+        speak for "in"; bets learn the direction. Paths end in .csv, .txt, .npy, .npz, .json or .parquet (extra `data`);
         `FILE:NAME` names a column.
     claim : Claim or str
         As for `dpaudit.audit`: `eps=8,delta=1e-5`, `mu=1`, `rho=0.5`. One budget for every canary.
@@ -81,10 +69,10 @@ def audit_scores(
     confidence : float
         In (0, 1), for the whole result: the verdict and all bounds.
     seed : int, optional
-        Of the random order of ties, the pilot and the coins; one is drawn by default.
+        Of the random order of ties and of the coins; one is drawn by default.
     guesses : int, optional
-        One run: how many canaries to guess on, decided without looking at the scores' labels. By default a pilot
-        chooses.
+        One run: how many canaries to guess on, decided without looking at the scores. By default four
+        numbers share the error rate.
 
     Returns
     -------
@@ -148,7 +136,7 @@ def _one_run(
     guesses: int | None,
     in_pairs: bool,
 ) -> dict[str, Any]:
-    records, pilot = one_run_records(scores_in, scores_out, claim, level, rng, guesses, in_pairs)
+    records = one_run_records(scores_in, scores_out, claim, level, rng, guesses, in_pairs)
     bound = ProfileBound(tuple(record.delta for record in records))
     perfect = [record.perfect() for record in records]
     perfect_bound = ProfileBound(tuple(record.delta for record in perfect))
@@ -164,7 +152,6 @@ def _one_run(
             )
             for record in records
         ),
-        "pilot": pilot,
         "decided_after": None,
         "log_wealth": None,
     }
@@ -178,11 +165,10 @@ def one_run_records(
     rng: np.random.Generator,
     guesses: int | None = None,
     in_pairs: bool = False,
-) -> tuple[list[Record], int]:
-    """Records of the guesses, whose levels sum to `level`, and the canaries (or pairs) that the pilot took.
+) -> list[Record]:
+    """Records of the guesses, whose levels sum to `level`.
 
-    Validity: the pilot is drawn before any score is looked at, its labels choose the rule, and those of the others,
-    which the coins made independent of them, are counted once.
+    Validity: the numbers of guesses are fixed by the number of canaries alone, or stated.
     """
     if in_pairs:
         count = len(scores_in)
@@ -203,19 +189,10 @@ def one_run_records(
             raise UsageError(f"guesses must be an integer from 1 to the number of canaries, {count}, got {guesses}.")
         everything = order(places)
         rule = Rule("pairs" if in_pairs else "both", guesses)
-        return [Record(rule, everything.correct(rule), count, level)], 0
-    if count >= LEAST_SPLIT:
-        pilot = round(PILOT_SHARE * count)
-        first, others = order(places[:pilot]), order(places[pilot:])
-        rule = choose_rule(first, len(others), level, _pilot_value(claim))
-        return [Record(rule, others.correct(rule), len(others), level)], pilot
+        return [Record(rule, everything.correct(rule), count, level)]
     everything = order(places)
-    rules = everything.rules(SIMULTANEOUS, both_directions=False)
-    return [Record(rule, everything.correct(rule), count, level / len(rules)) for rule in rules], 0
-
-
-def _pilot_value(claim: Claim) -> Any:
-    return epsilon_value(claim.delta) if isinstance(claim, ApproxDP) else gaussian_value
+    rules = everything.rules()
+    return [Record(rule, everything.correct(rule), count, level / len(rules)) for rule in rules]
 
 
 def records_lower(claim: Claim, records: Sequence[Record], bound: ProfileBound) -> float:
@@ -261,7 +238,6 @@ def _many_runs(
         "parameter_ceiling": ceiling,
         "trade_off": _band_points(claim, limits),
         "guesses": (),
-        "pilot": 0,
         "decided_after": wealth.decided_at(bets_level),
         "log_wealth": float(against),
     }

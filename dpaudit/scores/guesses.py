@@ -5,39 +5,33 @@ a canary in a file says nothing). A rule guesses on a fixed number r of them: "i
 lowest (`both`), or one kind only (`in`, `out`); `is_reversed` swaps the two. In pairs, of which a fair coin put one
 member into the training set, the pairs with the largest differences are guessed on: the higher score is "in" (`pairs`).
 
-How many guesses, and of which kind, is open. Three ways keep the error rate:
+How many guesses is open. Two ways keep the error rate:
 
 * `stated`: the caller has said so before looking;
-* `split`: a random part of the canaries (the pilot) gives up its labels, the rule that promises the largest bound there
-  is used on the others. Conditional on the coins of the pilot the others are a one-run audit of their own, at the full
-  level;
 * `simultaneous`: every rule of a short list fixed beforehand is used on all canaries, each at its share of the level.
+
+A pilot of some canaries must not choose the number: their scores come from the same output, so the number would depend
+on it, and the theorem of `dpaudit.scores.one_run` is for a fixed one. With delta > 0 an audit could then err more often
+than stated.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.scores.one_run import delta_lower, gaussian_is_rejected
-from dpaudit.scores.profile_bounds import GRID, ProfileBound
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Kind = Literal["both", "in", "out", "pairs"]
 
-FRACTIONS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01, 0.005)  # of the canaries
 SIMULTANEOUS = (0.7, 0.25, 0.08, 0.02)
 LEAST_GUESSES = 5  # with fewer, even perfect ones are worth less than 2.2 nats at 95%
-LEAST_SPLIT = 100  # canaries; below, a pilot costs more than the shares of the short list
-PILOT_SHARE = 0.2
-CAUTION = 0.5  # standard errors that a pilot's accuracy is lowered by
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,19 +110,11 @@ class Ordered:
         right = int(self.labels[:top].sum()) + bottom - int(self.labels[len(self.labels) - bottom :].sum())
         return count - right if rule.is_reversed else right
 
-    def rules(self, fractions: tuple[float, ...], both_directions: bool) -> list[Rule]:
+    def rules(self, fractions: tuple[float, ...] = SIMULTANEOUS) -> list[Rule]:
         """Rules with these fractions of the canaries as guesses; none with too few, unless there are no more."""
-        kinds: tuple[Kind, ...] = (
-            ("pairs",) if self.in_pairs else ("both", "in", "out") if both_directions else ("both",)
-        )
-        found = []
-        for kind in kinds:
-            largest = 0.5 if kind in ("in", "out") else 1.0
-            counts = {math.ceil(fraction * len(self)) for fraction in fractions if fraction <= largest}
-            for count in sorted(counts):
-                if count >= min(LEAST_GUESSES, len(self)):
-                    found += [Rule(kind, count, way) for way in ([False, True] if both_directions else [False])]
-        return found
+        kind: Kind = "pairs" if self.in_pairs else "both"
+        counts = sorted({math.ceil(fraction * len(self)) for fraction in fractions})
+        return [Rule(kind, count) for count in counts if count >= LEAST_GUESSES] or [Rule(kind, counts[-1])]
 
 
 def ordered(scores: FloatArray, labels: IntArray, rng: np.random.Generator) -> Ordered:
@@ -161,44 +147,3 @@ def ordered_pairs(scores_in: FloatArray, scores_out: FloatArray, rng: np.random.
 
 def _above(first: FloatArray, second: FloatArray) -> NDArray[np.bool_]:
     return np.asarray((first > second) | (np.isnan(second) & ~np.isnan(first)))
-
-
-def choose_rule(pilot: Ordered, remaining: int, level: float, value_of: Callable[[ProfileBound], float]) -> Rule:
-    """The rule that promises the largest bound on `remaining` canaries, from the labels of the pilot.
-
-    Its accuracy on the pilot, lowered by half a standard error, is taken for that on the others.
-    """
-    best, best_value = None, -1.0
-    for rule in pilot.rules(FRACTIONS, both_directions=True):
-        share = (pilot.correct(rule) + 0.5) / (rule.guesses + 1.0)
-        share -= CAUTION * math.sqrt(share * (1.0 - share) / (rule.guesses + 1.0))
-        guesses = min(remaining, max(1, round(rule.guesses / len(pilot) * remaining)))
-        scaled = dataclasses.replace(rule, guesses=guesses)
-        record = Record(scaled, math.floor(max(share, 0.0) * guesses), remaining, level)
-        value = value_of(ProfileBound((record.delta,)))
-        if value > best_value:
-            best, best_value = scaled, value
-    assert best is not None  # a pilot has at least one canary
-    return best
-
-
-def gaussian_value(bound: ProfileBound) -> float:
-    """The largest mu of a coarse grid that a profile bound rejects: what a pilot compares rules by."""
-    return float(_MU_GRID[int(np.count_nonzero((bound.delta(_MU_ANCHORS)[:, None] > _MU_PROFILES).any(axis=0)))])
-
-
-def epsilon_value(delta: float) -> Callable[[ProfileBound], float]:
-    """The largest epsilon of a coarse grid that a profile bound rejects at a delta, for the same purpose."""
-    return lambda bound: float(GRID[int(np.count_nonzero(bound.delta(GRID) > delta))])
-
-
-def _profiles(mu: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """Profiles of Gaussian DP, shape (epsilons, mus)."""
-    ratio, half = epsilon[:, None] / mu, 0.5 * mu
-    first, second = special.log_ndtr(-ratio + half), epsilon[:, None] + special.log_ndtr(-ratio - half)
-    return np.asarray(np.exp(first) * -np.expm1(np.minimum(second - first, 0.0)))
-
-
-_MU_GRID = np.concatenate([[0.0], np.geomspace(0.02, 20.0, 240)])
-_MU_ANCHORS = np.concatenate([np.linspace(0.0, 8.0, 41), np.linspace(9.0, 40.0, 32)])
-_MU_PROFILES = _profiles(_MU_GRID[1:], _MU_ANCHORS)

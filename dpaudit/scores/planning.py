@@ -1,7 +1,8 @@
 """What one run can show: how many canaries a claim needs, and how good the guesses have to be.
 
-Everything here is for one rule with a stated number of guesses, at the full error rate. A pilot takes a fifth of the
-canaries away; `canaries` are then those that remain.
+Everything here is for one rule with a stated number of guesses, at the full error rate. Where no number is
+stated, an audit divides the error rate among four: these figures are then those of a confidence 1 - (1 - confidence) /
+4.
 """
 
 from __future__ import annotations

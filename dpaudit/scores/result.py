@@ -81,7 +81,7 @@ class ScoresResult:
     design : {"one-run", "many-runs", "paired"}
     confidence : float
     seed : int
-        Of ties, coins and the pilot.
+        Of ties and coins.
     scores_in, scores_out : int
         Numbers of scores.
     epsilon_lower : float
@@ -93,8 +93,6 @@ class ScoresResult:
     trade_off : tuple of TradeOffPoint
     guesses : tuple of GuessRecord
         Of one run; empty for many runs.
-    pilot : int
-        Canaries, or pairs, that gave up their labels to choose the rule.
     decided_after : int or None
         Many runs: scores after which the bets had rejected the claim. None if they did not.
     log_wealth : float or None
@@ -119,7 +117,6 @@ class ScoresResult:
     parameter_ceiling: float
     trade_off: tuple[TradeOffPoint, ...]
     guesses: tuple[GuessRecord, ...]
-    pilot: int
     decided_after: int | None
     log_wealth: float | None
     assumptions: tuple[str, ...]

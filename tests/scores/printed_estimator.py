@@ -70,7 +70,7 @@ def printed_lower(scores_in, scores_out, precision=1e-4):
 
 def ours_lower(scores_in, scores_out, seed):
     claim = GaussianDP(1.0)
-    records, _ = one_run_records(scores_in, scores_out, claim, LEVEL, np.random.default_rng(seed))
+    records = one_run_records(scores_in, scores_out, claim, LEVEL, np.random.default_rng(seed))
     return records_lower(claim, records, ProfileBound(tuple(record.delta for record in records)))
 
 
@@ -81,10 +81,9 @@ def informed_lower(scores_in, scores_out, fractions):
     found = Ordered(labels[np.argsort(-scores)], in_pairs=False)
     claim = GaussianDP(1.0)
     bounds = {}
-    for rule in found.rules(fractions, both_directions=True):
-        if not rule.is_reversed:
-            record = Record(rule, found.correct(rule), len(scores), LEVEL)
-            bounds[rule] = records_lower(claim, [record], ProfileBound((record.delta,)))
+    for rule in found.rules(fractions):
+        record = Record(rule, found.correct(rule), len(scores), LEVEL)
+        bounds[rule] = records_lower(claim, [record], ProfileBound((record.delta,)))
     return bounds
 
 

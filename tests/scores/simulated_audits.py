@@ -182,7 +182,7 @@ def errs(case, rng):
         above = wealth.lower(0.8 * LEVEL) > 0.0 or parameter_rejected(case.claim, bound, true)
     else:
         in_pairs = case.design == "paired"
-        records, _ = one_run_records(scores_in, scores_out, case.claim, LEVEL, rng, case.guesses, in_pairs)
+        records = one_run_records(scores_in, scores_out, case.claim, LEVEL, rng, case.guesses, in_pairs)
         bound = ProfileBound(tuple(record.delta for record in records))
         if isinstance(case.claim, ApproxDP):  # its bound is above epsilon where the profile's is above delta there
             above = bound.delta(true)[0] > case.claim.delta
@@ -247,7 +247,7 @@ def remembered(function):
     computed.
     """
     known = {}
-    constants = {id(EPSILONS), id(guesses.GRID), id(guesses._MU_ANCHORS)}
+    constants = {id(EPSILONS)}
 
     def called(at, *counts, **options):
         if len(at) > 1 and id(at) not in constants:

@@ -43,8 +43,8 @@ def test_the_ceiling_decides_between_not_refuted_and_inconclusive():
     assert dpaudit.audit_scores(*scores, claim="eps=8,delta=1e-5", seed=3).verdict == "inconclusive"
     equal = canaries(200, 0.0, 3)
     assert dpaudit.audit_scores(*equal, claim="eps=2,delta=1e-5", seed=3).verdict == "not_refuted"
-    # 160 canaries beside the pilot, all right: q^160 = (0.05 - delta) / (1 - delta)
-    expected = special.logit(((0.05 - 1e-5) / (1.0 - 1e-5)) ** (1.0 / 160.0))
+    # 200 canaries, all right, three numbers of guesses (4 would be too few): q^200 = (0.05 / 3 - delta) / (1 - delta)
+    expected = special.logit(((0.05 / 3.0 - 1e-5) / (1.0 - 1e-5)) ** (1.0 / 200.0))
     assert dpaudit.audit_scores(*equal, claim="eps=2,delta=1e-5", seed=3).ceiling == pytest.approx(expected, rel=1e-4)
 
 
@@ -127,12 +127,6 @@ def test_rules_count_what_they_say():
         3,
     ]
     assert found.correct(Rule("both", 6, is_reversed=True)) == 2
-
-
-def test_the_pilot_learns_that_low_scores_speak_for_in():
-    scores_in, scores_out = canaries(1_000, 5.0, 8)
-    result = dpaudit.audit_scores(-scores_in, -scores_out, claim="eps=1", seed=8)
-    assert result.verdict == "violated" and '"out" for the' in result.guesses[0].rule
 
 
 def test_a_training_without_noise_is_rejected_within_60_scores():
