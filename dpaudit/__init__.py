@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from dpaudit.reports import write_report
     from dpaudit.reports.dossier import Dossier, read_dossier
     from dpaudit.results import AuditResult, Finding, FloatingPointFinding, SideFinding, load
+    from dpaudit.scores.auditing import audit_scores
+    from dpaudit.scores.result import ScoresResult, load_scores
     from dpaudit.search_result import SearchResult
     from dpaudit.searching import Search, search_pairs
     from dpaudit.subjects.callables import Subject, as_subject
@@ -105,6 +107,7 @@ _HOMES = {
     "ProgramError": "dpaudit.errors",
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
+    "ScoresResult": "dpaudit.scores.result",
     "Search": "dpaudit.searching",
     "SearchResult": "dpaudit.search_result",
     "SideFinding": "dpaudit.results",
@@ -120,6 +123,7 @@ _HOMES = {
     "as_sessions": "dpaudit.subjects.sessions",
     "as_subject": "dpaudit.subjects.callables",
     "audit": "dpaudit.auditing",
+    "audit_scores": "dpaudit.scores.auditing",
     "audit_utility": "dpaudit.utility",
     "audit_within": "dpaudit.time_limits",
     "certify": "dpaudit.certificates",
@@ -128,6 +132,7 @@ _HOMES = {
     "exec_subject": "dpaudit.subjects.programs",
     "load": "dpaudit.results",
     "load_certificate": "dpaudit.certificates",
+    "load_scores": "dpaudit.scores.result",
     "museum": "dpaudit.exhibits",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
@@ -176,6 +181,7 @@ __all__ = [
     "ProgramError",
     "PureDP",
     "RenyiDP",
+    "ScoresResult",
     "Search",
     "SearchResult",
     "SessionEnded",
@@ -192,6 +198,7 @@ __all__ = [
     "as_sessions",
     "as_subject",
     "audit",
+    "audit_scores",
     "audit_utility",
     "audit_within",
     "certify",
@@ -203,6 +210,7 @@ __all__ = [
     "libraries",
     "load",
     "load_certificate",
+    "load_scores",
     "museum",
     "parametrize_with_checks",
     "parse_claim",

@@ -22,6 +22,7 @@ from dpaudit.cli import (
     replay,
     report,
     reproduce,
+    scores,
 )
 from dpaudit.cli.group import main
 
@@ -40,4 +41,5 @@ __all__ = [
     "replay",
     "report",
     "reproduce",
+    "scores",
 ]

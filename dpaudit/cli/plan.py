@@ -15,7 +15,7 @@ from dpaudit.errors import UsageError
 
 
 @main.command("plan")
-@click.argument("target", metavar="TARGET")
+@click.argument("target", metavar="[TARGET]", required=False)
 @click.option("--claim", help="The promise, as for `dpaudit audit`.")
 @click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`.")
 @click.option("--samples", type=int, help="Of the audit that is planned.  [default: 100000]")
@@ -34,13 +34,18 @@ from dpaudit.errors import UsageError
 )
 @click.option("--seconds", type=float, help="Plan for as many of the samples as can be had in this time.")
 @click.option("--seed", type=int, help="Of the pilot; one is drawn and printed by default.")
+@click.option(
+    "--design",
+    type=click.Choice(["one-run"]),
+    help="Instead of TARGET: how many canaries one training run needs, for `dpaudit scores`.",
+)
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @with_debug
 @click.pass_context
 def plan_command(
     ctx: click.Context,
     /,
-    target: str,
+    target: str | None,
     claim: str | None,
     pairs: str | None,
     over: str,
@@ -48,6 +53,7 @@ def plan_command(
     event_mass: str,
     pilot: int,
     seconds: float | None,
+    design: str | None,
     form: str,
     **options: Any,
 ) -> None:
@@ -63,6 +69,19 @@ def plan_command(
 
     config = read_config()
     promise = parse_claim(claim) if claim is not None else None
+    if design is not None:
+        from dpaudit.reports.scores import plan_table as canaries_table
+        from dpaudit.scores.planning import plan_one_run
+
+        if target is not None or promise is None:
+            given = "no claim" if promise is None else f"TARGET {target!r}"
+            raise UsageError(f"design must stand with --claim and without TARGET, got {design!r} with {given}.")
+        confidence = options["confidence"] if options["confidence"] is not None else 0.95
+        run = plan_one_run(promise, confidence)
+        click.echo(run.to_text(), nl=False) if form == "json" else output_console().print(canaries_table(run))
+        return
+    if target is None:
+        raise UsageError("target must be given, got none. Name a mechanism, for example mymodule.py:release.")
     with subject_output():
         listed = resolve_pairs(pairs) if pairs is not None else None
         subject = resolve_target(target)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dpaudit.conformance.result import CheckResult
     from dpaudit.reports.document import Document
     from dpaudit.reports.dossier import Dossier
+    from dpaudit.scores.result import ScoresResult
     from dpaudit.utility_result import UtilityResult
 
     Reported = AuditResult | CheckResult | UtilityResult | Dossier
@@ -156,13 +157,13 @@ FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
 
 
 def render(
-    result: Reported, format: str, profile: str = "plain", saved: str | os.PathLike[str] | None = None
+    result: Reported | ScoresResult, format: str, profile: str = "plain", saved: str | os.PathLike[str] | None = None
 ) -> str | bytes:
     """The content of a report in one of `FORMATS`.
 
     Parameters
     ----------
-    result : AuditResult, CheckResult, UtilityResult or Dossier
+    result : AuditResult, CheckResult, UtilityResult, Dossier or ScoresResult
     format : str
         One of `FORMATS`.
     profile : {"plain", "compliance"}
@@ -179,6 +180,12 @@ def render(
     check_format(format)
     if profile not in PROFILES:
         raise UsageError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}.")
+    from dpaudit.scores.result import ScoresResult
+
+    if isinstance(result, ScoresResult):
+        from dpaudit.reports.scores import render as render_scores
+
+        return render_scores(result, format)
     return FORMATS[format](result, profile, os.fspath(saved) if saved is not None else "")
 
 
@@ -210,7 +217,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 
 def write_report(
-    result: Reported,
+    result: Reported | ScoresResult,
     path: str | os.PathLike[str],
     profile: str = "plain",
     saved: str | os.PathLike[str] | None = None,

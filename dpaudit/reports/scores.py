@@ -1,0 +1,233 @@
+"""Audits from scores, said: a table for a terminal, a document for html, md and pdf, and the plan of one run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+from rich import box
+from rich.console import Group
+from rich.table import Table as TerminalTable
+from rich.text import Text
+
+from dpaudit.errors import UsageError
+from dpaudit.reports.document import Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
+from dpaudit.reports.figures import WIDE, Data, Figure
+from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
+from dpaudit.reports.written import UNDATED, date_text
+from dpaudit.saving import check_folder, write_whole
+from dpaudit.scores.planning import SHARES, OneRunPlan
+from dpaudit.scores.result import ScoresResult
+from dpaudit.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCORE_FORMATS = ("json", "html", "md", "pdf")
+DIGITS = 4
+TABLE_ROWS = 16
+
+
+def check_formats(names: Sequence[str], out: str) -> tuple[str, ...]:
+    """Formats of a report of scores, checked together with their folder.
+
+    Raises
+    ------
+    UsageError
+        If one is not among json, html, md and pdf, what it needs is not installed, or the folder cannot be written.
+    """
+    from dpaudit.reports import check_format
+
+    for name in names:
+        if name not in SCORE_FORMATS:
+            raise UsageError(f"report must name formats among {', '.join(SCORE_FORMATS)}, got {name!r}.")
+        check_format(name)
+    if not names:
+        raise UsageError(f"report must name formats among {', '.join(SCORE_FORMATS)}, got none.")
+    check_folder("out", Path(out))
+    return tuple(names)
+
+
+def write_reports(result: ScoresResult, out: str, names: Sequence[str]) -> list[Path]:
+    """Write scores.json, scores.html, ... into a folder; their paths."""
+    from dpaudit.reports import file_name
+
+    paths = [Path(out) / file_name("scores", name) for name in names]
+    for path, name in zip(paths, names, strict=True):
+        write_whole(path, render(result, name))
+    return paths
+
+
+def render(result: ScoresResult, format: str) -> str | bytes:
+    """The content of a report in one of json, html, md and pdf; `UsageError` for another format."""
+    if format == "json":
+        return result.to_text()
+    if format == "html":
+        from dpaudit.reports.document_html import render as render_page
+
+        return render_page(document(result))
+    if format == "md":
+        from dpaudit.reports.document_markdown import render as render_text
+
+        return render_text(document(result))
+    if format == "pdf":
+        from dpaudit.reports.pdf import render as render_pdf
+
+        return render_pdf(document(result))
+    raise UsageError(f"format must be one of {', '.join(SCORE_FORMATS)} for scores, got {format!r}.")
+
+
+def headline(result: ScoresResult) -> str:
+    """The verdict in a sentence."""
+    sure = percent_text(result.confidence)
+    name = symbol(result.parameter)
+    lower = number_text(result.parameter_lower, DIGITS)
+    if result.verdict == "violated":
+        return f"Violated: with {sure} confidence {name} is at least {lower}; {result.claim} was claimed."
+    if result.verdict == "inconclusive":
+        most = number_text(result.parameter_ceiling, DIGITS)
+        text = f"Inconclusive: even perfect guesses on so many scores show no {name} above {most}"
+        return f"{text}; {result.claim} was claimed."
+    return f"Not refuted: with {sure} confidence {name} is at least {lower}; {result.claim} was claimed."
+
+
+def facts(result: ScoresResult) -> list[tuple[str, str]]:
+    """Names with their texts: bounds, ceiling, what the bounds rest on."""
+    name, sure = symbol(result.parameter), percent_text(result.confidence)
+    at = f"epsilon at delta {number_text(result.delta, DIGITS)}"
+    rows = [
+        ("claim", clean(result.claim)),
+        ("design", result.design),
+        ("scores", f"{result.scores_in:,} in, {result.scores_out:,} out"),
+        ("confidence", f"{sure}, for the verdict and all bounds together"),
+        (f"{at}, at least", number_text(result.epsilon_lower, DIGITS)),
+        (f"{at}, ceiling", f"{number_text(result.ceiling, DIGITS)} (had every guess been right)"),
+    ]
+    if result.parameter != "epsilon":
+        rows += [
+            (f"{name}, at least", number_text(result.parameter_lower, DIGITS)),
+            (f"{name}, ceiling", number_text(result.parameter_ceiling, DIGITS)),
+        ]
+    for record in result.guesses:
+        share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
+        rows.append(("guesses", f"{record.correct:,} of {record.guesses:,} right: {record.rule}{share}"))
+    if result.design == "many-runs":
+        when = (
+            "not decided" if result.decided_after is None else f"rejected after {plural(result.decided_after, 'score')}"
+        )
+        wealth = "" if result.log_wealth is None else f"; largest log wealth {number_text(result.log_wealth, DIGITS)}"
+        rows.append(("bets", when + wealth))
+    rows.append(("seed", str(result.seed)))
+    return rows
+
+
+def scores_table(result: ScoresResult) -> Group:
+    """The result for a terminal."""
+    table = TerminalTable(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    table.add_column("text", overflow="fold")
+    for name, text in facts(result):
+        table.add_row(name, text)
+    lines = [Text(f"Assumes: {text}") for text in result.assumptions]
+    return Group(Text(headline(result)), table, *lines, *(Text(f"Note: {clean(text, 400)}") for text in result.notes))
+
+
+def plan_table(plan: OneRunPlan) -> Group:
+    """How many canaries a claim needs in one run, for a terminal."""
+    sure = percent_text(plan.confidence)
+    needed = f"{plan.needed:,.0f}" if math.isfinite(plan.needed) else "more than ten million"
+    table = TerminalTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("canaries", justify="right")
+    table.add_column("ceiling\nof epsilon", justify="right")
+    table.add_column("of the claim's\nparameter", justify="right")
+    for share in SHARES:
+        table.add_column(f"accuracy needed,\n{percent_text(share)} guessed", justify="right")
+    for run in plan.runs:
+        shown = [percent_text(value) if math.isfinite(value) else "none" for value in run.accuracies]
+        own = number_text(run.parameter_ceiling, DIGITS)
+        table.add_row(f"{run.canaries:,}", number_text(run.ceiling, DIGITS), own, *shown)
+    return Group(
+        Text(f"{plan.claim}, one run, {sure} confidence: {needed} canaries, all guessed right, refute the claim."),
+        table,
+        Text(
+            f"Ceiling: the bound at delta {number_text(plan.delta, DIGITS)} if every guess is right. Accuracy: the "
+            "share of right guesses that refutes the claim. Of a number of "
+            "guesses that is stated beforehand; without, four numbers share the error rate."
+        ),
+    )
+
+
+def document(result: ScoresResult) -> Document:
+    """The whole report."""
+    notes = tuple(Paragraph(clean(text, 400)) for text in result.notes)
+    sections = [
+        Section("found", "What was found", (Facts(tuple(facts(result))),), mark=result.verdict),
+        Section("trade-off", "The trade-off function", (trade_off_figure(result),)),
+        Section(
+            "assumed",
+            "What the bounds rest on",
+            (
+                Table("Assumptions of the design", ("assumption",), tuple((text,) for text in result.assumptions)),
+                *notes,
+            ),
+        ),
+        Section("provenance", "Provenance", (Facts(tuple(result.environment.items())), Paragraph(UNDATED, "note"))),
+    ]
+    return Document(
+        kicker=f"Audit from scores. Written {date_text()}.",
+        headline=headline(result),
+        verdict=result.verdict,
+        summary=(),
+        sections=tuple(sections),
+        footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
+    )
+
+
+def trade_off_figure(result: ScoresResult) -> Figure:
+    """The band for the trade-off function against the claim's curve."""
+    has_lower = any(point.lower is not None for point in result.trade_off)
+    curves: list[tuple[str, str, Callable[[Any], float | None]]] = [
+        ("limit", "the claim allows no attack below", lambda point: point.claimed),
+        ("curve w0", "some attack is at or below, with confidence", lambda point: point.upper),
+    ]
+    if has_lower:
+        curves.append(("curve w1", "this score is at or above, with confidence", lambda point: point.lower))
+
+    def drawn(width: float) -> Markup:
+        x = Axis(0.0, 1.0, 48.0, width - 12.0, False)
+        y = Axis(0.0, 1.0, 0.75 * width - 44.0, 10.0, False)
+        body = frame(x, y, "type I error", "type II error", width, gutters=False)
+        for cls, _, value in curves:
+            known = [(point.type_one, value(point)) for point in result.trade_off]
+            path = [(x(at), y(high)) for at, high in known if high is not None]
+            body.append(tag("path", d=points(path), cls=cls))
+        return svg(body, width, 0.75 * width, description)
+
+    description = (
+        "The least type II error at each type I error: what the claim promises, and an upper limit that holds at all "
+        f"points together with {percent_text(result.confidence)} confidence. Where the limit lies below the claim's "
+        "curve, the claim is broken."
+    )
+    step = max(1, len(result.trade_off) // TABLE_ROWS)
+    rows = tuple(
+        tuple(
+            number_text(value, 3) if value is not None else ""
+            for value in (point.type_one, point.claimed, point.upper, *([point.lower] if has_lower else []))
+        )
+        for point in result.trade_off[::step]
+    )
+    columns = ("type I error", "claimed at least", "at most", *(["score at least"] if has_lower else []))
+    return Figure(
+        "trade-off-band",
+        "Trade-off between the errors of an attack",
+        description,
+        "",
+        drawn(WIDE),
+        drawn(NARROW),
+        tuple((swatch(tag("path", d="M1 7L21 7", cls=cls)), text) for cls, text, _ in curves),
+        Data(columns, rows, len(result.trade_off) - len(rows)),
+    )

@@ -1,0 +1,281 @@
+"""The audit of scores: a design, a claim and one error rate, to a result.
+
+How the error rate 1 - confidence is spent:
+
+* one run, paired: all of it on one stated number of guesses, or divided evenly among the
+  rules of the short list. Every bound of a rule follows from its one record (`dpaudit.scores.one_run`).
+* many runs: four fifths on the bets against the claim's parameter, one fifth on the band, which bounds epsilon at delta
+  and the trade-off function, and also the parameter. The parameter's bound is the better of the two.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.arguments import check_options, whole_number
+from dpaudit.environment import environment
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.scores.bands import Band, band
+from dpaudit.scores.bets import labelled, perfect_lower, play
+from dpaudit.scores.designs import ASSUMPTIONS, check_design, check_scores, notes_on
+from dpaudit.scores.guesses import Ordered, Record, Rule, ordered, ordered_pairs
+from dpaudit.scores.profile_bounds import (
+    FINE_GRID,
+    RENYI_DELTAS,
+    TYPE_ONE,
+    ProfileBound,
+    check_claim,
+    largest_value,
+    parameter_lower,
+    values_rejected,
+)
+from dpaudit.scores.reading import as_scores
+from dpaudit.scores.result import GuessRecord, ScoresResult, TradeOffPoint
+
+FloatArray = NDArray[np.float64]
+BETS_SHARE = 0.8  # of the error rate, of many runs; the rest is the band's
+
+
+def audit_scores(
+    scores_in: Any,
+    scores_out: Any,
+    claim: Claim | str,
+    design: str = "one-run",
+    confidence: float = 0.95,
+    seed: int | None = None,
+    guesses: int | None = None,
+) -> ScoresResult:
+    """Audit a training run, or many, from the scores that an attack gave to canaries.
+
+    Parameters
+    ----------
+    scores_in, scores_out : array_like of float, or path
+        Scores of canaries that were in the training set, and of those that were not. A score may be anything that an
+        attack makes of the output and the canary: a loss with its sign changed, a log-likelihood ratio, the projection
+        of updates on a canary's gradient. In one run larger ones must
+        speak for "in"; bets learn the direction. Paths end in .csv, .txt, .npy, .npz, .json or .parquet (extra `data`);
+        `FILE:NAME` names a column.
+    claim : Claim or str
+        As for `dpaudit.audit`: `eps=8,delta=1e-5`, `mu=1`, `rho=0.5`. One budget for every canary.
+    design : {"one-run", "many-runs", "paired"}
+        How the scores came about (`dpaudit.scores.designs.ASSUMPTIONS`).
+    confidence : float
+        In (0, 1), for the whole result: the verdict and all bounds.
+    seed : int, optional
+        Of the random order of ties and of the coins; one is drawn by default.
+    guesses : int, optional
+        One run: how many canaries to guess on, decided without looking at the scores. By default four
+        numbers share the error rate.
+
+    Returns
+    -------
+    ScoresResult
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense, or the scores cannot be of the design.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(7)
+    >>> is_in = rng.integers(0, 2, 1000) == 1
+    >>> scores = rng.normal(size=1000) + 4.0 * is_in
+    >>> result = audit_scores(scores[is_in], scores[~is_in], claim="eps=1,delta=1e-5", design="one-run", seed=7)
+    >>> result.verdict, bool(result.epsilon_lower > 1.0)
+    ('violated', True)
+    """
+    started = time.perf_counter()
+    check_options(confidence=confidence, seed=seed)
+    check_design(design)
+    promise = parse_claim(claim) if isinstance(claim, str) else claim
+    check_claim(promise)
+    kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
+    check_scores(kept_in, kept_out, design)
+    if guesses is not None and design == "many-runs":
+        raise UsageError(f"guesses must be of one run, got {guesses!r} with design 'many-runs'.")
+    root = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
+    rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(0,)))
+    level = 1.0 - confidence
+    if design == "many-runs":
+        found = _many_runs(kept_in, kept_out, promise, level, rng)
+    else:
+        found = _one_run(kept_in, kept_out, promise, level, rng, guesses, in_pairs=design == "paired")
+    return ScoresResult(
+        claim=str(promise),
+        parameter=promise.parameter,
+        budget=promise.value,
+        delta=promise.report_delta,
+        design=design,
+        confidence=confidence,
+        seed=root,
+        scores_in=len(kept_in),
+        scores_out=len(kept_out),
+        assumptions=ASSUMPTIONS[design],
+        notes=notes_on(kept_in, kept_out, design),
+        seconds=time.perf_counter() - started,
+        environment=environment(),
+        **found,
+    )
+
+
+def _one_run(
+    scores_in: FloatArray,
+    scores_out: FloatArray,
+    claim: Claim,
+    level: float,
+    rng: np.random.Generator,
+    guesses: int | None,
+    in_pairs: bool,
+) -> dict[str, Any]:
+    records = one_run_records(scores_in, scores_out, claim, level, rng, guesses, in_pairs)
+    bound = ProfileBound(tuple(record.delta for record in records))
+    perfect = [record.perfect() for record in records]
+    perfect_bound = ProfileBound(tuple(record.delta for record in perfect))
+    return {
+        "epsilon_lower": bound.epsilon(claim.report_delta),
+        "parameter_lower": records_lower(claim, records, bound),
+        "ceiling": perfect_bound.epsilon(claim.report_delta),
+        "parameter_ceiling": records_lower(claim, perfect, perfect_bound),
+        "trade_off": _points(claim, bound.trade_off_upper(TYPE_ONE), None),
+        "guesses": tuple(
+            GuessRecord(
+                record.rule.describe(), record.rule.guesses, record.correct, record.canaries, record.level / level
+            )
+            for record in records
+        ),
+        "decided_after": None,
+        "log_wealth": None,
+    }
+
+
+def one_run_records(
+    scores_in: FloatArray,
+    scores_out: FloatArray,
+    claim: Claim,
+    level: float,
+    rng: np.random.Generator,
+    guesses: int | None = None,
+    in_pairs: bool = False,
+) -> list[Record]:
+    """Records of the guesses, whose levels sum to `level`.
+
+    Validity: the numbers of guesses are fixed by the number of canaries alone, or stated.
+    """
+    if in_pairs:
+        count = len(scores_in)
+    else:
+        scores = np.concatenate([scores_in, scores_out])
+        labels = np.concatenate([np.ones(len(scores_in), np.int64), np.zeros(len(scores_out), np.int64)])
+        count = len(scores)
+    places = rng.permutation(count)
+
+    def order(which: NDArray[np.intp]) -> Ordered:
+        if in_pairs:
+            return ordered_pairs(scores_in[which], scores_out[which], rng)
+        return ordered(scores[which], labels[which], rng)
+
+    if guesses is not None:
+        whole_number("guesses", guesses, f"an integer from 1 to the number of canaries, {count}", 1)
+        if guesses > count:
+            raise UsageError(f"guesses must be an integer from 1 to the number of canaries, {count}, got {guesses}.")
+        everything = order(places)
+        rule = Rule("pairs" if in_pairs else "both", guesses)
+        return [Record(rule, everything.correct(rule), count, level)]
+    everything = order(places)
+    rules = everything.rules()
+    return [Record(rule, everything.correct(rule), count, level / len(rules)) for rule in rules]
+
+
+def records_lower(claim: Claim, records: Sequence[Record], bound: ProfileBound) -> float:
+    """The bound on the claim's parameter; for a Gaussian claim the recursion over thresholds serves too."""
+    if not isinstance(claim, GaussianDP):
+        return parameter_lower(claim, bound)
+
+    return largest_value(lambda mu: records_reject(claim, records, mu), claim.value)
+
+
+def records_reject(claim: Claim, records: Sequence[Record], values: FloatArray) -> NDArray[np.bool_]:
+    """Whether records reject each value of the claim's parameter."""
+    bound = ProfileBound(tuple(record.delta for record in records))
+    if isinstance(claim, ApproxDP):
+        return np.asarray(values < bound.epsilon(claim.delta))
+    rejected = values_rejected(claim, bound, values)
+    if isinstance(claim, GaussianDP):
+        for record in records:
+            rejected = rejected | record.gaussian_rejected(values)
+    return rejected
+
+
+def _many_runs(
+    scores_in: FloatArray, scores_out: FloatArray, claim: Claim, level: float, rng: np.random.Generator
+) -> dict[str, Any]:
+    bets_level = BETS_SHARE * level
+    wealth = play(*labelled(scores_in, scores_out, rng), claim)
+    limits = band(scores_in, scores_out, level - bets_level)
+    bound = limits.profile_bound()
+    from_bets = wealth.lower(bets_level)
+    from_band = parameter_lower(claim, bound)
+    perfect = band(np.ones(len(scores_in)), np.zeros(len(scores_out)), level - bets_level).profile_bound()
+    perfect_bets = perfect_lower(claim, len(scores_in), len(scores_out), bets_level, rng)
+    is_epsilon = isinstance(claim, ApproxDP)  # its parameter is epsilon at its delta
+    parameter = max(from_bets, from_band)
+    ceiling = max(perfect_bets, parameter_lower(claim, perfect), parameter)
+    epsilon, epsilon_ceiling = bound.epsilon(claim.report_delta), perfect.epsilon(claim.report_delta)
+    against = wealth.largest[np.searchsorted(wealth.values, claim.value)] if wealth.sizes else 0.0
+    return {
+        "epsilon_lower": parameter if is_epsilon else epsilon,
+        "parameter_lower": parameter,
+        "ceiling": ceiling if is_epsilon else epsilon_ceiling,
+        "parameter_ceiling": ceiling,
+        "trade_off": _band_points(claim, limits),
+        "guesses": (),
+        "decided_after": wealth.decided_at(bets_level),
+        "log_wealth": float(against),
+    }
+
+
+def _band_points(claim: Claim, limits: Band) -> tuple[TradeOffPoint, ...]:
+    return _points(claim, limits.upper(TYPE_ONE), limits.lower(TYPE_ONE))
+
+
+def _points(claim: Claim, upper: FloatArray, lower: FloatArray | None) -> tuple[TradeOffPoint, ...]:
+    claimed = claimed_trade_off(claim, TYPE_ONE)
+    below = [None] * len(TYPE_ONE) if lower is None else [float(value) for value in lower]
+    return tuple(
+        TradeOffPoint(float(at), float(high), low, float(promised))
+        for at, high, low, promised in zip(TYPE_ONE, upper, below, claimed, strict=True)
+    )
+
+
+def claimed_trade_off(claim: Claim, type_one: FloatArray) -> FloatArray:
+    """The trade-off function that a claim promises at least, from lines of its profile.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.claims import PureDP
+    >>> bool(abs(claimed_trade_off(PureDP(1.0), np.array([0.1]))[0] - (1.0 - np.e * 0.1)) < 1e-9)
+    True
+    """
+    if claim.family == "hockey-stick":
+        epsilons = np.append(FINE_GRID, claim.epsilon_at(claim.delta) if isinstance(claim, ApproxDP) else 0.0)
+        epsilons = epsilons[np.isfinite(epsilons)]
+        deltas = np.array([claim.profile(float(epsilon)) for epsilon in epsilons])
+    else:
+        deltas = RENYI_DELTAS
+        epsilons = np.array([min(claim.epsilon_at(float(delta)), 700.0) for delta in deltas])
+    at = np.asarray(type_one, dtype=float)[:, None]
+    rest, slope = 1.0 - deltas, np.exp(epsilons)
+    lines = np.maximum(rest - slope * at, (rest - at) / slope).max(axis=1)
+    return np.asarray(np.clip(lines, 0.0, 1.0))
+
+
+__all__ = ["audit_scores", "claimed_trade_off", "one_run_records", "records_lower", "records_reject"]

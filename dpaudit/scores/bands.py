@@ -1,0 +1,225 @@
+"""Confidence bands for the two laws of a score, and for the trade-off between its errors.
+
+A score is computed on runs with the canary ("in") and on runs without it ("out"), all independent. For a threshold t
+let G(t) be the probability of a score below t with the canary out, F(t) with it in. The attack that says "in" from t on
+has type I error 1 - G(t) and type II error F(t). The band holds for both at *all* thresholds together.
+
+One law. Let N(u) be the number among n independent uniforms that are at most u. Levels u_1 < ... < u_M are fixed, and
+so are a_j <= b_j. If a_j <= N(u_j) <= b_j for all j, then for every u, by monotonicity, N(u) < a_j implies u < u_j and
+N(u) > b_j implies u > u_j. Scores are quantiles of uniforms, so with k scores below t, all t at once,
+
+    max{u_j : b_j < k} <= F(t) <= min{u_j : a_j > k}.
+
+The probability of the event is computed, not estimated: given N(1) = n, N is a Poisson process, whose increments are
+independent, so it is a chain of convolutions cut off at [a_j, b_j], divided by the Poisson probability of n.
+(Truncation of the increments loses mass, which errs on the side of a wider band.)
+
+The shape. a_j and b_j are quantiles of Binomial(n, u_j) at the normal tail of z(u) = z min(1 / (2 sqrt(u (1 - u))),
+1.5), with one z for all, found so that the event has the wanted probability. In the middle that is the constant width
+of the Dvoretzky-Kiefer-Wolfowitz-Massart band; where the band of constant width would be wasteful, from u = 0.127
+outwards, it follows the local standard deviation. A Kolmogorov-Smirnov statistic is nearly always attained in the
+middle, so the tails come almost free.
+
+Any time. With looks after n_1 < n_2 < ... runs a side and the shares of the error rate 1 / ((k + 1)(k + 2)), k = 0, 1,
+..., which sum to 1, all looks hold together, so their intersection does, whenever one stops.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from dpaudit.scores.profile_bounds import ProfileBound
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+STEPS_PER_DEVIATION = 12  # levels u_j within one standard deviation of N
+MOST_LEVELS = 3_000
+WIDEST = 1.5  # times z, in the tails
+FIRST_LOOK, LOOK_FACTOR = 32, 2.0  # runs a side
+
+
+@dataclasses.dataclass(frozen=True)
+class LawBand:
+    """Limits of a distribution function by the number of scores below a threshold: `lower[k] <= F <= upper[k]`."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+
+@functools.lru_cache(maxsize=64)
+def law_band(size: int, error_rate: float) -> LawBand:
+    """The two-sided band of one law from `size` independent scores, non-coverage at most `error_rate`.
+
+    Examples
+    --------
+    >>> band = law_band(100, 0.05)
+    >>> bool(band.upper[0] < 0.1 and band.lower[100] > 0.9)  # DKW: 0.136 and 0.864
+    True
+    """
+    steps = min(MOST_LEVELS, max(64, int(STEPS_PER_DEVIATION * math.pi * math.sqrt(size))))
+    levels = np.sin(np.linspace(0.0, math.pi / 2.0, steps + 2)[1:-1]) ** 2
+    shape = np.minimum(0.5 / np.sqrt(levels * (1.0 - levels)), WIDEST)
+    low = 0.9 * math.sqrt(2.0 * math.log(2.0 / error_rate))  # Massart's constant, less a tenth
+    high = 1.1 * low
+    while _probability(size, levels, *_limits(size, levels, high * shape)) < 1.0 - error_rate:
+        low, high = high, 1.1 * high
+    while high - low > 2e-3 * high:
+        middle = 0.5 * (low + high)
+        if _probability(size, levels, *_limits(size, levels, middle * shape)) >= 1.0 - error_rate:
+            high = middle
+        else:
+            low = middle
+    least, most = _limits(size, levels, high * shape)
+    counts = np.arange(size + 1)
+    # a and b do not decrease in j: the first j with a_j > k, and the last with b_j < k
+    above = np.searchsorted(least, counts, side="right")
+    below = np.searchsorted(most, counts, side="left") - 1
+    upper = np.where(above < len(levels), levels[np.minimum(above, len(levels) - 1)], 1.0)
+    lower = np.where(below >= 0, levels[np.maximum(below, 0)], 0.0)
+    return LawBand(lower, upper)
+
+
+def _limits(size: int, levels: FloatArray, z: FloatArray) -> tuple[IntArray, IntArray]:
+    """a_j and b_j: quantiles of the binomial at the normal tails of z, made monotone (N is, so nothing is lost)."""
+    tail = special.ndtr(-z)
+    least = np.maximum.accumulate(stats.binom.ppf(tail, size, levels))
+    most = np.minimum.accumulate(stats.binom.isf(tail, size, levels)[::-1])[::-1]
+    return least.astype(np.int64), most.astype(np.int64)
+
+
+def _probability(size: int, levels: FloatArray, least: IntArray, most: IntArray) -> float:
+    """P(a_j <= N(u_j) <= b_j for all j), rounded down by truncation and up by 1e-9 of rounding error at most."""
+    gaps = np.diff(levels, prepend=0.0) * size
+    state, start = np.ones(1), 0  # P(N = start + i, and within the limits so far)
+    for gap, low, high in zip(gaps.tolist(), least.tolist(), most.tolist(), strict=True):
+        most_more = int(gap + 9.0 * math.sqrt(gap) + 12.0)
+        more = np.exp(np.arange(most_more + 1) * math.log(gap) - gap - special.gammaln(np.arange(1.0, most_more + 2.0)))
+        state = np.convolve(state, more)[max(0, low - start) : max(0, high - start + 1)]
+        start = max(start, low)
+        if not len(state):
+            return 0.0
+    rest = size * (1.0 - levels[-1])
+    missing = size - start - np.arange(len(state))
+    last = np.where(missing >= 0, np.exp(_log_poisson(np.maximum(missing, 0), rest)), 0.0)
+    return float(state @ last) / math.exp(float(_log_poisson(np.array([size]), float(size))[0])) - 1e-9
+
+
+def _log_poisson(counts: IntArray, mean: float) -> FloatArray:
+    return np.asarray(counts * math.log(mean) - mean - special.gammaln(counts + 1.0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Band:
+    """A confidence band for the errors of a score's thresholds, valid at all of them together.
+
+    Attributes
+    ----------
+    type_one_lower, type_one_upper, type_two_lower, type_two_upper : ndarray of float, shape (thresholds,)
+        Limits of P(score >= t | out) and P(score < t | in) at each threshold, in increasing order of thresholds.
+    """
+
+    type_one_lower: FloatArray
+    type_one_upper: FloatArray
+    type_two_lower: FloatArray
+    type_two_upper: FloatArray
+
+    def upper(self, type_one: FloatArray) -> FloatArray:
+        """At each type I error, an upper limit of the least type II error of the score, and so of the mechanism's f."""
+        order = np.argsort(self.type_one_upper, kind="stable")
+        best = np.minimum.accumulate(self.type_two_upper[order])
+        at = np.searchsorted(self.type_one_upper[order], type_one, side="right") - 1
+        limit = np.where(at >= 0, best[np.maximum(at, 0)], 1.0)
+        return np.asarray(np.minimum(limit, 1.0 - np.asarray(type_one)))  # f(a) <= 1 - a always
+
+    def lower(self, type_one: FloatArray) -> FloatArray:
+        """At each type I error, a lower limit of the score's least type II error. (The mechanism's may be lower.)"""
+        order = np.argsort(self.type_one_lower, kind="stable")
+        best = np.minimum.accumulate(self.type_two_lower[order])
+        at = np.searchsorted(self.type_one_lower[order], type_one, side="right") - 1
+        return np.where(at >= 0, best[np.maximum(at, 0)], 1.0)
+
+    def profile_bound(self) -> ProfileBound:
+        """Lower bounds on the mechanism's profile: thresholds from above and from below, in both directions."""
+        sides = [
+            (1.0 - self.type_two_upper, self.type_one_upper),  # P("in" | in) against P("in" | out)
+            (1.0 - self.type_one_upper, self.type_two_upper),  # P("out" | out) against P("out" | in)
+            (self.type_two_lower, 1.0 - self.type_one_lower),  # P(score < t | in) against the same with out
+            (self.type_one_lower, 1.0 - self.type_two_lower),  # P(score >= t | out) against the same with in
+        ]
+        return ProfileBound(tuple(_largest_excess(first, second) for first, second in sides))
+
+
+def _largest_excess(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """epsilon -> max over events of first - e^epsilon second, from its upper hull."""
+    points = _upper_hull(first, second)
+
+    def delta(epsilon: FloatArray) -> FloatArray:
+        factor = np.exp(np.minimum(np.asarray(epsilon, dtype=float), 700.0))
+        return np.asarray(np.maximum(points[:, 0] - factor[..., None] * points[:, 1], 0.0).max(axis=-1))
+
+    return delta
+
+
+def _upper_hull(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The points (first, second) that maximise first - slope second for some slope >= 0; shape (points, 2)."""
+    hull: list[tuple[float, float]] = []
+    for x, y in sorted(set(zip(second.tolist(), first.tolist(), strict=True))):
+        while hull and hull[-1][1] <= y and hull[-1][0] == x:
+            hull.pop()
+        if hull and y <= hull[-1][1]:
+            continue
+        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (x - hull[-1][0]) <= (y - hull[-1][1]) * (
+            hull[-1][0] - hull[-2][0]
+        ):
+            hull.pop()
+        hull.append((x, y))
+    return np.array([(y, x) for x, y in hull])
+
+
+def band(scores_in: FloatArray, scores_out: FloatArray, error_rate: float) -> Band:
+    """The band from all scores at once: for a number of runs that was decided without looking at scores.
+
+    Parameters
+    ----------
+    scores_in, scores_out : ndarray of float, shapes (runs in,), (runs out,)
+        Independent. NaN counts as below everything.
+    error_rate : float
+        In (0, 1). The two samples are independent, so each law's band holds with probability sqrt(1 - error_rate).
+    """
+    each = -math.expm1(0.5 * math.log1p(-error_rate))
+    kept_in, kept_out = (np.sort(np.where(np.isnan(side), -np.inf, side)) for side in (scores_in, scores_out))
+    thresholds = np.append(np.unique(np.concatenate([kept_in, kept_out])), np.inf)
+    below_in = np.searchsorted(kept_in, thresholds, side="left")
+    below_out = np.searchsorted(kept_out, thresholds, side="left")
+    below_in[-1], below_out[-1] = len(kept_in), len(kept_out)  # above every score, infinite ones too
+    law_in, law_out = law_band(len(kept_in), each), law_band(len(kept_out), each)
+    return Band(
+        1.0 - law_out.upper[below_out], 1.0 - law_out.lower[below_out], law_in.lower[below_in], law_in.upper[below_in]
+    )
+
+
+def looks(size: int) -> list[int]:
+    """The numbers of runs a side at which an anytime band looks, up to `size`."""
+    found, at = [], float(FIRST_LOOK)
+    while at <= size:
+        found.append(int(at))
+        at *= LOOK_FACTOR
+    return found
+
+
+def anytime_bands(scores_in: FloatArray, scores_out: FloatArray, error_rate: float) -> list[Band]:
+    """One band a look, all valid together and at any time: scores are in the order of their runs.
+
+    The shares of the error rate do not depend on when one stops; scores after the last look are not used yet.
+    """
+    found = []
+    for k, size in enumerate(looks(min(len(scores_in), len(scores_out)))):
+        found.append(band(scores_in[:size], scores_out[:size], error_rate / ((k + 1) * (k + 2))))
+    return found

@@ -1,0 +1,112 @@
+"""Designs: how the scores came about, what that lets one conclude, and what of it can be checked.
+
+A bound holds for the design that is named. What it assumes is stated in every result; what scores can show of it is
+checked: a finding is a note, and a refusal where the assumption is false beyond doubt.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from dpaudit.arguments import did_you_mean
+from dpaudit.errors import UsageError
+
+FloatArray = NDArray[np.float64]
+DESIGNS = ("one-run", "many-runs", "paired")
+BEYOND_DOUBT = 1e-6  # p-value at which an assumption is taken to be false
+
+ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
+    "one-run": (
+        "One run of the mechanism. Before it, a fair coin of its own decided for each canary whether it is in.",
+        "scores_in has the canaries that are in, scores_out all others: none is left out, none is counted twice.",
+        "A score depends on the output of the run and on the canary, not on whether the canary was in.",
+        "The claim is for adding or removing one canary.",
+    ),
+    "paired": (
+        "One run of the mechanism. Before it, a fair coin of its own decided for each pair which canary is in.",
+        "scores_in[i] and scores_out[i] are of the same pair, and all pairs are there.",
+        "A score depends on the output of the run and on the canary, not on whether the canary was in.",
+        "The claim is for replacing one canary by the other one of its pair (under add or remove: for two changes).",
+    ),
+    "many-runs": (
+        "Independent runs with fresh randomness: each score of scores_in is from a run with the canary, each of "
+        "scores_out from a run without it, and everything else is the same.",
+        "The score is a fixed function of the output, chosen before these runs (or on others).",
+        "The number of runs did not depend on the scores, or the bets alone decided when to stop.",
+        "The claim is for the change of the data between the two kinds of run.",
+    ),
+}
+
+
+def check_design(design: str) -> None:
+    """`UsageError` if there is no such design."""
+    if design not in DESIGNS:
+        raise UsageError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}.{did_you_mean(design, DESIGNS)}")
+
+
+def check_scores(scores_in: FloatArray, scores_out: FloatArray, design: str) -> None:
+    """`UsageError` if the scores cannot be of the design.
+
+    Examples
+    --------
+    >>> check_scores(np.zeros(100), np.zeros(900), "one-run")
+    Traceback (most recent call last):
+    ...
+    dpaudit.errors.UsageError: scores_in must have about half of the canaries, as fair coins give, got 100 of 1000 ...
+    """
+    sizes = len(scores_in), len(scores_out)
+    if design == "one-run":
+        if sum(sizes) == 0:
+            raise UsageError("scores must have at least one canary, got none.")
+        p_value = stats.binomtest(sizes[0], sum(sizes), 0.5).pvalue
+        if p_value < BEYOND_DOUBT:
+            raise UsageError(
+                f"scores_in must have about half of the canaries, as fair coins give, got {sizes[0]} of {sum(sizes)} "
+                f"(probability {p_value:.1g}). Include every canary by a fair coin of its own, and score them all."
+            )
+        return
+    for name, size in zip(("scores_in", "scores_out"), sizes, strict=True):
+        if size == 0:
+            raise UsageError(f"{name} must have at least one score, got none.")
+    if design == "paired" and sizes[0] != sizes[1]:
+        raise UsageError(f"scores_out must have one score a pair, got {sizes[1]} for {sizes[0]} in scores_in.")
+
+
+def notes_on(scores_in: FloatArray, scores_out: FloatArray, design: str) -> tuple[str, ...]:
+    """What the scores show of the assumptions, in sentences; none of them changes a verdict."""
+    notes = []
+    both = np.concatenate([scores_in, scores_out])
+    missing = int(np.isnan(both).sum())
+    if missing:
+        notes.append(f"{missing:,} scores are NaN; they count as below every number.")
+    if len(both) > 1 and len(np.unique(both)) == 1:
+        notes.append("All scores are equal: the attack tells nothing.")
+    if design == "one-run" and len(scores_in) == len(scores_out) and len(both) >= 1_000:
+        notes.append(
+            "Exactly half of the canaries are in. Coins give that rarely; if it was arranged, the design is not "
+            "one-run. Canaries in pairs, one of each in, are the design `paired`."
+        )
+    if design == "many-runs":
+        for name, side in (("scores_in", scores_in), ("scores_out", scores_out)):
+            notes += [f"{name}: {text}" for text in _signs_of_dependence(side)]
+    return tuple(notes)
+
+
+def _signs_of_dependence(scores: FloatArray) -> list[str]:
+    """Repeated values among mostly different ones, and ranks that go with their place in the order of runs."""
+    found = []
+    different = len(np.unique(scores))
+    if len(scores) >= 20 and 0.5 * len(scores) < different < len(scores):
+        repeated = len(scores) - different
+        found.append(f"{repeated:,} scores repeat others exactly. Runs with the same seed are not independent.")
+    if len(scores) >= 20 and different > 0.5 * len(scores):
+        ranks = stats.rankdata(np.where(np.isnan(scores), -np.inf, scores))
+        lagged = float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) * math.sqrt(len(scores))
+        if abs(lagged) > 5.0:  # under independence about normal: 6e-7
+            found.append("neighbouring scores are correlated. Runs that share state are not independent.")
+    return found

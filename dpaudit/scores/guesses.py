@@ -1,0 +1,149 @@
+"""Guesses of one run: which canaries to guess on, chosen without a second look at the labels that are then counted.
+
+Canaries are ordered by score, highest first (NaN below everything; equal scores in a random order, so that the place of
+a canary in a file says nothing). A rule guesses on a fixed number r of them: "in" on the highest and "out" on the
+lowest (`both`), or one kind only (`in`, `out`); `is_reversed` swaps the two. In pairs, of which a fair coin put one
+member into the training set, the pairs with the largest differences are guessed on: the higher score is "in" (`pairs`).
+
+How many guesses is open. Two ways keep the error rate:
+
+* `stated`: the caller has said so before looking;
+* `simultaneous`: every rule of a short list fixed beforehand is used on all canaries, each at its share of the level.
+
+A pilot of some canaries must not choose the number: their scores come from the same output, so the number would depend
+on it, and the theorem of `dpaudit.scores.one_run` is for a fixed one. With delta > 0 an audit could then err more often
+than stated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.scores.one_run import delta_lower, gaussian_is_rejected
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Kind = Literal["both", "in", "out", "pairs"]
+
+SIMULTANEOUS = (0.7, 0.25, 0.08, 0.02)
+LEAST_GUESSES = 5  # with fewer, even perfect ones are worth less than 2.2 nats at 95%
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """Which canaries are guessed on: a kind, a fixed number, and whether high scores speak for "out"."""
+
+    kind: Kind
+    guesses: int
+    is_reversed: bool = False
+
+    @property
+    def is_of_one_kind(self) -> bool:
+        """Whether all guesses are "in", or all are "out": delta then costs half."""
+        return self.kind in ("in", "out")
+
+    def describe(self) -> str:
+        """The rule in words."""
+        higher, lower = ("out", "in") if self.is_reversed else ("in", "out")
+        lower_or_higher = "lower" if self.is_reversed else "higher"
+        top = self.guesses - self.guesses // 2
+        return {
+            "both": f'"{higher}" for the {top:,} highest scores, "{lower}" for the {self.guesses // 2:,} lowest',
+            "in": f'"{higher}" for the {self.guesses:,} highest scores',
+            "out": f'"{lower}" for the {self.guesses:,} lowest scores',
+            "pairs": f'"in" for the {lower_or_higher} score of the {self.guesses:,} pairs that differ most',
+        }[self.kind]
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """What a rule did: `correct` of `rule.guesses` guesses on `canaries` canaries, tested at `level`."""
+
+    rule: Rule
+    correct: int
+    canaries: int
+    level: float
+
+    @property
+    def effective_canaries(self) -> float:
+        """c of the one-run theorem."""
+        return 0.5 * self.canaries if self.rule.is_of_one_kind else float(self.canaries)
+
+    def delta(self, epsilon: FloatArray) -> FloatArray:
+        """Lower bound on delta at each epsilon."""
+        return delta_lower(epsilon, self.rule.guesses, self.correct, self.effective_canaries, self.level)
+
+    def gaussian_rejected(self, mu: FloatArray) -> NDArray[np.bool_]:
+        """Whether each mu-Gaussian DP is rejected by the recursion over thresholds."""
+        one_kind = self.rule.is_of_one_kind
+        return gaussian_is_rejected(mu, self.rule.guesses, self.correct, self.canaries, self.level, one_kind)
+
+    def perfect(self) -> Record:
+        """Guesses on all canaries, every one correct: more than they cannot show at this level."""
+        rule = Rule("pairs" if self.rule.kind == "pairs" else "both", self.canaries)
+        return Record(rule, self.canaries, self.canaries, self.level)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ordered:
+    """Labels of canaries (or pairs) in the order of their scores (or differences), highest first.
+
+    `labels` of shape (canaries,) are 1 for "in"; of pairs, 1 where the higher score is that of the member in the set.
+    """
+
+    labels: IntArray
+    in_pairs: bool
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def correct(self, rule: Rule) -> int:
+        """Correct guesses of a rule."""
+        count = rule.guesses
+        top = {"both": count - count // 2, "in": count, "out": 0, "pairs": count}[rule.kind]
+        bottom = count - top
+        right = int(self.labels[:top].sum()) + bottom - int(self.labels[len(self.labels) - bottom :].sum())
+        return count - right if rule.is_reversed else right
+
+    def rules(self, fractions: tuple[float, ...] = SIMULTANEOUS) -> list[Rule]:
+        """Rules with these fractions of the canaries as guesses; none with too few, unless there are no more."""
+        kind: Kind = "pairs" if self.in_pairs else "both"
+        counts = sorted({math.ceil(fraction * len(self)) for fraction in fractions})
+        return [Rule(kind, count) for count in counts if count >= LEAST_GUESSES] or [Rule(kind, counts[-1])]
+
+
+def ordered(scores: FloatArray, labels: IntArray, rng: np.random.Generator) -> Ordered:
+    """Canaries by score, highest first; ties, and NaN among themselves, in a random order.
+
+    Validity: the order among equal scores must not depend on the labels, so it is drawn.
+    """
+    shuffled = rng.permutation(len(scores))
+    keys = np.where(np.isnan(scores[shuffled]), -np.inf, scores[shuffled])
+    order = np.lexsort((np.isnan(scores[shuffled]), -keys))
+    return Ordered(labels[shuffled][order], in_pairs=False)
+
+
+def ordered_pairs(scores_in: FloatArray, scores_out: FloatArray, rng: np.random.Generator) -> Ordered:
+    """Pairs by how much their scores differ, most first; two equal scores are a toss-up, drawn by a coin.
+
+    NaN is below everything. A difference of infinities of the same sign is 0, any other with one is the largest.
+    """
+    is_higher = _above(scores_in, scores_out)
+    is_lower = _above(scores_out, scores_in)
+    with np.errstate(invalid="ignore"):
+        size = np.abs(scores_in - scores_out)
+    size = np.where(is_higher | is_lower, np.where(np.isnan(size), np.inf, size), 0.0)
+    coins = rng.integers(0, 2, len(size))
+    labels = np.where(is_higher, 1, np.where(is_lower, 0, coins))
+    shuffled = rng.permutation(len(size))
+    order = np.argsort(-size[shuffled], kind="stable")
+    return Ordered(labels[shuffled][order], in_pairs=True)
+
+
+def _above(first: FloatArray, second: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray((first > second) | (np.isnan(second) & ~np.isnan(first)))

@@ -1,0 +1,144 @@
+"""What one run can show: how many canaries a claim needs, and how good the guesses have to be.
+
+Everything here is for one rule with a stated number of guesses, at the full error rate. Where no number is
+stated, an audit divides the error rate among four: these figures are then those of a confidence 1 - (1 - confidence) /
+4.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.arguments import check_options
+from dpaudit.privacy.claims import Claim
+from dpaudit.saving import to_json
+from dpaudit.scores.auditing import records_reject
+from dpaudit.scores.guesses import Record, Rule
+from dpaudit.scores.profile_bounds import ProfileBound, check_claim, just_above, parameter_lower
+
+SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
+SHARES = (1.0, 0.3, 0.1)  # of the canaries that are guessed on
+MOST_CANARIES = 10**7
+SCHEMA = "dpaudit.scores-plan/1"
+
+
+@dataclasses.dataclass(frozen=True)
+class PlannedRun:
+    """One number of canaries.
+
+    Attributes
+    ----------
+    canaries : int
+    ceiling, parameter_ceiling : float
+        Lower bounds on epsilon and on the claim's parameter if every guess is right.
+    accuracies : tuple of float
+        For each of `SHARES` of the canaries guessed on, the least share of right guesses that refutes the claim; inf if
+        none does.
+    """
+
+    canaries: int
+    ceiling: float
+    parameter_ceiling: float
+    accuracies: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class OneRunPlan:
+    """What one run can show of a claim.
+
+    Attributes
+    ----------
+    claim : str
+    delta : float
+        At which epsilon is bounded.
+    confidence : float
+    needed : float
+        The least number of canaries with which guesses that are all right refute the claim; inf above ten million.
+    runs : tuple of PlannedRun
+    """
+
+    claim: str
+    delta: float
+    confidence: float
+    needed: float
+    runs: tuple[PlannedRun, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as strict JSON values."""
+        record: dict[str, Any] = to_json({"schema": SCHEMA, **dataclasses.asdict(self), "shares": SHARES})
+        return record
+
+    def to_text(self) -> str:
+        """The plan as strict JSON, with a line end."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+
+
+def plan_one_run(claim: Claim, confidence: float = 0.95) -> OneRunPlan:
+    """How many canaries a claim needs in one run, and what accuracy at several numbers of them.
+
+    Parameters
+    ----------
+    claim : Claim
+        One budget for every canary.
+    confidence : float
+        Of the audit that is planned.
+
+    Raises
+    ------
+    UsageError
+        If scores cannot speak of the claim, or the confidence is out of range.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.claims import PureDP
+    >>> plan_one_run(PureDP(3.0)).needed  # 0.05 > (e^3 / (1 + e^3))^m from m = 62 on
+    62
+    """
+    check_options(confidence=confidence)
+    check_claim(claim)
+    level = 1.0 - confidence
+    budget = np.array([just_above(claim.value)])
+
+    def refutes(canaries: int, guesses: int, correct: int) -> bool:
+        record = Record(Rule("both", guesses), correct, canaries, level)
+        return bool(records_reject(claim, [record], budget)[0])
+
+    runs = []
+    for size in SIZES:
+        perfect = Record(Rule("both", size), size, size, level)
+        bound = ProfileBound((perfect.delta,))
+        ceiling, own = bound.epsilon(claim.report_delta), parameter_lower(claim, bound)
+        accuracies = tuple(_least_accuracy(refutes, size, max(1, round(share * size))) for share in SHARES)
+        runs.append(PlannedRun(size, ceiling, own, accuracies))
+    needed = _least(lambda canaries: refutes(canaries, canaries, canaries))
+    return OneRunPlan(str(claim), claim.report_delta, confidence, needed, tuple(runs))
+
+
+def _least_accuracy(refutes: Callable[[int, int, int], bool], canaries: int, guesses: int) -> float:
+    """The least share of right guesses that refutes the claim: more of them do so too."""
+    if not refutes(canaries, guesses, guesses):
+        return math.inf
+    low, high = 0, guesses
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if refutes(canaries, guesses, middle) else (middle, high)
+    return high / guesses
+
+
+def _least(refutes: Callable[[int], bool]) -> float:
+    high = 1
+    while not refutes(high):
+        high *= 2
+        if high > MOST_CANARIES:
+            return math.inf
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if refutes(middle) else (middle, high)
+    return high

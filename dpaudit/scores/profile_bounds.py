@@ -1,0 +1,147 @@
+"""Lower bounds on a mechanism's privacy profile, and what follows from them: on epsilon, on a claim's parameter, on f.
+
+A profile bound says, for all epsilon >= 0 at once and with one error rate: the mechanism's delta at epsilon, in the
+worse direction, is at least `delta(epsilon)`. All that this module derives holds whenever the bound does, so nothing
+here spends error rate:
+
+* epsilon at a delta is at least every epsilon whose bound is above that delta;
+* a claim's parameter is at least every value whose own profile lies below the bound somewhere. (A Gaussian profile is
+  used for a Gaussian claim only. That a mechanism is no mu-Gaussian-DP one says nothing of its epsilon at a delta: that
+  is read from the profile bound itself.)
+* the trade-off function f (the lower one of the two directions, symmetrised) has f(a) = sup over epsilon of
+  1 - delta(epsilon) - e^epsilon a and e^-epsilon (1 - delta(epsilon) - a), so a lower bound on the profile is an upper
+  one on f.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import ApproxDP, Claim, MetricDP
+
+FloatArray = NDArray[np.float64]
+LARGEST_EPSILON = 60.0  # nats; e^-60 is below what any number of scores shows
+GRID = np.concatenate([np.linspace(0.0, 12.0, 121), np.linspace(13.0, LARGEST_EPSILON, 48)])  # epsilons of anchors
+FINE_GRID = np.concatenate([np.linspace(0.0, 12.0, 601), np.linspace(12.1, LARGEST_EPSILON, 240)])  # of slopes of f
+RENYI_DELTAS = np.geomspace(1e-12, 0.5, 24)  # where a Renyi claim is converted to epsilon
+LARGEST_VALUE = 1e7
+PRECISION = 1e-6  # relative, of bounds on a parameter; they are rounded down
+TYPE_ONE = np.concatenate([[0.0], np.geomspace(1e-4, 0.02, 24), np.linspace(0.025, 1.0, 40)])  # a trade-off's points
+
+
+@dataclasses.dataclass(frozen=True)
+class ProfileBound:
+    """The largest of several lower bounds on the profile that hold together.
+
+    Attributes
+    ----------
+    pieces : tuple of callables
+        Each from epsilons (ndarray, >= 0) to lower bounds on delta, which do not increase in epsilon.
+    """
+
+    pieces: tuple[Callable[[FloatArray], FloatArray], ...]
+
+    def delta(self, epsilon: FloatArray) -> FloatArray:
+        """The bound at each epsilon, in [0, 1]; 0 where nothing is known."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        found = np.zeros_like(epsilon)
+        for piece in self.pieces:
+            found = np.maximum(found, piece(epsilon))
+        return found
+
+    def epsilon(self, delta: float) -> float:
+        """The lower bound on epsilon at a delta in [0, 1]; rounded down, by at most 1e-9."""
+        if not self.delta(np.zeros(1))[0] > delta:
+            return 0.0
+        low, high = 0.0, LARGEST_EPSILON
+        while high - low > 1e-9:
+            tried = np.linspace(low, high, 33)
+            is_above = self.delta(tried) > delta
+            if is_above.all():
+                return high
+            first = int(np.argmin(is_above))  # the first that is not
+            low, high = float(tried[max(first - 1, 0)]), float(tried[first])
+        return low
+
+    def trade_off_upper(self, type_one: FloatArray) -> FloatArray:
+        """Upper limits of the trade-off function at type I errors in [0, 1]."""
+        at = np.asarray(type_one, dtype=float)[:, None]  # (points, 1)
+        rest, slope = 1.0 - self.delta(FINE_GRID), np.exp(FINE_GRID)
+        sides = np.maximum(rest - slope * at, (rest - at) / slope).max(axis=1)
+        return np.asarray(np.clip(sides, 0.0, 1.0 - at[:, 0]))
+
+
+def parameter_lower(claim: Claim, bound: ProfileBound) -> float:
+    """The largest value of the claim's parameter that the profile bound rejects, rounded down; 0 if none.
+
+    Raises
+    ------
+    UsageError
+        If the claim's budget depends on a pair of records (`MetricDP`), which scores do not name.
+    """
+    if isinstance(claim, ApproxDP):
+        return bound.epsilon(claim.delta)
+    return largest_value(lambda values: values_rejected(claim, bound, values), claim.value)
+
+
+def values_rejected(claim: Claim, bound: ProfileBound, values: FloatArray) -> NDArray[np.bool_]:
+    """Whether the bound rejects each value of the claim's parameter: true up to some value, false above."""
+    rejected = np.zeros(values.shape, dtype=bool)
+    if claim.family == "hockey-stick":
+        for at, delta in zip(GRID.tolist(), bound.delta(GRID).tolist(), strict=True):
+            if delta > 0.0:
+                epsilons, deltas = claim.lines(values, at)
+                rejected |= (epsilons <= at) & (deltas < delta)
+        return rejected
+    for at in RENYI_DELTAS.tolist():
+        if (epsilon := bound.epsilon(at)) > 0.0:
+            rejected |= np.array([claim.with_value(value).epsilon_at(at) < epsilon for value in values.tolist()])
+    return rejected
+
+
+def largest_value(are_rejected: Callable[[FloatArray], NDArray[np.bool_]], budget: float) -> float:
+    """The upper end of an interval of rejected values that starts at 0, rounded down; 0 if nothing is rejected.
+
+    Just above the budget is always tried, so that a bound lies above the budget exactly if that is rejected.
+    """
+    above = just_above(budget)
+    if are_rejected(np.array([above]))[0]:
+        low, high = above, max(2.0 * above, 1e-3)
+        while are_rejected(np.array([high]))[0]:
+            low, high = high, 2.0 * high
+            if high > LARGEST_VALUE:
+                return low
+    else:
+        low, high = 0.0, above
+    while high - low > PRECISION * high:
+        tried = np.linspace(low, high, 18)[1:-1]
+        rejected = are_rejected(tried)
+        first = len(tried) if rejected.all() else int(np.argmin(rejected))
+        edges = [low, *tried.tolist(), high]
+        low, high = edges[first], edges[first + 1]
+        if high < 1e-9:
+            return 0.0
+    return low if low >= above else min(low, budget)
+
+
+def just_above(budget: float) -> float:
+    """The least value whose rejection counts as a violation of a budget."""
+    return budget * (1.0 + 1e-7) + 1e-12
+
+
+def check_claim(claim: Claim) -> None:
+    """`UsageError` if scores cannot speak of a claim."""
+    if isinstance(claim, MetricDP):
+        raise UsageError(f"claim must be one budget for every canary, got {claim}. Use eps=, mu=, rho= or a profile.")
+    if claim.is_vacuous:
+        raise UsageError(f"claim must promise something, got {claim}.")
+
+
+def combined(bounds: Sequence[ProfileBound]) -> ProfileBound:
+    """Bounds that hold together, as one."""
+    return ProfileBound(tuple(piece for bound in bounds for piece in bound.pieces))

@@ -1,0 +1,165 @@
+"""Scores from arrays and files: CSV, text, npy, npz, JSON and Parquet.
+
+A file of one kind of score has one column of numbers. `FILE:NAME` names a column (CSV with a header, Parquet), an array
+(npz) or a key (JSON object). "nan", "inf" and "-inf" are numbers; an empty cell is none, and an error.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import UsageError
+
+FloatArray = NDArray[np.float64]
+SUFFIXES = (".csv", ".txt", ".npy", ".npz", ".json", ".parquet")
+
+
+def as_scores(name: str, given: Any) -> FloatArray:
+    """Scores as an array of shape (scores,), from an array, a list or a path.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    given : array_like of float, or str or Path
+        A path as in the module's docstring.
+
+    Raises
+    ------
+    UsageError
+        If it is not one list of numbers, or a file cannot be read as one.
+
+    Examples
+    --------
+    >>> as_scores("scores_in", [0.5, float("nan")]).shape
+    (2,)
+    """
+    if isinstance(given, str | Path):
+        return _numbers(name, _read(name, str(given)), str(given))
+    return _numbers(name, given, "")
+
+
+def _numbers(name: str, given: Any, where: str) -> FloatArray:
+    place = f" at {where}" if where else ""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind not in "fiub":
+            array = np.array([_number(value) for value in array.ravel().tolist()]).reshape(array.shape)
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name} must be numbers, got {error}{place}.") from error
+    if numbers.ndim == 2 and 1 in numbers.shape:
+        numbers = numbers.ravel()
+    if numbers.ndim != 1:
+        raise UsageError(f"{name} must be one list of numbers, got shape {numbers.shape}{place}.")
+    return numbers
+
+
+def _number(value: Any) -> float:
+    """A number, or the text of one."""
+    if value is None or isinstance(value, bool | complex):
+        raise ValueError(repr(value))
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(repr(value)) from None
+
+
+def _read(name: str, path: str) -> Any:
+    file, _, column = path.rpartition(":") if not Path(path).exists() and ":" in path else (path, "", "")
+    suffix = Path(file).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(f"{name} must be a file that ends in {', '.join(SUFFIXES)}, got {path!r}.")
+    try:
+        if suffix in (".csv", ".txt"):
+            return _read_csv(name, file, column)
+        if suffix in (".npy", ".npz"):
+            return _read_numpy(name, file, column)
+        if suffix == ".json":
+            return _read_json(name, file, column)
+        return _read_parquet(name, file, column)
+    except OSError as error:
+        raise UsageError(f"{name} must be a readable file, got {file!r} ({error.strerror or error}).") from error
+    except (UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
+        raise UsageError(f"{name} must be a {suffix} file, got {file!r}: {error}.") from error
+
+
+def _read_csv(name: str, file: str, column: str) -> list[str]:
+    with open(file, newline="", encoding="utf-8-sig") as stream:
+        rows = [row for row in csv.reader(stream) if row]
+    if not rows:
+        return []
+    header = [cell.strip() for cell in rows[0]]
+    has_header = bool(column) or not all(_is_number(cell) for cell in header)
+    at = _position(name, header, column, file) if has_header else _position(name, [""] * len(header), "", file)
+    found = []
+    for line, row in enumerate(rows[has_header:], start=1 + has_header):
+        if len(row) <= at or not _is_number(row[at]):
+            got = repr(row[at]) if len(row) > at else "no cell"
+            raise UsageError(f"{name} must be numbers, got {got} at {file}, row {line}.")
+        found.append(row[at])
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _position(name: str, columns: list[str], column: str, file: str) -> int:
+    if column:
+        if column not in columns:
+            raise UsageError(f"{name} must name a column among {', '.join(columns)}, got {column!r} at {file}.")
+        return columns.index(column)
+    if len(columns) != 1:
+        said = f" ({', '.join(columns)})" if any(columns) else ""
+        raise UsageError(f"{name} must be one column, got {len(columns)}{said} at {file}. Name one: {file}:NAME.")
+    return 0
+
+
+def _read_numpy(name: str, file: str, column: str) -> Any:
+    try:
+        loaded = np.load(file, allow_pickle=False)
+    except ValueError as error:  # an array of objects, or no array at all
+        raise UsageError(f"{name} must be an array of numbers, got {file!r}: {error}.") from error
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        return loaded
+    with loaded:
+        return loaded[loaded.files[_position(name, list(loaded.files), column, file)]]
+
+
+def _read_json(name: str, file: str, column: str) -> Any:
+    content = json.loads(Path(file).read_text(encoding="utf-8"))
+    if isinstance(content, dict):
+        keys = [str(key) for key in content]
+        content = content[keys[_position(name, keys, column, file)]]
+    if not isinstance(content, list):
+        raise UsageError(f"{name} must be a JSON list of numbers, got {type(content).__name__} at {file}.")
+    return [math.nan if value == "nan" else value for value in content]
+
+
+def _read_parquet(name: str, file: str, column: str) -> Any:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError as error:
+        raise UsageError(
+            f"{name} must have pyarrow installed to be read, got {file!r}. Use pip install 'dpaudit[data]'."
+        ) from error
+    from pyarrow import ArrowException
+
+    try:
+        columns = list(parquet.read_schema(file).names)
+        chosen = columns[_position(name, columns, column, file)]
+        return parquet.read_table(file, columns=[chosen]).column(0).to_pylist()
+    except ArrowException as error:
+        raise UsageError(f"{name} must be a Parquet file, got {file!r}: {error}.") from error

@@ -1,0 +1,166 @@
+"""Trainings that break the promise of `Training.promise`, with the canary and the score that find each out.
+
+Each promises what DP-SGD with Poisson batches, clipping and noise at every step would keep. `exposure` trains so many
+runs with the canary and so many without, and gives the scores of both: an audit with the design many-runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit_mechanisms.learning.dp_sgd import (
+    Canaries,
+    Fault,
+    Training,
+    Transcript,
+    digits,
+    likelihood_scores,
+    projection_scores,
+    train,
+)
+
+FloatArray = NDArray[np.float64]
+EXAMPLES = 24
+
+
+@dataclasses.dataclass(frozen=True)
+class Twin:
+    """A faulty training.
+
+    Attributes
+    ----------
+    fault : str
+    what : str
+        What is wrong, in words.
+    training : Training
+    size, tensors
+        Of its Dirac canary.
+    score : callable
+        From a transcript and the training to one score a run.
+    runs : int
+        Of either side that find it.
+    """
+
+    fault: Fault
+    what: str
+    training: Training
+    size: float
+    tensors: tuple[float, float]
+    score: Callable[[Transcript, Training], FloatArray]
+    runs: int = 300
+
+
+def _sum(transcript: Transcript, training: Training) -> FloatArray:
+    return projection_scores(transcript)[:, 0]
+
+
+def _of_both_tensors(transcript: Transcript, training: Training) -> FloatArray:
+    return projection_scores(transcript, (0.5**0.5, 0.5**0.5))[:, 0]
+
+
+def _between_tensors(transcript: Transcript, training: Training) -> FloatArray:
+    return projection_scores(transcript, (1.0, -1.0))[:, 0]
+
+
+def _quiet_steps(transcript: Transcript, training: Training) -> FloatArray:
+    epoch = max(1, round(1.0 / training.sampling_probability))
+    is_quiet = np.arange(training.steps) % epoch != 0
+    return np.asarray(np.abs(transcript.probes[:, is_quiet, 0, 0]).sum(axis=1))
+
+
+def _first_step(transcript: Transcript, training: Training) -> FloatArray:
+    return np.asarray(transcript.probes[:, 0, 0, 0])
+
+
+def _batch_sizes(transcript: Transcript, training: Training) -> FloatArray:
+    """The log likelihood ratio of the batch sizes, each guessed from the noise of the other coordinates.
+
+    The noise is divided by the size B that was drawn: its standard deviation over 63 coordinates tells B.
+    """
+    others = transcript.probes.reshape(*transcript.probes.shape[:2], -1)[:, :, 1:]  # (runs, steps, 63)
+    spread = np.sqrt((others**2).mean(axis=2))
+    expected = training.sampling_probability * EXAMPLES
+    size = np.clip(expected * training.noise_multiplier / spread, 0.5, EXAMPLES + 1.0)
+    # binomials of n + 1 and n examples: their ratio at B is (n + 1)(1 - q) / (n + 1 - B)
+    ratio = np.log((EXAMPLES + 1.0) / np.maximum(EXAMPLES + 1.0 - size, 0.5))
+    return np.asarray(ratio.sum(axis=1))
+
+
+_USUAL = Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=1.0)
+
+TWINS: tuple[Twin, ...] = (
+    Twin("no_clipping", "gradients are not clipped", _USUAL, 10.0, (1.0, 0.0), _sum),
+    Twin("clip_of_average", "the average is clipped, not each gradient", _USUAL, 50.0, (1.0, 0.0), _sum),
+    Twin(
+        "clip_per_tensor",
+        "each tensor is clipped to C, the noise is for C in all",
+        Training(steps=12, sampling_probability=1.0, noise_multiplier=3.0),
+        10.0,
+        (0.5**0.5, 0.5**0.5),
+        _of_both_tensors,
+    ),
+    Twin(
+        "noise_once_an_epoch",
+        "noise is added to the first batch of an epoch alone",
+        _USUAL,
+        1.0,
+        (1.0, 0.0),
+        _quiet_steps,
+    ),
+    Twin(
+        "noise_not_scaled",
+        "the noise is not scaled by the clipping norm, which is 4",
+        Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=4.0),
+        1.0,
+        (1.0, 0.0),
+        _sum,
+    ),
+    Twin(
+        "batch_size_released",
+        "sums are divided by the batch size that was drawn, noise and all",
+        Training(steps=150, sampling_probability=0.8, noise_multiplier=60.0),
+        1e-9,
+        (1.0, 0.0),
+        _batch_sizes,
+        runs=60,
+    ),
+    Twin(
+        "shuffled_batches",
+        "batches are shuffled, the accountant takes them for Poisson samples",
+        Training(steps=4, sampling_probability=0.25, noise_multiplier=0.25),
+        1.0,
+        (1.0, 0.0),
+        likelihood_scores,
+    ),
+    Twin("same_noise_key", "all tensors get their noise from the same key", _USUAL, 1.0, (1.0, 0.0), _between_tensors),
+    Twin(
+        "first_iterate_released",
+        "the first iterate is released as it is, without noise",
+        _USUAL,
+        1.0,
+        (1.0, 0.0),
+        _first_step,
+    ),
+)
+
+
+def exposure(
+    training: Training,
+    runs: int,
+    rng: np.random.Generator,
+    fault: Fault = "none",
+    size: float = 1.0,
+    tensors: tuple[float, float] = (1.0, 0.0),
+    score: Callable[[Transcript, Training], FloatArray] = likelihood_scores,
+) -> tuple[FloatArray, FloatArray]:
+    """Scores of `runs` trainings with the canary, and of as many without it; all on the same few digits."""
+    features, classes = digits(EXAMPLES)
+    sides = []
+    for is_in in (True, False):
+        canaries = Canaries(np.full((runs, 1), is_in), size, tensors)
+        sides.append(score(train(features, classes, canaries, training, rng, fault), training))
+    return sides[0], sides[1]

@@ -1,0 +1,78 @@
+"""PATE: the label that most of many teachers vote for, with noise on the counts.
+
+The data of one person are in one teacher's share, so two adjacent inputs are votes of which one differs. Each release
+is the argmax of the counts plus Laplace(2 / epsilon) noise, one for each class: replacing one vote changes two counts
+by 1, so the counts' l1 sensitivity is 2 and the release keeps epsilon-DP (Papernot et al. 2017, arXiv:1610.05755;
+post-processing of the noisy counts).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.privacy.claims import PureDP
+
+
+@dataclasses.dataclass(frozen=True)
+class NoisyVotes:
+    """The class with the largest noisy count.
+
+    Parameters
+    ----------
+    epsilon : float
+        Promised for each release, above 0.
+    classes : int
+    fault : {"none", "too_little_noise", "votes_of_each_model"}
+        "too_little_noise": an eighth of the noise: the sensitivity is taken for 1, and epsilon for four times what is
+        promised. "votes_of_each_model": each teacher's vote counts eight times, once for each of its models.
+    """
+
+    epsilon: float
+    classes: int = 3
+    fault: Literal["none", "too_little_noise", "votes_of_each_model"] = "none"
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0.0:
+            raise ValueError(f"epsilon must be positive, got {self.epsilon}.")
+
+    @property
+    def claim(self) -> PureDP:
+        """What one release promises."""
+        return PureDP(self.epsilon)
+
+    def sample(self, data: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Winners of `size` releases, shape (size,): the class as a float.
+
+        Parameters
+        ----------
+        data : ndarray of int, shape (teachers,)
+            One vote a teacher, in [0, classes).
+        """
+        counts = np.bincount(data, minlength=self.classes).astype(float)
+        scale = 2.0 / self.epsilon
+        if self.fault == "votes_of_each_model":
+            counts *= 8.0
+        if self.fault == "too_little_noise":
+            scale = 0.25 / self.epsilon
+        noisy = counts + rng.laplace(0.0, scale, (size, self.classes))
+        return np.argmax(noisy, axis=1).astype(float)
+
+
+def membership_scores(
+    mechanism: NoisyVotes, releases: int, runs: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores of runs with the canary's vote for class 0, and of runs with its vote for class 1.
+
+    A run releases the winner of `releases` tied elections, whose promise is `releases` times epsilon; the score is the
+    number of wins of class 0 less those of class 1.
+    """
+    others = np.repeat([0, 1], 10)
+    sides = []
+    for vote in (0, 1):
+        won = mechanism.sample(np.append(others, vote), runs * releases, rng).reshape(runs, releases)
+        sides.append(((won == 0).astype(float) - (won == 1)).sum(axis=1))
+    return sides[0], sides[1]

@@ -1,0 +1,119 @@
+"""Scores from files of every kind, and the command that reads them."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dpaudit.cli import main
+from dpaudit.errors import UsageError
+from dpaudit.scores.reading import as_scores
+
+VALUES = [0.5, -1.0, float("inf"), float("nan")]
+
+
+def written(folder, name):
+    path = folder / name
+    if name == "a.csv":
+        path.write_text("0.5\n-1\ninf\nnan\n")
+    elif name == "b.csv":
+        path.write_text("id,score\n1,0.5\n2,-1\n3,inf\n4,nan\n")
+        return f"{path}:score"
+    elif name == "c.npy":
+        np.save(path, np.array(VALUES))
+    elif name == "d.npz":
+        np.savez(path, other=np.zeros(2), score=np.array(VALUES))
+        return f"{path}:score"
+    elif name == "e.json":
+        path.write_text('[0.5, -1, "inf", "nan"]')
+    elif name == "f.json":
+        path.write_text('{"score": [0.5, -1, "inf", "nan"], "loss": []}')
+        return f"{path}:score"
+    elif name == "g.parquet":
+        pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow (extra data)")
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.table({"score": VALUES}), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "b.csv", "c.npy", "d.npz", "e.json", "f.json", "g.parquet"])
+def test_every_kind_of_file_gives_the_same_scores(tmp_path, name):
+    np.testing.assert_array_equal(as_scores("scores_in", written(tmp_path, name)), VALUES)
+
+
+@pytest.mark.parametrize("name, content, message", [
+    ("a.csv", "score\n1\nx\n", r"scores_in must be numbers, got 'x' at .*a.csv, row 3"),
+    ("a.csv", "score\n1\n\n", None),
+    ("a.csv", "a,b\n1,2\n", r"scores_in must be one column, got 2 \(a, b\) at .*a.csv. Name one"),
+    ("a.json", '{"a": [1], "b": [2]}', "scores_in must be one column, got 2"),
+    ("a.json", "[1, null]", "scores_in must be numbers, got None"),
+    ("a.json", "3", "scores_in must be a JSON list of numbers, got int"),
+    ("a.json", "[1", "scores_in must be a .json file"),
+    ("a.npy", "no array", "scores_in must be an array of numbers"),
+    ("a.parquet", "no table", "scores_in must be a Parquet file"),
+])  # fmt: skip
+def test_what_cannot_be_read_gets_one_message(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow", reason="needs pyarrow (extra data)")
+    if message is None:
+        assert as_scores("scores_in", str(tmp_path / name)).tolist() == [1.0]
+        return
+    with pytest.raises(UsageError, match=message):
+        as_scores("scores_in", str(tmp_path / name))
+
+
+def test_without_pyarrow_the_message_names_the_extra(tmp_path, monkeypatch):
+    (tmp_path / "a.parquet").write_text("")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"pyarrow installed to be read, got .* Use pip install 'dpaudit\[data\]'"):
+        as_scores("scores_in", str(tmp_path / "a.parquet"))
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_the_command_audits_files_and_writes_reports(tmp_path):
+    rng = np.random.default_rng(1)
+    is_in = rng.integers(0, 2, 400) == 1
+    scores = rng.normal(size=400) + 6.0 * is_in
+    np.save(tmp_path / "in.npy", scores[is_in])
+    np.save(tmp_path / "out.npy", scores[~is_in])
+    files = str(tmp_path / "in.npy"), str(tmp_path / "out.npy")
+    found = run("scores", *files, "--claim", "eps=1,delta=1e-5", "--seed", "1", "--out", str(tmp_path / "out"))
+    assert found.exit_code == 1 and found.stdout.startswith("Violated: with 95% confidence")
+    assert "Assumes: One run of the mechanism." in found.stdout
+    page = (tmp_path / "out" / "scores.html").read_text()
+    assert "<svg" in page and "some attack is at or below" in page
+    assert "ceiling" in (tmp_path / "out" / "scores.md").read_text()
+    record = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert record["verdict"] == "violated"
+    again = run("scores", *files, "--claim", "eps=1,delta=1e-5", "--seed", "1", "--format", "json")
+    assert {**json.loads(again.stdout), "seconds": 0} == {**record, "seconds": 0}
+    few = run("scores", *files, "--claim", "eps=9", "--design", "one-run", "--seed", "1")
+    assert few.exit_code == 5 and "even perfect guesses" in few.stdout
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (("scores", "a.npy", "b.npy"), "Missing option '--claim'"),
+    (("scores", "a.npy", "b.npy", "--claim", "eps=1"), "scores_in must be a readable file"),
+    (("scores", "a.npy", "b.npy", "--claim", "eps=1", "--report", "html"), "out must name a folder"),
+    (("scores", "a.npy", "b.npy", "--claim", "eps=1", "--out", "x", "--report", "sarif"), "report must name"),
+    (("plan", "--design", "one-run"), "design must stand with --claim and without TARGET, got 'one-run' with no claim"),
+    (("plan",), "target must be given, got none"),
+])  # fmt: skip
+def test_a_call_that_makes_no_sense_ends_with_status_2(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run(*arguments)
+    assert found.exit_code == 2 and message in found.stderr
+
+
+def test_the_plan_of_one_run_is_printed():
+    found = run("plan", "--design", "one-run", "--claim", "eps=3")
+    assert found.exit_code == 0 and "62 canaries, all guessed right, refute the claim" in " ".join(found.stdout.split())
+    assert json.loads(run("plan", "--design", "one-run", "--claim", "eps=3", "--format", "json").stdout)["needed"] == 62
