@@ -148,8 +148,8 @@ def chain_states(
 
     Examples
     --------
-    >>> states = chain_states(lambda z: -z[:, 0] ** 2, Steps(1.0), np.zeros((4, 1)), lambda z: z, np.random.default_rng(1))
-    >>> next(states).shape
+    >>> rng = np.random.default_rng(1)
+    >>> next(chain_states(lambda z: -z[:, 0] ** 2, Steps(1.0), np.zeros((4, 1)), lambda z: z, rng)).shape
     (4, 1)
     """
     blocks = table("start", start, (None, None))
@@ -175,8 +175,8 @@ class GeometricOnHierarchy(HierarchyLaplace):
 
     Discrete data by algorithm 1: the target is exp(-|nodes - truth|_1 / scale) on whole leaves, so that the loss of a
     pair is |nodes - nodes'|_1 / scale, as for `HierarchyConditioned` (the normaliser is the same for all whole
-    answers). A chain starts at the leaves with geometric noise, which is private by itself, and releases its last state;
-    the promise is that of the target.
+    answers). A chain starts at the leaves with geometric noise, which is private by itself, and releases its last
+    state; the promise is that of the target.
 
     Parameters
     ----------
