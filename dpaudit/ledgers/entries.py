@@ -113,6 +113,8 @@ class Entry:
                 )
         if self.verdict == "refuted as printed" and not self.corrected:
             raise UsageError(f"corrected must say what holds instead, got an empty text{where}.")
+        if self.is_general and self.verdict.startswith("verified") and not self.scope:
+            raise UsageError(f"scope must set what is stated beside what was checked, got an empty text{where}.")
 
     @property
     def is_general(self) -> bool:

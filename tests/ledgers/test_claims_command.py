@@ -59,8 +59,19 @@ def test_the_json_file_has_the_published_fields(run, tmp_path):
     run("--out", "deep/place")
     rows = json.loads((tmp_path / "deep/place/claims.json").read_text(encoding="utf-8"))
     assert [set(row) for row in rows] == [
-        {"id", "paper", "kind", "verdict", "evidence", "tests", "counterexample", "corrected",
-         "unchecked", "scope", "extraction"}
+        {
+            "id",
+            "paper",
+            "kind",
+            "verdict",
+            "evidence",
+            "tests",
+            "counterexample",
+            "corrected",
+            "unchecked",
+            "scope",
+            "extraction",
+        }
     ] * 3
     assert rows[1] == {
         "id": "AB-2",
