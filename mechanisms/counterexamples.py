@@ -503,6 +503,7 @@ def _subsets(v: FloatArray) -> float:
 def search(claim: str, seconds: float, rng: np.random.Generator) -> dict[str, Any]:
     """Tries instances of one claim for some seconds: how many, the closest call, and its numbers."""
     what, draw, quotient = TARGETS[claim]
+    quotient(draw(rng))  # imports what it needs before the clock runs
     start, tried, best, closest = time.monotonic(), 0, draw(rng), -math.inf
     while tried == 0 or time.monotonic() - start < seconds:
         if tried == 0 or rng.random() < SHARE_FRESH:
