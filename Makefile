@@ -6,7 +6,7 @@ OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
 
-.PHONY: audit universe claims compliance test long lint clean
+.PHONY: audit universe museum claims certificates compliance test processors mutants long lint docs dist clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
@@ -14,14 +14,26 @@ audit: $(VENV)/.audit
 universe: $(VENV)/.audit
 	$(BIN)/python -m reports.universe_audit --seed $(SEED)
 
+museum: $(VENV)/.audit
+	$(BIN)/python -m dpaudit museum --seed $(SEED) --seeds 5
+
 claims: $(VENV)/.audit
-	$(BIN)/python -m dpaudit claims
+	$(BIN)/python -m dpaudit claims --tests tests --out reports
+
+certificates: $(VENV)/.audit
+	$(BIN)/python -m reports.certificates_report
 
 compliance: $(VENV)/.audit
 	$(BIN)/python -m reports.compliance_report --seed $(SEED)
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not long"
+
+processors: $(VENV)/.dev
+	$(BIN)/python .ci/processors.py
+
+mutants: $(VENV)/.dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" MODULES="$(MODULES)" TESTS="$(TESTS)" $(BIN)/python .ci/mutants.py
 
 long: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or long"
@@ -31,17 +43,26 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@echo "The manual: docs/_build/html/index.html"
+
+# dist/dpaudit-VERSION.tar.gz, and the wheel that is built from it.
+dist: $(VENV)/.dev
+	rm -rf dist build
+	$(BIN)/python -m build --outdir dist
+
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "Python must be 3.11 or newer, got %d.%d. Use make PYTHON=python3.12." % v[:2])'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.audit: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.audit: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[audit]'
 	touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/.audit
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

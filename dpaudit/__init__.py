@@ -22,6 +22,7 @@ from dpaudit.version import __version__
 if TYPE_CHECKING:
     from dpaudit import domains, laws, libraries, strategies
     from dpaudit.auditing import audit
+    from dpaudit.certificates import Certificate, certify, load_certificate
     from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
     from dpaudit.conformance.result import CheckResult
     from dpaudit.conformance.running import check
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from dpaudit.exact.finite_mechanism import FiniteMechanism
+    from dpaudit.exhibits import Exhibit, museum
     from dpaudit.grey_box import GreyBoxResult, replay_same_randomness
     from dpaudit.laws import LAWS, Law
     from dpaudit.plan_result import Plan
@@ -75,6 +77,7 @@ _HOMES = {
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results",
+    "Certificate": "dpaudit.certificates",
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
     "Dossier": "dpaudit.reports.dossier",
@@ -83,6 +86,7 @@ _HOMES = {
     "DpauditFloatingPointWarning": "dpaudit.errors",
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "DpauditNoteWarning": "dpaudit.errors",
+    "Exhibit": "dpaudit.exhibits",
     "Finding": "dpaudit.results",
     "FiniteMechanism": "dpaudit.exact.finite_mechanism",
     "FloatingPointFinding": "dpaudit.results",
@@ -118,10 +122,13 @@ _HOMES = {
     "audit": "dpaudit.auditing",
     "audit_utility": "dpaudit.utility",
     "audit_within": "dpaudit.time_limits",
+    "certify": "dpaudit.certificates",
     "check": "dpaudit.conformance.running",
     "conformance_checks": "dpaudit.conformance.faces",
     "exec_subject": "dpaudit.subjects.programs",
     "load": "dpaudit.results",
+    "load_certificate": "dpaudit.certificates",
+    "museum": "dpaudit.exhibits",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.planning",
@@ -141,6 +148,7 @@ __all__ = [
     "AllPairs",
     "ApproxDP",
     "AuditResult",
+    "Certificate",
     "CheckResult",
     "Claim",
     "Dossier",
@@ -149,6 +157,7 @@ __all__ = [
     "DpauditFloatingPointWarning",
     "DpauditInconclusiveWarning",
     "DpauditNoteWarning",
+    "Exhibit",
     "Finding",
     "FiniteMechanism",
     "FloatingPointFinding",
@@ -185,6 +194,7 @@ __all__ = [
     "audit",
     "audit_utility",
     "audit_within",
+    "certify",
     "check",
     "conformance_checks",
     "domains",
@@ -192,6 +202,8 @@ __all__ = [
     "laws",
     "libraries",
     "load",
+    "load_certificate",
+    "museum",
     "parametrize_with_checks",
     "parse_claim",
     "plan",

@@ -34,6 +34,7 @@ AUDIT_OPTIONS = (
     "floating_point",
     "isolation",
     "pool",
+    "severity",
 )
 
 
@@ -46,7 +47,7 @@ class Config:
     path : Path or None
         The file; None if there is none.
     samples, mode, confidence, seed, jobs, backend, cluster, event_mass, inconclusive_factor, floating_point,
-    isolation, pool
+    isolation, pool, severity
         Options of `dpaudit.audit`.
     report : tuple of str or None
         Formats of reports.
@@ -73,6 +74,7 @@ class Config:
     floating_point: bool | None = None
     isolation: str | bool | None = None
     pool: bool | None = None
+    severity: bool | None = None
     report: tuple[str, ...] | None = None
     out: Path | None = None
     strict: bool | None = None
@@ -193,6 +195,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "floating_point": ("true or false", _is_flag),
     "isolation": ("true, false or a text such as 'seconds=1'", lambda value: _is_flag(value) or _is_text(value)),
     "pool": ("true or false", _is_flag),
+    "severity": ("true or false", _is_flag),
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
     "known_violations": ("a list of tables with test, reason and expires", _is_known_violations),

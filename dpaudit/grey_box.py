@@ -38,7 +38,7 @@ from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.recognised_noise import Run, Side, implied_loss, is_constant, recognised, uneven_scales
 from dpaudit.results import SideFinding, to_json
-from dpaudit.running.recording import Call, EndlessLoop, RecordingGenerator, words_between
+from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
 from dpaudit.running.streams import GREY_BOX, fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
 
@@ -234,7 +234,8 @@ class GreyBox:
         self.subject = dataclasses.replace(subject, one_by_one=True) if subject.is_vectorised else subject
         self.claim, self.seed, self.runs = claim, seed, runs
         self.samples = 0
-        self.outputs_only = bool(getattr(subject.mechanism, "outputs_only", False))
+        # What an isolated subject asks of its generator is asked in another process, which keeps no record.
+        self.outputs_only = subject.is_contained or bool(getattr(subject.mechanism, "outputs_only", False))
         roles = {role for _, role in subject.keywords}
         takes = subject.interface == "sample(data, size, rng)" or "generator" in roles
         self.message = ""
@@ -314,9 +315,12 @@ class GreyBox:
 
     def _run(self, x: Any, run: int, constant: bool) -> Run:
         stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(GREY_BOX, run)))
+        self.samples += 1
+        if self.subject.is_contained:
+            outputs = self.subject.sample(x, 1, np.random.Generator(stream))
+            return Run(read_outputs(outputs, 1), Log(is_constant=False, is_complete=False, is_open=True), 0)
         rng = RecordingGenerator(stream, constant)
         before = stream.state
-        self.samples += 1
         outputs = self.subject.sample(x, 1, rng)
         return Run(read_outputs(outputs, 1), rng.log, words_between(before, stream.state))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.privacy.differences import frame_key, is_frame
 from dpaudit.privacy.pairs import AllPairs, Pair
 
 
@@ -59,6 +60,11 @@ def distinct_inputs(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, i
     return list(inputs.data), list(zip(inputs.first.tolist(), inputs.second.tolist(), strict=True))
 
 
+def inputs_apart(pairs: Sequence[Pair]) -> tuple[list[Any], list[tuple[int, int]]]:
+    """Both inputs of each pair, and their positions: no two pairs have an input in common, so they share no draws."""
+    return [x for pair in pairs for x in (pair.x, pair.x_prime)], [(2 * k, 2 * k + 1) for k in range(len(pairs))]
+
+
 def repeated_pairs(pairs: Sequence[Pair]) -> list[list[Pair]]:
     """The pairs of the same two inputs, in whatever order, together: those that are there more than once.
 
@@ -104,4 +110,6 @@ def _identity(value: Any) -> Any:
         return (kind, np.asarray(value).tobytes())
     if value is None or kind in (bool, int, str, bytes):
         return (kind, value)
+    if is_frame(value):
+        return (kind, frame_key(value))
     return (kind, id(value))

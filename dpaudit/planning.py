@@ -34,7 +34,7 @@ from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.evidence import floating_point
 from dpaudit.evidence.failures import common_failure
-from dpaudit.evidence.label_game import CHUNK_NUMBERS, LabelGame, Mode
+from dpaudit.evidence.label_game import CHUNK_NUMBERS, MODES, LabelGame, Mode
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import pool_pairs
@@ -57,7 +57,8 @@ from dpaudit.universe_auditing import (
 )
 
 EVENT_MASSES = (0.5, 0.1, 0.01)
-MODES: tuple[Mode, ...] = ("sequential", "fixed")
+NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
+LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
 # Measured, as `tests/test_planning_power.py` does: an audit finds what a witness that knows the event finds in so many
 # times fewer samples; in fixed mode if the pilot that its rule is fixed on sees so many outputs inside the event, more
 # where the line has a delta, since then a rule has to be worth its cost. Where lines are free the pilot chooses one as
@@ -252,7 +253,8 @@ class _Engine:
             claims, ends = [PureDP(1.0)] * self.pairs, [(0, 1)] * self.pairs
             options: dict[str, Any] = {"samples": samples, "confidence": self.confidence, "mode": mode}
             game = LabelGame(claims, ends, **options, draw=_never, coin=_never)
-            self._sizes[samples, mode] = (game.pilot, game.planned - game.most_before_test)
+            least = LEAST_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
+            self._sizes[samples, mode] = (game.pilot, int(least * game.planned) - game.most_before_test)
         return self._sizes[samples, mode]
 
     def _table(self, claim: Claim, samples: int) -> UniverseGame:
@@ -273,7 +275,7 @@ class _Engine:
             game = self._table(claim, max(samples, 1))
             return float(losses_found(game, event_mass, self.power)[0])
         draws = self.size(samples, mode)[1]
-        pair = PairGame(claim, (0, 1), mode == "sequential", max(draws, 1))
+        pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
         # A game has its grid of bets from its first fit: here on outputs of no meaning, which the power does not see.
         pair.fit(self._no_outputs, self._no_outputs, self.level)
         pair.start(self.level)
@@ -328,7 +330,7 @@ def _power(
     else:  # there is no share of 0: the loss at which an audit stops being inconclusive
         sought = max(ZERO_BUDGET_LOSS, loss_on_claim(claim, event_mass))
     needed = []
-    for one in MODES:
+    for one in NEEDED_IN:
         sizes = [math.inf, math.inf]
         if math.isfinite(sought):
             for place, finds in enumerate((engine.known, engine.learned)):
@@ -502,7 +504,7 @@ def _checked(
     """The event masses, each once; `UsageError` if an argument makes no sense."""
     whole_number("samples", samples, "an integer of at least 10", 10)
     if mode not in MODES:
-        raise UsageError(f"mode must be 'sequential' or 'fixed', got {mode!r}.")
+        raise UsageError(f"mode must be one of {', '.join(MODES)}, got {mode!r}.")
     number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
     number("over", over, "in (0, 100], a share of the claim (0.1 for 10%)", lambda v: 0.0 < v <= 100.0)
     number("power", power, "in [0.5, 0.99]", lambda v: 0.5 <= v <= 0.99)

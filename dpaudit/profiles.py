@@ -52,6 +52,7 @@ _PROFILES: dict[str, Profile] = {
         Profile("quick", samples=5_000),
         Profile("ci", samples=50_000),
         Profile("nightly", samples=500_000, seeds="fresh"),
+        Profile("compliance", samples=500_000, confidence=0.999),
     )
 }
 

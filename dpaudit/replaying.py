@@ -34,7 +34,8 @@ from dpaudit.evidence.order import (
 )
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pools import Member, hinted_inputs
-from dpaudit.evidence.renyi_game import Epoch, RenyiGame
+from dpaudit.evidence.renyi_epochs import Epoch
+from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.rules import rule_from_dict
 from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.findings import change_sentence

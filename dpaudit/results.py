@@ -60,6 +60,7 @@ __all__ = [
 ]
 
 SCHEMA = "dpaudit.audit/1"
+MOST_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
 Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
 # Of a whole result the first of these that any finding has; never "private", "safe" or "passed".
 VERDICTS: tuple[Verdict, ...] = ("violated", "error", "inconclusive", "not_refuted")
@@ -128,6 +129,22 @@ class Keys:
 
 
 @dataclasses.dataclass(frozen=True)
+class Severity:
+    """How bad a violated pair is, on draws that the verdict does not rest on (`dpaudit.audits.severity`).
+
+    Attributes
+    ----------
+    samples : int
+        Labelled draws of this stage.
+    parameter_lower : float
+        The lower confidence bound that the finding reports.
+    """
+
+    samples: int
+    parameter_lower: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Finding:
     """One check of the claim on one pair.
 
@@ -176,6 +193,9 @@ class Finding:
     keys : Keys or None
         Of outputs that are dictionaries, whose keys the audit compared. None where none of those that were looked at
         is one, and in results that older versions saved.
+    severity : Severity or None
+        Of a violated pair: the stage behind the verdict, whose bound is the one that is reported. None where there was
+        none; then a sequential audit has stopped at its first proof, and the loss may be far larger.
     traceback : str
         Where every call raised: the traceback of one of the exceptions, as text. It names files of this machine, so it
         is not saved, and not compared.
@@ -205,6 +225,7 @@ class Finding:
     printed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     keys: Keys | None = None
+    severity: Severity | None = None
     traceback: str = dataclasses.field(default="", compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,6 +234,7 @@ class Finding:
         record["budget"] = dataclasses.asdict(self.budget)
         record["power"] = dataclasses.asdict(self.power) if self.power else None
         record["keys"] = dataclasses.asdict(self.keys) if self.keys else None
+        record["severity"] = dataclasses.asdict(self.severity) if self.severity else None
         record["witness"] = dataclasses.asdict(self.witness) if self.witness else None
         record["looks"] = [[look.draws, look.log_wealth, look.parameter_lower] for look in self.looks]
         record["printed"], record["types"] = [], {}
@@ -240,6 +262,10 @@ class Finding:
         values["budget"] = Budget(**as_floats(values["budget"]))
         values["power"] = Power(**as_floats(values["power"])) if values.get("power") else None
         values["keys"] = Keys(**values["keys"]) if values.get("keys") else None
+        severity = values.get("severity")
+        values["severity"] = (
+            Severity(**{**severity, "parameter_lower": as_float(severity["parameter_lower"])}) if severity else None
+        )
         if values.get("witness"):
             line = as_floats(values["witness"]["line"])
             values["witness"] = WitnessRecord(**{**values["witness"], "line": line})
@@ -252,6 +278,8 @@ class Finding:
             values["printed"] += tuple(
                 name for name in ("x", "x_prime") if name not in values["printed"] and may_be_infinite(values[name])
             )
+        if len(values.get("looks", ())) > MOST_LOOKS:
+            raise UsageError(f"looks of a pair must be {MOST_LOOKS:,} at most, got {len(values['looks']):,}.")
         values["looks"] = tuple(
             Look(draws, as_float(log_wealth), as_float(lower)) for draws, log_wealth, lower in values.get("looks", ())
         )

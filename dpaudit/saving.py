@@ -5,11 +5,13 @@ Strict JSON: infinities are the strings "inf" and "-inf", NaN and what does not 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import json
 import math
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -38,8 +40,14 @@ WRONG_PLACE = frozenset(  # what the caller can know of a place beforehand
 )
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+PRIVATE, SHARED = 0o600, 0o666  # modes of files that hold records, and of others, before the umask
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = PRIVATE) -> None:
     """Write a file complete or not at all: into a temporary file beside it, flushed to disk, then renamed.
+
+    Inputs may be records of people: by default nobody else may read the file. The umask is respected, and a file that
+    is there already keeps its mode, so that whoever opens it to others does so once.
 
     Raises
     ------
@@ -60,13 +68,23 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
+        with contextlib.suppress(OSError):  # a file system without modes
+            os.chmod(temporary, _mode(target, mode))
         os.replace(temporary, target)
     except OSError as error:
         raise writing_error("output must be a writable place", path, error) from error
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
+
+
+def _mode(target: Path, mode: int) -> int:
+    """The mode of the file that is there, else `mode` without what the umask takes away."""
+    if target.is_file():
+        return stat.S_IMODE(target.stat().st_mode)
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return mode & ~umask
 
 
 def writing_error(said: str, path: str | os.PathLike[str], error: OSError) -> DpauditError:
@@ -194,6 +212,8 @@ def read_saved(
     """
     name = os.fspath(path)
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe has no end that can be waited for
+            raise UsageError(f"result must be a regular file, got {name!r}.")
         content = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"result must be a readable file, got {name!r} ({error.strerror}).") from error

@@ -4,7 +4,9 @@
 ranks them by suspicion. `Search` is the same as the `pairs` of `dpaudit.audit`, which confirms the most suspicious.
 
 How it searches. The starts of the domain and pairs at random are each looked at with a few draws; the better half is
-kept and drawn twice as often, and the best of it are moved a little; and so on, until the budget is spent. The
+kept and drawn twice as often, and the best of it are moved a little; and so on, until the budget is spent or a pair
+stands out: an estimated loss that is `STANDS_OUT` standard deviations above its budget needs no further search, and
+only pairs that stand out beside it are chosen with it, as each takes a share of the error rate and of the draws. The
 suspicion of a pair is how far its estimated loss is above its own budget, in standard deviations: rules are fitted on
 one half of the search's draws and counted on the other one, and the other way round. What the grey box says is added.
 
@@ -56,6 +58,8 @@ GREY_RUNS = 6  # streams of each candidate; the chosen pairs are replayed on mor
 BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints
 DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
 MOST_CHOSEN = 100  # pairs
+STANDS_OUT = 4.0  # standard deviations above its budget from which a pair is enough, and the search ends
+BESIDE = 0.3  # of the excess of the best pair: what another one needs to be chosen beside one that stands out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,13 +227,15 @@ class _Searcher:
             size = draws << round_
             for candidate in active:
                 self._look(candidate, size)
+                if candidate.excess >= STANDS_OUT:
+                    return self._result(started, domain, strategy)
         return self._result(started, domain, strategy)
 
     def _first_draws(self) -> int:
         """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
         if isinstance(self.claim, MetricDP):  # each pair has its own budget
             return LEAST_DRAWS
-        epsilon = max(_line(self.claim).epsilon, 0.01)
+        epsilon = max(line_of(self.claim).epsilon, 0.01)
         return int(min(max(2.0 / epsilon**2, LEAST_DRAWS), MOST_FIRST_DRAWS))
 
     def _domain(self) -> Domain:
@@ -336,7 +342,7 @@ class _Searcher:
         claim = self.claim.for_pair(x, x_prime)
         if claim.is_vacuous:
             return None
-        candidate = _Candidate(family, origin, x, x_prime, claim, _line(claim), (first, second), len(self.candidates))
+        candidate = _Candidate(family, origin, x, x_prime, claim, line_of(claim), (first, second), len(self.candidates))
         self.candidates[key] = candidate
         active.append(candidate)
         return candidate
@@ -398,17 +404,22 @@ class _Searcher:
 
     def _result(self, started: float, domain: Domain | None, strategy: Any) -> SearchResult:
         ranked = self._ranked(self.candidates.values())
-        refused = len(self.candidates) - len(ranked)
-        if not ranked:
+        refused = sum(candidate.refused for candidate in self.candidates.values())
+        if not any(candidate.draws for candidate in ranked):
             why = next(iter(self.raised.values()), "every call raised")
             name = self.subject.name
             raise UsageError(f"domain must have inputs that {name} takes, got none in {refused} pairs: {why}")
         # Estimates from few draws are wild: those that stayed to the end come first, whatever others looked like.
-        last = max(candidate.draws for candidate in ranked)
+        looked = [candidate for candidate in ranked if candidate.draws]
+        last = max(candidate.draws for candidate in looked)
         deep = [c for c in ranked if c.draws >= last // 2 or c.raises or c.suspicion >= RAISES]
         raising = [candidate for candidate in deep if candidate.raises]
         # A call that raises makes the audit ask for one output a call: one such pair is enough.
-        chosen = [c for c in deep if not c.raises or c is raising[0]][: self.search.pairs]
+        chosen = [c for c in deep if not c.raises or c is raising[0]]
+        best = max(c.excess for c in deep)
+        if best >= STANDS_OUT:
+            chosen = [c for c in chosen if c.raises or c.excess >= BESIDE * best]
+        chosen = chosen[: self.search.pairs]
         taken = {candidate.place for candidate in chosen}
         ranked = [*chosen, *(candidate for candidate in ranked if candidate.place not in taken)]
         named = as_pairs([Pair(candidate.x, candidate.x_prime) for candidate in ranked])
@@ -445,20 +456,27 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
     """
     cut, size = min(len(first), len(second)) // 2, min(len(first), len(second))
     halves = [(side.rows(slice(0, cut)), side.rows(slice(cut, size))) for side in (first, second)]
-    right = wrong = paid = 0.0
+    tallies = np.zeros((3, 3))  # right, wrong and paid for: of the whole rule, of its guesses of 1, of those of 0
     for fitted, counted in ((0, 1), (1, 0)):
         game = FixedGame(line, PLANNED)
         game.fit(halves[0][fitted], halves[1][fitted], LEVEL, aim="ranking")
         one, zero = (game.rule.count(side[counted]) for side in halves)  # guesses of 0, of 1, abstentions
-        right += float(one[1] + zero[0])
-        wrong += float(one[0] + zero[1])
-        paid += 0.5 * line.delta * game.rule.sides * float(one.sum() + zero.sum())
-    loss = math.log((max(right - paid, 0.0) + PRIOR) / (wrong + PRIOR))
-    deviation = math.sqrt(1.0 / (max(right - paid, 0.0) + PRIOR) + 1.0 / (wrong + PRIOR))
-    return (loss - line.epsilon) / deviation, loss
+        price = 0.5 * line.delta * float(one.sum() + zero.sum())
+        tallies += [
+            [one[1] + zero[0], one[0] + zero[1], price * game.rule.sides],
+            [one[1], zero[1], price],
+            [zero[0], one[0], price],
+        ]
+    # The guesses of one label alone too: a rare event that pays for delta is lost among guesses of the other label.
+    found = []
+    for right, wrong, paid in tallies.tolist():
+        earned = max(right - paid, 0.0) + PRIOR
+        loss = math.log(earned / (wrong + PRIOR))
+        found.append(((loss - line.epsilon) / math.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss))
+    return max(found)
 
 
-def _line(claim: Claim) -> ApproxDP:
+def line_of(claim: Claim) -> ApproxDP:
     """The one line by which a pair is ranked: the claim's own, or one in the middle of its family.
 
     A Renyi claim is ranked as the Gaussian mechanism that has its divergences: not what it promises, but near it.

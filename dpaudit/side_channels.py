@@ -27,7 +27,8 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,11 @@ from dpaudit.errors import SubjectError
 from dpaudit.evidence.binomial import binomial_lower, binomial_upper_tail
 from dpaudit.evidence.independence import dependence, equal_pairs, features, more_equal
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
+from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results import SideFinding
 from dpaudit.running.streams import INDEPENDENCE_DRAWS, TIMING_COINS, TIMING_DRAWS, stream
+from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.subjects.isolation.subject import LOOKED_AT
 
@@ -64,6 +67,22 @@ WORDS = {
     "signal_handlers": "changed signal handlers",
     "descriptors": "closed or wrote into descriptors that are not its own",
 }
+
+
+def contained_findings(
+    subject: Subject, claim: Claim, pairs: Iterable[Pair], seed: int, *, asks_independence: bool
+) -> tuple[SideFinding, ...]:
+    """All of them, of a subject that was audited in worker processes; none of another one."""
+    if not isinstance(subject, IsolatedSubject):
+        return ()
+    asked = (pair for pair in pairs if not claim.for_pair(pair.x, pair.x_prime).is_vacuous)
+    timed = list(islice(asked, TIMED_PAIRS))
+    found: list[SideFinding] = []
+    if timed and asks_independence:
+        found.append(independence_finding(subject, timed[0], seed))
+    if subject.isolation.timing:
+        found.append(timing_finding(subject, timed, subject.isolation.timing, seed))
+    return (containment_finding(subject), *found)
 
 
 def containment_finding(subject: IsolatedSubject) -> SideFinding:
@@ -248,7 +267,7 @@ def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> Sid
     `details`: `workers` that were looked at behind the pilot, the number of `tests`, the least `p_value`, its feature.
     """
     kind = "independence"
-    if subject.has_ended:
+    if subject.has_lost_calls:
         reason = "Calls that do not come back leave nothing to compare."
         return SideFinding(kind, "not_applicable", reason, INDEPENDENCE_RATE)
     calls: list[list[Outcomes]] = [[], [], []]

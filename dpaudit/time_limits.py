@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,7 +14,7 @@ from dpaudit.plan_result import Plan
 from dpaudit.planning import plan
 from dpaudit.privacy.claims import Claim, number_text
 from dpaudit.results import AuditResult
-from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import as_isolation, isolated
 
 PLANNED = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
@@ -30,28 +32,43 @@ class TooSlowError(UsageError):
     def __init__(self, planned: Plan) -> None:
         self.plan = planned
         assert planned.time_limit is not None and planned.samples_wanted is not None
-        powers = [power for budget in planned.budgets[:1] for power in budget.powers if power.event_mass == 0.1]
-        found = ""
-        if powers:
-            loss = powers[0].learned
-            found = (
-                " They find no loss in an event of mass 0.1."
-                if loss == float("inf")
-                else f" They find a loss of {loss:.3g} nats in an event of mass 0.1, where {powers[0].allowed:.3g} "
-                "are allowed."
-            )
         super().__init__(
             f"seconds must be enough for {planned.samples_wanted:,} samples, got {number_text(planned.time_limit)}: "
             + (
                 f"that is not enough for any audit at {planned.runs_per_second:.3g} runs a second. Take more time."
                 if planned.seconds > planned.time_limit
-                else f"that is enough for {planned.samples:,} at {planned.runs_per_second:.3g} runs a second.{found} "
-                f"Take samples={planned.samples}, or more time."
+                else f"that is enough for {planned.samples:,} at {planned.runs_per_second:.3g} runs a second. "
+                f"{_found_text(planned)} Take samples={planned.samples}, or more time."
             )
         )
 
+    @property
+    def fits(self) -> bool:
+        """Whether an audit of `plan.samples` samples fits into the time."""
+        return self.plan.time_limit is not None and self.plan.seconds <= self.plan.time_limit
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (TooSlowError, (self.plan,))
+
+
+def cut_text(planned: Plan) -> str:
+    """What an audit was cut to, and what it still finds, in one line."""
+    assert planned.time_limit is not None and planned.samples_wanted is not None
+    return (
+        f"cut to {planned.samples:,} of {planned.samples_wanted:,} samples, which fit into "
+        f"{number_text(planned.time_limit)} s at {planned.runs_per_second:.3g} runs a second. {_found_text(planned)}"
+    )
+
+
+def _found_text(planned: Plan) -> str:
+    """The loss that the planned audit finds, in a sentence; empty where no power was computed for that mass."""
+    powers = [power for budget in planned.budgets[:1] for power in budget.powers if power.event_mass == 0.1]
+    if not powers:
+        return ""
+    loss = powers[0].learned
+    if loss == float("inf"):
+        return "They find no loss in an event of mass 0.1."
+    return f"They find a loss of {loss:.3g} nats in an event of mass 0.1, where {powers[0].allowed:.3g} are allowed."
 
 
 def audit_within(
@@ -71,8 +88,7 @@ def audit_within(
     seconds : float
         Above 0.
     mechanism, claim, pairs, **options
-        As for `dpaudit.audit`; pairs must be given or the mechanism's own, not a search for them. An audit in adaptive
-        mode takes as many runs as one in sequential mode, which is what the plan then speaks of.
+        As for `dpaudit.audit`. A search for pairs is made first, and takes its time from the same seconds.
 
     Raises
     ------
@@ -92,19 +108,47 @@ def audit_within(
     True
     """
     listed = pairs if pairs is None or isinstance(pairs, Sequence | PairSource) else list(pairs)  # it is read twice
-    check_time(seconds, mechanism, claim, listed, **options)
+    if isinstance(listed, PairSource):
+        listed = Sought(listed, seconds, mechanism, claim, options)
+    else:
+        check_time(seconds, mechanism, claim, listed, **options)
     return audit(mechanism, claim, listed, **options)
+
+
+@dataclasses.dataclass
+class Sought:
+    """A search for pairs within a limit of time: the audit of what it finds is planned before it begins.
+
+    Validity: the search runs as without a limit, on streams of its own. Whether the audit of its pairs is begun depends
+    on the time that calls take, and never on a draw that it counts.
+    """
+
+    source: PairSource
+    seconds: float
+    mechanism: Any
+    claim: Claim | str | None
+    options: dict[str, Any]
+
+    def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> Any:
+        """Search, and refuse what would take longer than is left."""
+        started = time.perf_counter()
+        found = self.source.choose_pairs(subject, claim, seed)
+        taken = time.perf_counter() - started
+        if taken >= self.seconds:
+            raise UsageError(
+                f"seconds must be enough for the search for pairs, got {number_text(self.seconds)}: it took "
+                f"{taken:.3g}. Give more time or a smaller budget, or audit the pairs that search_pairs chooses."
+            )
+        left = float(f"{self.seconds - taken:.3g}")
+        check_time(left, self.mechanism, self.claim, found.pairs, **self.options)
+        return found
 
 
 def check_time(
     seconds: float, mechanism: Any, claim: Claim | str | None, pairs: Iterable[Any] | None, **options: Any
 ) -> None:
-    """Raise `TooSlowError` if an audit of these arguments would take longer than `seconds`."""
-    if isinstance(pairs, PairSource):
-        raise UsageError(f"pairs must be given where seconds are, not searched for, got {pairs!r:.100}.")
+    """Raise `TooSlowError` if an audit of these pairs would take longer than `seconds`."""
     stated = {name: options[name] for name in PLANNED if name in options}
-    if stated.get("mode") == "adaptive":
-        stated["mode"] = "sequential"
     limits = as_isolation(options.get("isolation"))
     subject = as_subject(mechanism, options.get("target"), options.get("name"))
     # A subject that is to be contained is contained while it is timed, too.

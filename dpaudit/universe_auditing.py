@@ -34,7 +34,6 @@ from dpaudit.results import VERDICTS, Finding, Power, WitnessRecord
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import COINS, DRAWS, RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
-from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.universe_table import NOT_ASKED, UniverseTable
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
@@ -317,7 +316,7 @@ class UniverseAudit:
                 game.start()
             except CallError:
                 # Validity: as in `dpaudit.audit`, no draw of this game was counted yet.
-                if restart or isinstance(self.subject, IsolatedSubject):
+                if restart or self.subject.is_contained:
                     raise
                 self.runs += game.runs
                 self.subject = dataclasses.replace(self.subject, one_by_one=True)

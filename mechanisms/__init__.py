@@ -9,5 +9,5 @@ Conventions
   these are finitely many.
 * Noise comes from numpy's generator in double precision: right in law up to rounding, and no defence against attacks on
   the low bits of an output. Release nothing real with it.
-* `mechanisms.faulty` has the same mechanisms with a planted fault, for a test of the auditor.
+* `dpaudit_mechanisms.faulty` has the same mechanisms with a planted fault, for a test of the auditor.
 """

@@ -37,9 +37,9 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from dpaudit_mechanisms.inputs import FloatArray
 
 SMALLEST_POPULATION = 50_000  # more inhabitants than this
 MERGING_RADIUS_KM = 40.0

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

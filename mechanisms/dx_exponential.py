@@ -2,7 +2,7 @@
 
 On the histogram x the outcome r is chosen with probability proportional to exp(u'(x, r) / (2 c)). It is d-private where
 Delta u'(i, j) <= c d(i, j) for all i != j: the largest change of a score when one record moves from element i to j
-(DX-D5, DX-D9, DX-T3). `mechanisms.exponential` has the same law for inputs that are rows of a table of scores.
+(DX-D5, DX-D9, DX-T3). `dpaudit_mechanisms.exponential` has the same law for inputs that are rows of a table of scores.
 
 How good the choice is, DX-T4: with probability at least 1 - e^-t the chosen Z has a score above `score_threshold`. The
 printed statement about another utility u adds the discrepancy max |u - u'|, where it has to be subtracted; both are
@@ -24,9 +24,9 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, output_batch, table, whole_number
+from dpaudit_mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, table, whole_number
 
 Utility = Callable[[FloatArray], FloatArray]
 Statement = Literal["printed", "corrected"]

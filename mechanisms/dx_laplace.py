@@ -7,8 +7,8 @@ sum over k of |Q[k, i] - Q[k, j]| / c[k], whatever the base histogram.
 
 Letters in this file: Q queries (K, N), d metric (N, N) in nats, c noise scales (K,) in query units per nat.
 
-Sources: DX-A-Lap and DX-T1 (mechanism and guarantee), `mechanisms.noise_scales` (rules for c); degenerate cases as in
-"Open points" of DX-A-Lap:
+Sources: DX-A-Lap and DX-T1 (mechanism and guarantee), `dpaudit_mechanisms.noise_scales` (rules for c); degenerate cases
+as in "Open points" of DX-A-Lap:
 
 * a pair with equal answers enters no maximum, so 0/0 does not arise (a, b);
 * d(i, j) = 0 with different answers: no finite c exists, refused (b);
@@ -31,9 +31,9 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.index_metric import IndexMetric, budget_matrix
-from mechanisms.inputs import FloatArray, output_batch, position, table
-from mechanisms.noise_scales import Rule, noise_scales
+from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table
+from dpaudit_mechanisms.noise_scales import Rule, noise_scales
 
 FEASIBILITY = 1e-9  # relative: what given scales may lose above a budget, for rounding
 NEARLY_TIGHT = 0.9  # `pairs` lists the pairs whose ratio is at least this share of the largest one
@@ -52,7 +52,7 @@ class DxLaplace:
     rule : {"single", "S1", "S2", "PSA", "optimal"}, optional
         "single": K = 1, c = max |q_i - q_j| / d(i, j), outputs of shape (size,). "S1": each query keeps d / K. "S2"
         (default): one c for all queries, from the l1 distance of their columns. "PSA": Algorithm 3. "optimal": least
-        sum of c_k^2. All but "single" have outputs (size, K). See `mechanisms.noise_scales`.
+        sum of c_k^2. All but "single" have outputs (size, K). See `dpaudit_mechanisms.noise_scales`.
     base_histogram : array_like of float, shape (N,), optional
         The records that do not change; non-negative, finite; empty by default.
     ids : sequence of str, optional

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import integrate, special
 
-from mechanisms.inputs import FloatArray
-from mechanisms.preprocessing.problem import mean_largest_noise
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.preprocessing.problem import mean_largest_noise
 
 Norm = Literal["l1", "l2", "linf"]
 

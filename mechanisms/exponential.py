@@ -20,8 +20,8 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, PureDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.index_metric import IndexMetric, budget_matrix
-from mechanisms.inputs import FloatArray, output_batch, position, positive, table
+from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, table
 
 ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one: two divisions and a maximum
 

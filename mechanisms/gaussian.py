@@ -19,7 +19,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, RenyiDP, ZeroConcentratedDP, gaussian_profile, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.inputs import FloatArray, answer, output_batch, positive, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, whole_number
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.inputs import FloatArray, output_batch, positive, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, whole_number
 
 LARGEST_INPUT = 2.0**53  # integers up to here are exact in double precision
 SMALLEST_RATE = 1e-12  # below, the generator's 64-bit integers could overflow

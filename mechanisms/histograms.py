@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 IntArray = NDArray[np.int64]
 MOST_HISTOGRAMS = 1_000_000  # that are enumerated

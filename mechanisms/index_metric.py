@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, position, table
+from dpaudit_mechanisms.inputs import FloatArray, position, table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

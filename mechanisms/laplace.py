@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.inputs import FloatArray, answer, output_batch, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,9 +21,9 @@ import numpy as np
 from dpaudit.bench.design import Design
 from dpaudit.bench.extra import Extra
 from dpaudit.errors import DpauditError, UsageError
-from mechanisms import cities
-from mechanisms.faulty.planar_laplace import PlanarLaplaceOneMoved
-from mechanisms.planar_laplace import PlanarLaplace, city_points
+from dpaudit_mechanisms import cities
+from dpaudit_mechanisms.faulty.planar_laplace import PlanarLaplaceOneMoved
+from dpaudit_mechanisms.planar_laplace import PlanarLaplace, city_points
 
 SECONDS, GIGABYTES = 60.0, 2.0  # what one audit may take
 FEW_PLACES = 100  # of a quick run: the largest cities, the moved one and its neighbour among them
@@ -32,7 +32,7 @@ EXACT = 1e-9  # nats: more than the rounding of distances
 # The audit in a process of its own; its arguments are the subject, the places, the samples and the seed.
 PROGRAM = """
 import json, sys, dpaudit
-from mechanisms.measurements import audited
+from dpaudit_mechanisms.measurements import audited
 print(json.dumps(audited(dpaudit.audit, sys.argv[1], *map(int, sys.argv[2:]))))
 """
 

@@ -29,10 +29,10 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
-from mechanisms.small_db import check_queries
+from dpaudit_mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.small_db import check_queries
 
 Update = Literal["printed", "corrected"]
 Release = Literal["histogram", "transcript"]

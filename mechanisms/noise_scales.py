@@ -6,8 +6,8 @@ of DX-T1.1 (DX-C12): sum over k of |Q[k, i] - Q[k, j]| / c[k] <= d(i, j).
 * "single" (DX-C10): K = 1 and c = max |q_i - q_j| / d(i, j), the smallest that is feasible.
 * "S1" (DX-A-S1): every query gets the budget d / K, constant ones counted.
 * "S2" (DX-A-S2): one c for all, from the l1 distance of the columns. Of all feasible scales its largest is the least.
-* "PSA" (DX-A3): Algorithm 3, `mechanisms.psa`.
-* "optimal": least sum of c_k^2 (DX-O5), `mechanisms.optimal_scales`; within 1e-7 of the optimum.
+* "PSA" (DX-A3): Algorithm 3, `dpaudit_mechanisms.psa`.
+* "optimal": least sum of c_k^2 (DX-O5), `dpaudit_mechanisms.optimal_scales`; within 1e-7 of the optimum.
 
 For one query all agree (DX-L2). Pairs of infinite budget ask nothing; where elements at distance 0 have different
 answers, no finite scale exists.
@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, table
-from mechanisms.optimal_scales import optimal_scales
-from mechanisms.psa import LEAST_RATIO, psa
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.optimal_scales import optimal_scales
+from dpaudit_mechanisms.psa import LEAST_RATIO, psa
 
 Rule = Literal["single", "S1", "S2", "PSA", "optimal"]
 RULES = ("single", "S1", "S2", "PSA", "optimal")

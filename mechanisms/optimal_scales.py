@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, table
-from mechanisms.psa import PairRatios, pair_ratios
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.psa import PairRatios, pair_ratios
 
 ScaleLoss = Literal["squared", "l1", "improvement"]
 SCALE_LOSSES = ("squared", "l1", "improvement")

@@ -29,8 +29,8 @@ from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.privacy.metrics import EuclideanMetric
 from dpaudit.privacy.pairs import Pair, all_pairs
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms import cities
-from mechanisms.inputs import FloatArray, answer, output_batch, positive
+from dpaudit_mechanisms import cities
+from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive
 
 CENTRE = (38.0, -97.0)  # latitude and longitude of the projection's centre, degrees
 Point = tuple[float, float]

@@ -17,35 +17,35 @@ import numpy as np
 from dpaudit.bench.laws import gaussian_law, geometric_law, laplace_law
 from dpaudit.bench.problem import CELLS, Kind, Law, Problem, finite_law, grid_law, product_law
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
-from mechanisms.constrained.affine import Affine
-from mechanisms.constrained.boxes import ConditionedLaplace
-from mechanisms.constrained.equalities import LaplaceOnEqualities
-from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
-from mechanisms.datacubes import Domain, FourierStrategy, StrategyRelease, Workload, workload_itself
-from mechanisms.distances import Calibration, FixedQueries, InteractiveDistances
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.exponential import Exponential
-from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
-from mechanisms.faulty.datacubes import DatacubeForgetsTheTwo, DatacubeUnsharedBudget
-from mechanisms.faulty.distances import SparseVectorNotRefreshed
-from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
-from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
-from mechanisms.faulty.gaussian import GaussianTooLittleNoise
-from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
-from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
-from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
-from mechanisms.faulty.two_metrics import (
+from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace
+from dpaudit_mechanisms.constrained.equalities import LaplaceOnEqualities
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
+from dpaudit_mechanisms.datacubes import Domain, FourierStrategy, StrategyRelease, Workload, workload_itself
+from dpaudit_mechanisms.distances import Calibration, FixedQueries, InteractiveDistances
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
+from dpaudit_mechanisms.faulty.datacubes import DatacubeForgetsTheTwo, DatacubeUnsharedBudget
+from dpaudit_mechanisms.faulty.distances import SparseVectorNotRefreshed
+from dpaudit_mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from dpaudit_mechanisms.faulty.exponential import ExponentialWithoutTheTwo
+from dpaudit_mechanisms.faulty.gaussian import GaussianTooLittleNoise
+from dpaudit_mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
+from dpaudit_mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
+from dpaudit_mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from dpaudit_mechanisms.faulty.two_metrics import (
     LadderOfEqualRungs,
     OnTheLineTooNarrow,
     PrivacyFirstSquared,
     StaircaseOfHalfTheSensitivity,
     WidenedPrivacyFirstLastShell,
 )
-from mechanisms.gaussian import Gaussian
-from mechanisms.geometric import Geometric
-from mechanisms.laplace import Laplace
-from mechanisms.randomised_response import RandomisedResponse
-from mechanisms.two_metrics import (
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.two_metrics import (
     FiniteSpaces,
     Ladder,
     OnTheLine,

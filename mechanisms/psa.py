@@ -9,7 +9,7 @@ Letters: Q queries (K, N), d metric (N, N) in nats, c scales (K,) in query units
 
 What holds (and is tested): every pass uses up the whole budget of some pair that a remaining query tells apart, so at
 least one query is finished in it and there are at most K passes; the rates are feasible, sum over k of
-R_k Delta_k(i, j) <= d(i, j). They are not optimal (`mechanisms.optimal_scales` is).
+R_k Delta_k(i, j) <= d(i, j). They are not optimal (`dpaudit_mechanisms.optimal_scales` is).
 
 Degenerate cases (DX-A3, "Open points"): pairs that no query tells apart and pairs of infinite budget are left out (a,
 e); a query that tells apart a pair whose budget is used up is finished (b); a constant query has c = 0 (c), one that
@@ -33,8 +33,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, table
 
 USED_UP = 1e-12  # share of a pair's budget: what is left is rounding
 # Validity: a ratio that underflows, or whose inverse overflows, would read as "not told apart", and the query would be

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.inputs import FloatArray, output_batch, position, positive, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, whole_number
 
 
 @dataclasses.dataclass(frozen=True)

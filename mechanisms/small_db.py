@@ -26,10 +26,10 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.dx_exponential import ROUNDING, Statement, smallest_scale, tightest_pairs
-from mechanisms.histograms import HistogramMetric, IntArray, all_histograms, histogram_count, histogram_of
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.dx_exponential import ROUNDING, Statement, smallest_scale, tightest_pairs
+from dpaudit_mechanisms.histograms import HistogramMetric, IntArray, all_histograms, histogram_count, histogram_of
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
 
 MOST_ENUMERATED = 200_000  # histograms y; beyond, draws come from rejection
 PROPOSALS = 20_000  # at a time

@@ -23,10 +23,10 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from mechanisms.distortion import Distortion, best_distortion, best_squared_distortion
-from mechanisms.dx_exponential import ROUNDING, smallest_scale
-from mechanisms.index_metric import IndexMetric, budget_matrix
-from mechanisms.inputs import FloatArray, output_batch, position, table, whole_number
+from dpaudit_mechanisms.distortion import Distortion, best_distortion, best_squared_distortion
+from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
+from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table, whole_number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -17,9 +17,9 @@ from rich.markup import escape
 import dpaudit
 from dpaudit.reports.progress import live_progress
 from dpaudit.reports.terminal import finding_table, summary_table, violation_text
-from mechanisms import cities
+from dpaudit_mechanisms import cities
 
-# (name in mechanisms.cities, folder, about this many runs on each city, whether its claim is broken)
+# (name in dpaudit_mechanisms.cities, folder, about this many runs on each city, whether its claim is broken)
 SUBJECTS = (
     ("laplace", "laplace", 1_000_000, False),
     ("laplace_too_little_noise", "too-little-noise", 1_000_000, True),
@@ -49,7 +49,7 @@ def main() -> int:
     results: list[dpaudit.AuditResult] = []
     as_expected = True
     for name, folder, samples, is_broken in SUBJECTS:
-        target = f"mechanisms.cities:{name}"
+        target = f"dpaudit_mechanisms.cities:{name}"
         with live_progress(target) as on_progress:
             result = dpaudit.audit(
                 getattr(cities, name),

@@ -19,9 +19,9 @@ import dpaudit
 from dpaudit.reports.progress import live_progress
 from dpaudit.reports.terminal import finding_table, summary_table, universe_text, violation_text
 from dpaudit.results import write_whole
-from mechanisms import planar_laplace
-from mechanisms.faulty import planar_laplace as faulty
-from mechanisms.measurements import figures, is_as_expected
+from dpaudit_mechanisms import planar_laplace
+from dpaudit_mechanisms.faulty import planar_laplace as faulty
+from dpaudit_mechanisms.measurements import figures, is_as_expected
 
 
 def main() -> int:
@@ -34,8 +34,8 @@ def main() -> int:
     options = parser.parse_args()
     console = Console()
     subjects = (
-        ("mechanisms.planar_laplace:us_cities", "planar-laplace", planar_laplace.us_cities),
-        ("mechanisms.faulty.planar_laplace:us_cities", "one-moved", faulty.us_cities),
+        ("dpaudit_mechanisms.planar_laplace:us_cities", "planar-laplace", planar_laplace.us_cities),
+        ("dpaudit_mechanisms.faulty.planar_laplace:us_cities", "one-moved", faulty.us_cities),
     )
     results = []
     as_expected = True

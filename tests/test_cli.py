@@ -185,10 +185,12 @@ def test_the_claim_and_the_pairs_are_the_mechanisms_own_unless_given(run):
 
 def test_every_option_reaches_the_audit(run):
     options = "--samples 300 --mode fixed --confidence 0.9999999 --seed 3 --jobs 1 --event-mass 0.2 --no-pool"
-    run("audit", "m.py:sound", *options.split(), "--inconclusive-factor", "4", "--out", "o", "--report", "json")
+    more = "--no-severity"
+    run("audit", "m.py:sound", *options.split(), more, "--inconclusive-factor", "4", "--out", "o", "--report", "json")
     saved = dpaudit.load("o/audit.json")
     assert (saved.mode, saved.confidence, saved.seed) == ("fixed", 0.9999999, 3)
-    assert saved.options == {"samples": 300, "event_mass": 0.2, "inconclusive_factor": 4.0, "pool": False}
+    flags = {"pool": False, "severity": False}
+    assert saved.options == {"samples": 300, "event_mass": 0.2, "inconclusive_factor": 4.0, **flags}
 
 
 def test_the_same_seed_gives_the_same_result(run):
@@ -333,7 +335,7 @@ def replay_line(result):
 
 def test_the_printed_line_replays_a_violation(run):
     line = replay_line(run("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0,1; 0,0", "--out", "o"))
-    assert line == ["replay", "o/audit.json", "--pair", "0|1"]
+    assert line == ["replay", "o/audit.json", "--pair", "0|1", "--target", "m.py:leaky"]
     result = run(*line, "--seed", "5")
     assert result.exit_code == 1
     for words in ("Confirmed: ", "Pair 0|1, claim eps=1, seed 5.", "wrong in 0", "1 was promised"):
@@ -363,12 +365,12 @@ def test_inputs_that_are_no_json_are_found_again_by_the_printed_line(run):
 
 def test_a_replay_on_other_inputs_says_so(run, project):
     run("audit", "m.py:of_vectors", "--claim", "eps=1", "--pairs", "m.py:vector_pairs", "--out", "o")
-    assert run("replay", "o/audit.json").exit_code == 1
+    assert run("replay", "o/audit.json", "--trust-file").exit_code == 1
     record = json.loads((project / "o/audit.json").read_text())
     for finding in record["pairs"]:  # as an older version wrote it: with lists, on which every call raises
         del finding["types"]
     (project / "old.json").write_text(json.dumps(record))
-    result = run("replay", "old.json")
+    result = run("replay", "old.json", "--trust-file")
     assert result.exit_code == 3
     assert "from all " in result.stderr and "Are these the inputs of the audit?" in result.stderr
 
@@ -378,7 +380,7 @@ def test_a_replay_that_never_guesses_is_inconclusive(run, project):
     record = json.loads((project / "o/audit.json").read_text())
     record["pairs"][0]["witness"]["rule"].update(low=(-1e300).hex(), high=1e300.hex())
     (project / "silent.json").write_text(json.dumps(record))
-    result = run("replay", "silent.json")
+    result = run("replay", "silent.json", "--target", "m.py:leaky")
     assert result.exit_code == 5 and "So it says nothing." in result.stdout
 
 
@@ -386,14 +388,15 @@ def test_a_replay_that_never_guesses_is_inconclusive(run, project):
 def test_a_replay_never_runs_on_the_printed_form_of_an_input(run, project, options):
     given = ("--claim", "eps=1", "--pairs", "m.py:table_pairs", "--out", "o", "--samples", "2000")
     assert run("audit", "m.py:lengths", *given).exit_code == 1
-    assert run("replay", "o/audit.json", *options).exit_code == 1  # the result says where its pairs were from
+    assert run("replay", "o/audit.json", "--trust-file", *options).exit_code == 1  # it names its pairs
     record = json.loads((project / "o/audit.json").read_text())
     del record["options"]["pairs"]
     (project / "alone.json").write_text(json.dumps(record))
-    result = run("replay", "alone.json", *options)
+    result = run("replay", "alone.json", "--trust-file", *options)
     assert result.exit_code == 2 and not result.stdout
     assert "inputs of 'tables' must be given" in told(result) and "--pairs module:function" in told(result)
-    assert run("replay", "alone.json", "--pair", "tables", "--pairs", "m.py:table_pairs").exit_code == 1
+    given = ("--target", "m.py:lengths", "--pair", "tables", "--pairs", "m.py:table_pairs")
+    assert run("replay", "alone.json", *given).exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -414,7 +417,8 @@ def test_each_bad_replay_is_told_what_is_wrong(run, project, arguments, words):
     record = json.loads((project / "o/audit.json").read_text())
     (project / "other.json").write_text(json.dumps({**record, "claim": "metric=great circle"}))
     (project / "named.json").write_text(json.dumps({**record, "subject": {**record["subject"], "target": None}}))
-    result = run("replay", *arguments)
+    given = () if arguments[0] == "named.json" or "--target" in arguments else ("--target", "m.py:leaky")
+    result = run("replay", *arguments, *given)
     assert result.exit_code == 2
     assert words in told(result)
 
@@ -518,7 +522,7 @@ def test_a_replay_needs_no_claim_of_the_subject(run, project):
     )
     given = ["odd.py:odd", "--claim", "eps=1", "--pairs", "0,1"]
     assert run("audit", *given, "--out", "o", "--report", "json").exit_code == 1
-    assert run("replay", "o/audit.json").exit_code == 1
+    assert run("replay", "o/audit.json", "--target", "odd.py:odd").exit_code == 1
     result = run("audit", "odd.py:odd", "--pairs", "0,1")
     assert result.exit_code == 2 and "got 'of an insurance'. This is what Odd states." in told(result)
 
@@ -533,7 +537,7 @@ def test_a_folder_that_cannot_be_made_exits_with_2_before_the_audit(run):
 def test_help_names_the_commands_that_exist_and_no_others(run):
     result = run("--help")
     commands = re.findall(r"^  (\w+)  ", result.stdout.partition("Commands:")[2], re.MULTILINE)
-    expected = "audit bench check claims evidence greybox plan replay report reproduce"
+    expected = "audit bench certify check claims evidence greybox init museum plan replay report reproduce"
     assert commands == expected.split()
 
 
@@ -590,7 +594,7 @@ def test_what_the_subject_prints_goes_to_stderr_and_the_report_alone_to_stdout(r
 def test_what_the_subject_prints_in_a_replay_goes_to_stderr(run, project):
     (project / "loud.py").write_text(LOUD.replace(" + rng.laplace()", ""))
     process("audit", "loud.py:release", "--claim", "eps=1", "--pairs", "0,1", "--out", "o")
-    result = process("replay", "o/audit.json")
+    result = process("replay", "o/audit.json", "--target", "loud.py:release")
     assert result.returncode == 1 and "seen" not in result.stdout and "seen past python" in result.stderr
 
 

@@ -169,9 +169,9 @@ AUDIT = ("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0.0,1.0", "--sam
 
 def test_the_printed_line_replays_the_leak(run):
     text = run(*AUDIT, "--out", "o", "--report", "json").stdout
-    assert "  replay   dpaudit replay o/audit.json --pair '0.0|1.0' --floating-point\n" in text
+    assert "  replay   dpaudit replay o/audit.json --pair '0.0|1.0' --target m.py:leaky --floating-point\n" in text
     assert "--floating-point" not in run(*AUDIT).stdout  # nothing was saved that could be replayed
-    result = run("replay", "o/audit.json", "--pair", "0.0|1.0", "--floating-point", "--seed", "4")
+    result = run("replay", "o/audit.json", "--trust-file", "--pair", "0.0|1.0", "--floating-point", "--seed", "4")
     assert result.exit_code == 1 and result.stdout.startswith("Confirmed: the low bits break the promise")
     assert "99.9% confidence" in " ".join(result.stdout.split())
     assert max(map(len, result.stdout.splitlines())) <= 80
@@ -185,7 +185,7 @@ def test_a_leak_that_is_gone_is_not_confirmed_and_a_mistake_is_one_message(run):
         (["--pair", "nope"], "pair must be the id of a pair whose low bits leak"),
         (["--claim", "eps=1"], "claim must not be given with --floating-point, got 'eps=1'"),
     ):
-        result = run("replay", "o/audit.json", "--floating-point", *arguments)
+        result = run("replay", "o/audit.json", "--floating-point", "--target", "m.py:leaky", *arguments)
         assert result.exit_code == 2 and words in result.stderr and result.stdout == ""
 
 

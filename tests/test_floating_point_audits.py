@@ -53,7 +53,7 @@ def test_the_finding_is_the_same_for_one_seed_and_any_number_of_workers():
 
 def test_the_streams_of_the_check_are_no_others():
     others = {streams.DRAWS, streams.COINS, streams.REPLAY_DRAWS, streams.REPLAY_COINS}
-    restart = dpaudit.auditing.RESTART
+    restart = streams.RESTART
     used = others | {purpose + restart for purpose in others}
     assert not used & {streams.FLOAT_DRAWS, streams.FLOAT_COINS} and streams.FLOAT_DRAWS != streams.FLOAT_COINS
 
@@ -158,7 +158,7 @@ def test_the_option_must_be_a_flag():
 
 def test_the_reference_mechanisms_leak_and_the_grid_noise_does_not():
     # mechanisms/ says so of itself: noise of numpy, exact on the real line only.
-    from mechanisms.laplace import Laplace
+    from dpaudit_mechanisms.laplace import Laplace
 
     result = dpaudit.audit(Laplace(1.0), "eps=1", [(0.0, 1.0)], samples=5_000, seed=1)
     assert result.verdict != "violated" and result.floating_point.verdict == "leaks"

@@ -19,10 +19,10 @@ from dpaudit import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, UsageError,
 from dpaudit.cli import main
 from dpaudit.reports.replay import replay_lines
 from dpaudit.reports.terminal import violation_text
-from mechanisms.faulty.laplace import LaplaceTooLittleNoise
-from mechanisms.gaussian import Gaussian
-from mechanisms.geometric import Geometric
-from mechanisms.laplace import Laplace
+from dpaudit_mechanisms.faulty.laplace import LaplaceTooLittleNoise
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.laplace import Laplace
 
 SURE = 1.0 - 1e-9
 POINTS = [0.0, 1.0, 2.0, 3.0]

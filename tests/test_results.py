@@ -425,7 +425,7 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path):
 def test_folders_are_made_and_the_file_is_readable_by_others(tmp_path):
     path = tmp_path / "new" / "audit.json"
     write_whole(path, "whole")
-    assert path.read_text() == "whole" and stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert path.read_text() == "whole" and stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_a_result_is_printed_in_three_lines():

@@ -60,7 +60,8 @@ def test_pairs_are_searched_for_and_the_result_says_where_they_come_from(code, p
     )  # fmt: skip
     assert status == 1 and "2 pairs were chosen of" in output and "same randomness on both inputs: found" in output
     saved = load("out/audit.json")
-    assert [finding.kind for finding in saved.side_findings] == ["pair_search", "same_randomness"]
+    kinds = [finding.kind for finding in saved.side_findings]
+    assert kinds == ["pair_search", "same_randomness", "shrunk_pair"]
     assert len(saved.findings) == 2
 
 

@@ -16,6 +16,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.results import VERDICTS, AuditResult
 from dpaudit.running import draws
+from dpaudit.subjects.callables import Subject
 from dpaudit.universe_table import UniverseTable
 
 METRIC = dpaudit.MetricDP(AbsoluteMetric(1.0))
@@ -333,7 +334,7 @@ def test_what_the_depth_has_found_stands_where_a_later_batch_raises():
 @pytest.mark.parametrize("is_restarted", [True, False])
 def test_a_depth_whose_first_batch_raises_starts_again_one_call_a_draw(monkeypatch, is_restarted):
     if not is_restarted:  # as where it may not
-        monkeypatch.setattr(universe_auditing, "IsolatedSubject", object)
+        monkeypatch.setattr(Subject, "is_contained", True)
     breaks, selected = Breaks(10**9), universe_auditing.UniverseAudit._selected
 
     def then_breaks(audit, game):

@@ -17,11 +17,11 @@ from dpaudit import UtilityBound, audit_utility
 from dpaudit.errors import UsageError
 from dpaudit.evidence import means
 from dpaudit.running.streams import UTILITY_DRAWS, stream
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.geometric import Geometric
-from mechanisms.laplace import Laplace
-from mechanisms.planar_laplace import PlanarLaplace
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.planar_laplace import PlanarLaplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 # Bounds that hold are tested at this confidence: a false verdict or an interval that misses has a probability of at
 # most 1e-9 a call over seeds, below 2e-8 in this file. Bounds that do not hold are far enough off for their seeds.

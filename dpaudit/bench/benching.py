@@ -22,6 +22,7 @@ from dpaudit.bench.summary import summary
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.results import from_json, to_json, write_whole
+from dpaudit.saving import SHARED
 
 SCHEMA = "dpaudit.bench/1"
 FILE = "bench.json"
@@ -112,7 +113,7 @@ def write_bench(path: Path, content: Record) -> None:
     """Write the file whole, with the overall figures of what it holds so far."""
     content["summary"] = summary(content)
     text = json.dumps(to_json(content), indent=1, allow_nan=False, ensure_ascii=False)
-    write_whole(path, text + "\n")
+    write_whole(path, text + "\n", SHARED)
 
 
 def load_bench(path: Path) -> Record:

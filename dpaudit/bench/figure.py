@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.bench.design import TARGETS
-from dpaudit.results import write_whole
+from dpaudit.saving import SHARED, write_whole
 
 ROW = 0.19  # inches a problem
 # Colour-blind safe (Okabe and Ito); shapes differ as well.
@@ -45,7 +45,7 @@ def write_figure(content: Mapping[str, Any], folder: Path) -> list[Path]:
         buffer = io.BytesIO()
         metadata = {"Date": None} if suffix == "svg" else None  # the same file for the same results
         figure.savefig(buffer, format=suffix, dpi=110, metadata=metadata)
-        write_whole(folder / f"bench.{suffix}", buffer.getvalue())
+        write_whole(folder / f"bench.{suffix}", buffer.getvalue(), SHARED)
         written.append(folder / f"bench.{suffix}")
     return written
 

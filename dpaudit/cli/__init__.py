@@ -8,7 +8,36 @@ file imports at the top what every command shares, and the rest in its function.
 `dpaudit claims` runs no mechanism: it shows what papers claim, and which tests check it.
 """
 
-from dpaudit.cli import audit, bench, check, claims, evidence, greybox, plan, replay, report, reproduce
+from dpaudit.cli import (
+    audit,
+    bench,
+    certify,
+    check,
+    claims,
+    evidence,
+    greybox,
+    init,
+    museum,
+    plan,
+    replay,
+    report,
+    reproduce,
+)
 from dpaudit.cli.group import main
 
-__all__ = ["audit", "bench", "check", "claims", "evidence", "greybox", "main", "plan", "replay", "report", "reproduce"]
+__all__ = [
+    "audit",
+    "bench",
+    "certify",
+    "check",
+    "claims",
+    "evidence",
+    "greybox",
+    "init",
+    "main",
+    "museum",
+    "plan",
+    "replay",
+    "report",
+    "reproduce",
+]

@@ -11,6 +11,7 @@ import click
 
 from dpaudit.arguments import check_options
 from dpaudit.cli.group import main, plain, report_error, report_traceback, with_debug
+from dpaudit.cli.help_groups import GroupedCommand
 from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import (
     AUDIT_FORMATS,
@@ -21,7 +22,7 @@ from dpaudit.cli.outputs import (
     subject_output,
     write_reports,
 )
-from dpaudit.cli.searching import chosen_search, with_search
+from dpaudit.cli.searching import chosen_search, guessed_search, read_example, with_search
 from dpaudit.cli.subjects import check_complete
 from dpaudit.cli.terminating import interrupt_status
 from dpaudit.config import Config, read_config
@@ -37,11 +38,20 @@ if TYPE_CHECKING:
     from dpaudit.subjects.callables import Subject
     from dpaudit.subjects.domains import Relation
 
+GROUPS = {
+    "First": ("claim", "pairs", "search", "samples", "mode", "confidence", "seed", "out", "report", "quiet"),
+    "What to audit": (
+        "examples", "adjacency", "search_budget", "search_pairs", "pool", "floating_point", "grey_box",
+    ),
+    "How hard": ("seconds", "event_mass", "inconclusive_factor", "store"),
+    "Where it runs": ("jobs", "backend", "cluster", "isolation", "checkpoint", "resume"),
+    "Output": ("progress", "debug", "help"),
+}  # fmt: skip
 PAIRS_SHOWN = 10
 BROKEN_SHOWN = 3  # messages of pairs that broke
 
 
-@main.command("audit")
+@main.command("audit", cls=GroupedCommand, groups=GROUPS)
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option("--claim", help="The promise: eps=1; eps=1,delta=1e-6; rho=0.5; mu=1; order=2,rdp=0.3; metric=FILE.")
 @click.option("--pairs", help="Pairs of inputs: x,x' as JSON, several with ';'; a JSON file; or module:function.")
@@ -62,7 +72,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
 @click.option("--progress", help="File of JSON lines that say where the audit stands.")
 @click.option(
-    "--seconds", type=float, help="Where an audit would take longer, print what can be had in this time instead."
+    "--seconds", type=float, help="Take as many samples as fit into this time, and say what was cut."
 )
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
@@ -74,6 +84,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     "--floating-point/--no-floating-point",
     default=None,
     help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
+)
+@click.option(
+    "--severity/--no-severity",
+    default=None,
+    help="Go on behind a violation, for a bound that says how bad it is.  [default: --severity]",
 )
 @click.option(
     "--pool/--no-pool",
@@ -122,6 +137,8 @@ def audit_command(
     progress: str | None,
     quiet: bool,
     search: str | None,
+    example: str | None,
+    user: str | None,
     examples: str | None,
     adjacency: Relation | None,
     search_budget: int | None,
@@ -154,17 +171,19 @@ def audit_command(
         sought = chosen_search(pairs, search, examples, adjacency, search_budget, search_pairs, grey_box)
         listed = resolve_pairs(pairs) if pairs is not None else None
         subjects = [resolve_target(target) for target in targets]
-        for subject in subjects:
-            check_complete(subject, promise, listed if sought is None else [])
-    if len(subjects) > 1 and (checkpoint is not None or progress is not None):
-        name, given = ("checkpoint", checkpoint) if checkpoint is not None else ("progress", progress)
-        raise UsageError(f"{name} must be of one target, got {given!r} for {len(subjects)}.")
+        guessed = _guessed(
+            subjects, pairs, sought, example, user, adjacency, search_budget, search_pairs, grey_box, quiet
+        )
+        for subject, guess in zip(subjects, guessed, strict=True):
+            check_complete(subject, promise, listed if sought is None and guess is None else [])
+    if len(subjects) > 1 and progress is not None:
+        raise UsageError(f"progress must be of one target, got {progress!r} for {len(subjects)}.")
     if listed is not None and not quiet:
         _warn_of_repeated(listed)
-    if seconds is not None:
-        if sought is not None:
-            raise UsageError(f"seconds must be given with pairs, not with a search for them, got {seconds:g}.")
-        _check_time(seconds, subjects, promise, listed, config, options)
+    searched = [sought or guess for guess in guessed]
+    cut: dict[int, int] = {}
+    if seconds is not None and not any(searched):
+        cut = _cut_to_time(seconds, subjects, promise, listed, config, options, quiet)
     results: list[AuditResult] = []
     verdicts: list[Verdict] = []
     console = output_console()
@@ -173,15 +192,20 @@ def audit_command(
     texts |= {"pairs": pairs} if pairs is not None and names_pairs(pairs) else {}
     all_places = places(folder, [subject.name for subject in subjects])
     for number, (subject, place) in enumerate(zip(subjects, all_places, strict=True)):
-        run = RunInTerminal(quiet, checkpoint, resume, progress)
+        run = RunInTerminal(quiet, own_checkpoint(checkpoint, number, len(subjects)), resume, progress)
+        source = searched[number]
+        asked: Any = listed if source is None else source
+        if source is not None and seconds is not None:
+            asked = _within(seconds / len(subjects), source, subject, promise, config, options)
         try:
-            result = _run(subject, promise, listed if sought is None else sought, grey_box, config, options, run)
+            now = {**options, "samples": cut.get(number, options["samples"])}
+            result = _run(subject, promise, asked, grey_box, config, now, run)
         except UsageError:
             raise
         except KeyboardInterrupt as interrupt:
             run.say_interrupted(ctx, targets[number], targets[number + 1 :], place)
             ctx.exit(interrupt_status(interrupt))
-        except (Exception, SystemExit) as error:  # this subject broke; the others are audited all the same
+        except BaseException as error:  # this subject broke; the others are audited all the same
             report_error(ctx, error, subject.target or subject.name)
             verdicts.append("error")
             continue
@@ -212,25 +236,97 @@ def audit_command(
     ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
 
 
-def _check_time(
+def _guessed(
+    subjects: Sequence[Subject],
+    pairs: str | None,
+    sought: Search | None,
+    example: str | None,
+    user: str | None,
+    adjacency: Relation | None,
+    budget: int | None,
+    count: int | None,
+    grey_box: bool | None,
+    quiet: bool,
+) -> list[Search | None]:
+    """For each subject a search in a guessed domain, said on stderr; None where pairs or a search are given.
+
+    Raises
+    ------
+    UsageError
+        If an example is given beside them, or nothing can be guessed.
+    """
+    if pairs is not None or sought is not None:
+        for name, value in (("example", example), ("user", user)):
+            if value is not None:
+                raise UsageError(f"{name} must be given without --pairs, --search and --examples, got {value!r}.")
+        return [None] * len(subjects)
+    value = read_example(example) if example is not None else None
+    found: list[Search | None] = []
+    for subject in subjects:
+        if value is None and getattr(subject.mechanism, "pairs", None) is not None:
+            if budget is not None or count is not None:
+                given = "search must be given with --search-budget or --search-pairs, got none. Or --examples."
+                raise UsageError(given)
+            found.append(None)
+            continue
+        search, text = guessed_search(subject, value, adjacency, user, budget, count, grey_box)
+        found.append(search)
+        if not quiet:
+            click.echo(f"{plain(subject.target or subject.name)}: {plain(text)}", err=True)
+    return found
+
+
+def _cut_to_time(
     seconds: float,
     subjects: Sequence[Subject],
     claim: Claim | None,
     pairs: Sequence[Pair] | None,
     config: Config,
     options: dict[str, Any],
-) -> None:
-    """Print the plan of the first subject that is too slow for its share of the time, and end with its error."""
-    from dpaudit.reports.plan import plan_table
-    from dpaudit.time_limits import TooSlowError, check_time
+    quiet: bool,
+) -> dict[int, int]:
+    """The samples that fit into each subject's share of the time, by its position, where not all of them do.
 
-    for subject in subjects:
+    Validity: the number is a function of a few timed calls, on streams that no audit draws.
+
+    Raises
+    ------
+    TooSlowError
+        If a subject is too slow for any audit in its time; its plan is printed.
+    """
+    from dpaudit.reports.plan import plan_table
+    from dpaudit.time_limits import TooSlowError, check_time, cut_text
+
+    cut: dict[int, int] = {}
+    for number, subject in enumerate(subjects):
         try:
             with subject_output():
                 check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
         except TooSlowError as error:
-            output_console().print(plan_table(error.plan))
-            raise
+            if not error.fits:
+                output_console().print(plan_table(error.plan))
+                raise
+            cut[number] = error.plan.samples
+            if not quiet:
+                click.echo(plain(f"{subject.target}: {cut_text(error.plan)}"), err=True)
+    return cut
+
+
+def _within(
+    seconds: float, sought: Search, subject: Subject, claim: Claim | None, config: Config, options: dict[str, Any]
+) -> Any:
+    """The search, with the audit of what it finds within these seconds."""
+    from dpaudit.time_limits import Sought
+
+    return Sought(sought, seconds, subject, claim, config.audit_options(options))
+
+
+def own_checkpoint(path: str | None, number: int, targets: int) -> str | None:
+    """The checkpoint of one of several targets: of the first `night.checkpoint` is `night-1.checkpoint`."""
+    if path is None or targets == 1:
+        return path
+    place = Path(path)
+    return str(place.with_name(f"{place.stem}-{number + 1}{place.suffix}"))
 
 
 def _run(
@@ -245,7 +341,8 @@ def _run(
     """Audit one subject, with the progress on stderr."""
     from dpaudit.auditing import audit
     from dpaudit.running.streams import fresh_seed
-    from dpaudit.subjects.isolation import as_isolation
+    from dpaudit.search.shrinking import audit_and_shrink
+    from dpaudit.searching import Search
 
     stated = config.audit_options(options)
     plan = run.plan()
@@ -258,16 +355,15 @@ def _run(
     try:
         with subject_output(), run.progress() as on_progress:
             more: dict[str, Any] = {"on_progress": on_progress}
-            if as_isolation(stated.get("isolation")) is not None:
-                run.keeps = (
-                    "Nothing is saved: draws of an isolated subject are not. Audit without --isolation to save them."
-                )
-            elif stated.get("store"):
+            if stated.get("store"):
                 run.keeps = (
                     f"Finished rounds are kept in {plain(str(stated['store']))}: the next audit goes on from them."
                 )
             if run.checkpoint is not None or not run.keeps:
                 more["checkpoint"] = plan
+            # Nights would shrink each anew, and an isolated subject has to stay where it is.
+            if isinstance(pairs, Search) and not (stated.get("store") or stated.get("isolation")):
+                return audit_and_shrink(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
             return audit(subject, claim, pairs, grey_box=bool(grey_box), **more, **stated)
     except UsageError as error:
         raise config.located(error, given) from error

@@ -17,16 +17,16 @@ from dpaudit.cli.outputs import output_console
     type=click.Choice(["verified", "verified in part", "refuted as printed", "not checkable"]),
     help="Show these only.",
 )
-@click.option("--tests", default="tests", show_default=True, help="Folder of the tests whose marks count.")
-@click.option("--out", default="reports", show_default=True, help="Folder of claims.json and claims.html.")
+@click.option("--tests", help="Folder of the tests whose marks count.  [default: tests, if one there marks a claim]")
+@click.option("--out", help="Folder for claims.json and claims.html.  [default: write no files]")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit status 1 if a claim has no test.")
 @with_debug
 @click.pass_context
 def claims_command(ctx: click.Context, /, only_check: bool, **options: Any) -> None:
-    """Show the papers' claims with their verdicts and tests.
+    """Show what papers claim, with the verdicts and the tests that check it.
 
-    The ledgers come from installed packages. Exit status 0; with --check 1 if a claim of a ledger has no test, or a
-    test's mark names no claim.
+    The ledgers come from installed packages, so this works in any folder. Exit status 0; with --check 1 if a claim has
+    no test, or if the mark of a test names no claim.
     """
     from dpaudit.ledgers.command import claims
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -11,9 +13,10 @@ from typing import Any, TypeVar
 import click
 
 from dpaudit.cli.terminating import heard_terminations, interrupt_status
-from dpaudit.errors import DpauditError, SubjectError
+from dpaudit.errors import DpauditError, SubjectError, UsageError
 from dpaudit.version import __version__
 
+INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell has them: 128 and the number of the signal
 DEBUG = "dpaudit.debug"  # key of click's context
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -21,6 +24,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 class Commands(click.Group):
     """The group: turns what a command raises into one message and an exit status."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """As click does; help that nobody reads any more ends as a command does."""
+        try:
+            return super().make_context(*arguments, **options)
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                raise
+            forget_output()
+            raise click.exceptions.Exit(BROKEN_PIPE) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
@@ -30,15 +43,29 @@ class Commands(click.Group):
         try:
             with heard_terminations():
                 return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.exceptions.Exit:
+            raise
+        except click.ClickException as error:
+            if error.exit_code == 1:  # that is the status of a violation
+                vars(error)["exit_code"] = UsageError.exit_status
             raise
         except KeyboardInterrupt as interrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(interrupt_status(interrupt))
-        except (Exception, SystemExit) as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise  # the reader of a pipe left: click ends quietly
+        except click.Abort:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(INTERRUPTED)
+        except BaseException as error:  # nothing but a verdict may end with the status of a violation
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:  # the reader of a pipe left: end quietly
+                forget_output()
+                ctx.exit(BROKEN_PIPE)
             ctx.exit(report_error(ctx, error))
+
+
+def forget_output() -> None:
+    """What is still in the buffer of stdout has nobody to read it: let it be written nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def with_debug(command: Command) -> Command:

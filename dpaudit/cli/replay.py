@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, plain, with_debug
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.errors import UsageError
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 @main.command("replay")
 @click.argument("result", metavar="RESULT")
 @click.option("--pair", help="The id of the pair; the worst one by default.")
-@click.option("--target", help="The mechanism; the one that the result names by default.")
+@click.option("--target", help="The mechanism. Without it nothing is run, unless the file is trusted.")
+@click.option("--trust-file", is_flag=True, help="Run the code that the file names, as its target and its pairs.")
 @click.option("--claim", help="The promise; the one of the result by default.")
 @click.option("--pairs", help="Where the pair's inputs are: module:function; by default the result holds them.")
 @click.option("--floating-point", is_flag=True, help="Run the witness on low bits, of a pair whose low bits leak.")
@@ -34,6 +35,7 @@ def replay_command(
     result: str,
     pair: str | None,
     target: str | None,
+    trust_file: bool,
     claim: str | None,
     pairs: str | None,
     floating_point: bool,
@@ -44,20 +46,35 @@ def replay_command(
 
     The rule is fixed now, so this tests the one pair at the full confidence, without a search. Exit status 1 if the
     violation is confirmed, 0 if not, 5 if the rule said nothing on any draw, or the draws depend on each other.
+
+    A result is data: code that it names is run only with --trust-file. The code to run is printed first.
     """
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.replaying import replay
     from dpaudit.reports.replay import replay_lines
     from dpaudit.results import load
-    from dpaudit.subjects.targets import resolve_target
+    from dpaudit.subjects.targets import names_pairs, resolve_target
 
     saved = load(result)
-    target = target or saved.subject.get("target")
-    if not target:
-        raise UsageError(f"target must be given with --target: {result!r} names none.")
+    named = saved.subject.get("target")
+    if named is not None and not isinstance(named, str):
+        raise UsageError(f"target of {result!r} must be a text, got {named!r:.80}.")
+    is_from_file = target is None
+    if target is None:
+        target = _trusted_target(result, named, trust_file)
+    if floating_point and claim is not None:
+        raise UsageError(f"claim must not be given with --floating-point, got {claim!r}: the budget is the saved one.")
+    recorded = _recorded(saved, pair) if trust_file else None
+    ran = [target, *(text for text in (pairs or recorded,) if text is not None and names_pairs(text))]
+    click.echo(plain(f"Running code: {', '.join(ran)}{' (as the file says)' * is_from_file}."), err=True)
     with subject_output():
         subject = resolve_target(target)
     before = saved.subject.get("fingerprint")
+    if before and before != subject.fingerprint and is_from_file:
+        raise UsageError(
+            f"target must be the code that was audited, got another at {target!r} (fingerprint {subject.fingerprint}, "
+            "not that of the file). Nothing was called. Give it with --target to replay the witness on it."
+        )
     if before and before != subject.fingerprint:
         click.echo(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).", err=True)
     console = output_console()
@@ -65,22 +82,20 @@ def replay_command(
         from dpaudit.doubles_replaying import replay_floating_point
         from dpaudit.reports import doubles
 
-        if claim is not None:
-            raise UsageError(
-                f"claim must not be given with --floating-point, got {claim!r}: the budget is the saved one."
-            )
         leaks = saved.floating_point.pairs if saved.floating_point is not None else ()
         pair = pair if pair is not None or not leaks else leaks[0].id
         with subject_output():
-            inputs = _inputs(subject, pairs or _recorded(saved, pair), pair) if pair is not None else None
+            inputs = (
+                _inputs(subject, pairs or _trusted_pairs(saved, pair, trust_file), pair) if pair is not None else None
+            )
             again = replay_floating_point(saved, subject, pair=pair, inputs=inputs, samples=samples, seed=seed)
         for sentence in doubles.replay_lines(again):
             console.print(sentence)
         ctx.exit(1 if again.confirmed else 0)
-    promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject)
+    promise = parse_claim(claim) if claim is not None else _saved_claim(saved, subject, trust_file)
     pair = pair if pair is not None else saved.worst.id if saved.worst is not None else None
     with subject_output():
-        inputs = _inputs(subject, pairs or _recorded(saved, pair), pair)
+        inputs = _inputs(subject, pairs or _trusted_pairs(saved, pair, trust_file), pair)
         outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
     for line in replay_lines(outcome):
         console.print(line)
@@ -88,8 +103,27 @@ def replay_command(
     ctx.exit(1 if outcome.confirmed else 5 if says_nothing else 0)
 
 
-def _saved_claim(saved: AuditResult, subject: Subject) -> Claim:
-    """The claim of a result: the subject's own if it prints the same, else what its text says."""
+def _trusted_target(result: str, named: str | None, trust_file: bool) -> str:
+    """The target that a file names, where the file is trusted."""
+    if not named:
+        raise UsageError(f"target must be given with --target: {result!r} names none.")
+    if not trust_file:
+        raise UsageError(
+            f"target must be given with --target: {result!r} names {named!r:.200}, which was not run. "
+            "Use --trust-file where you know who wrote the file."
+        )
+    return named
+
+
+def _trusted_pairs(saved: AuditResult, pair: str | None, trust_file: bool) -> str | None:
+    return _recorded(saved, pair) if trust_file else None
+
+
+def _saved_claim(saved: AuditResult, subject: Subject, trust_file: bool) -> Claim:
+    """The claim of a result: the subject's own if it prints the same, else what its text says.
+
+    A text may name a file with a metric, which is opened only where the result is trusted.
+    """
     from dpaudit.privacy.parsing import parse_claim
 
     try:
@@ -99,6 +133,8 @@ def _saved_claim(saved: AuditResult, subject: Subject) -> Claim:
     if stated is not None and str(stated) == saved.claim:
         return stated
     try:
+        if saved.claim.strip().startswith("metric=") and not trust_file:
+            raise UsageError("a metric is in a file")
         return parse_claim(saved.claim)
     except UsageError as error:
         own = f"that of {subject.target} is {stated}" if stated is not None else "the subject states none"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, plain, with_debug
 from dpaudit.cli.outputs import DEFAULT_OUT, chosen_outputs, places, write_reports
 from dpaudit.config import Config, read_config
 from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from dpaudit.reports.deployment import Deployment
+    from dpaudit.reports.document import Document
     from dpaudit.reports.dossier import Dossier
 
 REPORT_FORMATS = ("html", "md")
@@ -21,7 +23,7 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
 
 
 @main.command("report")
-@click.argument("results", nargs=-1, required=True, metavar="RESULT...")
+@click.argument("results", nargs=-1, metavar="RESULT...")
 @click.option(
     "--profile",
     type=click.Choice(["plain", "compliance"]),
@@ -30,8 +32,21 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
     help="compliance: one report of all RESULTs, with a page for non-experts and the items of an evaluation.",
 )
 @click.option("--deployment", help="TOML file with what you declare.  [default: tool.dpaudit.deployment]")
+@click.option(
+    "--sign-off", "sign_off", help="TOML file with somebody's decision: name, role, date, decision, conditions."
+)
 @click.option("--redact", is_flag=True, help="Keep records out: inputs get names under a key that is not kept.")
 @click.option("--diff", "compare", is_flag=True, help="Say what changed from the first RESULT to the second.")
+@click.option(
+    "--history", metavar="DIR|STORE", help="Say what changed over the releases of a folder, or nights of a store."
+)
+@click.option(
+    "--sign", "sign_key", metavar="KEY", help="Private key (PEM): write the in-toto statement, signed (DSSE)."
+)
+@click.option(
+    "--verify", "envelope", metavar="FILE", help="Verify a signed statement with --key, and that it names the RESULTs."
+)
+@click.option("--key", "public_key", help="Public key (PEM) for --verify.")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}]")
 @with_debug
@@ -39,34 +54,65 @@ def report_command(
     results: tuple[str, ...],
     profile: str,
     deployment: str | None,
+    sign_off: str | None,
     redact: bool,
     compare: bool,
+    history: str | None,
+    sign_key: str | None,
+    envelope: str | None,
+    public_key: str | None,
     report: str | None,
     out: str | None,
 ) -> None:
-    """Render saved RESULTs (audit.json, check.json, utility.json) as reports.
+    """Render saved RESULTs as reports: audit.json, check.json, utility.json, a session's folder, a store, a plan.
 
-    Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json). Those for
-    people say when they were written; SOURCE_DATE_EPOCH in the environment states another date.
+    Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json), registry
+    (a draft for the public registry of deployments), label and label-svg (one page), oscal (NIST OSCAL assessment
+    results). Those that say when they were written take the date that SOURCE_DATE_EPOCH states.
     """
+    if envelope is not None:
+        _verify(envelope, public_key, results)
+        return
+    if public_key is not None:
+        raise UsageError(f"key must be given with --verify, got {public_key!r} without.")
+    if history is not None:
+        _history(read_config(), history, redact, report, out, results)
+        return
+    if not results:
+        raise click.UsageError("Missing argument 'RESULT...'.")
     from dpaudit.reports.dossier import Dossier, kind_of, read_dossier, subject_of
     from dpaudit.reports.redaction import redacted
+    from dpaudit.reports.sign_off import read_sign_off
+    from dpaudit.results import write_whole
 
     config = read_config()
     if deployment is not None and profile != "compliance":
         raise UsageError(f"deployment must be given with --profile compliance, got --profile {profile}.")
+    if sign_off is not None and profile != "compliance":
+        raise UsageError(f"sign_off must be given with --profile compliance, got --profile {profile}.")
     declared = _deployment(config, deployment) if profile == "compliance" else None
     dossier = read_dossier(results, declared)
+    signed = read_sign_off(sign_off, dossier) if sign_off is not None else None  # on the results as they were saved
+    if sign_key is not None and profile != "compliance":
+        raise UsageError(f"sign must be given with --profile compliance, got --profile {profile}.")
     if redact:
         dossier = redacted(dossier)
+    dossier = dataclasses.replace(dossier, sign_off=signed)
     if compare:
         _difference(config, dossier, report, out)
         return
     chosen, folder = chosen_outputs(config, report, out, REPORT_FORMATS)
     if profile == "compliance":
+        envelope_text = _signed(dossier, sign_key) if sign_key is not None else ""  # before anything is written
         for path in write_reports(dossier, folder, chosen, "compliance", profile):
             click.echo(path)
+        if envelope_text:
+            place = folder / "compliance.intoto.dsse.json"
+            write_whole(place, envelope_text)
+            click.echo(place)
         return
+    for one in dossier.attachments:
+        click.echo(f"Note: {plain(one.name)} ({one.kind}) is shown with --profile compliance alone.", err=True)
     names = []
     for source in dossier.sources:
         described = getattr(source.result, "subject", None) or source.result.to_dict()["mechanisms"][0]
@@ -80,6 +126,31 @@ def report_command(
             click.echo(path)
 
 
+def _signed(dossier: Dossier, key: str) -> str:
+    """The in-toto statement as a signed envelope."""
+    from dpaudit.reports.envelope import signed
+    from dpaudit.reports.intoto import render
+
+    return signed(render(dossier), key)
+
+
+def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> None:
+    """Say what a signed statement says, once its signature is good and it names all results that were given."""
+    from dpaudit.reports.envelope import unlike, verified
+
+    if public_key is None:
+        raise UsageError("key must be given with --verify, got none. Name the signer's public key (PEM).")
+    found = verified(envelope, public_key)
+    other = unlike(found, results)
+    if other:
+        raise UsageError(f"results must be those that the statement names, got {', '.join(map(repr, other))}.")
+    click.echo(f"Good signature of the key {found.key_id[:16]}: {plain(found.result)}")
+    for name, digest in found.digests.items():
+        click.echo(f"  sha256 {plain(digest)}  {plain(name)}")
+    if results:
+        click.echo(f"All {len(results)} of these results are named in it.")
+
+
 def _deployment(config: Config, path: str | None) -> Deployment | None:
     from dpaudit.reports.deployment import deployment_of, read_deployment
 
@@ -90,25 +161,45 @@ def _deployment(config: Config, path: str | None) -> Deployment | None:
     return deployment_of(config.deployment, config.path, "[tool.dpaudit.deployment]")
 
 
+def _history(
+    config: Config, place: str, redact: bool, report: str | None, out: str | None, results: tuple[str, ...]
+) -> None:
+    """Print the history of releases; write it where a format or a folder is named."""
+    from dpaudit.reports.history import document, read_history
+
+    if results:
+        raise UsageError(f"history must stand without results, got {results[0]!r} too.")
+    title = "a redacted place" if redact else place
+    _written(config, document(read_history(place, redact), title), "history", report, out)
+
+
 def _difference(config: Config, dossier: Dossier, report: str | None, out: str | None) -> None:
     """Print what changed; write it where a format or a folder is named."""
-    from dpaudit.reports import document_html, document_markdown, file_name
     from dpaudit.reports.difference import difference
-    from dpaudit.results import write_whole
 
     if len(dossier.sources) != 2:
         raise UsageError(f"diff must have two results, got {len(dossier.sources)}.")
+    _written(config, difference(*dossier.sources), "difference", report, out)
+
+
+def _written(config: Config, document: Document, stem: str, report: str | None, out: str | None) -> None:
+    """Print a document of its own, and write it where a format or a folder is named."""
+    from dpaudit.reports import document_html, document_markdown, file_name
+    from dpaudit.results import write_whole
+
     chosen: tuple[str, ...] = ()
     folder = Path()
     if report is not None or out is not None:
         chosen, folder = chosen_outputs(config, report, out, REPORT_FORMATS)
     unknown = next((name for name in chosen if name not in DIFFERENCE_FORMATS), None)
     if unknown is not None:
-        raise UsageError(f"report must name formats among {', '.join(DIFFERENCE_FORMATS)} for a diff, got {unknown!r}.")
-    document = difference(*dossier.sources)
+        word = "diff" if stem == "difference" else stem
+        raise UsageError(
+            f"report must name formats among {', '.join(DIFFERENCE_FORMATS)} for a {word}, got {unknown!r}."
+        )
     click.echo(document_markdown.render(document), nl=False)
     for name in chosen:
-        path = folder / file_name("difference", name)
+        path = folder / file_name(stem, name)
         if name == "pdf":
             from dpaudit.reports import pdf
 

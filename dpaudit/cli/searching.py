@@ -13,6 +13,7 @@ from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from dpaudit.searching import Search
+    from dpaudit.subjects.callables import Subject
     from dpaudit.subjects.domains import Relation
 
 OPTIONS = (
@@ -27,11 +28,19 @@ OPTIONS = (
         '"values": [...] in place of "low" and "high" for records that are no numbers; '
         '{"kind": "inputs", "inputs": [...]}, any two of which are a pair.',
     ),
+    click.option(
+        "--example",
+        metavar="FILE|TARGET",
+        help="An input like which pairs are made: a .csv, .parquet or .json file, or module:attribute (a list, array, "
+        "DataFrame or number, or a hypothesis strategy of inputs). Without --pairs, --search and an example it is "
+        "guessed from the mechanism's default value or type hint.",
+    ),
+    click.option("--user", metavar="COLUMN", help="Of a table: the column that says whose a row is."),
     click.option("--examples", metavar="FILE", help="Search near example data: a JSON list of datasets or inputs."),
     click.option(
         "--adjacency",
         type=click.Choice(["add_remove", "replace_one"]),
-        help="Of datasets that are made from --examples.  [default: add_remove]",
+        help="Of datasets that are made from examples or guessed.  [default: add_remove]",
     ),
     click.option("--search-budget", type=int, help="About this many runs for the search.  [default: 200000]"),
     click.option("--search-pairs", type=int, help="Pairs that the search chooses for the audit.  [default: 3]"),
@@ -62,10 +71,10 @@ def chosen_search(
         If there are pairs as well as a search, two places to search in, or one that cannot be read; or an adjacency
         without examples.
     """
-    if adjacency is not None and examples is None:
+    if adjacency is not None and examples is None and (pairs is not None or search is not None):
         raise UsageError(f"examples must be given with --adjacency, got {adjacency!r} without them.")
     if search is None and examples is None:
-        if budget is not None or count is not None:
+        if pairs is not None and (budget is not None or count is not None):
             raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")
         return None
     given = [name for name, value in (("pairs", pairs), ("search", search), ("examples", examples)) if value]
@@ -77,6 +86,87 @@ def chosen_search(
     stated = {"budget": budget, "pairs": count}
     numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
     return Search(**place, adjacency=adjacency or "add_remove", grey_box=grey_box is not False, **numbers)
+
+
+def guessed_search(
+    subject: Subject,
+    example: Any,
+    adjacency: Relation | None,
+    user: str | None,
+    budget: int | None,
+    count: int | None,
+    grey_box: bool | None,
+) -> tuple[Search, str]:
+    """The search in a domain that is guessed, and what was guessed, in words.
+
+    Raises
+    ------
+    UsageError
+        If nothing can be guessed, with what to give.
+    """
+    from dpaudit.search.guessing import guess_domain
+    from dpaudit.searching import Search
+
+    guess = guess_domain(subject.mechanism, example, adjacency or "add_remove", user)
+    stated = {"budget": budget, "pairs": count}
+    numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
+    return Search(guess.domain, grey_box=grey_box is not False, **numbers), guess.text
+
+
+def read_example(text: str) -> Any:
+    """The input of a file or of module:attribute.
+
+    A CSV or Parquet file is a DataFrame where pandas is installed, else a list of dictionaries.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or Parquet is asked for without a library that reads it.
+    """
+    from dpaudit.subjects.targets import is_python_pairs, load_target
+
+    suffix = Path(text).suffix.lower()
+    if suffix not in (".csv", ".parquet", ".json") and is_python_pairs(text):
+        value = load_target(text)
+        is_strategy = hasattr(value, "example") and hasattr(value, "map")
+        return value() if callable(value) and not is_strategy else value
+    if suffix == ".json":
+        return _json("example", _read("example", text))
+    if suffix not in (".csv", ".parquet"):
+        raise UsageError(f"example must be a .csv, .parquet or .json file or module:attribute, got {text!r}.")
+    try:
+        import pandas
+    except ImportError:
+        return _table_without_pandas(text, suffix)
+    try:
+        return pandas.read_csv(text) if suffix == ".csv" else pandas.read_parquet(text)
+    except (OSError, ValueError, ImportError) as error:
+        raise UsageError(f"example must be a readable table, got {text!r} ({error}).") from error
+
+
+def _table_without_pandas(path: str, suffix: str) -> list[dict[str, Any]]:
+    """A table as dictionaries; what looks like a number in a CSV file is one."""
+    if suffix == ".csv":
+        import csv
+
+        def cell(text: str) -> Any:
+            for kind in (int, float):
+                try:
+                    return kind(text)
+                except ValueError:
+                    continue
+            return text or None
+
+        rows = csv.DictReader(_read("example", path).splitlines())
+        return [{name: cell(value) for name, value in row.items()} for row in rows]
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise UsageError(
+            f"example must be of a format that can be read, got {path!r}: pip install 'dpaudit[tables]' for Parquet."
+        ) from error
+    records: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    return records
 
 
 def _domain(text: str) -> Any:

@@ -169,6 +169,8 @@ def parametrize_with_checks(
 ) -> Any:
     """A pytest decorator: one test for each check of each mechanism, with the argument `check`, to be called.
 
+    For example::
+
         @dpaudit.parametrize_with_checks([MyMechanism(epsilon=1.0)])
         def test_conformance(check):
             check()

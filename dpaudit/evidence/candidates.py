@@ -28,6 +28,7 @@ from dpaudit.evidence.leaves import SUMMARIES as LEAF_SUMMARIES
 from dpaudit.evidence.leaves import learn_layout
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.outlines import FORM, STRUCTURE
+from dpaudit.evidence.predicted import Binned, learned_scores
 from dpaudit.evidence.scores import Score, Viewed
 from dpaudit.evidence.tallies import Tally, fit_logistic
 from dpaudit.evidence.trees import fit_trees
@@ -66,7 +67,9 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Scores that suit the outcomes, each with the draws that its thresholds may be fitted on.
 
-    With `halves` a fitted score sees one half of the draws, and comes with the other; else all draws serve for both.
+    With `halves` a fitted score sees one half of the draws, and comes with the other; else all draws serve for both. So
+    they do for what learners propose: most of it is told by outputs without their labels, and where it is rare half of
+    it is too little.
     """
     draws, columns = len(first) + len(second), first.numbers.shape[1]
     if objects:
@@ -100,11 +103,17 @@ def candidates(
             edges = whole_edges(np.concatenate([part.numbers[:, 0] for part in fit]))
             if log_ratio is None and 0 < len(edges) < draws / DRAWS_A_NUMBER:
                 yield weighed_histogram(*fit, (0,), bins, edges)[0], *rest
+        for score in learned_scores(first, second):
+            yield score, first, second
         return
     found = False
     for candidate in _of_objects(fit, rest) if objects else _of_vectors(fit, rest):
         found = True
         yield candidate
+    if not objects:
+        for score in learned_scores(first, second, hints.points(first.numbers.shape[1])):
+            found = True
+            yield score, first, second
     if not found:
         yield Coordinate(0, columns), first, second
 
@@ -113,10 +122,19 @@ def by_kind(several: Iterable[Candidate]) -> Iterator[tuple[str, Candidate]]:
     """Candidates with their kinds: what finds each again among those that were fitted on other draws."""
     seen: Counter[str] = Counter()
     for candidate in several:
-        score = candidate[0]
-        name = type(score).__name__ + (f" of {type(score.score).__name__}" if isinstance(score, Viewed) else "")
+        name = _kind_of(candidate[0])
         seen[name] += 1
-        yield f"{name} {seen[name]}", candidate
+        yield f"{name} {seen[name]}" if seen[name] > 1 or not _is_learned(candidate[0]) else name, candidate
+
+
+def _kind_of(score: Score) -> str:
+    if isinstance(score, Binned):
+        return score.name
+    return type(score).__name__ + (f" of {_kind_of(score.score)}" if isinstance(score, Viewed) else "")
+
+
+def _is_learned(score: Score) -> bool:
+    return isinstance(score.score if isinstance(score, Viewed) else score, Binned)
 
 
 def _of_objects(fit: Halves, rest: Halves) -> Iterator[Candidate]:
@@ -141,6 +159,8 @@ def _of_objects(fit: Halves, rest: Halves) -> Iterator[Candidate]:
     leaves = [k for k, leaf in enumerate(layout.leaves) if leaf.what not in LEAF_SUMMARIES]
     for score in _of_columns((seen[0], seen[1]), leaves):
         yield Viewed(layout, score), *rest
+    for learned_score in learned_scores(seen[0], seen[1]):
+        yield Viewed(layout, learned_score), *rest
 
 
 def _of_vectors(fit: Halves, rest: Halves) -> Iterator[Candidate]:

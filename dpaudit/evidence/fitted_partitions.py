@@ -18,7 +18,8 @@ from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import Coordinate, Remainder
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.paths import Order
-from dpaudit.evidence.scores import Viewed
+from dpaudit.evidence.predicted import Binned
+from dpaudit.evidence.scores import Score, Viewed
 from dpaudit.evidence.tallies import Tally
 from dpaudit.privacy.claims import FloatArray
 
@@ -40,6 +41,8 @@ class Partition:
         Whether neighbouring cells have little to say about each other.
     order : {"free", "monotone", "mirrored"}
         How likely paths are beforehand, see `dpaudit.evidence.paths`. Partitions of one kind are twins.
+    is_learned : bool
+        Whether a learner has proposed it: these share a part of the prior of their own.
     """
 
     cells: Cells
@@ -47,6 +50,7 @@ class Partition:
     kind: str
     is_rough: bool = False
     order: Order = "free"
+    is_learned: bool = False
 
     @property
     def name(self) -> str:
@@ -65,6 +69,12 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
     reading = Reading(0 if objects else first.numbers.shape[1])
     partitions: list[Partition] = []
     for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves=False)):
+        learned = _learned(score)
+        if learned is not None:
+            cells = Cells(*learned, reading)
+            counts = np.stack([cells.count_scores(cells.score(side)) for side in (b, a)])
+            partitions.append(Partition(cells, counts, kind, True, is_learned=True))
+            continue
         of_x, of_x_prime = Ordered.of(score(a)), Ordered.of(score(b))
         looks_closely = reading.columns == 1 and isinstance(score, Coordinate) and hints.log_ratio is None
         for what, edges, is_rough in _edges(of_x.with_others(of_x_prime), looks_closely):
@@ -78,6 +88,15 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
         if looks_closely:
             partitions.append(_by_remainder(a, b, reading))
     return partitions
+
+
+def _learned(score: Score) -> tuple[Score, FloatArray] | None:
+    """The number that a proposed score is a function of, and the edges of its cells; None for another score."""
+    if isinstance(score, Binned):
+        return score.reduced, score.edges
+    if isinstance(score, Viewed) and isinstance(score.score, Binned):
+        return Viewed(score.view, score.score.reduced), score.score.edges
+    return None
 
 
 def _orders(what: str, cells: Cells, is_first: bool) -> tuple[Order, ...]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from dpaudit.evidence.joint_test import joint_p_value, weight_of_wrong
 from dpaudit.evidence.objectives import BOUND_DEVIATIONS, DEVIATIONS, Objective
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pilots import AnyFittedScore, Pilot, pilot_of
+from dpaudit.evidence.protocols import Aim, Training
 from dpaudit.evidence.rules import ABSTAIN, Rule, inset
 from dpaudit.evidence.scores import Coordinate, Viewed
 from dpaudit.evidence.tasks import Statistic
@@ -36,6 +37,10 @@ MOST_CAUTIOUS = BOUND_DEVIATIONS  # of the ways to choose thresholds
 TRIED_DEVIATIONS = (BOUND_DEVIATIONS, 3.0, 2.0)  # the same on a trial: so many draws have lucky tails far out
 TRIED_COMPARED = 3.5, 1.0, 0.0  # as the next line, on a trial: of a few guesses in very many draws the best were lucky
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
+FEWEST_HOPEFUL = 5  # right guesses of a rule, from which on it is worth a longer pilot that it may refute the budget:
+HOPEFUL_VERDICT = 0.7  # where none does, its bound less so many deviations is above it,
+HOPEFUL_MASS = 0.05  # and it guesses so rarely: what guesses often is told well enough
+FOR_VERDICT = 2.0  # the same, of a rule that is to refute the budget where the best one by its bound would not
 FEWEST_SHOWN = 60  # guesses, without which it shows nothing,
 FEWEST_RIGHT = 12  # unless there are so many right ones, and none is wrong: an outcome that one input alone has
 FEWEST_COMPARED = 60  # training draws of a side from which on they are compared
@@ -61,7 +66,6 @@ MASS_SHARE = 0.05  # of the level, spent on the probability of a guess where the
 BINOMIAL_SHARE = 0.01
 
 
-Aim = Literal["bound", "ranking", "sureness"]  # what a fit is for
 Way = tuple[float, float]  # the epsilon of a line, and the deviations of a choice of thresholds
 
 
@@ -98,12 +102,21 @@ def _shows_something(record: Shown) -> bool:
     return right + wrong >= FEWEST_SHOWN or (right >= FEWEST_RIGHT and wrong == 0.0)
 
 
+def _has_enough_right(record: Shown) -> bool:
+    return record.correct * record.draws >= FEWEST_RIGHT
+
+
+def _is_hopeful(record: Shown) -> bool:
+    return record.correct * record.draws >= FEWEST_HOPEFUL and record.correct + record.wrong <= HOPEFUL_MASS
+
+
 class FixedGame(HockeyStickGame):
     """One use of the error rate on one pair, tested once: see `HockeyStickGame` for the parameters.
 
     `level` is set by `start`, before the first counted draw.
     """
 
+    can_be_sure = True
     fewest_sure = SURE_GUESSES  # guesses of a score without a wrong one, below which no rule of it is sure
 
     def __init__(self, claim: Claim, draws: int) -> None:
@@ -112,16 +125,26 @@ class FixedGame(HockeyStickGame):
         self._weight: float | None = None  # of a wrong guess in the joint test, where that is the test
         self._anchor = 0.0
         self._aim = claim.value  # the parameter value whose lines rules are chosen for
-        self.merit: tuple[int, float] = (0, -math.inf)
+        self._merit: tuple[int, float] = (0, -math.inf)
+        self.is_hopeful = False  # whether a rule may refute the budget, and the pilot is too short to tell
         self.is_sure = False  # whether the rule was often right, and never wrong, on its training draws
         self.trial: Trial | None = None  # what more draws before the test are counted in; None after `start`
         self._level_of_fit = math.nan
         self._record = np.zeros(3, dtype=np.int64)  # correct, wrong, abstained
         self._lower = 0.0
 
+    @property
+    def merit(self) -> tuple[int, float]:
+        """What its rule is expected to show against the budget."""
+        return self._merit
+
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend. What is needed for a trial is let go."""
         self.level, self.trial = level, None
+
+    def prepare(self, training: Training, level: float) -> None:
+        """Choose the rule and the line: see `fit`."""
+        self.fit(training.first, training.second, level, training.hints, training.aim, training.may_try)
 
     def fit(
         self,
@@ -155,7 +178,7 @@ class FixedGame(HockeyStickGame):
         self._anchor = best.way[0]
         at_budget = self._objective(self._anchor, MOST_CAUTIOUS, level, self.claim.value)
         merit = best_rule([rule], at_budget)[1]
-        self._rule, self._weight, self.merit = rule.rule, None, merit
+        self._rule, self._weight, self._merit = rule.rule, None, merit
         smooth = self._smooth(best.record, best.is_clear, best.way[0], pilot, level)
         rare = self._rarely_wrong(rule, first, second) if smooth is None else None
         if smooth is not None:
@@ -172,7 +195,7 @@ class FixedGame(HockeyStickGame):
 
     def _forget(self) -> None:
         """Drop what an earlier fit left."""
-        self._rule, self._weight, self.trial, self.is_sure = None, None, None, False
+        self._rule, self._weight, self.trial, self.is_sure, self.is_hopeful = None, None, None, False, False
 
     def _best_of(
         self,
@@ -205,11 +228,8 @@ class FixedGame(HockeyStickGame):
         is_promising = self._expected_bound(fitted[best], best[1][0], ways[best[1]]) > 0.0
         is_rare = is_promising and fitted[best].wrong * self.draws <= MOST_WRONG
         if before is not None or (compare and not is_rare):
-            records = {
-                key: record
-                for key, record in pilot.cross_validated(ways).items()
-                if key[0] in scores and _shows_something(record)
-            }
+            every = {key: record for key, record in pilot.cross_validated(ways).items() if key[0] in scores}
+            records = {key: record for key, record in every.items() if _shows_something(record)}
             if before is not None:
                 records[before[0]] = before[1]
             compared = COMPARED if before is None else TRIED_COMPARED
@@ -222,12 +242,34 @@ class FixedGame(HockeyStickGame):
                 if not shown or shown[best] > 0.0:
                     is_clear = deviations == compared[0]
                     break
+            if before is None and records and shown[best] <= self.claim.value:
+                enough = {key: record for key, record in every.items() if _has_enough_right(record)}
+                refuting = self._refuting(records | enough, level, FOR_VERDICT)
+                best = refuting or best
+                records |= enough
+                few = {key: record for key, record in every.items() if _is_hopeful(record)}
+                self.is_hopeful = refuting is None and self._refuting(few, level, HOPEFUL_VERDICT) is not None
         if before is not None and best == before[0]:
             return _Best(*best, None, records[best], is_clear, scores, records)
         rule = fitted[best] if best in fitted else scores[best[0]].rules(ways[best[1]])[0]
         if best in records:
             rule = _as_shown(rule, records[best], scores[best[0]])
         return _Best(*best, rule, records.get(best), is_clear, scores, records)
+
+    def _refuting(
+        self, records: Mapping[tuple[str, Way], Shown], level: float, deviations: float
+    ) -> tuple[str, Way] | None:
+        """The rule that is expected to refute the budget by most, less so many deviations; None where none is.
+
+        A few guesses that were all right promise a low bound, by many deviations, and yet are likely to refute a budget
+        that very many guesses, right just as often as it allows, do not.
+        """
+        expected = {
+            key: self._expected_bound(record, key[1][0], self._objective(key[1][0], deviations, level))
+            for key, record in records.items()
+        }
+        best = max(expected, key=lambda key: expected[key], default=None)
+        return best if best is not None and expected[best] > self.claim.value else None
 
     def _trial_of(self, best: _Best, pilot: Pilot) -> Trial | None:
         """What more draws are counted in: by the rule so far, and between thresholds of scores that may be the best.

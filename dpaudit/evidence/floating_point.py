@@ -39,10 +39,11 @@ from scipy import special
 
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.binomial import p_value
+from dpaudit.evidence.locations import location_of
 from dpaudit.evidence.low_bit_records import rule_to_dict
 from dpaudit.evidence.low_bits import Columns, LowBitRule, choose_columns, fit, union
 from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.real_columns import Path, number_under, paths_of, read_path
+from dpaudit.evidence.real_columns import Path, paths_of, read_path
 from dpaudit.evidence.tasks import Draw, Request, Task, TaskResult
 from dpaudit.privacy.claims import Budget, FloatArray
 from dpaudit.privacy.pairs import Pair
@@ -187,7 +188,9 @@ def _examine(
     for pair in chosen:
         sides = [{path: trained[i][path] for path in paths[pair.place]} for i in pair.inputs]
         line = {"epsilon": pair.budget.epsilon, "delta": pair.budget.delta}
-        known = {path: (number_under(pair.pair.x, path), number_under(pair.pair.x_prime, path)) for path in sides[0]}
+        of_x, of_x_prime = sides
+        both = pair.pair.x, pair.pair.x_prime
+        known = {path: location_of(*both, path, of_x[path], of_x_prime[path]) for path in of_x}
         fitted = fit(sides[0], sides[1], level=level, draws=labelled, names=pair.pair.said, locations=known, **line)
         if fitted is not None:
             rules[pair.place] = fitted.rule

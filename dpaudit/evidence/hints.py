@@ -9,8 +9,10 @@ import dataclasses
 from typing import Any
 
 from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.predicted import known_points
 from dpaudit.evidence.scores import LogRatio
 from dpaudit.evidence.vectors import Nearness
+from dpaudit.learning.reductions import NO_POINTS, Points
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +35,10 @@ class Hints:
         if self.log_ratio is None:
             return self
         return dataclasses.replace(self, log_ratio=self.log_ratio.fitting(first, second))
+
+    def points(self, columns: int) -> Points:
+        """Points of so many numbers that are known of the inputs, by names."""
+        return NO_POINTS if self.inputs is None else known_points(*self.inputs, columns)
 
     def nearness(self, outcomes: Outcomes) -> tuple[Nearness, ...]:
         """Scores of vectors: how much nearer they are to x than to x_prime; none where inputs are of another shape.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.evidence import binomial
-from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.evidence.protocols import Test
+from dpaudit.privacy.claims import FloatArray
 
 ANCHORS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # epsilons of lines a free family may bet at
 LARGEST_PARAMETER = 1e6  # beyond which no bound is searched
@@ -28,7 +29,7 @@ class Line:
     delta: FloatArray
 
 
-class HockeyStickGame(ABC):
+class HockeyStickGame(Test):
     """One use of the error rate on one pair, against a claim that is a family of hockey-stick lines.
 
     Parameters
@@ -38,10 +39,6 @@ class HockeyStickGame(ABC):
     draws : int
         Labelled draws that may be counted.
     """
-
-    def __init__(self, claim: Claim, draws: int) -> None:
-        self.claim, self.draws = claim, draws
-        self.level = math.nan
 
     @property
     def _has_delta(self) -> bool:

@@ -18,6 +18,8 @@ Everything that is printed with a confidence derives from here. The rules that m
 * **Pilot of a fixed test.** A first part of it is enough where every pair has a rule that was never wrong: what more
   draws could teach is worth less than they are in the test. Nor is it longer than what fits may see. How long the pilot
   is depends on the pilot alone.
+* **Longer pilot of a fixed test.** Where some rule may refute the budget, and the pilot has shown it on too few draws
+  to rely on it, more are drawn before the test. Whether they are depends on the pilot alone.
 * **Calls that raise.** A pair of which every call of the pilot raised has a longer one: until a call returns, or enough
   have raised to say that all do. How long that is depends on the pilot alone.
 * **Trial of a fixed test.** Where it is far longer than what fits may see, a further part of the draws before it is
@@ -40,15 +42,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.failures import common_failure
-from dpaudit.evidence.fixed_game import FEWEST_COMPARED, Aim, FixedGame
+from dpaudit.evidence.fixed_game import FEWEST_COMPARED
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.order import COLUMNS, LATER, LATER_NUMBERS, MOST_OBJECTS, Change, LaterOutcomes, change_of
 from dpaudit.evidence.outcomes import Outcomes, join, unseen
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import Pool, Read, hinted_inputs
-from dpaudit.evidence.remarks import keys_of, remarks
+from dpaudit.evidence.protocols import Aim
+from dpaudit.evidence.remarks import keys_of, not_read, remarks
 from dpaudit.evidence.scores import LogDensity, LogRatio
-from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.evidence.tasks import Draw, Request, Task
 from dpaudit.privacy.claims import Claim
 
@@ -59,6 +61,7 @@ FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
+LONGER_PILOT = 0.35  # of all labelled draws: before a fixed test, where a shorter pilot shows hope but no more
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
@@ -128,6 +131,8 @@ class LabelGame:
         default.
     calls : bool
         Whether a draw is a call of its own: chunks are smaller then, so that more processes can share a round.
+    largest_batch : int, optional
+        Draws of one input that are asked for at a time, at most; by default as many as memory allows.
     """
 
     def __init__(
@@ -144,9 +149,10 @@ class LabelGame:
         data: Sequence[Any] = (),
         horizon: int | None = None,
         calls: bool = False,
+        largest_batch: int | None = None,
     ) -> None:
         self.error_rate = 1.0 - confidence
-        self._calls = calls
+        self._calls, self._largest_batch = calls, largest_batch
         self.mode, self.planned = mode, 2 * samples
         self._draw, self._coin = draw, coin
         self.pilot = self._pilot_size(len(claims))
@@ -183,7 +189,10 @@ class LabelGame:
 
     @property
     def most_before_test(self) -> int:
-        """Labelled draws of a pair that are not counted, at most: the pilot, and a trial before a fixed test."""
+        """Labelled draws of a pair that are not counted, at most: the pilot, and a trial before a fixed test.
+
+        Where the pilot shows hope alone, there are more.
+        """
         return max(self.pilot, 2 * self._pilot_and_trial) if self.mode == "fixed" else self.pilot
 
     @property
@@ -205,7 +214,8 @@ class LabelGame:
                 own = next((changes[i] for i in pair.inputs if changes[i] is not None), None)
                 # Validity: what earlier runs have won goes on, and supposes that their draws were independent.
                 pair.change = own or pair.earlier_change
-                pair.remarks, pair.keys = remarks(kept), keys_of([part for of_input in kept for part in of_input])
+                pair.remarks = *remarks(kept), *not_read(kept)
+                pair.keys = keys_of([part for of_input in kept for part in of_input])
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:
                         game.draws = pair.labelled
@@ -229,9 +239,9 @@ class LabelGame:
 
     def _learn_witnesses(self) -> None:
         """Look for better witnesses of the violated pairs, the clearest first, where outputs are kept to learn from."""
-        violated = [pair for pair in self.pairs if pair.is_violated and isinstance(pair.main, SequentialGame)]
+        violated = [pair for pair in self.pairs if pair.is_violated] if self.mode != "fixed" else []
         for pair in sorted(violated, key=lambda pair: -pair.wealth)[:MOST_LEARNED]:
-            if isinstance(pair.main, SequentialGame) and all(self._kept.get(i) for i in pair.inputs):
+            if all(self._kept.get(i) for i in pair.inputs):
                 # As many of each input: one that other pairs share goes on being drawn when this pair is decided, and
                 # to guess it always would be right as a rule.
                 first, second = self._training(pair, min(len(self._joined(i)) for i in pair.inputs))
@@ -248,21 +258,26 @@ class LabelGame:
         drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
         if self.mode == "fixed":  # what no fit sees is worth more in the test
             side = min(side, self._most_kept(len(inputs)), max(self._most_of(pair) for pair in self.pairs))
-        targets = {side}
-        if all(isinstance(game, FixedGame) for pair in self.pairs for _, game in pair.uses):  # others are never sure
+        targets, longer = {side}, side
+        if self.mode == "fixed":  # drawn where the pilot leaves it open whether a rule refutes the budget
+            longer = max(side, min(int(LONGER_PILOT * self.planned) // 2, self._most_kept(len(inputs))))
+            targets.add(longer)
+        if all(game.can_be_sure for pair in self.pairs for _, game in pair.uses):
             sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
             targets |= {max(min(size // 2, side), drawn) for size in sizes}
         seen: dict[int, tuple[int, int, bool]] = {}
         for target in sorted(targets):
+            if target > side and not any(pair.is_hopeful for pair in self.pairs):
+                break
             if target > drawn:
                 self._round += 1
                 self._collect({i: target - drawn for i in inputs}, {i: [] for i in inputs})
                 drawn = target
             for k, pair in enumerate(self.pairs):
                 first, second = self._training(pair)
-                known = len(first), len(second), target == side
+                known = len(first), len(second), target >= side
                 if seen.get(k) != known:  # else no more draws are kept than at the last fit
-                    aim: Aim = "bound" if target == side else "sureness"
+                    aim: Aim = "bound" if target >= side else "sureness"
                     pair.fit(first, second, even, aim=aim, tries=self._trial_size(drawn) > 0)
                     seen[k] = known
             if all(pair.is_sure for pair in self.pairs):
@@ -313,13 +328,13 @@ class LabelGame:
         """Hold a trial after a pilot of so many draws of each input, where every pair's verdict has one: its size."""
         size = self._trial_size(drawn)
         # All pairs give up the same draws for it, also those that would have nothing to try.
-        if size == 0 or not all(isinstance(pair.main, FixedGame) and pair.main.trial for pair in self.pairs):
+        if size == 0 or not all(pair.main.trial for pair in self.pairs):
             return 0
         tried = [
             (pair, game, game.trial)
             for pair in self.pairs
             for _, game in pair.uses
-            if isinstance(game, FixedGame) and game.trial is not None
+            if game.trial is not None
         ]
         requests: dict[int, list[Request]] = {i: [] for pair, *_ in tried for i in pair.inputs}
         readers: list[list[tuple[int, int, int]]] = []  # of each game: side, input, position among its requests
@@ -544,7 +559,7 @@ class LabelGame:
     ) -> dict[int, list[NDArray[np.int64]]]:
         """Draw what each input needs in this round, in chunks; return the summed counts; with `keeps` keep outputs."""
         cap = self._most_kept(max(len(self._kept), len(needed))) if keeps else 0
-        largest = max(64, CHUNK_NUMBERS // self._columns)
+        largest = min(max(64, CHUNK_NUMBERS // self._columns), self._largest_batch or sys.maxsize)
         tasks = []
         for i, count in needed.items():
             chunk_size = largest

@@ -8,51 +8,66 @@ An output that fits look at again and again has all its leaves noted (`Leaves`),
 layout takes columns, instead of going through every output once more. Both ways read the same.
 
 Validity: a layout reads one output at a time, and what it reads is a function of the output's contents: numbers by
-value, sets without order (their numbers are sorted), dictionaries by their keys. What is not there is NaN.
+value, sets without order (their numbers are sorted), dictionaries by their keys, and by the order in which these come.
+What is not there is NaN.
 """
 
 from __future__ import annotations
 
 import array
+import bz2
 import collections
 import dataclasses
 import functools
 import itertools
+import lzma
 import math
 import re
 import sys
 import weakref
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpaudit.evidence.histograms import shrunk_log_ratio
-from dpaudit.evidence.outcomes import Notes, Outcomes, canonical, is_number, number_of, plain, state_of
+from dpaudit.evidence.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, is_number, number_of, plain, state_of
 from dpaudit.evidence.outlines import NUMBER
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.unread import Limits
 
 MOST_LEAVES = 256
 MOST_CODES = 64  # texts of one place that have a number of their own
 MOST_MEMBERS = 32  # members of one place's sets, and words of its texts, that are looked for
 LEARNED_FROM = 1_000  # draws of one side that the leaves are collected from
-DEEPEST_LEAF = 8  # levels of nesting
+DEEPEST_LEAF = 16  # levels of nesting
 LONGEST = 256  # positions of a sequence that have leaves of their own
-LONGEST_TEXT = 2_000  # characters of a text in which numbers and words are looked for
+LONGEST_TEXT = 20_000  # characters of a text in which numbers and words are looked for
 WORD = re.compile(r"[^\W\d_]+")
 TEXT = "text"  # the step from a text to the numbers in it
 LETTERS = "letters"  # the step from a text to its characters, each at its place
-MOST_LETTERS = 32  # characters of a text that are looked at; those of a longer one are not
+BYTES = "bytes"  # the step from bytes to the numbers that they are, each at its place
+INSIDE = "inside"  # the step from compressed bytes to what they hold
+MOST_LETTERS = 64  # characters of a text that are looked at; those of a longer one are not
+MOST_BYTES = 224  # the same of bytes, the first ones
+LARGEST_INSIDE = 1 << 20  # bytes that compressed ones may hold, as far as anybody looks
 MOST_NOTED = 256  # leaves of an output that are noted: a bound on memory
 LOOKED_AT = 64  # first outputs that tell whether leaves are worth noting:
 MOST_FORMS = 16  # whether they come in no more forms than this
 FEWEST_ALIKE = 4  # outputs of one form whose columns are taken together
 
+LIMITS = Limits(DEEPEST_LEAF, MOST_LETTERS, LONGEST_TEXT, MOST_BYTES, LONGEST, 64)
+
 VALUE, PRESENT, LENGTH, CODE, HOLDS = "value", "presence", "length", "category", "membership"
+LOW = "low digits"  # of an integer that has more digits than a double
+LOW_MODULUS = 10**15
+PLACE = "place"  # of a key among those of its mapping, in the order in which they come
+MOST_PLACED = LIMITS.keys  # of a mapping, of which places are read: those of a larger one are not
 SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's
 # Of the numbers in a sequence, in a set in increasing order. A position is the sequence's length where there is none.
 SUMMARIES = ("sum", "smallest", "largest", "last", "nonzeros", "first nonzero", "position of the largest")
-PRIMARY = (VALUE, PRESENT, LENGTH, CODE, HOLDS)
+PRIMARY = (VALUE, PRESENT, LENGTH, CODE, HOLDS, PLACE, LOW)
 SEVERAL = "several"  # noted beside the summaries, where they are of more than one number
 
 Path = tuple[str | int, ...]
@@ -78,7 +93,7 @@ class Leaf:
         return self.path, self.what
 
     def describe(self) -> str:
-        words = {TEXT: ", number", LETTERS: ", character"}
+        words = {TEXT: ", number", LETTERS: ", character", BYTES: ", byte", INSIDE: ", uncompressed"}
         place = "the output" + "".join(
             f", position {step}" if isinstance(step, int) else words.get(step, f", key {step}") for step in self.path
         )
@@ -91,7 +106,7 @@ class _Node:
     """A place of a layout: the columns that are read there, and the places below; -1 for a column it has not."""
 
     def __init__(self) -> None:
-        self.value = self.present = self.length = self.code = -1
+        self.value = self.present = self.length = self.code = self.place = self.low = -1
         self.codes: dict[str, float] = {}
         self.members: dict[str, int] = {}
         self.summaries: dict[str, int] = {}
@@ -109,6 +124,10 @@ class _Node:
             self.present = column
         elif leaf.what == LENGTH:
             self.length = column
+        elif leaf.what == PLACE:
+            self.place = column
+        elif leaf.what == LOW:
+            self.low = column
         else:
             self.code, self.codes = column, {code: float(k) for k, code in enumerate(leaf.codes)}
 
@@ -196,6 +215,7 @@ class _Parts(NamedTuple):
     sequence: Sequence[Any] | None = None  # of a sequence; the numbers of a set, in increasing order; those of a text
     members: frozenset[str] | None = None  # tokens of a set, words of a text
     letters: str = ""  # of a short text
+    is_mapping: bool = False  # whose keys come in an order
 
 
 def _parts(value: Any) -> _Parts:
@@ -203,11 +223,15 @@ def _parts(value: Any) -> _Parts:
     if isinstance(value, str | bytes):
         start = value[:LONGEST_TEXT] if isinstance(value, str) else value[:LONGEST_TEXT].decode("latin-1")
         found = [float(number) for number in NUMBER.findall(start)]
-        letters = start if 2 <= len(start) <= MOST_LETTERS else ""
-        items = {TEXT: found} if found else None
+        letters = start if isinstance(value, str) and 2 <= len(start) <= MOST_LETTERS else ""
+        items: dict[str, Any] | None = {TEXT: found} if found else None
+        if isinstance(value, bytes):
+            items = {**(items or {}), BYTES: list(value[:MOST_BYTES])}
+            if (inside := _inside(value)) is not None:
+                items[INSIDE] = inside.decode("latin-1")
         return _Parts(repr(value), len(value), items, None, frozenset(WORD.findall(start)), letters)
     if isinstance(value, Mapping):
-        return _Parts(None, len(value), _items(value))
+        return _Parts(None, len(value), _items(value), is_mapping=True)
     if isinstance(value, set | frozenset):
         members = frozenset(canonical(item) for item in value)
         return _Parts(None, len(value), None, sorted(_numbers(value)), members)
@@ -273,6 +297,8 @@ def _read(node: _Node, value: Any, row: list[float]) -> None:
         if is_number(value):
             if node.value >= 0:
                 row[node.value] = number_of(value)
+            if node.low >= 0 and _is_long(value):
+                row[node.low] = float(value % LOW_MODULUS)
             return
     if isinstance(value, str) and not node.members and not node.children:  # the usual case: nobody looks into the text
         if node.length >= 0:
@@ -305,6 +331,36 @@ def _read(node: _Node, value: Any, row: list[float]) -> None:
         for token, child in node.children.items():
             if token in parts.items:
                 _read(child, parts.items[str(token)], row)
+        if _has_places(parts) and any(child.place >= 0 for child in node.children.values()):
+            for place, token in enumerate(parts.items):
+                if token in node.children and node.children[token].place >= 0:
+                    row[node.children[token].place] = float(place)
+
+
+def _is_long(value: Any) -> bool:
+    """Whether a number is an integer that may have more digits than a double."""
+    return isinstance(value, int) and abs(value) >= LARGEST_EXACT
+
+
+def _inside(value: bytes) -> bytes | None:
+    """What compressed bytes hold, as far as anybody looks; None of others, and of those that do not open."""
+    try:
+        if value[:2] == b"\x1f\x8b" or (
+            value[:1] == b"\x78" and len(value) > 2 and not (value[0] * 256 + value[1]) % 31
+        ):
+            return zlib.decompressobj(47).decompress(value, LARGEST_INSIDE)
+        if value[:3] == b"BZh":
+            return bz2.BZ2Decompressor().decompress(value, LARGEST_INSIDE)
+        if value[:6] == b"\xfd7zXZ\x00":
+            return lzma.LZMADecompressor(memlimit=1 << 26).decompress(value, LARGEST_INSIDE)
+    except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError):
+        return None
+    return None
+
+
+def _has_places(parts: _Parts) -> bool:
+    """Whether the order of its items is read."""
+    return parts.is_mapping and 1 < len(parts.items or ()) <= MOST_PLACED
 
 
 class _Form:
@@ -359,6 +415,8 @@ def _found(value: Any, path: Path, found: list[tuple[Place, Any]]) -> None:
     value = plain(value)
     if is_number(value):
         found.append(((path, VALUE), number_of(value)))
+        if _is_long(value):
+            found.append(((path, LOW), float(value % LOW_MODULUS)))
         return
     parts = _parts(value)
     if parts.length is not None:
@@ -380,6 +438,8 @@ def _found(value: Any, path: Path, found: list[tuple[Place, Any]]) -> None:
     for token, item in (parts.items or {}).items():
         found.append((((*path, token), PRESENT), 1.0))
         _found(item, (*path, token), found)
+    if _has_places(parts):
+        found += [(((*path, token), PLACE), float(place)) for place, token in enumerate(parts.items or ())]
 
 
 def _noted(note: Notes, output: Any) -> Leaves | None:

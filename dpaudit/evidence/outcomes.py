@@ -20,11 +20,13 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import hashlib
 import itertools
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -48,7 +50,7 @@ HELPERS = frozenset(
     {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
     | {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
 )
-MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start and its length
+MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start, its length and a digest of all of it
 
 
 class Notes:
@@ -229,9 +231,23 @@ def from_objects(outputs: Sequence[Any]) -> Outcomes:
     """Outcomes of arbitrary objects: canonical tokens, and the features of `OBJECT_COLUMNS` (NaN where absent)."""
     tokens = np.empty(len(outputs), dtype=object)
     found = [canonical(output) for output in outputs]
-    tokens[:] = [token if len(token) <= MAXIMUM_TOKEN else f"{token[:MAXIMUM_TOKEN]}…{len(token)}" for token in found]
+    tokens[:] = [shortened(token) for token in found]
     numbers = np.array([_features(output) for output in outputs], dtype=float).reshape(-1, len(OBJECT_COLUMNS))
     return Outcomes(numbers, tokens, raw=tuple(outputs))
+
+
+def shortened(token: str) -> str:
+    """A token of at most `MAXIMUM_TOKEN` characters and a few, which longer ones share only if they are equal.
+
+    Examples
+    --------
+    >>> shortened("abc"), len({shortened("x" * 5_000 + end) for end in "abc"})
+    ('abc', 3)
+    """
+    if len(token) <= MAXIMUM_TOKEN:
+        return token
+    digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{token[:MAXIMUM_TOKEN]}…{len(token)}:{digest}"
 
 
 def canonical(value: Any, depth: int = 0) -> str:
@@ -257,6 +273,8 @@ def canonical(value: Any, depth: int = 0) -> str:
             return _number_token(value)
         if value is None or isinstance(value, str | bytes):
             return repr(value)
+        if isinstance(value, Fraction):
+            return f"Fraction({_digits(value.numerator)}, {_digits(value.denominator)})"
         if isinstance(value, enum.Enum):
             return f"{type(value).__qualname__}.{value.name}"
         if isinstance(value, type):
@@ -276,7 +294,7 @@ def canonical(value: Any, depth: int = 0) -> str:
     if state is not None:
         name = value.kind if isinstance(value, Opaque) else type(value).__qualname__
         return f"{name}{canonical(state, inner)}"
-    text = repr(value)
+    text = _printed(value)
     return type(value).__qualname__ if ADDRESS in text else text
 
 
@@ -315,7 +333,7 @@ def _unseen(value: Any, depth: int) -> str:
     elif (state := state_of(value)) is not None:
         parts, inner = state.values(), depth + 2  # as deep as they are in plain data
     else:
-        return _unless_helper(type(value).__qualname__, depth) if ADDRESS in repr(value) else ""
+        return _unless_helper(type(value).__qualname__, depth) if ADDRESS in _printed(value) else ""
     return next((kind for part in parts if (kind := _unseen(part, inner))), "")
 
 
@@ -371,10 +389,26 @@ def _number_token(value: Any) -> str:
     try:
         double = float(value)
     except OverflowError:
-        return repr(value)
+        return _digits(value)
     if math.isnan(double):
         return "nan"
-    return repr(double) if double == value else repr(value)
+    return repr(double) if double == value else _digits(value)
+
+
+def _digits(value: Any) -> str:
+    """The printed form of a number; of an integer too long for Python's limit on decimal digits the hexadecimal one."""
+    try:
+        return repr(value)
+    except ValueError:
+        return hex(value)
+
+
+def _printed(value: Any) -> str:
+    """The printed form of an object; its class where that holds an integer too long to be printed."""
+    try:
+        return repr(value)
+    except ValueError:
+        return type(value).__qualname__
 
 
 def _single(output: Any) -> NDArray[Any] | None:
@@ -484,5 +518,12 @@ def number_of(value: Any) -> float:
         except (OverflowError, ValueError):  # too large a number; a signalling NaN
             if isinstance(value, Decimal) and value.is_nan():
                 return math.nan
-            return math.copysign(math.inf, 1 if str(value)[0] != "-" else -1)
+            return math.copysign(math.inf, -1 if _is_negative(value) else 1)
     return math.nan
+
+
+def _is_negative(value: Any) -> bool:
+    """The sign of a number that is too large for a double; of another one (a signalling NaN) by its printed form."""
+    if isinstance(value, int | Fraction):
+        return value < 0
+    return str(value)[0] == "-"

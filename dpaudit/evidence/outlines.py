@@ -15,12 +15,12 @@ from typing import Any
 
 from dpaudit.evidence.outcomes import (
     DEEPEST,
-    MAXIMUM_TOKEN,
     Outcomes,
     canonical,
     is_number,
     number_of,
     plain,
+    shortened,
     state_of,
 )
 
@@ -45,8 +45,7 @@ def outlines(outcomes: Outcomes, outline: str) -> list[str]:
 
 def outline_of(output: Any, outline: str) -> str:
     """The outline `FORM` or `STRUCTURE` of one output."""
-    text = _outline(output, outline == FORM, 0)
-    return text if len(text) <= MAXIMUM_TOKEN else f"{text[:MAXIMUM_TOKEN]}…{len(text)}"
+    return shortened(_outline(output, outline == FORM, 0))
 
 
 def _outline(value: Any, texts: bool, depth: int) -> str:

@@ -6,12 +6,12 @@ import dataclasses
 import math
 
 from dpaudit.evidence.failures import Failure
-from dpaudit.evidence.fitted_partitions import fit_partitions
-from dpaudit.evidence.fixed_game import Aim, FixedGame
+from dpaudit.evidence.fixed_game import FixedGame
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.order import Change
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.pools import Pool
+from dpaudit.evidence.protocols import Aim, Test, Training
 from dpaudit.evidence.refined_edges import RefinedGame
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.sequential_game import SequentialGame
@@ -28,7 +28,19 @@ FAR_DRAWS = 1_000  # labelled draws before which no pair is
 # Bets are fitted again on counts, where no more draws are kept, at this many times the labelled draws of the last fit.
 COUNTS_GROWTH = 1.5
 
-Game = FixedGame | SequentialGame | RenyiGame
+def tests_of(claim: Claim, sequential: bool, draws: int, alone: bool) -> list[tuple[float, Test]]:
+    """The tests of a pair with their shares of its level: of the claim's parameter first, which is the verdict's.
+
+    A claim without an epsilon of its own pays for a second bound, on epsilon at the report delta. A fixed test of one
+    pair `alone`, of a claim with one line, may take stages of its own.
+    """
+    guesses = SequentialGame if sequential else RefinedGame if alone and not claim.anchored else FixedGame
+    main: Test = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
+    if not (claim.anchored or claim.family == "renyi"):
+        return [(1.0, main)]
+    epsilon = ApproxDP(min(claim.budget.epsilon, 700.0), claim.budget.delta)
+    second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
+    return [(SHARE_OF_PARAMETER, main), (1.0 - SHARE_OF_PARAMETER, second)]
 
 
 class PairGame:
@@ -59,15 +71,8 @@ class PairGame:
     ) -> None:
         self.claim, self.hints = claim, hints
         self.pool = inputs if isinstance(inputs, Pool) else Pool.single(inputs)
-        is_refined = alone and len(self.pool.members) == 1 and not claim.anchored
-        guesses = SequentialGame if sequential else RefinedGame if is_refined else FixedGame
-        self.main: Game = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
-        self.uses: list[tuple[float, Game]] = [(1.0, self.main)]
-        if claim.anchored or claim.family == "renyi":
-            budget = claim.budget
-            epsilon = ApproxDP(min(budget.epsilon, 700.0), budget.delta)
-            second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
-            self.uses = [(SHARE_OF_PARAMETER, self.main), (1.0 - SHARE_OF_PARAMETER, second)]
+        self.uses = tests_of(claim, sequential, draws, alone and len(self.pool.members) == 1)
+        self.main = self.uses[0][1]
         self.labelled = 0  # draws counted
         self.labelled_before = 0  # of them, those of earlier runs that this one goes on from
         self.level = math.nan
@@ -96,16 +101,9 @@ class PairGame:
     ) -> None:
         """Fit every use on earlier draws of x and x_prime; the rest is as for games."""
         self.hints = self.hints.fitting(first, second)
-        partitions = None
+        training = Training(first, second, self.hints, aim, is_last, tries)
         for share, game in self.uses:
-            if isinstance(game, SequentialGame):
-                if partitions is None:
-                    partitions = fit_partitions(first, second, self.hints)
-                game.fit(partitions, level * share, is_last)
-            elif isinstance(game, FixedGame):
-                game.fit(first, second, level * share, self.hints, aim, tries)
-            else:
-                game.fit(first, second, level * share, self.hints)
+            game.prepare(training, level * share)
         self.trained_on = min(len(first), len(second))
         self.labelled_at_fit = self.labelled
 
@@ -114,8 +112,7 @@ class PairGame:
         if self.labelled + draws_before < COUNTS_GROWTH * (self.labelled_at_fit + draws_before):
             return
         for _, game in self.uses:
-            if isinstance(game, SequentialGame):
-                game.fit_again()
+            game.prepare_on_counts()
         self.labelled_at_fit = self.labelled
 
     def start(self, level: float) -> None:
@@ -126,7 +123,7 @@ class PairGame:
 
     def stage_size(self, planned: int, pilot: int) -> int:
         """The labelled draws of the next round of a fixed audit of so many, with a pilot of so many: mostly all."""
-        return self.main.stage_size(pilot + self.labelled, planned) if isinstance(self.main, RefinedGame) else planned
+        return self.main.stage_size(pilot + self.labelled, planned)
 
     def look(self) -> None:
         """Let every use look at its record, and note where the evidence stands."""
@@ -183,7 +180,12 @@ class PairGame:
     @property
     def is_sure(self) -> bool:
         """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
-        return all(isinstance(game, FixedGame) and game.is_sure for _, game in self.uses)
+        return all(game.is_sure for _, game in self.uses)
+
+    @property
+    def is_hopeful(self) -> bool:
+        """Whether a longer pilot may show that some rule refutes the budget."""
+        return isinstance(self.main, FixedGame) and self.main.is_hopeful
 
     @property
     def is_violated(self) -> bool:

@@ -24,6 +24,7 @@ from dpaudit.evidence.candidates import DRAWS_A_NUMBER
 from dpaudit.evidence.cells import whole_edges
 from dpaudit.evidence.cross_validation import FOLDS, Shown, Way, cross_validated, shown_by
 from dpaudit.evidence.distances import TAIL_MASS, Distance, speak_alike
+from dpaudit.evidence.edge_counts import EdgeCounter
 from dpaudit.evidence.fitted_scores import FittedRule, fit_scores, fit_summaries, most_sure_of, rules_of, without_nan
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.histograms import (
@@ -36,6 +37,7 @@ from dpaudit.evidence.histograms import (
 )
 from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
+from dpaudit.evidence.predicted import Proposal, proposals
 from dpaudit.evidence.rules import Rule
 from dpaudit.evidence.scores import Score
 from dpaudit.evidence.smooth_tails import SmoothTails, smooth_tails
@@ -149,6 +151,9 @@ class CountedPilot:
         Where both tails speak alike.
     far_edges, far_counts : ndarray, optional
         As `edges` and `counts`, of the distances.
+    learned : tuple of (Proposal, ndarray of int)
+        What learners propose, with counts as above in its own cells. (Cells are learned from all draws: of spikes by
+        outputs alone. What is compared on held draws is a little hopeful where they go by labels.)
     """
 
     edges: FloatArray
@@ -157,6 +162,7 @@ class CountedPilot:
     distance: Distance | None = None
     far_edges: FloatArray | None = None
     far_counts: NDArray[np.int64] | None = None
+    learned: tuple[tuple[Proposal, NDArray[np.int64]], ...] = ()
 
     @classmethod
     def of(cls, first: FloatArray, second: FloatArray) -> CountedPilot:
@@ -165,15 +171,18 @@ class CountedPilot:
         whole = whole_edges(np.concatenate([without_nan(parts[0][0]), without_nan(parts[1][0])]))
         edges, counts = _counted(parts, whole)
         distance = _distance(edges, counts.sum(axis=1))
+        learned = tuple(
+            (proposal, _counts_of(proposal, first, second)) for proposal in proposals(first[:, None], second[:, None])
+        )
         if distance is None:
-            return cls(edges, whole, counts)
+            return cls(edges, whole, counts, learned=learned)
         # Distances fall, and then rise: two runs, which a stable sort only merges.
         far = [[np.sort(distance.of(part), kind="stable") for part in side] for side in parts]
-        return cls(edges, whole, counts, distance, *_counted(far, np.empty(0)))
+        return cls(edges, whole, counts, distance, *_counted(far, np.empty(0)), learned)
 
     def scores(self, halves: bool = True) -> Sequence[CountedScore]:
         """As for `Pilot`."""
-        return list(self._scores(range(PARTS), halves))
+        return [score for score, _ in self._scores(range(PARTS), halves)]
 
     def summaries(self) -> Sequence[CountedScore]:
         """As for `Pilot`."""
@@ -189,23 +198,24 @@ class CountedPilot:
 
     def _fold(self, fold: int) -> Iterator[Held]:
         held = [part for part in range(PARTS) if part % FOLDS == fold]
-        for score in self._scores([part for part in range(PARTS) if part not in held], halves=True):
-            counts = self.far_counts if score.score is self.distance else self.counts
-            assert counts is not None, "distances are counted where there is one"
+        for score, counts in self._scores([part for part in range(PARTS) if part not in held], halves=True):
             of_x_prime, of_x = counts[:, held].sum(axis=1)
             yield score, of_x, of_x_prime
 
-    def _scores(self, known: Sequence[int], halves: bool) -> Iterator[CountedScore]:
-        """The scores that are fitted on some of the parts; the kinds are those of `fit_scores`."""
+    def _scores(self, known: Sequence[int], halves: bool) -> Iterator[tuple[CountedScore, NDArray[np.int64]]]:
+        """The scores that are fitted on some of the parts, and all counts in their cells.
+
+        The kinds are those of `fit_scores`.
+        """
         of_x_prime, of_x = self.counts[:, known].sum(axis=1)
         of_cells = np.concatenate([[-math.inf], self.edges, [math.nan]])  # the least number of each
-        yield CountedScore("Coordinate 1", Coordinate(0, 1), of_cells, of_x, of_x_prime)
+        yield CountedScore("Coordinate 1", Coordinate(0, 1), of_cells, of_x, of_x_prime), self.counts
         if not halves or np.count_nonzero((of_x + of_x_prime)[:-1]) < 2:
             return
         if self.distance is not None and self.far_edges is not None and self.far_counts is not None:
             of_far_cells = np.concatenate([[-math.inf], self.far_edges, [math.nan]])
             far_x_prime, far_x = self.far_counts[:, known].sum(axis=1)
-            yield CountedScore("Distance 1", self.distance, of_far_cells, far_x, far_x_prime)
+            yield CountedScore("Distance 1", self.distance, of_far_cells, far_x, far_x_prime), self.far_counts
         fit, rest = (
             self.counts[:, [part for part in known if part // FOLDS == half]].sum(axis=1) for half in range(HALVES)
         )
@@ -219,7 +229,12 @@ class CountedPilot:
             b, a = (np.bincount(bins, side, minlength=len(edges) + 2).astype(float) for side in fit)
             values = shrunk_log_ratio(a, b)
             histogram = Histogram((0,), (edges,), (values,), 1)
-            yield CountedScore(f"Histogram {number}", histogram, values[bins], rest[1], rest[0], is_least=False)
+            counted = CountedScore(f"Histogram {number}", histogram, values[bins], rest[1], rest[0], is_least=False)
+            yield counted, self.counts
+        for proposal, counts in self.learned:
+            own_x_prime, own_x = counts[:, known].sum(axis=1)
+            binned = proposal.binned(own_x.astype(float), own_x_prime.astype(float))
+            yield CountedScore(binned.name, binned, binned.values, own_x, own_x_prime, is_least=False), counts
 
     def _edges_of_bins(self, pooled: NDArray[np.int64]) -> FloatArray:
         """Edges of about `BINS` bins of equal mass for draws in these cells, as `histogram_edges` cuts single draws."""
@@ -353,6 +368,13 @@ class CountedScore:
         left1, left0 = below[0][ends] / n1, below[1][ends] / n0
         nan1, nan0 = (float(n - side.sum()) / n for n, side in zip((n1, n0), sides, strict=True))
         return Tails(lows, left1, left0, left1[-1] - left1, left0[-1] - left0, nan1, nan0, float(n1 + n0), highs)
+
+
+def _counts_of(proposal: Proposal, first: FloatArray, second: FloatArray) -> NDArray[np.int64]:
+    """Counts of numbers of x_prime and of x in the cells of a proposal, by parts; shape (2, PARTS, cells)."""
+    counter = EdgeCounter(proposal.edges)
+    values = [proposal.reduced.reduction(side[:, None]) for side in (second, first)]
+    return np.stack([[counter.count(side[k::PARTS]) for k in range(PARTS)] for side in values])
 
 
 def _distance(edges: FloatArray, counts: NDArray[np.int64]) -> Distance | None:

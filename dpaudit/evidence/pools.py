@@ -15,13 +15,14 @@ Validity, without the statement of the mechanism
 What is tested is the pair of mixtures P = sum_i P_i / n and Q = sum_i Q_i / n, where P_i and Q_i are the laws of the
 moved outputs of member i on x_i and x_i'. How far an output is moved depends on i alone, never on the label, so moving
 is post-processing of single outputs: P_i and Q_i keep what the laws of the outputs keep. Every claim is a family of
-inequalities each of whose left sides is linear in (P, Q), with a right side that does not depend on them (design,
-section 1): P(S) - e^eps Q(S) <= delta for events S, E_P[r g^(r-1)] - E_Q[(r-1) g^r] <= exp((r-1) eps_r) for bounded
-g >= 0, and both with P and Q exchanged. If every member keeps an inequality, so does the average over the members,
-which is the one of (P, Q). So if every pair of the pool keeps the claim, the mixtures keep it, and P(violated) is at
-most the pool's level, whatever the mechanism is; and a lower bound on the parameter of the mixtures exceeds the
-*largest* parameter of the members with at most that probability (parameters are nested). (A Renyi divergence itself is
-only quasi-convex; the inequalities that the game bets on are linear, and this is all that is needed.)
+inequalities each of whose left sides is linear in (P, Q), with a right side that does not depend on them
+(docs/explanation/label-game.md): P(S) - e^eps Q(S) <= delta for events S, E_P[r g^(r-1)] - E_Q[(r-1) g^r] <= exp((r-1)
+eps_r) for bounded g >= 0, and both with P and Q exchanged. If every member keeps an inequality, so does the average
+over the members, which is the one of (P, Q). So if every pair of the pool keeps the claim, the mixtures keep it, and
+P(violated) is at most the pool's level, whatever the mechanism is; and a lower bound on the parameter of the mixtures
+exceeds the *largest* parameter of the members with at most that probability (parameters are nested). (A Renyi
+divergence itself is only quasi-convex; the inequalities that the game bets on are linear, and this is all that is
+needed.)
 
 Only that the finding holds for *each* pair of the pool rests on the statement. Where it is false, the evidence of the
 pairs that break the claim is diluted by the others; `dpaudit.replay` asks a pair by itself, and tells which.
@@ -184,6 +185,16 @@ class Pooling:
     def pools(self) -> int:
         """How many games ask several pairs."""
         return sum(len(group) > 1 for group in self.groups)
+
+    def placed(self, positions: Sequence[tuple[int, int]]) -> tuple[Pool, ...]:
+        """The games with other positions of the inputs of each asked pair: laws are the same, draws are not."""
+        return tuple(
+            Pool([
+                dataclasses.replace(member, inputs=positions[k])
+                for k, member in zip(group, game.members, strict=True)
+            ])
+            for group, game in zip(self.groups, self.games, strict=True)
+        )  # fmt: skip
 
     @property
     def options(self) -> dict[str, Any]:

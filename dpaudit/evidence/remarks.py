@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Outcomes, canonical
+from dpaudit.evidence.leaves import LIMITS
+from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Outcomes, canonical, plain
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
+from dpaudit.reading.unread import unread
 from dpaudit.results import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
@@ -53,6 +55,15 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
         return ()
     text = f"All {count:,} outputs that were looked at, on {on}, read as {same}"
     return (f"{text}: does the mechanism return its answer?",)
+
+
+def not_read(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
+    """A sentence on what of the first outputs of a pair's inputs nobody looks at; none where that is nothing."""
+    looked_at = (output for of_input in inputs for part in of_input[:1] for output in part.raw[:FEW])
+    kinds = unread(map(plain, looked_at), LIMITS)
+    if not kinds:
+        return ()
+    return (f"Not read of the outputs: {'; '.join(map(str, kinds))}. A leak that is there alone may not be found.",)
 
 
 def _have_texts_of_their_own(inputs: Sequence[Sequence[Outcomes]]) -> bool:

@@ -30,17 +30,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dpaudit.evidence import wealth
+from dpaudit.evidence import saved_renyi, wealth
 from dpaudit.evidence.cells import Cells
 from dpaudit.evidence.fitted_scores import best_rule, fit_rules
 from dpaudit.evidence.hints import NO_HINTS, Hints
 from dpaudit.evidence.hockey_stick import just_above, largest_rejected
 from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
+from dpaudit.evidence.protocols import Test, Training
+from dpaudit.evidence.renyi_epochs import SMALLEST_LOSS, Epoch, payoffs
+from dpaudit.evidence.scores import LogDensity
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 
 CELLS = 12
-SMALLEST_LOSS = 1e-6  # the least that a bet may lose is taken to be at least this
 LARGEST_EXPONENT = 600.0  # of g ** order, beyond which a bet overflows
 LARGEST_LOSS = 12.0  # nats, beyond which no alternative is tried for the power
 CAPS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.0)  # on |log g|: a rare large g would shrink every stake
@@ -53,31 +55,6 @@ SIMULATIONS = 400  # of the alternative, for the power; see `RenyiGame.power`
 SIMULATIONS_FOUND = 0.945  # share of them that must be found: the true power is then above 0.9 (see the docstring)
 
 
-@dataclasses.dataclass
-class Epoch:
-    """What one fit bets on, and its counts: g per cell and order for each direction; counts (labels, cells).
-
-    Row 0 of `g`, `orders` and of the payoffs is the direction (P, Q), row 1 is (Q, P).
-    """
-
-    cells: Cells
-    g: FloatArray  # (2, cells)
-    orders: tuple[float, float]
-    counts: NDArray[np.int64]  # (2, cells): row 0 label 0 (x_prime), row 1 label 1 (x)
-    saved: dict[str, Any] = dataclasses.field(default_factory=dict)  # all but the counts, once it was saved
-
-    def log_factors(self, direction: int, bound: float, fraction: FloatArray) -> FloatArray:
-        """Log of the wealth that this epoch's draws give each fraction, shape (fractions, ...)."""
-        order, g = self.orders[direction], self.g[direction]
-        paid, charged, least = payoffs(g, order)
-        numerator, denominator = self.counts[1 - direction], self.counts[direction]
-        half = 0.5 * bound
-        worst = max(least + half, SMALLEST_LOSS)
-        gains = np.log1p(fraction[:, None] * (paid - half) / worst)  # (fractions, cells)
-        losses = np.log1p(-fraction[:, None] * (charged + half) / worst)
-        return np.asarray(gains @ numerator + losses @ denominator)
-
-
 @dataclasses.dataclass(frozen=True)
 class _Bet:
     """An order and a g per cell, (cells,); `at_budget` nats a draw is what the best bet is expected to win there."""
@@ -87,7 +64,7 @@ class _Bet:
     g: FloatArray
 
 
-class RenyiGame:
+class RenyiGame(Test):
     """One use of the error rate on one pair, against a claim that is a family of Renyi inequalities.
 
     The same methods as `FixedGame` has; there is no exact test for these claims, so both modes bet, and a fixed audit
@@ -95,10 +72,10 @@ class RenyiGame:
     """
 
     def __init__(self, claim: Claim, sequential: bool, draws: int) -> None:
-        self.claim, self.sequential, self.draws = claim, sequential, draws
-        self.level = math.nan
-        self.merit: tuple[int, float] = (0, -math.inf)
-        self.epochs: list[Epoch] = []
+        super().__init__(claim, draws)
+        self.sequential = sequential
+        self._merit: tuple[int, float] = (0, -math.inf)
+        self._epochs: list[Epoch] = []
         self._lower = 0.0
         self._watched = just_above(claim.value)
         self._bound_is_current = True
@@ -108,6 +85,28 @@ class RenyiGame:
         """Fix the level: the error rate this use may spend."""
         self.level = level
         self._fraction = wealth.fractions(self.draws, -math.log(level))
+
+    def prepare(self, training: Training, level: float) -> None:
+        """Open an epoch: see `fit`."""
+        self.fit(training.first, training.second, level, training.hints)
+
+    @property
+    def merit(self) -> tuple[int, float]:
+        """Nats that its bets are expected to win against the budget."""
+        return self._merit
+
+    @property
+    def epochs(self) -> list[Epoch]:
+        """All fits so far, with their counts."""
+        return self._epochs
+
+    def saved(self, origin: str) -> dict[str, Any]:
+        """The state as JSON values: see `dpaudit.evidence.saved_renyi`."""
+        return saved_renyi.state_of(self, origin)
+
+    def restore(self, state: dict[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
+        """Go on from what `saved` gave."""
+        saved_renyi.restore(self, state, log_density, x, x_prime)
 
     def fit(self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS) -> None:
         """Fit cells, g and the order of each direction on earlier draws, and open an epoch."""
@@ -125,9 +124,9 @@ class RenyiGame:
         enough = (max(threshold, 1.0) + math.log(parts)) / max(self.draws, 1)
         forward = self._best_bet(log_ratio_of_cells, p, q, enough)
         backward = self._best_bet(-log_ratio_of_cells, q, p, enough)
-        self.merit = (1, max(forward.at_budget, backward.at_budget) * self.draws)
+        self._merit = (1, max(forward.at_budget, backward.at_budget) * self.draws)
         counts = np.zeros((2, cells.size), dtype=np.int64)
-        self.epochs.append(Epoch(cells, np.stack([forward.g, backward.g]), (forward.order, backward.order), counts))
+        self._epochs.append(Epoch(cells, np.stack([forward.g, backward.g]), (forward.order, backward.order), counts))
 
     @property
     def fraction(self) -> FloatArray:
@@ -136,7 +135,7 @@ class RenyiGame:
 
     def go_on(self, fraction: FloatArray, lower: float, epochs: Sequence[Epoch]) -> None:
         """Go on from what was saved: the fractions, the bound, and the epochs with their counts."""
-        self._fraction, self._lower, self.epochs = fraction, lower, list(epochs)
+        self._fraction, self._lower, self._epochs = fraction, lower, list(epochs)
         self._bound_is_current = False
 
     @property
@@ -334,13 +333,6 @@ class RenyiGame:
                     return -math.inf
                 logs[direction] += epoch.log_factors(direction, bound, self._fraction)
         return float(np.logaddexp.reduce(logs, axis=None) - math.log(logs.size))
-
-
-def payoffs(g: FloatArray, order: float) -> tuple[FloatArray, FloatArray, float]:
-    """a - k, b - k and m of the module's docstring, for one g per cell: shapes (cells,), (cells,) and a number."""
-    paid, charged = RenyiInequality(order, 0.0).terms(g)
-    middle = 0.25 * float(paid.min() + paid.max() + charged.min() + charged.max())
-    return paid - middle, charged - middle, float(max(middle - paid.min(), charged.max() - middle))
 
 
 def _cell_edges(scores: FloatArray) -> FloatArray:

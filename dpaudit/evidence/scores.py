@@ -9,9 +9,9 @@ direction is left to the rule. NaN means that the score has nothing to say (an o
 Validity: the score of an output is a function of that output alone, to the last bit.
 
 Here are the protocol, the scores that rest on others, and the way back from data. The others, by what they look at:
-`histograms` (a coordinate, bins, a table of outcomes), `distances` (of a number from a centre), `vectors` (sums and
-forms of coordinates), `trees`; `leaves`, `tallies` and `vectors.Summary` are views, which make columns of what an
-output holds.
+`histograms` (a coordinate, bins, a table of outcomes), `predicted` (what learners propose), `distances` (of a number
+from a centre), `vectors` (sums and forms of coordinates), `trees`; `leaves`, `tallies` and `vectors.Summary` are views,
+which make columns of what an output holds.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from dpaudit.evidence.histograms import (
 from dpaudit.evidence.leaves import Layout
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.outlines import FORM, STRUCTURE, WHOLE
+from dpaudit.evidence.predicted import Binned, Reduced
 from dpaudit.evidence.tallies import Tally
 from dpaudit.evidence.trees import Trees
 from dpaudit.evidence.vectors import Linear, Nearness, Quadratic, Steps, Summary, floats
@@ -42,6 +43,7 @@ from dpaudit.privacy.claims import FloatArray
 
 __all__ = [
     "LARGEST_LOG_RATIO",
+    "Binned",
     "Coordinate",
     "Distance",
     "Histogram",
@@ -50,6 +52,7 @@ __all__ = [
     "LogRatio",
     "Nearness",
     "Quadratic",
+    "Reduced",
     "Remainder",
     "Score",
     "Table",
@@ -219,6 +222,10 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
         if not near:
             raise ValueError(f"inputs must be numbers of shape {tuple(record['shape'])}, got others.")
         return near[int(record["order"]) - 1]
+    if kind == "reduced":
+        return Reduced.from_dict(record, x, x_prime)
+    if kind == "binned":
+        return Binned.from_dict(record, x, x_prime)
     if kind == "cells":
         from dpaudit.evidence.partition import cell_score_from_dict
 

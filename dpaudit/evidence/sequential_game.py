@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence import wealth
+from dpaudit.evidence import saved_sequential, wealth
 from dpaudit.evidence.betting import Components, components_for, fit_bets, log_sum
 from dpaudit.evidence.cells import CellSet
 from dpaudit.evidence.epochs import Epoch, book_of, twins_of
@@ -38,6 +38,9 @@ from dpaudit.evidence.fitted_partitions import Partition
 from dpaudit.evidence.hints import Hints
 from dpaudit.evidence.hockey_stick import HockeyStickGame, just_above, largest_in_excess
 from dpaudit.evidence.outcomes import Outcomes
+from dpaudit.evidence.protocols import Training
+from dpaudit.evidence.saved_sequential import SAME_WEALTH
+from dpaudit.evidence.scores import LogDensity
 from dpaudit.evidence.stacks import NO_BETS, Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
 from dpaudit.evidence.witnesses import Witness, WitnessSearch
 from dpaudit.privacy.claims import Claim, FloatArray
@@ -51,6 +54,7 @@ LEAST_TARGET = 0.01  # of the deep targets, which go on from there, and are aske
 DEEP_SHARE = 0.1  # theirs, of what is not for the budget
 DEEP_FROM = 1_000  # training draws of an epoch, before which nothing is bet for them: they need far more
 FIRST_SHARE = 0.6  # prior weight of the first partition and its twins: of the simplest score
+LEARNED_SHARE = 0.1  # prior weight of all partitions together that learners have proposed, where there are some
 BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
 KEPT = 48  # components of a free family, which has one set for each of `BET_ANCHORS`
 CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION + n) of the wealth is not bet
@@ -67,7 +71,6 @@ KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # way (components, weights, floor, which epochs, what share), since they are not saved but made again. Reach has
 # no part in them.
 LOWER_BETS = {True: 4, False: 3}
-SAME_WEALTH = 1e-6  # nats, or relative: log wealth computed again from its counts that differs by more is another one
 PRECISION = 2e-3  # relative, of the search for the bound
 LEVEL_OF_PILOT = 0.05  # that rules are fitted for before the level is fixed
 
@@ -112,6 +115,10 @@ class SequentialGame(HockeyStickGame):
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend."""
         self.level = level
+
+    def prepare(self, training: Training, level: float) -> None:
+        """Open an epoch: see `fit`."""
+        self.fit(training.partitions, level, training.is_last)
 
     def fit(self, partitions: Sequence[Partition], level: float, is_last: bool = False) -> None:
         """Open an epoch: fix the partitions, and bets on them, from the training counts.
@@ -226,7 +233,7 @@ class SequentialGame(HockeyStickGame):
         self._bound_is_current = False
         self._best = None
 
-    def fit_again(self) -> None:
+    def prepare_on_counts(self) -> None:
         """Open an epoch of the same partitions, with bets on all draws that were counted in them so far.
 
         For later on, when no more outputs are kept. Validity: called before the draws that it is counted on.
@@ -242,13 +249,25 @@ class SequentialGame(HockeyStickGame):
             is_last=True,
         )
 
+    def saved(self, origin: str) -> dict[str, Any]:
+        """The state as JSON values: see `dpaudit.evidence.saved_sequential`."""
+        return saved_sequential.state_of(self, origin)
+
+    def restore(self, state: dict[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
+        """Go on from what `saved` gave."""
+        saved_sequential.restore(self, state, log_density, x, x_prime)
+
     def _prior(self, partitions: Sequence[Partition], components: int) -> FloatArray:
         """Log prior weights of partitions and components: what they have won, or the average where one is new."""
         new = np.full(components, self._past)
         won = np.array([self._history.get(partition.name, new) for partition in partitions])
         twins = np.array(twins_of(partitions))
-        shares = np.where(twins == 0, FIRST_SHARE, (1.0 - FIRST_SHARE) / (1 + twins.max()))
+        is_learned = np.array([partition.is_learned for partition in partitions])
+        others = len({*twins[~is_learned].tolist()})
+        shares = np.where(twins == 0, FIRST_SHARE, (1.0 - FIRST_SHARE) / max(others, 1))
         shares = shares / np.bincount(twins)[twins]
+        if is_learned.any() and not is_learned.all():
+            shares = np.where(is_learned, LEARNED_SHARE / is_learned.sum(), (1.0 - LEARNED_SHARE) * shares)
         return np.asarray(won + np.log(shares)[:, None])
 
     def _remember(self, epoch: Epoch) -> None:

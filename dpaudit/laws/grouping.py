@@ -82,8 +82,8 @@ def group_privacy(
     Claims: UP-P2 (true under its hypothesis, for an integer distance: without the chain nothing follows, as a finite
     metric with a gap shows; e^(ceil(d) epsilon) is the constant on a space where every distance is made of unit steps),
     UP-S5 (e^(d epsilon) for a real distance d is false: neighbours at distance 1/2 may lose epsilon, not epsilon/2; and
-    false where no chain of neighbours joins x and y), DX-F1.3 (prints a factor k = |x - x'|_1 where replacing records
-    has k/2 steps: twice what is needed for equal totals, and bounds nothing for different ones).
+    false where no chain of neighbours joins x and y), DX-F1.3 (prints a factor k, the l1 distance of x and x', where
+    replacing records has k/2 steps: twice what is needed for equal totals, and bounds nothing for different ones).
 
     Tight: pure budgets, Gaussian ones, deltas at epsilon = 0.
 

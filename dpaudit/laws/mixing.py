@@ -150,8 +150,8 @@ def disjoint_union(
 
     Claims: CD-P2.2 and CD-T3.5.1 (M given C or C', disjoint, *is* such a union, with weights P(C) and P(C') over their
     sum, which depend on the input). CD-T3.5.2 prints that the claim of the parts is kept: false, as the weights are not
-    fixed. True is the sum with the loss of the weights (largest |log| ratio of a weight on x and on x'); where M itself
-    is epsilon-DP, at most `conditioned_claim(claim)` = 2 epsilon in all. Both are reached.
+    fixed. True is the sum with the loss of the weights (largest absolute log ratio of a weight on x and on x'); where
+    M itself is epsilon-DP, at most `conditioned_claim(claim)` = 2 epsilon in all. Both are reached.
 
     Parameters
     ----------

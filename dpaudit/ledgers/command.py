@@ -20,16 +20,17 @@ from rich.text import Text
 from dpaudit.errors import UsageError
 from dpaudit.ledgers.entries import VERDICTS, Entry, Ledger, load_ledgers
 from dpaudit.ledgers.marks import Mark, collect_marks
-from dpaudit.saving import check_folder, write_whole
+from dpaudit.saving import SHARED, check_folder, write_whole
 from dpaudit.version import __version__
 
+TESTS = "tests"  # the folder whose marks count, where none is named
 FILES = ("claims.json", "claims.html")
 STYLES = {"verified": "", "verified in part": "cyan", "refuted as printed": "bold red", "not checkable": "yellow"}
 SLUGS = {"verified": "verified", "verified in part": "part", "refuted as printed": "refuted", "not checkable": "not"}
 
 
 def claims(
-    *, paper: str | None, verdict: str | None, tests: str, out: str, only_check: bool
+    *, paper: str | None, verdict: str | None, tests: str | None, out: str | None, only_check: bool
 ) -> tuple[Group, list[Path], bool]:
     """The table of claims, the files that were written, and whether every id has a test and every mark names an id.
 
@@ -37,12 +38,13 @@ def claims(
     ----------
     paper, verdict : str or None
         Show entries of this paper, or with this verdict, only. The files have all of them.
-    tests : str
-        The folder of the tests whose marks count.
-    out : str
-        The folder for the files.
+    tests : str or None
+        The folder of the tests whose marks count. None: the folder "tests", if a test there marks a claim; else the
+        table says nothing of tests, and no claim is called untested.
+    out : str or None
+        The folder for the files; None writes none.
     only_check : bool
-        Write nothing.
+        Write nothing; a folder of tests is then needed.
 
     Raises
     ------
@@ -55,18 +57,26 @@ def claims(
     names = [ledger.paper for ledger in ledgers]
     if paper is not None and paper not in names:
         raise UsageError(f"paper must be one of {', '.join(names)}, got {paper!r}.")
-    marks = collect_marks(tests)
-    if not only_check:
-        check_folder("out", Path(out))
+    marks = collect_marks(tests or TESTS) if tests is not None or only_check else _marks_here()
+    folder = tests or TESTS
     written: list[Path] = []
-    if not only_check:
-        content = (json_text(ledgers, marks, tests), html_text(ledgers, marks, os.path.relpath(tests, out)))
+    if out is not None and not only_check:
+        check_folder("out", Path(out))
+        content = (json_text(ledgers, marks, folder), html_text(ledgers, marks, os.path.relpath(folder, out)))
         written = [Path(out) / name for name in FILES]
         for path, text in zip(written, content, strict=True):
-            write_whole(path, text)
+            write_whole(path, text, SHARED)
     shown = [ledger for ledger in ledgers if paper in (None, ledger.paper)]
-    problems = coverage_problems(ledgers, marks)
+    problems = None if marks is None else coverage_problems(ledgers, marks)
     return Group(*_tables(shown, marks, verdict), *_lines(shown, problems)), written, not problems
+
+
+def _marks_here() -> list[Mark] | None:
+    """The marks of the folder "tests"; None where it is absent, cannot be read as tests, or marks no claim."""
+    try:
+        return collect_marks(TESTS) or None
+    except UsageError:
+        return None
 
 
 def coverage_problems(ledgers: Sequence[Ledger], marks: Sequence[Mark]) -> list[str]:
@@ -81,9 +91,9 @@ def coverage_problems(ledgers: Sequence[Ledger], marks: Sequence[Mark]) -> list[
     ]
 
 
-def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark], tests: str) -> str:
+def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: str) -> str:
     """claims.json: a list of objects, one an entry, in the order of the papers; tests as pytest takes them."""
-    nodes, root = _nodes(marks), Path(tests).as_posix()
+    nodes, root = _nodes(marks or ()), Path(tests).as_posix()
     rows = [
         {
             "id": entry.id,
@@ -104,9 +114,9 @@ def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark], tests: str) -> s
     return json.dumps(rows, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark], tests: str) -> str:
+def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: str) -> str:
     """claims.html: one self-contained page; `tests` is where its links find the tests."""
-    nodes = _nodes(marks)
+    nodes = _nodes(marks or ())
     root = quote(Path(tests).as_posix())
     papers = [
         {
@@ -161,19 +171,20 @@ def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark], verdict: str | Non
             ("kind", "left"),
             ("verdict", "left"),
             ("how", "left"),
-            ("tests", "right"),
+            *([] if marks is None else [("tests", "right")]),
         ):
             table.add_column(
                 name, justify="right" if justify == "right" else "left", no_wrap=name in ("claim", "verdict")
             )
         for entry in entries:
             count = len({mark.node for mark in nodes.get(entry.id, [])})
+            tests = [] if marks is None else [Text(str(count) if count else "none", "" if count else "bold red")]
             table.add_row(
                 Text(entry.id),
                 Text(entry.kind),
                 Text(entry.verdict, STYLES[entry.verdict]),
                 Text(", ".join(entry.how)),
-                Text(str(count) if count else "none", "" if count else "bold red"),
+                *tests,
             )
         tables.append(table)
         scopes = [entry for entry in entries if entry.scope]
@@ -184,7 +195,7 @@ def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark], verdict: str | Non
     return tables
 
 
-def _lines(ledgers: Sequence[Ledger], problems: Sequence[str]) -> list[Text]:
+def _lines(ledgers: Sequence[Ledger], problems: Sequence[str] | None) -> list[Text]:
     lines = []
     for ledger in ledgers:
         if not ledger.is_written:
@@ -193,7 +204,9 @@ def _lines(ledgers: Sequence[Ledger], problems: Sequence[str]) -> list[Text]:
             counts = ", ".join(f"{count} {name}" for name, count in _counts(ledger).items())
             text = f"{ledger.paper}: {len(ledger.ids)} claims: {counts}."
         lines.append(Text(text))
-    if problems:
+    if problems is None:
+        lines.append(Text("No tests here mark these claims; name a folder that does with --tests."))
+    elif problems:
         lines.append(Text(f"{len(problems)} gaps between ledgers and tests:", "bold red"))
         lines += [Text(f"  {problem}") for problem in problems]
     else:

@@ -175,7 +175,7 @@ class AbsoluteMetric(_NormMetric):
 
 @dataclasses.dataclass(frozen=True)
 class DateMetric(_NormMetric):
-    """epsilon |u - u'| / days, for two dates u and u' (DX-X5: generalising dates to periods of `days` days).
+    """epsilon abs(u - u') / days, for two dates u and u' (DX-X5: generalising dates to periods of `days` days).
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.differences import difference, frame_name, is_frame
 
 MANY_PAIRS = 2_000  # from which on pairs are made when they are looked at, and audited as one universe
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
@@ -41,6 +42,9 @@ class Pair:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "x_id", self.x_id or short_form(self.x))
+        are_frames = is_frame(self.x) and is_frame(self.x_prime)
+        if not self.x_prime_id and (are_frames or short_form(self.x_prime) == self.x_id):  # names that tell nothing
+            object.__setattr__(self, "x_prime_id", difference(self.x, self.x_prime))
         object.__setattr__(self, "x_prime_id", self.x_prime_id or short_form(self.x_prime))
         object.__setattr__(self, "id", self.id or _default_id(self))
 
@@ -59,7 +63,9 @@ class Pair:
 
 def short_form(value: Any, width: int = 40) -> str:
     """A one-line name of an input, at most `width` characters: never an object's address."""
-    if isinstance(value, np.ndarray) and value.ndim:
+    if is_frame(value):
+        text = frame_name(value)
+    elif isinstance(value, np.ndarray) and value.ndim:
         text = np.array2string(value, threshold=6, precision=6, separator=",")
     else:
         text = repr(value.item() if isinstance(value, np.generic | np.ndarray) else value)

@@ -33,15 +33,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpaudit.errors import UsageError
+from dpaudit.pytest_plugin.ending import ends_are_told
 from dpaudit.pytest_plugin.marks import LINES, known_violation
 from dpaudit.pytest_plugin.options import SEED_INPUT, Settings, add_options
 from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
 from dpaudit.pytest_plugin.summary import Summary
 
 if TYPE_CHECKING:
+    from dpaudit.certificates import Certificate
     from dpaudit.results import AuditResult
 
     DpAudit = Callable[..., AuditResult]
+    DpCertify = Callable[..., Certificate]
 
 PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
@@ -108,6 +111,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(str(error), pytrace=False)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """A mechanism that ends the process ends it with a status that fails."""
+    if not can_audit(item) and bound_check(item) is None:
+        return (yield)
+    with ends_are_told(item):
+        return (yield)
+
+
 @pytest.fixture
 def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
     """Audit a mechanism: `dp_audit(mechanism, claim=..., pairs=..., **options)`, with the options of `dpaudit.audit`.
@@ -133,6 +145,26 @@ def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
         return audit_in_test(item, plan, calls, mechanism, claim, pairs, options)
 
     return run
+
+
+@pytest.fixture
+def dp_certify() -> DpCertify:
+    """Prove a claim: `dp_certify(mechanism, claim=..., pairs=..., **options)`, with the options of `dpaudit.certify`.
+
+    Returns the `Certificate` where the claim is kept on every pair; fails the test where it is violated, and also where
+    it stays open. Nothing is drawn: it takes no part of the session's error rate.
+    """
+
+    def prove(mechanism: Any, claim: Any = None, pairs: Any = None, **options: Any) -> Certificate:
+        __tracebackhide__ = True
+        from dpaudit.certificates import certify
+
+        result = certify(mechanism, claim, pairs, **options)
+        if result.verdict != "kept":
+            pytest.fail(f"dp_certify: {result.summary()}", pytrace=False)
+        return result
+
+    return prove
 
 
 @pytest.hookimpl(wrapper=True)

@@ -79,7 +79,7 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
         f"  subject  {wording.clean(name, 200)}",
         f"  claim    {wording.clean(found.claim, 200)}",
         f"  pair     {wording.clean(found.pair)}",
-        f"  rule     {wording.clean(found.description, 400)}",
+        f"  rule     {wording.clean(found.description or "that of the file, which keeps no words of it", 400)}",
         f"  counts   The rule was right in {found.correct:,}, wrong in {found.wrong:,} draws, and abstained in "
         f"{found.abstained:,}.",
         f"  bound    {symbol} ≥ {bound}{unit} with {wording.percent_text(found.confidence)} confidence; promised: "

@@ -1,9 +1,10 @@
 """Witnesses of earlier failures: saved as data, and replayed before the next audit of the same call.
 
 A file a call (`.dpaudit/witnesses/`), written by a test that fails: the finding with its rule and without its inputs,
-which the next run has anyway. In the next run the rule meets fresh draws first: it was fixed before these, so one exact
-test at 10% of the call's share of the error rate (`dpaudit.pytest_plugin.budget`), whatever it looks like and whoever
-wrote it. Where that confirms the violation, the audit is spared; else it runs as always, and a witness that it does not
+which the next run has anyway. Ids of pairs and of inputs may be records in words: digests stand for them, and texts are
+left out. (A rule may still quote an output. A digest hides nothing from who can try all likely records.) In the next
+run the rule meets fresh draws first: it was fixed before these, so one exact test at 10% of the call's share of the
+error rate (`dpaudit.pytest_plugin.budget`), whatever it looks like and whoever wrote it. Where that confirms the violation, the audit is spared; else it runs as always, and a witness that it does not
 confirm either is forgotten. Nothing in a file is run: a rule is data, and what cannot be read is passed over.
 """
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
     from dpaudit.replaying import Replay
-    from dpaudit.results import AuditResult
+    from dpaudit.results import AuditResult, Finding
 
-SCHEMA = "dpaudit.witness/1"
+SCHEMA = "dpaudit.witness/2"
 FOLDER = "witnesses"
 
 
@@ -38,8 +39,9 @@ def save(cache: Path, node_id: str, number: int, result: AuditResult) -> None:
         return
     kept = dataclasses.replace(
         result,
-        findings=(dataclasses.replace(worst, x=None, x_prime=None, looks=()),),
+        findings=(_without_records(worst),),
         not_asked=(),
+        options={name: value for name, value in result.options.items() if name == "isolation"},
         floating_point=None,
         side_findings=(),
     )
@@ -50,6 +52,28 @@ def save(cache: Path, node_id: str, number: int, result: AuditResult) -> None:
         keep_out(cache)
     except DpauditError:
         return
+
+
+def _without_records(finding: Finding) -> Finding:
+    """A finding without its inputs and without what quotes them."""
+    assert finding.witness is not None
+    return dataclasses.replace(
+        finding,
+        id=_digest(finding.id),
+        x_id=_digest(finding.x_id),
+        x_prime_id=_digest(finding.x_prime_id),
+        pool=None if finding.pool is None else _digest(finding.pool),
+        x=None,
+        x_prime=None,
+        looks=(),
+        message="",
+        notes=(),
+        witness=dataclasses.replace(finding.witness, description=""),
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def keep_out(cache: Path) -> None:
@@ -105,12 +129,13 @@ def replay_saved(
     from dpaudit.replaying import replay
 
     finding = found.findings[0] if found.findings else None
-    pair = next((one for one in pairs if finding is not None and one.id == finding.id), None)
+    pair = next((one for one in pairs if finding is not None and _digest(one.id) == finding.id), None)
     if finding is None or pair is None:
         return None
     try:
         size = max(10, min(int(samples), max(finding.samples // 2, 1_000)))
-        known = dataclasses.replace(found, confidence=confidence)
+        named = dataclasses.replace(finding, id=pair.id, x_id=pair.x_id, x_prime_id=pair.x_prime_id)
+        known = dataclasses.replace(found, confidence=confidence, findings=(named, *found.findings[1:]))
         return replay(known, subject, claim, inputs=pair, samples=size, seed=seed)
     except DpauditError:
         return None

@@ -1,12 +1,13 @@
 """What we say: results rendered for the people and the programs that read them.
 
 Everything is rendered from the saved model (`AuditResult`, `CheckResult`, `UtilityResult`, or several of them as a
-`Dossier`) alone, the same bytes for the same result. But html, md and pdf say when they were written, unless
-SOURCE_DATE_EPOCH states another date (`dpaudit.reports.written`), and SARIF looks into the current folder for the line
-that it anchors a result to. A format's module is imported when it is used.
+`Dossier`) alone, the same bytes for the same result. But html, md, pdf, label and oscal say when they were written,
+unless SOURCE_DATE_EPOCH states another date (`dpaudit.reports.written`), and SARIF looks into the current folder for
+the line that it anchors a result to. A format's module is imported when it is used.
 
 Formats and the names of their files: `html` and `md` (audit.html, audit.md), `json` (audit.json), `junit`
-(audit.junit.xml), `sarif` (audit.sarif), `pdf` (audit.pdf; extra `pdf`), `in-toto` (audit.intoto.json).
+(audit.junit.xml), `sarif` (audit.sarif), `pdf` (audit.pdf; extra `pdf`), `in-toto` (audit.intoto.json), `registry`
+(audit.registry.yaml), `label` and `label-svg` (audit.label.html, audit.label.svg), `oscal` (audit.oscal.json).
 """
 
 from __future__ import annotations
@@ -50,8 +51,12 @@ SUFFIXES: Mapping[str, str] = {
     "sarif": ".sarif",
     "pdf": ".pdf",
     "in-toto": ".intoto.json",
+    "registry": ".registry.yaml",
+    "label": ".label.html",
+    "label-svg": ".label.svg",
+    "oscal": ".oscal.json",
 }
-DATED = ("html", "md", "pdf")  # formats for people, which say when they were written
+DATED = ("html", "md", "pdf", "label", "label-svg", "oscal")  # formats that say when they were written
 OTHER_SUFFIXES: Mapping[str, str] = {".xml": "junit", ".sarif.json": "sarif"}  # read, never written
 
 
@@ -111,6 +116,30 @@ def _in_toto(result: Reported, _: str, __: str) -> str:
     return render_statement(_dossier(result))
 
 
+def _registry(result: Reported, _: str, __: str) -> str:
+    from dpaudit.reports.registry import render as render_record
+
+    return render_record(_dossier(result))
+
+
+def _label(result: Reported, _: str, __: str) -> str:
+    from dpaudit.reports.label import render_page
+
+    return render_page(_dossier(result))
+
+
+def _label_svg(result: Reported, _: str, __: str) -> str:
+    from dpaudit.reports.label import render_drawing
+
+    return render_drawing(_dossier(result))
+
+
+def _oscal(result: Reported, _: str, __: str) -> str:
+    from dpaudit.reports.oscal import render as render_assessment
+
+    return render_assessment(_dossier(result))
+
+
 FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
     "html": _html,
     "json": _json,
@@ -119,6 +148,10 @@ FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
     "sarif": _sarif,
     "pdf": _pdf,
     "in-toto": _in_toto,
+    "registry": _registry,
+    "label": _label,
+    "label-svg": _label_svg,
+    "oscal": _oscal,
 }
 
 

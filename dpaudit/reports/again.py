@@ -58,7 +58,7 @@ def again(result: AuditResult, pair: str, path: str = STAND_IN, low_bits: bool =
         missing.append("it does not hold the inputs of this pair")
     if missing:
         return _from_python(result, pair, path, low_bits, missing, is_held)
-    line = f"dpaudit replay {shlex.quote(path)} --pair {_quoted(pair)}"
+    line = f"dpaudit replay {shlex.quote(path)} --pair {_quoted(pair)} --target {_word(str(result.subject['target']))}"
     line += f" --claim {_word(claim)}" if needs_claim else ""
     line += " --floating-point" if low_bits else ""
     return Again(line + (f" --pairs {_word(pairs)}" if pairs else ""))

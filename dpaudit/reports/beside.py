@@ -18,6 +18,7 @@ TITLES: Mapping[str, str] = {
     "call_order": "Draws that depend on each other",
     "claim_metadata": "The library's own promise",
     "pair_search": "Search for worse pairs of inputs",
+    "shrunk_pair": "The broken pair made small",
     "same_randomness": "The same randomness on both inputs",
 }
 WORDS: Mapping[SideStatus, str] = {

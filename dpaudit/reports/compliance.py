@@ -6,13 +6,16 @@ What it says is built here once, as a `Document`; the formats show it. The items
 
 from __future__ import annotations
 
-from dpaudit.reports import answers, chapters
+from dpaudit.reports import answers, attachments, chapters, first_page, label
+from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of
+from dpaudit.reports.glossary import TERMS
 from dpaudit.reports.html import method
-from dpaudit.reports.items import Item, items
+from dpaudit.reports.items import W3C, W3C_EDITION, Item, items
 from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
+from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results import AuditResult
 from dpaudit.utility_result import UtilityResult
@@ -36,14 +39,38 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
     title = clean(name, 100) if name else answers.subjects_text(dossier)
     summary = answers.summary(dossier, found)
     first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
+    last = (_severity(dossier), _label(dossier), _glossary()) if with_items else ()
     return Document(
         kicker=f"{'Compliance report' if with_items else 'Report'}: {title}. Written {date_text()}.",
         headline=answers.headline(dossier),
         verdict=dossier.verdict,
         summary=summary if with_items else summary[:-1],
-        sections=(*first, *chapters.chapters(dossier), _method(dossier), _provenance(dossier)),
+        sections=(
+            *first,
+            *chapters.chapters(dossier),
+            *attachments.sections(dossier.attachments),
+            _method(dossier),
+            _provenance(dossier),
+            *last,
+        ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
+        first=first_page.blocks(dossier, found) if with_items else (),
     )
+
+
+def _severity(dossier: Dossier) -> Section:
+    return Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
+
+
+def _label(dossier: Dossier) -> Section:
+    """The label of one page (`dpaudit.reports.label`) as a table."""
+    table = Table("Nine categories", ("category", "known how", "text"), label.categories(dossier))
+    return Section("label", "Privacy label", (table, Paragraph(label.SOURCE, "note")))
+
+
+def _glossary() -> Section:
+    rows = tuple((term, text) for term, (_, text) in TERMS.items())
+    return Section("glossary", "Glossary", (Facts(rows, "terms"),))
 
 
 def _evaluation(found: tuple[Item, ...]) -> Section:
@@ -51,7 +78,10 @@ def _evaluation(found: tuple[Item, ...]) -> Section:
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
     meanings = Table("What a status means", ("status", "meaning"), STATUSES)
-    return Section("items", "What was tested, declared, and not assessed", (table, Paragraph(SOURCE, "note"), meanings))
+    others = tuple((item.name, item.status, W3C[item.key]) for item in found if item.key in W3C)
+    also = Table(f"The same items in {W3C_EDITION}", ("item", "status", "section"), others, is_closed=True)
+    blocks = (table, Paragraph(SOURCE, "note"), meanings, also)
+    return Section("items", "What was tested, declared, and not assessed", blocks)
 
 
 def _declared(dossier: Dossier, found: tuple[Item, ...]) -> Section:
@@ -59,11 +89,25 @@ def _declared(dossier: Dossier, found: tuple[Item, ...]) -> Section:
     if deployment is None:
         text = "Nothing. What a file given with --deployment, or [tool.dpaudit.deployment], declares is quoted here."
         return Section("declared", "What was declared", (Paragraph(text),))
-    facts = [(name, clean(getattr(deployment, name), 400)) for name in ("name", "version", "contact")]
+    facts = [(name.replace("_", " "), clean(getattr(deployment, name), 400)) for name in (*TEXTS, "published")]
     rows = [*((name, text) for name, text in facts if text), *((i.name, i.declared) for i in found if i.declared)]
     text = f"Quoted from {clean(deployment.source, 200)}. None of it was checked."
     table = Table("Declarations", ("item", "declared, not checked"), tuple(rows))
-    return Section("declared", "What was declared", (Paragraph(text), table) if rows else (Paragraph(text),))
+    blocks = (Paragraph(text), table) if rows else (Paragraph(text),)
+    return Section("declared", "What was declared", (*blocks, *_ledger(deployment.budget)))
+
+
+def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
+    """The budget of the data set and what its releases spent, as declared."""
+    if budget is None:
+        return ()
+    symbol, spent, limit = symbol_of(budget.parameter), number_text(budget.spent), number_text(budget.limit)
+    state = "over the limit" if budget.is_overspent else "within the limit"
+    how = "their squares add up" if budget.parameter == "mu" else "they add up"
+    text = f"Declared: releases of this data set spent {symbol} = {spent} of {limit}, which is {state} ({how})."
+    rows = tuple((clean(one.name, 120), one.date, number_text(one.spent)) for one in budget.releases)
+    table = Table("Budget of the data set over its releases (declared)", ("release", "date", symbol), rows)
+    return (Paragraph(text, "lead" if budget.is_overspent else "text"), *([table] if rows else []))
 
 
 def _method(dossier: Dossier) -> Section:

@@ -11,7 +11,7 @@ from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.reports import beside, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Result, Source, kind_of
+from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.items import status_word
 from dpaudit.reports.wording import clean, compared, name_text, number_text, plural
@@ -41,7 +41,10 @@ def difference(old: Source, new: Source) -> Document:
     sections = [_settings(before, after), _cases(before, after)]
     if isinstance(before, AuditResult) and isinstance(after, AuditResult):
         sections += [_inputs(before, after), _bounds(before, after), _beside(before, after)]
-    summary = (("What changed?", tuple(_sentences(sections))),)
+    other = other_mechanism(before, after)
+    if other:
+        headline = f"Different mechanisms: {headline[0].lower()}{headline[1:]}"
+    summary = (("What changed?", (*other, *_sentences(sections))),)
     return Document(
         kicker=f"Difference: {clean(old.name, 120)} → {clean(new.name, 120)}. Written {date_text()}.",
         headline=headline,
@@ -50,6 +53,19 @@ def difference(old: Source, new: Source) -> Document:
         sections=tuple(sections),
         footer=f"Written by dpaudit {__version__}. Bounds move by chance from run to run: other seeds, other bounds.",
     )
+
+
+def other_mechanism(before: Result, after: Result) -> tuple[str, ...]:
+    """Why the two results are not of one mechanism, or nothing; the same target or name is the same mechanism.
+
+    Its code may have changed: then the fingerprints differ, which the settings show.
+    """
+    names = [[str(one.get("target") or subject_of(one)) for one in subjects_of(result)] for result in (before, after)]
+    if not set(names[0]).isdisjoint(names[1]):
+        return ()
+    first, second = (clean(", ".join(side[:3]), 120) or "none" for side in names)
+    text = f"These are results of different mechanisms, {first} and {second}: what differs is no change of one of them."
+    return (text,)
 
 
 def _sentences(sections: list[Section]) -> list[str]:

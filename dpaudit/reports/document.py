@@ -23,9 +23,10 @@ class Paragraph:
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """Names with their texts."""
+    """Names with their texts; `kind` "statements" are those of page one, "terms" those of the glossary."""
 
     rows: tuple[tuple[str, str], ...]
+    kind: Literal["facts", "statements", "terms"] = "facts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Table:
     """A table, whose cells may have several lines.
 
     `omitted` counts rows that were left out, `marks` are verdicts or statuses that colour each row.
-    `is_closed`: shown on demand where the format can do that.
+    `is_closed`: shown on demand where the format can do that. `kind` "verdicts" is the table of page one.
     """
 
     title: str
@@ -42,6 +43,17 @@ class Table:
     omitted: int = 0
     marks: tuple[str, ...] = ()
     is_closed: bool = False
+    kind: Literal["table", "verdicts"] = "table"
+
+
+@dataclasses.dataclass(frozen=True)
+class SignOffBlock:
+    """Who decides what: fields, empty to be filled by hand; the decisions, and the one that was made, or empty."""
+
+    rows: tuple[tuple[str, str], ...]
+    decisions: tuple[str, ...]
+    decision: str
+    note: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +63,7 @@ class Code:
     text: str
 
 
-Block = Paragraph | Facts | Table | Figure | Code
+Block = Paragraph | Facts | Table | Figure | Code | SignOffBlock
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +90,8 @@ class Document:
         Questions of somebody who is no expert, with the paragraphs of their answers, for the first page.
     sections : tuple of Section
     footer : str
+    first : tuple of Block
+        Page one, where the report has one; the questions then follow it.
     """
 
     kicker: str
@@ -86,3 +100,4 @@ class Document:
     summary: tuple[tuple[str, tuple[str, ...]], ...]
     sections: tuple[Section, ...]
     footer: str
+    first: tuple[Block, ...] = ()

@@ -1,6 +1,7 @@
-"""A document as one self-contained HTML page: no network, no script; it prints, and reads on a phone.
+"""A document as one self-contained HTML page: no network; it prints, and reads on a phone.
 
-Everything is escaped by the template, and a content security policy forbids everything but the page's own styles.
+Everything is escaped by the template, and a content security policy forbids everything but the page's own styles and
+the one script of `dpaudit.reports.html`, without which nothing is missing.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from markupsafe import Markup
 
 from dpaudit.reports import figures
 from dpaudit.reports.document import Block, Document, Table
+from dpaudit.reports.glossary import Linker, slug
 from dpaudit.reports.html import environment
 from dpaudit.version import __version__
 
@@ -20,8 +22,10 @@ def render(document: Document) -> str:
     """The page, ready to be written as UTF-8."""
     pages = environment()
     pages.filters.update(kind=_kind, words=_words, is_status=_is_status, is_wordy=_is_wordy, is_items=_is_items)
+    pages.filters["slug"] = slug
     return pages.get_template("document.html.j2").render(
         document=document,
+        linked=Linker(),
         version=__version__,
         palette=Markup(figures.palette_css(dark=False)),
         dark_palette=Markup(figures.palette_css(dark=True)),
@@ -41,7 +45,7 @@ def _is_status(mark: str) -> bool:
 
 
 def _is_items(table: Table) -> bool:
-    return bool(table.marks) and all(mark in STATUSES for mark in table.marks)
+    return table.kind == "table" and bool(table.marks) and all(mark in STATUSES for mark in table.marks)
 
 
 def _is_wordy(table: Table) -> bool:

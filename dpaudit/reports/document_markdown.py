@@ -5,7 +5,7 @@ A job summary above 1 MB is dropped whole, so tables are short, and what would n
 
 from __future__ import annotations
 
-from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.markdown import LIMIT, code, escaped, table
 
@@ -16,6 +16,8 @@ FIGURE_ROWS = 12
 def render(document: Document) -> str:
     """The text, with a line end."""
     parts = [f"# {escaped(document.headline)}", escaped(document.kicker)]
+    for block in document.first:
+        parts += _block(block, 2)
     for question, answer in document.summary:
         parts += [f"## {escaped(question)}", *(escaped(text) for text in answer)]
     size = sum(len(part.encode()) + 2 for part in parts)
@@ -48,6 +50,11 @@ def _block(block: Block, level: int) -> list[str]:
         return [f"**{escaped(block.text)}**" if block.kind == "lead" else escaped(block.text)]
     if isinstance(block, Facts):
         return ["\n".join(f"- **{escaped(name)}**: {escaped(text)}" for name, text in block.rows)]
+    if isinstance(block, SignOffBlock):
+        chosen = [f"- [{'x' if one == block.decision else ' '}] {one}" for one in block.decisions]
+        fields = [f"- **{escaped(name)}**: {escaped(text) or '…'}" for name, text in block.rows]
+        note = [escaped(block.note)] if block.note else []
+        return [f"{'#' * level} Decision", "\n".join([*chosen, *fields]), *note]
     if isinstance(block, Code):
         return [code(line) for line in block.text.splitlines()]
     if isinstance(block, Table):

@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
@@ -18,9 +18,12 @@ from dpaudit.errors import UsageError
 from dpaudit.reports.deployment import Deployment
 from dpaudit.results import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results import VERDICTS, AuditResult, Verdict
-from dpaudit.saving import read_saved
 from dpaudit.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.utility_result import UtilityResult
+
+if TYPE_CHECKING:
+    from dpaudit.reports.attachments import Attachment
+    from dpaudit.reports.sign_off import SignOff
 
 Result = AuditResult | CheckResult | UtilityResult
 
@@ -51,11 +54,17 @@ class Dossier:
         What the user declares.
     is_redacted : bool
         Whether records were taken out (`dpaudit.reports.redaction`).
+    sign_off : SignOff or None
+        What somebody decided on these results.
+    attachments : tuple of Attachment
+        What is reported beside them and judges no promise; redaction leaves it out.
     """
 
     sources: tuple[Source, ...]
     deployment: Deployment | None = None
     is_redacted: bool = False
+    sign_off: SignOff | None = None
+    attachments: tuple[Attachment, ...] = ()
 
     @classmethod
     def of(cls, *results: Result) -> Dossier:
@@ -127,22 +136,25 @@ def digest_of(result: Result) -> str:
 
 
 def read_dossier(paths: Iterable[str | os.PathLike[str]], deployment: Deployment | None = None) -> Dossier:
-    """Read saved results of any kind: audit.json, check.json, utility.json.
+    """Read saved results of any kind: audit.json, check.json, utility.json, session.json, plan.json, a store.
 
     Raises
     ------
     UsageError
         If there is none, one cannot be read, or one is of no known schema.
     """
-    sources = tuple(_source(os.fspath(path)) for path in paths)
+    from dpaudit.reports.reading import read_any
+
+    sources: list[Source] = []
+    attachments: list[Attachment] = []
+    read = [read_any(os.fspath(path)) for path in paths]
+    for found, beside in read:
+        sources += found
+        attachments += beside
     if not sources:
-        raise UsageError("results must be at least one file, got none.")
-    return Dossier(sources, deployment)
-
-
-def _source(path: str) -> Source:
-    result, content = read_saved(path, READERS)
-    return Source(path, hashlib.sha256(content).hexdigest(), result)
+        got = "none" if not read else "only what judges no promise"
+        raise UsageError(f"results must be at least one file with a result, got {got}.")
+    return Dossier(tuple(sources), deployment, attachments=tuple(attachments))
 
 
 def _check_of(record: Mapping[str, Any]) -> CheckResult:

@@ -206,7 +206,7 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
             else:
                 fill, mark = _cell_mark(finding, size)
                 fill = fill or f"k{ratio_step(float(finding.ratio_lower or 0.0), top)}"
-                title = tag("title", _cell_title(finding)) if is_wide and count <= 40 else None
+                title = tag("title", _cell_title(finding)) if count <= (40 if is_wide else 12) else None
                 body.append(tag("rect", title, cls=fill, **box))
                 if mark:
                     body.append(tag("text", mark, x=x + size / 2, y=y + size * 0.78, style=sign, cls="sign"))
@@ -387,7 +387,8 @@ def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: f
     places = [(x(value), y(lower)) for value, lower in zip(across, lowers, strict=True)]
     drawn = sorted(zip(ranked, places, strict=True), key=lambda item: -VERDICTS.index(item[0].verdict))
     for finding, (px, py) in drawn:  # the violated last, on top
-        body.append(marker(finding.verdict, px, py, radius, tag("title", _cell_title(finding)) if is_wide else None))
+        title = tag("title", _cell_title(finding)) if is_wide or len(drawn) <= 60 else None
+        body.append(marker(finding.verdict, px, py, radius, title))
     worst = result.worst
     if worst is not None and worst.verdict == "violated" and worst in ranked and len(ranked) > 1:
         text = name_text(worst.id, 40 if is_wide else 22)
@@ -537,8 +538,11 @@ def _draw_wealth(
         if math.isfinite(level):
             body.append(tag("path", d=points([(left, y(level)), (right, y(level))]), cls="limit"))
     for index, finding in reversed(list(enumerate(named))):
-        body.append(tag("path", d=curve(finding), cls=f"curve w{index}"))
         last = finding.looks[-1]
+        said = (
+            f"{name_text(finding.id, 80)}: log wealth {number_text(last.log_wealth)} after {plural(last.draws, 'draw')}"
+        )
+        body.append(tag("path", tag("title", said), d=curve(finding), cls=f"curve w{index}"))
         if low < last.log_wealth < high:
             px, py = place(last.draws, last.log_wealth)
             body.append(tag("circle", cx=px, cy=py, r=3.0, cls=f"end w{index}"))

@@ -1,11 +1,14 @@
 """A result as one self-contained HTML page: the verdict first, then the evidence, then what was not looked at.
 
-The page needs no network and no script, prints, and reads on a phone. What comes from the subject is cleaned
-(`wording.clean`) and escaped (jinja2 autoescape); a content security policy forbids everything but its own styles.
+The page needs no network, prints, and reads on a phone. What comes from the subject is cleaned (`wording.clean`) and
+escaped (jinja2 autoescape); a content security policy forbids everything but its own styles and its one script, which
+shows values on hover and focus and sorts tables. Without the script nothing is missing.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -78,11 +81,25 @@ def render(result: AuditResult, path: str = STAND_IN) -> str:
 
 
 @cache
+def script() -> Markup:
+    """The one script of our pages, inline: values of marks on hover and focus, and tables that sort; no network."""
+    return Markup((Path(__file__).parent / "templates" / "interact.js").read_text(encoding="utf-8"))
+
+
+@cache
+def script_source() -> str:
+    """What the policy of a page allows to run: this script, by its digest, and nothing else."""
+    digest = hashlib.sha256(script().encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+@cache
 def environment() -> Environment:
     """The templates of the pages; whatever is put into one is escaped."""
     loader = FileSystemLoader(Path(__file__).parent / "templates")
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     found.filters["breakable"] = breakable
+    found.globals.update(script=script, script_source=script_source)
     return found
 
 

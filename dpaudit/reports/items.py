@@ -46,6 +46,19 @@ SECTIONS = {
     "trust": ("4.2", "trust model"),
     "security": ("4.4, 4.5", "outside the audit"),
 }
+# Sections of the W3C working draft "Attribution Level 1" that ask for the same, of an aggregate over browsers.
+W3C_EDITION = "W3C Attribution Level 1, editor's draft of 2026-05-14"
+W3C = {
+    "epsilon": "Differential Privacy Mechanisms",
+    "unit": "Privacy Unit",
+    "contribution": "Per-Site Limits",
+    "correctness": "Formal Analysis of Privacy Properties and Their Limitations",
+    "side_channels": "Side Channel Risks in Implementation",
+    "queries": "Privacy Budget Deduction; Anti-Replay Requirements",
+    "other_releases": "Safety Limits; Combining Reports from Multiple Sites",
+    "trust": "Aggregation Services",
+    "security": "Security Considerations: Impression Store",
+}
 NOTHING = {
     "epsilon": "No audit is among the results.",
     "unit": "No audit is among the results.",

@@ -15,7 +15,7 @@ from typing import Any
 from xml.sax.saxutils import escape as escape_markup
 
 from dpaudit.errors import UsageError
-from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
 from dpaudit.reports.figures import Figure
 
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
@@ -60,6 +60,8 @@ def render(document: Document) -> bytes:
     )
     width = A4[0] - 2.0 * MARGIN
     story = [*_first(document, width), PageBreak()]
+    if document.first:
+        story += [_text("The same in more words", "h2"), *_questions(document)]
     for section in document.sections:
         story += _section(section, width)
     story.append(_text(document.footer, "note"))
@@ -144,9 +146,34 @@ def _first(document: Document, width: float) -> list[Any]:
         ]
     )
     story = [box, Spacer(1.0, 8.0)]
-    for question, answer in document.summary:
-        story += [_text(question, "h3"), *(_text(text, "text") for text in answer)]
-    return story
+    for block in document.first:
+        story += _page_one(block, width)
+    return story if document.first else [*story, *_questions(document)]
+
+
+def _page_one(block: Block, width: float) -> list[Any]:
+    """A block of page one: a figure without its data, statements as text."""
+    if isinstance(block, Facts):  # the statements, beside each other
+        from reportlab.platypus import Table as Grid
+
+        cells = [[_text(name, "head"), _text(text, "cell")] for name, text in block.rows]
+        grid = Grid([cells], colWidths=[width / len(cells)] * len(cells))
+        grid.setStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 3.0)])
+        return [grid]
+    if isinstance(block, Figure):
+        from dpaudit.reports.pdf_drawing import convert
+
+        drawing = convert(str(block.wide), width, functools.partial(_known, font=NORMAL))
+        return [_text(block.title, "h4"), drawing, *_legend(block, len(block.legend)), _text(block.note, "note")]
+    return _block(block, width)
+
+
+def _questions(document: Document) -> list[Any]:
+    return [
+        part
+        for question, answer in document.summary
+        for part in (_text(question, "h3"), *(_text(text, "text") for text in answer))
+    ]
 
 
 def _section(section: Section, width: float) -> list[Any]:
@@ -168,6 +195,11 @@ def _block(block: Block, width: float) -> list[Any]:
         return [_text(block.text, block.kind)]
     if isinstance(block, Facts):
         return _grid(("", ""), block.rows, width, with_head=False)
+    if isinstance(block, SignOffBlock):
+        boxes = "   ".join(f"{'☒' if one == block.decision else '☐'} {one}" for one in block.decisions)
+        fields = tuple((name, text or "_" * 60) for name, text in block.rows)
+        note = [_text(block.note, "note")] if block.note else []
+        return [_text("Decision", "h4"), _text(boxes, "text"), *_grid(("", ""), fields, width, with_head=False), *note]
     if isinstance(block, Code):
         return [_text(line, "code") for line in block.text.splitlines()]
     if isinstance(block, Table):
@@ -190,16 +222,19 @@ def _block(block: Block, width: float) -> list[Any]:
     return [KeepTogether(shown), _text("Data of this figure", "h4"), *table, *_more(rest)]
 
 
-def _legend(figure: Figure) -> list[Any]:
+def _legend(figure: Figure, across: int = 1) -> list[Any]:
+    """The legend of a figure, with so many entries beside each other."""
     from reportlab.platypus import Table as Grid
 
     from dpaudit.reports.pdf_drawing import convert
 
     known = functools.partial(_known, font=NORMAL)
-    rows = [[convert(str(swatch), 22.0, known), _text(text, "cell", SOFT)] for swatch, text in figure.legend]
-    if not rows:
+    entries = [[convert(str(swatch), 22.0, known), _text(text, "cell", SOFT)] for swatch, text in figure.legend]
+    if not entries:
         return []
-    grid = Grid(rows, colWidths=[30.0, 440.0], hAlign="LEFT")
+    rows = [[cell for entry in entries[k : k + across] for cell in entry] for k in range(0, len(entries), across)]
+    rows[-1] += [""] * (2 * across - len(rows[-1]))
+    grid = Grid(rows, colWidths=[30.0, (440.0 + 30.0) / across - 30.0] * across, hAlign="LEFT")
     grid.setStyle([("TOPPADDING", (0, 0), (-1, -1), 0.5), ("BOTTOMPADDING", (0, 0), (-1, -1), 0.5)])
     return [grid]
 

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from dpaudit.reports import answers, cases
+from dpaudit.reports import answers, cases, first_page
 from dpaudit.reports.dossier import Dossier, kind_of
 from dpaudit.reports.items import items
 from dpaudit.reports.scope import SOURCE
@@ -28,6 +28,9 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
         "summary": [
             {"question": question, "answer": list(texts)} for question, texts in answers.summary(dossier, found)
         ],
+        "promises": [_promise(line) for line in first_page.ranked(dossier)],
+        "false_alarm_rate": to_json(first_page.together(dossier)),
+        "sign_off": None if dossier.sign_off is None else dataclasses.asdict(dossier.sign_off),
         "sections_of": SOURCE,
         "items": [
             {
@@ -54,6 +57,14 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
             for source in dossier.sources
         ],
     }
+
+
+def _promise(line: first_page.Line) -> dict[str, Any]:
+    """A row of page one; ratios as multiples of the promise."""
+    graded = line.severity
+    values = {field.name: getattr(line, field.name) for field in dataclasses.fields(line)}
+    values["severity"] = None if graded is None else dataclasses.asdict(graded)
+    return {key: to_json(value) for key, value in values.items()}
 
 
 def content(dossier: Dossier) -> bytes:

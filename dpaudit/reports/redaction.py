@@ -6,8 +6,17 @@ when the call returns: equal inputs have equal names within one report, but nobo
 all likely ones, as a plain digest would allow, and two reports cannot be linked. The digests of the saved files
 are keyed in the same way, for the same reason.
 
-What stays: names of subjects and claims, budgets, bounds, counts, seeds, versions, options, and what the user wrote
-into the deployment. Budgets of a metric claim are distances between records: they stay, between nameless records.
+An audit is deterministic: whoever knows its seed can run it on each of a list of likely records, and the wealth of the
+true one is the same to the last bit. So a redacted result has no seed, no looks, no wealth and no p-value (a power of
+ten above it), and counts, times and bounds have two significant digits: bounds rounded down, with further digits only
+where a violation would not show otherwise.
+
+What stays: names of subjects and claims, budgets, rounded bounds and counts, versions, options, and what the user wrote
+into the deployment. So this is still possible: who has the mechanism and a short list of candidates can compare the
+*rounded* bounds with those of audits of his own, and rule out candidates on which the mechanism behaves otherwise;
+the budgets of a metric claim are distances between records; and an audit whose seed can be guessed (a default, a date)
+can be repeated with it, and compared as far as two digits go. Redaction hides records from readers of a report. It is
+not differential privacy.
 """
 
 from __future__ import annotations
@@ -16,9 +25,13 @@ import dataclasses
 import hashlib
 import hmac
 import json
+import math
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from typing import Any, cast
+
+import numpy as np
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.dossier import Dossier, Result, Source, content_of, kind_of
@@ -28,6 +41,7 @@ from dpaudit.results import (
     Finding,
     FloatingPointFinding,
     FloatingPointPair,
+    Severity,
     SideFinding,
     WitnessRecord,
 )
@@ -35,7 +49,30 @@ from dpaudit.saved_inputs import REDACTED
 from dpaudit.saving import utf8
 from dpaudit.utility_result import UtilityResult
 
-DIGITS = 12
+DIGITS = 12  # of names
+KEPT = 2  # significant digits of numbers that depend on the draws
+NO_SEED = cast(int, REDACTED)  # what is shown and saved in the place of a seed
+
+
+def _rounded(value: float, rounding: str = ROUND_HALF_EVEN, digits: int = KEPT) -> float:
+    if not math.isfinite(value):
+        return value
+    return float(Context(prec=digits, rounding=rounding).create_decimal(value))
+
+
+def _count(value: int) -> int:
+    return int(_rounded(float(value)))
+
+
+def _lower(value: float, budget: float) -> float:
+    """A lower bound, rounded down, with as many digits as it takes to stay above the budget if it is."""
+    rounded = [_rounded(value, ROUND_FLOOR, digits) for digits in (KEPT, 3, 4, 6, 9, 17)]
+    return next((one for one in rounded if (one > budget) == (value > budget)), value)
+
+
+def _p_value(value: float) -> float:
+    """The power of ten at or above it."""
+    return value if not 0.0 < value < math.inf else min(1.0, 10.0 ** math.ceil(math.log10(value)))
 
 
 def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
@@ -82,11 +119,22 @@ class _Mask:
         if universe is not None:
             pair_ids = None if universe.pair_ids is None else tuple(self.name(one, "pair") for one in universe.pair_ids)
             ids = tuple(self.name(name) for name in universe.ids)
-            universe = dataclasses.replace(universe, ids=ids, pair_ids=pair_ids, partition=None)
+            universe = dataclasses.replace(
+                universe,
+                ids=ids,
+                pair_ids=pair_ids,
+                partition=None,
+                epsilon_lower=np.array(list(map(_lower, universe.epsilon_lower.tolist(), universe.budget.tolist()))),
+                log10_p_value=np.minimum(np.ceil(universe.log10_p_value), 0.0),
+                detectable=np.array([_rounded(one, ROUND_CEILING) for one in universe.detectable.tolist()]),
+            )
         doubles = result.floating_point
         pools = {finding.id: self._names(finding)["id"] for finding in result.findings}
         return dataclasses.replace(
             result,
+            seed=NO_SEED,
+            samples=_count(result.samples),
+            seconds=_rounded(result.seconds),
             findings=tuple(self._finding(finding, pools) for finding in result.findings),
             not_asked=tuple(names),
             options=_without_texts(result.options),
@@ -109,9 +157,26 @@ class _Mask:
         return {"id": id, "x_id": x_id, "x_prime_id": x_prime_id}
 
     def _finding(self, finding: Finding, pools: Mapping[str, str]) -> Finding:
+        lower, power = _lower(finding.parameter_lower, finding.parameter_budget), finding.power
+        ratio = finding.ratio_lower
+        if ratio is not None and math.isfinite(ratio) and finding.parameter_budget > 0.0:
+            ratio = lower / finding.parameter_budget
+        if power is not None:
+            mass, detectable = _rounded(power.event_mass), _rounded(power.detectable, ROUND_CEILING)
+            power = dataclasses.replace(power, event_mass=mass, detectable=detectable)
         return dataclasses.replace(
             finding,
             **self._names(finding),
+            parameter_lower=lower,
+            epsilon_lower=_lower(finding.epsilon_lower, finding.budget.epsilon),
+            ratio_lower=ratio,
+            log_wealth=None,
+            p_value=None if finding.p_value is None else _p_value(finding.p_value),
+            samples=_count(finding.samples),
+            power=power,
+            looks=(),
+            keys=None,
+            severity=None if finding.severity is None else Severity(_count(finding.severity.samples), lower),
             pool=None if finding.pool is None else pools.get(finding.pool, self.name(finding.pool, "pair")),
             x=REDACTED,
             x_prime=REDACTED,
@@ -122,7 +187,8 @@ class _Mask:
         )
 
     def _witness(self, witness: WitnessRecord) -> WitnessRecord:
-        return dataclasses.replace(witness, description=REDACTED, rule={"redacted": True})
+        counts: dict[str, Any] = {name: _count(getattr(witness, name)) for name in ("correct", "wrong", "abstained")}
+        return dataclasses.replace(witness, description=REDACTED, rule={"redacted": True}, **counts)
 
     def _doubles(self, finding: FloatingPointFinding) -> FloatingPointFinding:
         message = REDACTED if finding.message else ""
@@ -130,7 +196,17 @@ class _Mask:
 
     def _double(self, pair: FloatingPointPair) -> FloatingPointPair:
         description = REDACTED if pair.description else ""
-        return dataclasses.replace(pair, **self._names(pair), description=description, rule=None)
+        counts: dict[str, Any] = {name: _count(getattr(pair, name)) for name in ("correct", "wrong", "abstained")}
+        return dataclasses.replace(
+            pair,
+            **self._names(pair),
+            **counts,
+            epsilon_lower=_lower(pair.epsilon_lower, pair.budget.epsilon),
+            p_value=_p_value(pair.p_value),
+            detectable_share=_rounded(pair.detectable_share, ROUND_CEILING),
+            description=description,
+            rule=None,
+        )
 
     def _side(self, finding: SideFinding) -> SideFinding:
         return dataclasses.replace(finding, summary=REDACTED, details={})
@@ -139,7 +215,11 @@ class _Mask:
         records = tuple(
             dataclasses.replace(record, message=REDACTED if record.message else "") for record in result.records
         )
-        return dataclasses.replace(result, records=records, options=_without_texts(result.options))
+        records = tuple(dataclasses.replace(record, seconds=_rounded(record.seconds)) for record in records)
+        options = _without_texts(result.options)
+        return dataclasses.replace(
+            result, records=records, seed=NO_SEED, seconds=_rounded(result.seconds), options=options
+        )
 
     def _utility(self, result: UtilityResult) -> UtilityResult:
         findings = tuple(
@@ -148,7 +228,13 @@ class _Mask:
                 input_id=self.name(finding.input_id),
                 data=REDACTED,
                 message=REDACTED if finding.message else "",
+                measured=_rounded(finding.measured),
+                lower=_lower(finding.lower, finding.allowed),
+                upper=_rounded(finding.upper, ROUND_CEILING),
+                p_value=_p_value(finding.p_value),
+                detectable=_rounded(finding.detectable, ROUND_CEILING),
+                samples=_count(finding.samples),
             )
             for finding in result.findings
         )
-        return dataclasses.replace(result, findings=findings)
+        return dataclasses.replace(result, findings=findings, seed=NO_SEED, seconds=_rounded(result.seconds))

@@ -5,6 +5,7 @@ Everything is a rich renderable built from plain text: names from the subject ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from dpaudit.results import VERDICTS, AuditResult, Finding, Verdict
 from dpaudit.universe_table import UniverseTable
 
 SIDES_SHOWN = 10
+WORDS = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")  # of a command line, with their quotes
 STYLES: dict[Verdict, str] = {
     "violated": "bold red",
     "error": "bold magenta",
@@ -242,8 +244,23 @@ def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, s
 
 
 def _broken(command: str) -> str:
-    """A command on two lines where it is long, so that it can be copied."""
-    return command.replace(" --pair ", " \\\n             --pair ", 1) if len(command) > 68 else command
+    """A command on several lines where it is long, an option or more on each, so that it can be copied."""
+    words = WORDS.findall(command)
+    if len(command) <= 68 or " ".join(words) != command:  # what cannot be taken apart stays whole
+        return command
+    parts = [words[0]]
+    for word in words[1:]:
+        if word.startswith("--"):
+            parts.append(word)
+        else:
+            parts[-1] += f" {word}"
+    lines = parts[:1]
+    for k, part in enumerate(parts[1:]):
+        if k and len(lines[-1]) + len(part) <= 62:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    return " \\\n             ".join(lines)
 
 
 def _hanging(value: str, width: int = 68) -> str:

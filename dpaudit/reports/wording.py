@@ -329,7 +329,7 @@ def draws_sentence(finding: Finding) -> str:
 def allowance_sentence(finding: Finding) -> str:
     """The share of right guesses that the claim allows, where it is one number (pure claims); else empty.
 
-    Source: design, section 1: P(correct | a guess) <= e^eps / (1 + e^eps) for a pure claim.
+    Source: docs/explanation/label-game.md: P(correct | a guess) <= e^eps / (1 + e^eps) for a pure claim.
     """
     line = finding.witness.line if finding.witness is not None else {}
     epsilon, delta = line.get("epsilon"), line.get("delta", 0.0)

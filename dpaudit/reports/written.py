@@ -22,12 +22,20 @@ def date_text() -> str:
     UsageError
         If SOURCE_DATE_EPOCH is no whole number of seconds of a year up to 9999.
     """
+    return _date().strftime("%Y-%m-%d %H:%M UTC")
+
+
+def iso_text() -> str:
+    """The same date in ISO 8601, such as "2026-11-24T20:15:00+00:00"; errors as of `date_text`."""
+    return _date().isoformat(timespec="seconds")
+
+
+def _date() -> datetime.datetime:
     stated = os.environ.get(VARIABLE, "")
     now = datetime.datetime.now(datetime.UTC)
     try:
-        date = datetime.datetime.fromtimestamp(int(stated), datetime.UTC) if stated else now
+        return datetime.datetime.fromtimestamp(int(stated), datetime.UTC) if stated else now
     except (OverflowError, OSError, ValueError) as error:
         raise UsageError(
             f"{VARIABLE} must be a whole number of seconds since 1970, in the years to 9999, got {stated!r}."
         ) from error
-    return date.strftime("%Y-%m-%d %H:%M UTC")

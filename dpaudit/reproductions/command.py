@@ -33,8 +33,7 @@ from dpaudit.reproductions.reproduction import (
     load_reproduction,
     reproduction_names,
 )
-from dpaudit.results import to_json, write_whole
-from dpaudit.saving import check_folder
+from dpaudit.saving import SHARED, check_folder, to_json, write_whole
 from dpaudit.version import __version__
 
 SCHEMA = "dpaudit.reproduction/1"
@@ -92,8 +91,8 @@ def reproduce(
     seconds = time.perf_counter() - start
     content = saved_form(name, reproduction, outcome, seed=seed, quick=quick, seconds=seconds)
     written = [folder / f"{name}.json", folder / f"{name}.png"]
-    write_whole(written[0], json.dumps(content, indent=1, allow_nan=False) + "\n")
-    write_whole(written[1], picture(outcome))
+    write_whole(written[0], json.dumps(content, indent=1, allow_nan=False) + "\n", SHARED)
+    write_whole(written[1], picture(outcome), SHARED)
     return shown(name, reproduction, outcome, seconds, quick), written
 
 

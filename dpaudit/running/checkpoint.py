@@ -4,7 +4,8 @@ An audit is a function of its seed, its options and the results of its chunks: w
 same state and goes on with the chunks that are missing. So a checkpoint is a journal of results, and nothing else.
 
 The file: a line `dpaudit checkpoint 1`, then records, each its length and CRC-32 (8 bytes, little-endian) and that many
-bytes. The first record says which audit it is (JSON); the others are a chunk each. A record is written, in one piece,
+bytes. The first record says which audit it is (JSON); the others are a chunk each, or all chunks of a round that are
+drawn together. A record is written, in one piece,
 before anybody looks at the result. What follows the last whole record is torn: it is cut off, and drawn again.
 
 Validity
@@ -33,9 +34,11 @@ import tempfile
 import time
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from dpaudit.errors import DpauditCheckpointWarning, UsageError
 from dpaudit.evidence.tasks import Task, TaskResult
@@ -46,6 +49,8 @@ from dpaudit.running.workers import Raised
 FIRST_LINE = b"dpaudit checkpoint 1\n"
 FRAME = struct.Struct("<II")  # length and CRC-32 of a record
 KEY = struct.Struct("<5I12s")  # purpose, input, round, chunk, size; the first 12 bytes of the digest of what is asked
+SEVERAL = b"\xff\xff\xff\xff"  # begins a record of several tasks: no purpose is so large
+COUNT = struct.Struct("<I")  # how many, followed by the length of each
 SYNC_SECONDS = 5.0  # at most so long a record is not yet on the disk; one that the system has survives a kill
 NAME = "audit.checkpoint"
 
@@ -105,23 +110,24 @@ class Checkpoint:
             )
         return from_bytes(content[KEY.size :])
 
-    def note(self, purpose: int, task: Task, result: TaskResult | Raised) -> None:
-        """Write down what a task gave. A full disk ends the notes and nothing else; see `trouble`."""
-        if self.trouble:
+    def note(self, purpose: int, results: Sequence[tuple[Task, TaskResult | Raised]]) -> None:
+        """Write down what tasks gave, all or none. A full disk ends the notes and nothing else; see `trouble`."""
+        if self.trouble or not results:
             return
         try:
-            content = _key(purpose, task) + to_bytes(result)
+            parts = [_key(purpose, task) + to_bytes(result) for task, result in results]
         except NotPlainError as error:
             if not self._replayable:
                 self._give_up(f"an output of type {error} is no plain value", everything=True)
             return  # drawn again on the way back: the same bits
+        content = parts[0] if len(parts) == 1 else _several(parts)
         record = FRAME.pack(len(content), zlib.crc32(content)) + content
         try:
             self._write(record)
         except OSError as error:
             self._give_up(str(error.strerror or error), everything=not self._replayable)
             return
-        self._places[purpose, task.input, task.round, task.chunk] = (self._end - len(content), len(content))
+        self._find_places(self._end - len(content), content)
 
     def save(self, path: Path) -> Path:
         """Copy a temporary checkpoint to a file; a file stays where it is.
@@ -185,6 +191,20 @@ class Checkpoint:
             kept = "It cannot be resumed" if everything else "It can be resumed from what was noted before"
             self.on_trouble(f"Nothing more is noted in the checkpoint ({reason}); the audit goes on. {kept}.")
 
+    def _find_places(self, start: int, content: bytes) -> int:
+        """Note where the results of a record are, which begins at `start`; the draws of its tasks."""
+        parts, draws = [(0, len(content))], 0
+        if content.startswith(SEVERAL):
+            (count,) = COUNT.unpack_from(content, len(SEVERAL))
+            lengths = struct.unpack_from(f"<{count}I", content, len(SEVERAL) + COUNT.size)
+            ends = np.cumsum([len(SEVERAL) + COUNT.size * (1 + count), *lengths]).tolist()
+            parts = list(zip(ends[:-1], lengths, strict=True))
+        for offset, length in parts:
+            *key, size, _ = KEY.unpack_from(content, offset)
+            draws += size
+            self._places[key[0], key[1], key[2], key[3]] = (start + offset, length)
+        return draws
+
     def _name(self) -> str:
         return str(self.path) if self.path is not None else "in memory"
 
@@ -200,11 +220,8 @@ class Checkpoint:
             content = self._stream.read(length) if length <= self._end - position else b""
             if len(content) < max(length, KEY.size) or zlib.crc32(content) != crc:
                 break
-            *key, size, _ = KEY.unpack(content[: KEY.size])
-            place: Place = (key[0], key[1], key[2], key[3])
-            self.recovered += size
             position += FRAME.size + length
-            self._places[place] = (position - length, length)
+            self.recovered += self._find_places(position - length, content)
         self.is_torn = position < self._end
         if self.is_torn:
             self._stream.truncate(position)
@@ -235,7 +252,7 @@ def open_checkpoint(
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         # Not emptied: until the lock is held it may be another process's.
-        stream: BinaryIO = os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+        stream: BinaryIO = os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
     except OSError as error:
         raise UsageError(
             f"checkpoint must be a file that can be written, got {str(place)!r} ({error.strerror})."
@@ -435,6 +452,12 @@ def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str
     others = sorted(different - {"claim", "promise", "pairs", "subject", "fingerprint"})
     said += [f"its {name.replace('_', ' ')} is {there.get(name)}, here {here.get(name)}" for name in others]
     return said
+
+
+def _several(parts: Sequence[bytes]) -> bytes:
+    """The results of several tasks as one record, of which a torn end loses all."""
+    lengths = struct.pack(f"<{len(parts)}I", *map(len, parts))
+    return SEVERAL + COUNT.pack(len(parts)) + lengths + b"".join(parts)
 
 
 def _key(purpose: int, task: Task) -> bytes:

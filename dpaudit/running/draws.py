@@ -24,7 +24,6 @@ from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
 from dpaudit.running.workers import Packed, Raised, Workers, open_workers, outcome
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.subjects.plain import Seen
 
 WORTH_SENDING = 0.0  # seconds that workers must save, beside their overhead, before a batch is sent to them
@@ -77,7 +76,7 @@ def is_interleaved(subject: Subject, inputs: Sequence[Any], runs: int) -> bool:
     is given twice would share a working copy.
     """
     are_apart = len({id(data) for data in inputs}) == len(inputs)
-    is_called_once = not subject.is_vectorised and not isinstance(subject, IsolatedSubject)
+    is_called_once = not subject.is_vectorised and not subject.is_contained
     return is_called_once and are_apart and 2 <= len(inputs) <= MOST_INTERLEAVED and runs < MOST_HYPERGEOMETRIC
 
 
@@ -197,12 +196,12 @@ class Crew:
         self.found += len(found)
         end = min((k for k, known in found.items() if isinstance(known, Raised)), default=len(tasks))
         missing = [k for k in range(end) if k not in found]
-        for k, result in self._carried_out(job, tasks, missing):
+        for part in self._carried_out(job, tasks, missing):
             if self.checkpoint is not None:
                 # Validity: noted before anybody looks at it, so that no chunk that was looked at is ever drawn again.
-                self.checkpoint.note(job.purpose, tasks[k], result)
-            found[k] = result
-            done += tasks[k].size
+                self.checkpoint.note(job.purpose, [(tasks[k], result) for k, result in part])
+            found.update(part)
+            done += sum(tasks[k].size for k, _ in part)
             self._tell_runs(done)
         results: list[TaskResult] = []
         for _, result in sorted(found.items(), key=lambda item: (not isinstance(item[1], Raised), item[0])):
@@ -219,11 +218,36 @@ class Crew:
 
     def _carried_out(
         self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
+    ) -> Iterator[list[tuple[int, TaskResult | Raised]]]:
+        """The missing tasks' results, in parts that are noted as one; up to the first that raises, if carried out here.
+
+        Validity: what a subject draws together is one part. Were half of a round noted and the other half drawn again,
+        the calls of that half would come later than those that were noted, and a time-out would tell which they are.
+        """
+        if missing and job.subject.draws_together:
+            yield self._together(job, tasks, missing)
+        elif missing and self._is_worth_sending(job, [tasks[k] for k in missing]):
+            yield from ([one] for one in self._sent(job, tasks, missing))
+        else:
+            yield from ([one] for one in self._drawn_here(job, tasks, missing))
+
+    def _together(
+        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
+    ) -> list[tuple[int, TaskResult | Raised]]:
+        """The results of tasks whose calls are all made in one random order."""
+        chosen = [tasks[k] for k in missing]
+        streams = [stream(job.seed, job.purpose, task.input, task.round, task.chunk) for task in chosen]
+        parts = [(job.data[task.input], task.size, rng) for task, rng in zip(chosen, streams, strict=True)]
+        try:
+            outputs = job.subject.together(parts)
+        except DpauditError as error:
+            return [(missing[0], Raised(error))]
+        return [(k, counted(batch, task)) for k, batch, task in zip(missing, outputs, chosen, strict=True)]
+
+    def _drawn_here(
+        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
     ) -> Iterator[tuple[int, TaskResult | Raised]]:
-        """Each missing task's result; up to the first that raises, where they are carried out here."""
-        if missing and self._is_worth_sending(job, [tasks[k] for k in missing]):
-            yield from self._sent(job, tasks, missing)
-            return
+        """Each missing task's result, drawn in this process; up to the first that raises."""
         inputs = [job.data[i] for i in sorted({tasks[k].input for k in missing})]
         if is_interleaved(job.subject, inputs, sum(tasks[k].size for k in missing)):
             yield from self._in_random_order(job, tasks, missing)
@@ -289,7 +313,7 @@ class Crew:
         A subject with randomness of its own is always drawn here: copies of its state in several processes could
         repeat each other. So is an isolated one: what its calls did is noted, and its patience counted, in one place.
         """
-        if self.workers is None or not job.subject.replayable or isinstance(job.subject, IsolatedSubject):
+        if self.workers is None or not job.subject.replayable or job.subject.is_contained:
             return False
         pace = self._seconds / self._runs if self._runs else 0.0
         if pace * (self.expected - self._runs) > WARM_UP_SECONDS:
@@ -300,7 +324,7 @@ class Crew:
 
     def _check_first(self, job: DrawJob, tasks: Sequence[Task], found: Mapping[int, TaskResult | Raised]) -> None:
         """Draw the first chunk that was found again: a fingerprint does not see all that a subject depends on."""
-        if self.found or not found or not job.subject.replayable:
+        if self.found or not found or not job.subject.repeats_its_draws:
             return
         k = min(found)
         try:
@@ -349,15 +373,7 @@ class Drawer:
         self._job = DrawJob(self.subject, self.data, self.seed, self.purpose)
 
     def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
-        if isinstance(self.subject, IsolatedSubject) and not self.subject.is_vectorised:
-            return self._in_random_order(self.subject, tasks)
         return self.crew.carry_out(self._job, tasks)
-
-    def _in_random_order(self, subject: IsolatedSubject, tasks: Sequence[Task]) -> list[TaskResult]:
-        """All calls of the round in one random order: validity, see `dpaudit.subjects.isolation.subject`."""
-        streams = [stream(self.seed, self.purpose, task.input, task.round, task.chunk) for task in tasks]
-        parts = [(self.data[task.input], task.size, rng) for task, rng in zip(tasks, streams, strict=True)]
-        return [counted(outputs, task) for outputs, task in zip(subject.together(parts), tasks, strict=True)]
 
 
 def _groups(sizes: Sequence[int], most: int) -> list[list[int]]:

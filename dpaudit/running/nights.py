@@ -17,12 +17,13 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.evidence.kept_outputs import packed, unpacked
-from dpaudit.evidence.label_game import LabelGame, Progress
+from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.order import Change
 from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.saved_state import State, StateError, claim_digest, pair_state, restored
 from dpaudit.evidence.tasks import Draw, Task, TaskResult
+from dpaudit.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running.draws import Crew, Drawer
@@ -78,12 +79,10 @@ class AccumulatingAudit:
         Replayable: whether the draws of another one are new every night cannot be known.
     promise : Claim
         Of the call.
-    claims, pairs, positions
-        Of the pairs that are asked: their claims, themselves, and the positions of their inputs in `data`.
-    data : sequence
-        The different inputs.
-    samples, confidence, seed
-        As for `dpaudit.audit`.
+    claims, pairs
+        Of the pairs that are asked: their claims, and themselves.
+    samples, mode, confidence, seed
+        As for `dpaudit.audit`; the mode is one that looks after each round.
     crew : Crew
         Who draws.
     ask_batches : callable
@@ -98,10 +97,9 @@ class AccumulatingAudit:
         promise: Claim,
         claims: Sequence[Claim],
         pairs: Sequence[Pair],
-        positions: Sequence[tuple[int, int]],
-        data: Sequence[Any],
         *,
         samples: int,
+        mode: Mode = "sequential",
         confidence: float,
         seed: int,
         crew: Crew,
@@ -113,10 +111,10 @@ class AccumulatingAudit:
                 "whether its draws are new every night cannot be known."
             )
         self.store, self.subject = store, subject
-        self.claims, self.pairs, self.positions, self.data = claims, pairs, positions, data
-        self.samples, self.confidence, self.crew = samples, confidence, crew
+        self.claims, self.pairs = claims, pairs
+        self.samples, self.mode, self.confidence, self.crew = samples, mode, confidence, crew
         self._ask_batches, self._runs_of_batches = ask_batches, 0
-        self.input_keys = _numbered([input_key(x) for x in data])
+        self._lay_out()
         self.keys = _numbered(
             [
                 _sha256(f"{input_key(pair.x)} {input_key(pair.x_prime)} {claim_digest(claim)}")
@@ -136,7 +134,7 @@ class AccumulatingAudit:
         old = [k for k, key in enumerate(self.keys) if key in known]
         new = [k for k, key in enumerate(self.keys) if key not in known]
         if any(known[self.keys[k]].state.get("one_by_one") for k in old):
-            self.subject = dataclasses.replace(self.subject, one_by_one=True)
+            self._restart_one_by_one()
         broken: list[tuple[int, PairGame, int]] = []
         failure = traceback = ""
         try:
@@ -180,6 +178,18 @@ class AccumulatingAudit:
             self.subject,
         )
 
+    def _lay_out(self) -> None:
+        """Give each pair the positions of its inputs, and each input its key."""
+        # Validity: where an outcome may depend on when a call is made, pairs share no draws (`dpaudit.audits.call`).
+        find = inputs_apart if self.subject.draws_together else distinct_inputs
+        self.data, self.positions = find(self.pairs)
+        self.input_keys = _numbered([input_key(x) for x in self.data])
+
+    def _restart_one_by_one(self) -> None:
+        """Call the subject once a draw from here on."""
+        self.subject = dataclasses.replace(self.subject, one_by_one=True)
+        self._lay_out()
+
     def _played(self, part: _Part, on_progress: Callable[[Progress], None] | None) -> tuple[str, str]:
         """Play one part; what went wrong, with the traceback."""
         if not part.game.pairs:  # all of them raised in the pilot, whatever the input
@@ -217,7 +227,7 @@ class AccumulatingAudit:
             game.start()
         except CallError:
             # Validity: as in `dpaudit.audit`. Nothing was counted yet; from here on raising is an outcome of one draw.
-            self.subject = dataclasses.replace(self.subject, one_by_one=True)
+            self._restart_one_by_one()
             game = self._label_game(new, NEW + RESTART, confidence)
             game.start()
         broken += [(k, pair, game.labelled(pair)) for k, pair in zip(new, game.pairs, strict=True) if pair.is_broken]
@@ -279,7 +289,7 @@ class AccumulatingAudit:
             [self.positions[k] for k in chosen],
             samples=self.samples,
             confidence=confidence,
-            mode="sequential",
+            mode=self.mode,
             draw=self._drawer(seed, purpose),
             coin=lambda round_, pair: stream(seed, COINS + purpose, round_, pair),
             log_density=self.subject.log_density if self.subject.has_log_density else None,

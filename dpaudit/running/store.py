@@ -18,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from dpaudit.version import __version__
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables
 PATIENCE = 60.0  # seconds to wait for another writer
+MOST_STATE = 1 << 26  # bytes of the state of a pair, unpacked: more is no state of ours
 TABLES = """
 create table subjects (
     id integer primary key, digest text not null unique, fingerprint text not null, name text not null, target text,
@@ -56,6 +58,16 @@ create table looks (
 """
 
 
+# The columns of each table, in their order: what stands before the first blank of each part, but for constraints.
+COLUMNS = {
+    statement.split("(", 1)[0].split()[-1]: [
+        part.split()[0]
+        for part in re.sub(r"\([^()]*\)", "", statement.split("(", 1)[1].rsplit(")", 1)[0]).split(",")
+        if part.split()[0] not in ("unique", "primary")
+    ]
+    for statement in TABLES.split(";")
+    if statement.strip()
+}
 NIGHT_COLUMNS = ("seed", "number", "life", "started", "ended", "status", "samples", "runs", "version")
 LOOK_COLUMNS = ("key", "seed", "number", "started", "labelled", "log_wealth", "lower")
 ABOUT_PAIR = ("name", "x", "x_prime", "parameter", "budget", "generation", "level")
@@ -92,11 +104,13 @@ class Store:
         place = Path(path)
         if not place.exists() and not create:
             raise UsageError(f"store must be a file that is there, got {str(place)!r}.")
-        if place.is_dir() or not place.parent.is_dir():
+        if (place.exists() and not place.is_file()) or not place.parent.is_dir():
             raise UsageError(f"store must be a file in a folder that is there, got {str(place)!r}.")
         try:
+            if not place.exists():  # records may be in it: nobody else may read it (sqlite gives its journals its mode)
+                os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
             connection = sqlite3.connect(place, timeout=PATIENCE, isolation_level=None)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise UsageError(f"store must be a file that can be opened, got {str(place)!r} ({error}).") from error
         store = cls(place, connection)
         try:
@@ -130,6 +144,25 @@ class Store:
                 raise UsageError(f"store must be a store of evidence, got another database at {str(self.path)!r}.")
             elif layout != LAYOUT:
                 raise UsageError(f"store must have layout {LAYOUT}, got {layout} at {str(self.path)!r}.")
+            else:
+                self._check_layout(execute)
+
+    def _check_layout(self, execute: Any) -> None:
+        """`UsageError` if the file has other tables or columns than ours, or code of its own: a store is data."""
+        found = {
+            name: [column[1] for column in execute(f"pragma table_info({name})").fetchall()]
+            for kind, name in execute("select type, name from sqlite_master").fetchall()
+            if kind == "table" and name in COLUMNS
+        }
+        others = execute("select type, name from sqlite_master where type in ('trigger', 'view')").fetchall()
+        if others:
+            kind, name = others[0]
+            raise UsageError(f"store must have no {kind}, got {name!r:.80} at {str(self.path)!r}.")
+        if found != COLUMNS:
+            wrong = next(name for name in COLUMNS if found.get(name) != COLUMNS[name])
+            raise UsageError(
+                f"store must have the columns of layout {LAYOUT}, got others in {wrong} at {str(self.path)!r}."
+            )
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Any]:
@@ -399,8 +432,12 @@ class Store:
             about, (blob, digest, revision) = dict(zip(("key", *ABOUT_PAIR), row, strict=False)), row[-3:]
             data = self._checked(blob, digest, f"the state of pair {about['name']}")
             try:
-                state = json.loads(zlib.decompress(data))
-            except (zlib.error, ValueError) as error:
+                inflater = zlib.decompressobj()
+                text = inflater.decompress(data, MOST_STATE)
+                state = None if inflater.unconsumed_tail else json.loads(text)
+                if not isinstance(state, dict):
+                    raise ValueError(f"it is no object of at most {MOST_STATE:,} bytes")
+            except (zlib.error, ValueError, RecursionError) as error:
                 raise self._said(sqlite3.DatabaseError(f"a state that cannot be read: {error}")) from error
             found[about["key"]] = SavedPair(**about, state=state, revision=revision)
         return found

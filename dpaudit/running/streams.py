@@ -5,6 +5,8 @@ Every stream is `SeedSequence(root, spawn_key=(purpose, ...))`; the purposes bel
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 
 DRAWS, COINS, REPLAY_DRAWS, REPLAY_COINS = 0, 1, 2, 3
@@ -19,13 +21,31 @@ UTILITY_SEARCH, UTILITY_DRAWS = 40, 41
 EVIDENCE = 70  # of the seeds of nights in an evidence store: each has streams of its own
 SEARCH_DRAWS, SEARCH_CHOICES = 50, 51  # of the search for pairs: no draw of an audit comes from them
 GREY_BOX = 52  # of the replays on the same randomness
+SEVERITY_DRAWS, SEVERITY_COINS = 33, 34  # of violated pairs, for a bound that says how bad they are
 TIMING_DRAWS, TIMING_COINS, INDEPENDENCE_DRAWS = 60, 61, 62  # of an isolated subject's side findings
 CHECK_DRAWS = 44  # of the conformance checks, which have keys of their own behind it
 
 
 def stream(root: int, *key: int) -> np.random.Generator:
-    """The generator of one work item: `root` is the seed of the call, `key` its purpose and position."""
-    return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
+    """The generator of one work item: `root` is the seed of the call, `key` its purpose and position.
+
+    Subjects are given it. So it says nothing of where it comes from: its seed sequence has 128 bits, as one of the
+    system's entropy has, and no spawn key that says what is drawn. Its bits are those of
+    `SeedSequence(root, spawn_key=key)`, and what it spawns depends on all of these.
+
+    Examples
+    --------
+    >>> rng = stream(1, DRAWS, 0)
+    >>> rng.random() == np.random.default_rng(np.random.SeedSequence(1, spawn_key=(DRAWS, 0))).random()
+    True
+    >>> rng.bit_generator.seed_seq.spawn_key
+    ()
+    """
+    sequence = np.random.SeedSequence(root, spawn_key=key)
+    entropy = hashlib.sha256(sequence.generate_state(8, np.uint64).tobytes()).digest()[:16]
+    bits = np.random.PCG64(np.random.SeedSequence(int.from_bytes(entropy, "little")))
+    bits.state = np.random.PCG64(sequence).state
+    return np.random.Generator(bits)
 
 
 def fresh_seed() -> int:

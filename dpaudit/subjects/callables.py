@@ -11,7 +11,7 @@ import functools
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_outp
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
 from dpaudit.subjects.plain import Seen, brief, seen
-from dpaudit.subjects.tracebacks import located, located_once
+from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signal_handlers
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 SIZE_NAMES = ("size", "n")
@@ -80,6 +80,39 @@ class Subject:
         """Whether one call gives many outputs."""
         return self._gives_batches and not self.one_by_one
 
+    @property
+    def is_contained(self) -> bool:
+        """Whether its calls are made in workers of its own, where one that does not come back is an outcome."""
+        return False
+
+    @property
+    def draws_together(self) -> bool:
+        """Whether it makes all calls of a round itself, in one random order (`together`).
+
+        Then an outcome may depend on when its call is made, and pairs must share no draws: see
+        `dpaudit.subjects.isolation.subject`.
+        """
+        return self.is_contained and not self.is_vectorised
+
+    @property
+    def repeats_its_draws(self) -> bool:
+        """Whether the same stream gives the same outcomes again; a call that is late may be in time the next time."""
+        return self.replayable and not self.is_contained
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program, which runs in processes of its own."""
+        return getattr(self.mechanism, "is_program", False) is True
+
+    @property
+    def has_lost_calls(self) -> bool:
+        """Whether some call did not come back, so far."""
+        return False
+
+    def together(self, parts: Sequence[tuple[Any, int, np.random.Generator]]) -> list[Any]:
+        """The outputs of several (input, size, generator), as `observe` gives them."""
+        return [self.observe(data, size, rng) for data, size, rng in parts]
+
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` outputs on `data`, batch axis first; outcomes of calls that raised are `Failed` (one draw a call).
 
@@ -98,6 +131,10 @@ class Subject:
         outputs = self._drawn(data, size, rng, seen)
         return outputs if self.is_vectorised else Seen(outputs)
 
+    def held_output(self, data: Any, rng: Any, hold: Callable[[Any], Any]) -> Any:
+        """What `hold` makes of the output of one call, or of the exception that it raised as an outcome (`Failed`)."""
+        return self._outcome(self._given(data), rng, hold, set())
+
     def observe_one_by_one(self, data: Any, size: int, rng: np.random.Generator) -> Iterator[Any]:
         """The outputs of `observe` of a subject that is called once a draw; others' calls may come between two of them.
 
@@ -113,11 +150,14 @@ class Subject:
         """What `sample` gives; `hold` makes of an output what later calls do not change."""
         if not self.is_vectorised:
             return list(self._outcomes(data, size, rng, hold))
+        handlers = signal_handlers()
         try:
             return self._call(self._given(data), size, rng, hold)
         except ProgramError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_outcome(error, handlers):
+                raise
             failed = located(brief(error), error)
             raise CallError(self.name, size, failed.described, failed.traceback) from error
 
@@ -133,7 +173,7 @@ class Subject:
         Validity: a batch must not be kept or drawn again by what its calls have left. A call that flips a bit in place
         may leave the input as it was, and only where its outcome is the bit itself.
         """
-        given, told = self._given(data), set[str]()
+        given, told = self._given(data), Told()
         if given is data or size == 1:
             for _ in range(size):
                 yield self._outcome(given, rng, hold, told)
@@ -157,7 +197,7 @@ class Subject:
         It is looked at after the first call, and less and less often. Where one has changed it, all are made again, on
         the same random numbers and each on a copy of its own.
         """
-        before, told = copy.deepcopy(rng), set[str]()
+        before, told = copy.deepcopy(rng), Told()
         outcomes: list[Any] = []
         for count in range(1, size + 1):
             outcomes.append(self._outcome(given, rng, hold, told))
@@ -166,7 +206,7 @@ class Subject:
         else:
             return outcomes
         again: list[Any] = []
-        is_repeated, has_changed, told = self.replayable, False, set()
+        is_repeated, has_changed, told = self.replayable, False, Told()
         while is_repeated and len(again) < size:
             given = copied(data)
             again.append(self._outcome(given, before, hold, told))
@@ -183,13 +223,15 @@ class Subject:
             )
         return again
 
-    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any], told: set[str]) -> Any:
+    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any], told: Told) -> Any:
         """The outcome of one draw in a call of its own; `told` has the kinds of exceptions that have been located."""
         try:
             output = self._call(data, 1, rng, hold)
         except ProgramError:  # what broke is the conversation, not a call
             raise
-        except (Exception, SystemExit) as error:  # to end the process is an outcome too, not the end of the audit
+        except BaseException as error:  # to end the process is an outcome too, not the end of the audit
+            if not is_outcome(error, told.handlers):
+                raise
             return located_once(brief(error), error, told)
         # What raises from here on is no outcome of the mechanism's.
         if not self._gives_batches:
@@ -282,6 +324,14 @@ class Subject:
         """The name of the one parameter of `f(data, rng)`, where that takes a generator."""
         is_only = self.interface == "f(data, rng)" and [role for _, role in self.keywords] == ["generator"]
         return self.keywords[0][0] if is_only else None
+
+
+class Told(set[str]):
+    """The kinds of exceptions that have been located, and the signal handlers from before the first call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handlers = signal_handlers()
 
 
 class CallError(SubjectError):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import io
+import pathlib
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -33,7 +34,7 @@ def own(value: Any) -> Any:
     A table is the dictionary of its columns (a list of pairs where names repeat); a series a list, or the dictionary by
     its labels where it has some; anything else that numpy can read an array. Dates are days since 1970, moments and
     durations microseconds, with their offset from UTC behind them where they state it. A file in memory is what it
-    holds, and of another one nothing is seen. The rest stays as it is.
+    holds, and of another one nothing is seen. A path is its text. The rest stays as it is.
 
     Examples
     --------
@@ -46,6 +47,8 @@ def own(value: Any) -> Any:
         return value.getvalue() if isinstance(value, io.BytesIO | io.StringIO) else Opaque(type(value).__qualname__)
     if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
         return _moment(value)
+    if isinstance(value, pathlib.PurePath):
+        return str(value)
     for name, read in (("pandas", _of_pandas), ("polars", _of_polars)):
         library = sys.modules.get(name)
         if library is not None and isinstance(value, library.DataFrame | library.Series):

@@ -129,6 +129,7 @@ class ExecMechanism:
         'Announce "batch": 1 in the greeting: each request is for one output then, and a death or an error is the '
         "outcome of a draw."
     )
+    is_program: ClassVar[bool] = True
     outputs_only: ClassVar[bool] = True  # what it draws with is not the generator that it is given
     command: tuple[str, ...]
     timeout: float

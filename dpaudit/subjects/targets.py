@@ -115,7 +115,9 @@ def resolve_pairs(text: str) -> Sequence[Pair]:
         # The list is made here, so that what a generator raises is caught as well.
         given = value() if callable(value) else value
         entries = given if isinstance(given, AllPairs) else list(given)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise UsageError(
             f"pairs must be a function without arguments that returns pairs, got {what_raised(error)} ({text!r})."
         ) from error
@@ -154,7 +156,9 @@ def _load(argument: str, text: str) -> Any:
         _make_importable([os.getcwd()])
     try:
         value: Any = _import_file(path) if is_file else importlib.import_module(location)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if not is_file and missing and f"{location}.".startswith(f"{missing}."):
             raise UsageError(

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import sysconfig
 import traceback
 from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from dpaudit.errors import DpauditError
 from dpaudit.subjects.call_outcomes import Failed
@@ -23,6 +25,27 @@ NOT_USERS = ("<frozen", OWN_FOLDER, *(sysconfig.get_path(kind) + os.sep for kind
 MOST_FRAMES = 30  # of a traceback that is kept, the innermost ones
 LONGEST = 20_000  # characters of it
 MOST_TOLD = 5  # exceptions of a chunk of calls that are located: a mechanism may make a new kind in every call
+
+
+def signal_handlers() -> frozenset[Any]:
+    """The code of the functions that handle signals now.
+
+    To be asked before calls: a mechanism that has a time limit of its own installs its handler in the call.
+    """
+    handlers = (signal.getsignal(number) for number in signal.valid_signals())
+    return frozenset(code for code in (getattr(handler, "__code__", None) for handler in handlers) if code is not None)
+
+
+def is_outcome(error: BaseException, handlers: frozenset[Any]) -> bool:
+    """Whether an exception that a call raised is the outcome of the call.
+
+    An interrupt from the keyboard is none, nor what one of these signal handlers raised while the call was made (a time
+    limit by `signal.alarm` around the audit). Anything else is, also what is no `Exception`: `SystemExit`,
+    `asyncio.CancelledError`.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return False
+    return not handlers or not any(frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def located_once(failed: Failed, error: BaseException, told: set[str]) -> Failed:

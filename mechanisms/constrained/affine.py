@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, output_batch, table
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, table
 
 RANK_TOLERANCE = 1e-10  # singular values below this share of the largest count as 0
 POINT_TOLERANCE = 1e-9  # of A z - b, relative to |b| + |A| |z|: rounding of sums of some thousand terms

@@ -25,7 +25,7 @@ from scipy import optimize
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
-from mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

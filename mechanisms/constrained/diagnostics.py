@@ -13,7 +13,7 @@ import numpy as np
 from scipy import fft
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import FloatArray, table
 
 FEWEST_STEPS = 4
 

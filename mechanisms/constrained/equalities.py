@@ -21,11 +21,11 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
-from mechanisms.constrained.affine import Affine
-from mechanisms.constrained.laplace_sums import draw_given_sum, log_density_at_zero
-from mechanisms.constrained.lines import directions, step_along
-from mechanisms.gaussian import Gaussian
-from mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, log_density_at_zero
+from dpaudit_mechanisms.constrained.lines import directions, step_along
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
 
 EQUAL = 1e-12  # relative: coefficients that differ by less are equal
 

@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
-from mechanisms.inputs import FloatArray, output_positions, position, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, output_positions, position, positive, table
 
 
 def masses(law: Any, event: Any) -> Any:

@@ -26,10 +26,10 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
-from mechanisms.constrained.affine import Affine
-from mechanisms.constrained.laplace_sums import draw_given_sum, relative_density
-from mechanisms.constrained.polyhedron import project_onto_simplex
-from mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, relative_density
+from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
 
 Indices = np.ndarray[Any, np.dtype[np.intp]]
 

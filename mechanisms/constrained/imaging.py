@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import Claim
-from mechanisms.constrained.affine import Affine
-from mechanisms.constrained.polyhedron import Polyhedron
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Imaged:
 
     Examples
     --------
-    >>> from mechanisms.laplace import Laplace
+    >>> from dpaudit_mechanisms.laplace import Laplace
     >>> noisy = Imaged(Laplace(1.0, (0.5, 0.5)), Affine([[1.0, 1.0]], [3.0]))
     >>> noisy.sample([1.0, 2.0], 2, np.random.default_rng(1)).sum(axis=1).round(9).tolist()
     [3.0, 3.0]

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
 FAR = 700.0  # e^-700 is still a normal number
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechanisms.constrained.affine import Affine
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 def directions(given: Affine) -> FloatArray:

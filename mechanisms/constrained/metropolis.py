@@ -23,9 +23,9 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
-from mechanisms.constrained.hierarchy import Hierarchy, HierarchyLaplace
-from mechanisms.constrained.tree_masses import non_negative_gamma
-from mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyLaplace
+from dpaudit_mechanisms.constrained.tree_masses import non_negative_gamma
+from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
 STEPS = (2.5, 0.8)  # of proposals, in scales, sweep by sweep: far moves for 263 leaves, near ones for one or two
 

@@ -11,7 +11,7 @@ from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
-from mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import FloatArray, table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Mixture:
 
     Examples
     --------
-    >>> from mechanisms.laplace import Laplace
+    >>> from dpaudit_mechanisms.laplace import Laplace
     >>> Mixture([Laplace(1.0), Laplace(1.0, 2.0)], [0.5, 0.5]).claim
     PureDP(epsilon=1.0, delta=0.0)
     """

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from dpaudit.errors import DpauditError, UsageError
-from mechanisms.constrained.affine import Affine
-from mechanisms.inputs import FloatArray, output_batch, table
+from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, table
 
 FEASIBLE = 1e-9  # relative violation of a row that counts as rounding
 

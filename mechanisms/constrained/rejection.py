@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpauditError, UsageError
-from mechanisms.inputs import FloatArray, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, whole_number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Rejected:
 
     Examples
     --------
-    >>> from mechanisms.laplace import Laplace
+    >>> from dpaudit_mechanisms.laplace import Laplace
     >>> positive = Rejected(Laplace(1.0), lambda outputs: outputs >= 0.0)
     >>> bool((positive.sample(0.5, 100, np.random.default_rng(1)) >= 0.0).all())
     True

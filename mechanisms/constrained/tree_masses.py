@@ -20,8 +20,8 @@ import numpy as np
 from scipy import signal
 
 from dpaudit.errors import DpauditError, UsageError
-from mechanisms.constrained.hierarchy import Hierarchy
-from mechanisms.inputs import FloatArray, positive, table
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
+from dpaudit_mechanisms.inputs import FloatArray, positive, table
 
 STEP, REACH = 0.01, 60.0  # of the grid, in scales
 SMALLEST = 1e-11  # share of the whole integral below which the convolutions' rounding shows

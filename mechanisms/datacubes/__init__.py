@@ -12,22 +12,22 @@ Source: Cormode, Procopiuc, Srivastava and Yaroslavtsev, Accurate and Efficient 
 DC-*).
 """
 
-from mechanisms.datacubes.budgets import least_variance, optimal_budgets, paper_mu, uniform_budgets
-from mechanisms.datacubes.clusters import clusters
-from mechanisms.datacubes.consistency import consistent, consistent_variances
-from mechanisms.datacubes.convex import ConvexBudgets, convex_budgets
-from mechanisms.datacubes.counts import CountsRelease, non_negative, whole
-from mechanisms.datacubes.domains import Domain
-from mechanisms.datacubes.fourier import FourierStrategy
-from mechanisms.datacubes.grouping import fair_column_weights, find_grouping, greedy_grouping, group_constants
-from mechanisms.datacubes.joint import JointBudgets, joint_budgets
-from mechanisms.datacubes.marginal_strategies import MarginalStrategy, base_counts, hierarchy, workload_itself
-from mechanisms.datacubes.matrices import MatrixStrategy, tree_rows
-from mechanisms.datacubes.release import DatacubeRelease, StrategyRelease
-from mechanisms.datacubes.sketches import SketchStrategy
-from mechanisms.datacubes.strategies import Strategy
-from mechanisms.datacubes.wavelets import HaarStrategy
-from mechanisms.datacubes.workloads import Workload, all_and_half, all_and_with_attribute, all_marginals
+from dpaudit_mechanisms.datacubes.budgets import least_variance, optimal_budgets, paper_mu, uniform_budgets
+from dpaudit_mechanisms.datacubes.clusters import clusters
+from dpaudit_mechanisms.datacubes.consistency import consistent, consistent_variances
+from dpaudit_mechanisms.datacubes.convex import ConvexBudgets, convex_budgets
+from dpaudit_mechanisms.datacubes.counts import CountsRelease, non_negative, whole
+from dpaudit_mechanisms.datacubes.domains import Domain
+from dpaudit_mechanisms.datacubes.fourier import FourierStrategy
+from dpaudit_mechanisms.datacubes.grouping import fair_column_weights, find_grouping, greedy_grouping, group_constants
+from dpaudit_mechanisms.datacubes.joint import JointBudgets, joint_budgets
+from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy, base_counts, hierarchy, workload_itself
+from dpaudit_mechanisms.datacubes.matrices import MatrixStrategy, tree_rows
+from dpaudit_mechanisms.datacubes.release import DatacubeRelease, StrategyRelease
+from dpaudit_mechanisms.datacubes.sketches import SketchStrategy
+from dpaudit_mechanisms.datacubes.strategies import Strategy
+from dpaudit_mechanisms.datacubes.wavelets import HaarStrategy
+from dpaudit_mechanisms.datacubes.workloads import Workload, all_and_half, all_and_with_attribute, all_marginals
 
 __all__ = [
     "ConvexBudgets",

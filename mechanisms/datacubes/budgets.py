@@ -4,7 +4,7 @@ Letters: s costs of groups (g,), C constants of groups (g,), p the order of the 
 Laplace, 2 for normal noise), eta budgets (g,). A row with budget eta gets Laplace noise of variance 2 / eta^2, or
 normal noise of variance 1 / eta^2. The total variance is sum s_r / eta_r^2 (twice that for Laplace noise), where s_r is
 the sum over the rows i of group r of sum_j a_j R[j, i]^2. What is kept private is the p-norm of (C_r eta_r): at most
-epsilon for Laplace noise, at most mu (`mechanisms.gaussian.largest_mu`) for normal noise.
+epsilon for Laplace noise, at most mu (`dpaudit_mechanisms.gaussian.largest_mu`) for normal noise.
 
 The minimum under that norm is in closed form (DC-EQ4, DC-C3.3): at norm 1 it is
 (sum (C_r^2 s_r)^(1/3))^3 for p = 1 and (sum C_r sqrt(s_r))^2 for p = 2.
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
-from mechanisms.inputs import FloatArray, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, positive, table
 
 
 def optimal_budgets(costs: ArrayLike, constants: ArrayLike, order: int, total: float = 1.0) -> FloatArray:

@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 
 from dpaudit.errors import UsageError
-from mechanisms.datacubes.marginal_strategies import MarginalStrategy
-from mechanisms.datacubes.workloads import Workload
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy
+from dpaudit_mechanisms.datacubes.workloads import Workload
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 def clusters(
@@ -35,8 +35,8 @@ def clusters(
 
     Examples
     --------
-    >>> from mechanisms.datacubes.workloads import all_marginals
-    >>> from mechanisms.datacubes.domains import Domain
+    >>> from dpaudit_mechanisms.datacubes.workloads import all_marginals
+    >>> from dpaudit_mechanisms.datacubes.domains import Domain
     >>> clusters(all_marginals(Domain.binary(6), 1)).marginals
     ((0, 1), (2, 3), (4, 5))
     """

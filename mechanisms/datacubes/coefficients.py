@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.datacubes.domains import Domain, IntArray, Marginal, bit_set
-from mechanisms.datacubes.transforms import forward, inverse, inverse_variances
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.datacubes.domains import Domain, IntArray, Marginal, bit_set
+from dpaudit_mechanisms.datacubes.transforms import forward, inverse, inverse_variances
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 class Coefficients:

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from scipy import optimize, sparse
 
 from dpaudit.errors import DpauditError, UsageError
-from mechanisms.datacubes.coefficients import scale
-from mechanisms.datacubes.marginal_strategies import MarginalStrategy, workload_itself
-from mechanisms.datacubes.strategies import Strategy
-from mechanisms.datacubes.transforms import inverse
-from mechanisms.datacubes.workloads import Workload
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.datacubes.coefficients import scale
+from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy, workload_itself
+from dpaudit_mechanisms.datacubes.strategies import Strategy
+from dpaudit_mechanisms.datacubes.transforms import inverse
+from dpaudit_mechanisms.datacubes.workloads import Workload
+from dpaudit_mechanisms.inputs import FloatArray
 
 NORMS = (1, 2, np.inf)
 
@@ -47,7 +47,7 @@ def consistent(workload: Workload, answers: ArrayLike, order: float = 2) -> Floa
 
     Examples
     --------
-    >>> from mechanisms.datacubes.domains import Domain
+    >>> from dpaudit_mechanisms.datacubes.domains import Domain
     >>> one_way = Workload(Domain.binary(2), [(0,), (1,)])
     >>> consistent(one_way, [3.0, 1.0, 2.0, 0.0]).round(9).tolist()  # totals 4 and 2 become 3
     [2.5, 0.5, 2.5, 0.5]
@@ -90,7 +90,7 @@ def consistent_variances(strategy: Strategy, variances: FloatArray, workload: Wo
 
     Examples
     --------
-    >>> from mechanisms.datacubes.domains import Domain
+    >>> from dpaudit_mechanisms.datacubes.domains import Domain
     >>> one_way = Workload(Domain.binary(2), [(0,), (1,)])
     >>> consistent_variances(workload_itself(one_way), np.array([2.0, 2.0]), one_way).round(9).tolist()
     [1.5, 1.5, 1.5, 1.5]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, positive, table
+from dpaudit_mechanisms.inputs import FloatArray, positive, table
 
 GAP = 1e-10  # relative, at which the barrier stops
 MOST_STEPS = 60  # Newton steps at one strength of the barrier

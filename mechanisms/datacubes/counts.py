@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.constrained.polyhedron import project_onto_simplex
-from mechanisms.datacubes.release import Calibrated
-from mechanisms.datacubes.workloads import Workload
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
+from dpaudit_mechanisms.datacubes.release import Calibrated
+from dpaudit_mechanisms.datacubes.workloads import Workload
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 def non_negative(values: ArrayLike) -> FloatArray:
@@ -71,7 +71,7 @@ class CountsRelease(Calibrated):
     Examples
     --------
     >>> from dpaudit.privacy.claims import PureDP
-    >>> from mechanisms.datacubes import Domain, all_marginals, base_counts
+    >>> from dpaudit_mechanisms.datacubes import Domain, all_marginals, base_counts
     >>> domain = Domain.binary(3)
     >>> mechanism = CountsRelease(all_marginals(domain, 1), base_counts(domain), PureDP(1.0))
     >>> draws = mechanism.sample([5.0] + [0.0] * 7, 3, np.random.default_rng(1))

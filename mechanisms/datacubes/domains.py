@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 IntArray = NDArray[np.int64]
 Marginal = tuple[int, ...]  # attributes in increasing order

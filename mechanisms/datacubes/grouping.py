@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from mechanisms.datacubes.domains import IntArray
-from mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.datacubes.domains import IntArray
+from dpaudit_mechanisms.inputs import FloatArray, table
 
 SAME = 1e-9  # relative: entries of one size
 MOST_STEPS = 100_000  # of the search

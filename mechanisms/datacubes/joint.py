@@ -3,7 +3,7 @@
 The two steps of the framework choose budgets for an initial recovery and then a better recovery for these budgets; what
 is released has the variance of the second one. With u_B one over the variance of marginal B's noise it is
 F(u) = sum over coefficients b of K_b / (sum over B that contain b of s_B^2 u_B), where K_b is the sum of a_A s_A^2 over
-the workload's marginals A that contain b (`mechanisms.datacubes.coefficients`).
+the workload's marginals A that contain b (`dpaudit_mechanisms.datacubes.coefficients`).
 
 Normal noise: the sum of all u is given, and F is convex: an A-optimal design, solved by the multiplicative algorithm.
 With g_B = -dF/du_B, F(u)^2 / max g (at sum 1) is a lower bound of the minimum, from F(t v) >= 2 F(u) - t max g for
@@ -22,11 +22,11 @@ import numpy as np
 from scipy import sparse
 
 from dpaudit.errors import UsageError
-from mechanisms.datacubes.coefficients import scale
-from mechanisms.datacubes.domains import bit_set
-from mechanisms.datacubes.marginal_strategies import MarginalStrategy
-from mechanisms.datacubes.workloads import Workload
-from mechanisms.inputs import FloatArray, positive
+from dpaudit_mechanisms.datacubes.coefficients import scale
+from dpaudit_mechanisms.datacubes.domains import bit_set
+from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy
+from dpaudit_mechanisms.datacubes.workloads import Workload
+from dpaudit_mechanisms.inputs import FloatArray, positive
 
 GAP = 1e-6  # relative, at which the convex problem is solved
 STILL = 1e-10  # relative: gain of a turn at which the other one ends
@@ -62,7 +62,7 @@ def joint_budgets(strategy: MarginalStrategy, workload: Workload, order: int, to
 
     Examples
     --------
-    >>> from mechanisms.datacubes import Domain, workload_itself
+    >>> from dpaudit_mechanisms.datacubes import Domain, workload_itself
     >>> figure_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
     >>> found = joint_budgets(workload_itself(figure_1), figure_1, order=1)
     >>> found.budgets.tolist(), round(found.value, 6)  # the first marginal is best read from the second

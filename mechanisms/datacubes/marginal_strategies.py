@@ -1,9 +1,9 @@
 """Strategies that are marginals: base counts, the workload itself, clusters, hierarchies.
 
-Generalised least squares is in closed form here. In the coefficients of `mechanisms.datacubes.coefficients` every
-(C^B)^T C^B is diagonal, with s_B^2 where the support is in B and 0 elsewhere; so each coefficient is the mean of its
-estimates from all marginals that contain its support, weighted by s_B^2 over the variance. No system is solved, and
-only the coefficients that the workload needs are looked at.
+Generalised least squares is in closed form here. In the coefficients of `dpaudit_mechanisms.datacubes.coefficients`
+every (C^B)^T C^B is diagonal, with s_B^2 where the support is in B and 0 elsewhere; so each coefficient is the mean
+of its estimates from all marginals that contain its support, weighted by s_B^2 over the variance. No system is
+solved, and only the coefficients that the workload needs are looked at.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.datacubes.budgets import norm
-from mechanisms.datacubes.coefficients import scale
-from mechanisms.datacubes.domains import Domain, Marginal
-from mechanisms.datacubes.strategies import Strategy
-from mechanisms.datacubes.transforms import forward
-from mechanisms.datacubes.workloads import Workload
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.datacubes.budgets import norm
+from dpaudit_mechanisms.datacubes.coefficients import scale
+from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
+from dpaudit_mechanisms.datacubes.strategies import Strategy
+from dpaudit_mechanisms.datacubes.transforms import forward
+from dpaudit_mechanisms.datacubes.workloads import Workload
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 class MarginalStrategy(Strategy):
@@ -173,7 +173,7 @@ def hierarchy(domain: Domain, root: bool = True) -> MarginalStrategy:
     """The tree over the cells in lexicographic order whose levels are the values of the first attributes.
 
     Over a binary domain this is the binary tree over x, and a marginal of its first t attributes on level t. With
-    `root`, the total is level 0. Trees of another shape: `mechanisms.datacubes.matrices.MatrixStrategy`.
+    `root`, the total is level 0. Trees of another shape: `dpaudit_mechanisms.datacubes.matrices.MatrixStrategy`.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 `StrategyRelease` releases the noisy strategy answers z = S x + noise; `DatacubeRelease` the workload's answers y = R z,
 which are post-processing of z. Pure claims get Laplace noise; (epsilon, delta), mu, rho and Renyi claims get normal
-noise of the exact calibration of `mechanisms.gaussian`.
+noise of the exact calibration of `dpaudit_mechanisms.gaussian`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
-from mechanisms.datacubes.budgets import noise_variances
-from mechanisms.datacubes.consistency import consistent, consistent_variances
-from mechanisms.datacubes.joint import joint_budgets
-from mechanisms.datacubes.marginal_strategies import MarginalStrategy
-from mechanisms.datacubes.strategies import Adjacency, Strategy
-from mechanisms.datacubes.workloads import Workload
-from mechanisms.gaussian import largest_mu
-from mechanisms.inputs import FloatArray, output_batch, position, positive, table
+from dpaudit_mechanisms.datacubes.budgets import noise_variances
+from dpaudit_mechanisms.datacubes.consistency import consistent, consistent_variances
+from dpaudit_mechanisms.datacubes.joint import joint_budgets
+from dpaudit_mechanisms.datacubes.marginal_strategies import MarginalStrategy
+from dpaudit_mechanisms.datacubes.strategies import Adjacency, Strategy
+from dpaudit_mechanisms.datacubes.workloads import Workload
+from dpaudit_mechanisms.gaussian import largest_mu
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, positive, table
 
 Recovery = Literal["least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"]
 BUDGETS = ("optimal", "uniform", "joint")
@@ -179,7 +179,7 @@ class StrategyRelease(Calibrated):
 
     Examples
     --------
-    >>> from mechanisms.datacubes import Domain, Workload, workload_itself
+    >>> from dpaudit_mechanisms.datacubes import Domain, Workload, workload_itself
     >>> figure_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
     >>> mechanism = StrategyRelease(figure_1, workload_itself(figure_1), PureDP(1.0))
     >>> mechanism.eta.round(4).tolist(), round(mechanism.cell_loss(0), 9)
@@ -219,7 +219,7 @@ class DatacubeRelease(Calibrated):
 
     Examples
     --------
-    >>> from mechanisms.datacubes import Domain, Workload, workload_itself
+    >>> from dpaudit_mechanisms.datacubes import Domain, Workload, workload_itself
     >>> figure_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
     >>> strategy, claim = workload_itself(figure_1), PureDP(1.0)
     >>> for budgets in ("uniform", "optimal"):

@@ -17,12 +17,12 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 from dpaudit.errors import DpauditError, UsageError
-from mechanisms.datacubes.budgets import norm
-from mechanisms.datacubes.domains import Domain
-from mechanisms.datacubes.matrices import MatrixStrategy
-from mechanisms.datacubes.strategies import Strategy
-from mechanisms.datacubes.workloads import Workload
-from mechanisms.inputs import FloatArray, whole_number
+from dpaudit_mechanisms.datacubes.budgets import norm
+from dpaudit_mechanisms.datacubes.domains import Domain
+from dpaudit_mechanisms.datacubes.matrices import MatrixStrategy
+from dpaudit_mechanisms.datacubes.strategies import Strategy
+from dpaudit_mechanisms.datacubes.workloads import Workload
+from dpaudit_mechanisms.inputs import FloatArray, whole_number
 
 MOST_DENSE = 1024  # cells up to which everything is exact and written out
 PRECISION = 1e-4  # of iterations: what they leave is about that share of the noise

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.datacubes.budgets import norm, optimal_budgets, uniform_budgets
-from mechanisms.datacubes.domains import Domain, IntArray
-from mechanisms.datacubes.workloads import Workload, written_out
-from mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.datacubes.budgets import norm, optimal_budgets, uniform_budgets
+from dpaudit_mechanisms.datacubes.domains import Domain, IntArray
+from dpaudit_mechanisms.datacubes.workloads import Workload, written_out
+from dpaudit_mechanisms.inputs import FloatArray, table
 
 Adjacency = Literal["add_remove", "replace_one"]
 ADJACENCIES = ("add_remove", "replace_one")

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray
 
 TOGETHER = 64  # largest product of neighbouring sizes that are transformed by one matrix
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.datacubes.coefficients import Coefficients
-from mechanisms.datacubes.domains import Domain, Marginal
-from mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.datacubes.coefficients import Coefficients
+from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
+from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 MOST_MATRIX = 1 << 26  # entries of a matrix that is written out
 

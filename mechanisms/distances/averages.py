@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import FloatArray, table
 
 
 def box_widths(widths: ArrayLike) -> FloatArray:

@@ -39,9 +39,9 @@ from scipy import optimize, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, number
-from mechanisms.distances.averages import box_widths
-from mechanisms.distances.learner import gap_of_updates
-from mechanisms.inputs import FloatArray, positive, whole_number
+from dpaudit_mechanisms.distances.averages import box_widths
+from dpaudit_mechanisms.distances.learner import gap_of_updates
+from dpaudit_mechanisms.inputs import FloatArray, positive, whole_number
 
 Noise = Literal["laplace", "gaussian"]
 MOST_UPDATES = 100_000

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
 Statement = Literal["printed", "corrected"]
 NET_POINTS, MOST_CELLS = 20_000, 16  # directions of the certified stretch; cells a side of a face

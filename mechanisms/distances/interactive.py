@@ -33,10 +33,10 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.protocol import SessionEnded
-from mechanisms.distances.averages import AverageDistances
-from mechanisms.distances.calibration import Calibration
-from mechanisms.distances.learner import TangentHypotheses
-from mechanisms.inputs import FloatArray, output_batch, table, whole_number
+from dpaudit_mechanisms.distances.averages import AverageDistances
+from dpaudit_mechanisms.distances.calibration import Calibration
+from dpaudit_mechanisms.distances.learner import TangentHypotheses
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, table, whole_number
 
 # The next query of each run, shape (runs, l), from the answers so far, shape (runs, queries so far).
 Analyst = Callable[[FloatArray], FloatArray]
@@ -109,7 +109,7 @@ class InteractiveDistances:
 
     Examples
     --------
-    >>> from mechanisms.distances.calibration import practical
+    >>> from dpaudit_mechanisms.distances.calibration import practical
     >>> tuned = practical(10**6, [1.0], 1.0, queries=3, beta=0.05)
     >>> mechanism = InteractiveDistances(tuned, FixedQueries([[0.0], [0.5], [1.0]]), 3)
     >>> data = np.linspace(0.0, 1.0, 10**6)[:, None]

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from mechanisms.distances.averages import box_widths
-from mechanisms.inputs import FloatArray, positive, whole_number
+from dpaudit_mechanisms.distances.averages import box_widths
+from dpaudit_mechanisms.inputs import FloatArray, positive, whole_number
 
 
 class TangentHypotheses:

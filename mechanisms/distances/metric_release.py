@@ -20,11 +20,11 @@ import numpy as np
 
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
-from mechanisms.distances.calibration import Calibration
-from mechanisms.distances.embeddings import SubsetDistances
-from mechanisms.distances.interactive import InteractiveDistances
-from mechanisms.distances.offline import Hypothesis, OfflineDistances
-from mechanisms.inputs import FloatArray, positive
+from dpaudit_mechanisms.distances.calibration import Calibration
+from dpaudit_mechanisms.distances.embeddings import SubsetDistances
+from dpaudit_mechanisms.distances.interactive import InteractiveDistances
+from dpaudit_mechanisms.distances.offline import Hypothesis, OfflineDistances
+from dpaudit_mechanisms.inputs import FloatArray, positive
 
 
 class Embedding(Protocol):
@@ -59,7 +59,7 @@ class MetricDistances:
 
     Examples
     --------
-    >>> from mechanisms.distances.embeddings import RandomProjection
+    >>> from dpaudit_mechanisms.distances.embeddings import RandomProjection
     >>> mechanism = MetricDistances(RandomProjection(2, 8), [[0.0, 0.0]], 10**5, 1.0)
     >>> angles = np.linspace(0.0, 6.283, 10**5)
     >>> circle = 0.5 * np.column_stack([np.cos(angles), np.sin(angles)])
@@ -139,7 +139,7 @@ class EmbeddedDistances:
 
     Examples
     --------
-    >>> from mechanisms.distances import FixedQueries, RandomProjection
+    >>> from dpaudit_mechanisms.distances import FixedQueries, RandomProjection
     >>> embedding = RandomProjection(2, 3)
     >>> tuned = Calibration(10, embedding.widths, 1, 0.1, 0.1, 0.1, 0.1)
     >>> mechanism = EmbeddedDistances(embedding, tuned, FixedQueries([[0.5, 0.0]]), 1)

@@ -25,11 +25,11 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, number
 from dpaudit.privacy.pairs import Pair
-from mechanisms.distances.averages import AverageDistances, box_widths
-from mechanisms.distances.calibration import Calibration, largest_rho, practical
-from mechanisms.distances.interactive import FixedQueries, InteractiveDistances
-from mechanisms.distances.learner import TangentHypotheses
-from mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.distances.averages import AverageDistances, box_widths
+from dpaudit_mechanisms.distances.calibration import Calibration, largest_rho, practical
+from dpaudit_mechanisms.distances.interactive import FixedQueries, InteractiveDistances
+from dpaudit_mechanisms.distances.learner import TangentHypotheses
+from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ class HierarchyForgetsTheLevels(HierarchyConditioned):
 
     Examples
     --------
-    >>> from mechanisms.constrained.hierarchy import Hierarchy
+    >>> from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
     >>> twin = HierarchyForgetsTheLevels(1.0, Hierarchy.of_sizes([1, 2]))
     >>> twin.privacy_loss([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])
     3.0

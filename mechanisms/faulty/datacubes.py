@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.datacubes.counts import CountsRelease
-from mechanisms.datacubes.release import StrategyRelease
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.datacubes.counts import CountsRelease
+from dpaudit_mechanisms.datacubes.release import StrategyRelease
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class DatacubeUnsharedBudget(StrategyRelease):
     Examples
     --------
     >>> from dpaudit.privacy.claims import PureDP
-    >>> from mechanisms.datacubes import Domain, Workload, workload_itself
+    >>> from dpaudit_mechanisms.datacubes import Domain, Workload, workload_itself
     >>> figure_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
     >>> DatacubeUnsharedBudget(figure_1, workload_itself(figure_1), PureDP(1.0), "uniform").fault
     'every group gets the whole budget: loss 2, promised 1'

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.distances.averages import AverageDistances
-from mechanisms.distances.embeddings import SubsetDistances
-from mechanisms.distances.interactive import InteractiveDistances, Run
-from mechanisms.distances.metric_release import EmbeddedDistances, Embedding
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.distances.averages import AverageDistances
+from dpaudit_mechanisms.distances.embeddings import SubsetDistances
+from dpaudit_mechanisms.distances.interactive import InteractiveDistances, Run
+from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances, Embedding
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

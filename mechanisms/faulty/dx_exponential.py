@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from mechanisms.dx_exponential import DxExponential
-from mechanisms.small_db import SmallDB
+from dpaudit_mechanisms.dx_exponential import DxExponential
+from dpaudit_mechanisms.small_db import SmallDB
 
 
 class _WithoutTheTwo:

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.inputs import FloatArray
-from mechanisms.noise_scales import noise_scales
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.noise_scales import noise_scales
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

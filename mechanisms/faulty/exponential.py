@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from mechanisms.exponential import Exponential
+from dpaudit_mechanisms.exponential import Exponential
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

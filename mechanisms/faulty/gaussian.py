@@ -6,7 +6,7 @@ import dataclasses
 from typing import ClassVar
 
 from dpaudit.privacy.claims import ApproxDP
-from mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.gaussian import Gaussian
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.geometric import Geometric
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 @dataclasses.dataclass(frozen=True)

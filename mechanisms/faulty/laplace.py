@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpaudit.errors import UsageError
-from mechanisms.laplace import Laplace
+from dpaudit_mechanisms.laplace import Laplace
 
 
 @dataclasses.dataclass(frozen=True)

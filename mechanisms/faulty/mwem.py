@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from mechanisms.mwem import MWEM
+from dpaudit_mechanisms.mwem import MWEM
 
 
 class _FaultyMWEM(MWEM):

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from dpaudit.errors import UsageError
-from mechanisms import cities
-from mechanisms.inputs import FloatArray, answer
-from mechanisms.planar_laplace import PlanarLaplace, city_points
+from dpaudit_mechanisms import cities
+from dpaudit_mechanisms.inputs import FloatArray, answer
+from dpaudit_mechanisms.planar_laplace import PlanarLaplace, city_points
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +91,7 @@ class PlanarLaplaceOneMoved(PlanarLaplace):
 
 @functools.cache
 def moved_city(moved: str, away_from: str) -> PlanarLaplaceOneMoved:
-    """The US cities of `mechanisms.planar_laplace` with one of them moved."""
+    """The US cities of `dpaudit_mechanisms.planar_laplace` with one of them moved."""
     points, ids = city_points()
     return PlanarLaplaceOneMoved(cities.KM_PER_NAT, points, ids, moved=moved, away_from=away_from)
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 
 from dpaudit.errors import UsageError
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.sparse_vector import SparseVector, SparseVectorSession
+from dpaudit_mechanisms.sparse_vector import SparseVector, SparseVectorSession
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from mechanisms.inputs import FloatArray
-from mechanisms.statistical_queries import StatisticalLaplace
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

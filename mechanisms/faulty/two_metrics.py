@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from mechanisms.inputs import FloatArray, answer, output_batch
-from mechanisms.two_metrics import (
+from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch
+from dpaudit_mechanisms.two_metrics import (
     GlobalSensitivity,
     ImportantOnTheLine,
     KNorm,
@@ -45,7 +45,7 @@ class StaircaseOfHalfTheSensitivity(_Broken, Staircase):
 
     Examples
     --------
-    >>> from mechanisms.two_metrics import FiniteSpaces
+    >>> from dpaudit_mechanisms.two_metrics import FiniteSpaces
     >>> heavy = FiniteSpaces([[0, 1], [1, 0]], [0, 1], [[0, 1], [1, 0]], measure=[50.0, 1.0])
     >>> StaircaseOfHalfTheSensitivity(heavy, epsilon=0.5).fault
     'the steps are half the sensitivity: loss 1.95439 nats on the pair 0|1, promised 1'
@@ -127,7 +127,7 @@ class OnTheLineTooNarrow(_Broken, OnTheLine):
 
     Examples
     --------
-    >>> from mechanisms.two_metrics import staircase_profile
+    >>> from dpaudit_mechanisms.two_metrics import staircase_profile
     >>> OnTheLineTooNarrow(staircase_profile(1.0), epsilon=0.5).fault
     'the cells are 1.2 times too narrow: loss 1 nats on the pair 0.0|1.0, promised 0.5'
     """

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dpaudit.errors import DpauditError
-from mechanisms.inputs import FloatArray
-from mechanisms.preprocessing.problem import Point, Problem, mean_largest_noise
-from mechanisms.preprocessing.program import Program
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.preprocessing.problem import Point, Problem, mean_largest_noise
+from dpaudit_mechanisms.preprocessing.program import Program
 
 TIGHT = 0.3  # pairs that use at least this share of their budget may have a price
 MOST_PRICED = 600

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from dpaudit.errors import DpauditError, UsageError
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray
 
 TOLERANCE = 1e-9  # of Clarabel: gap and residuals, on its own scaling of the program
 

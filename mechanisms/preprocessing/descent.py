@@ -19,7 +19,7 @@ program: (B, c) at the shares that the last point left, c alone, and B alone. Th
 with the scales of PSA, S2 or the optimal ones), the same with some queries answered by constants, and for "linf" the
 best point with one scale. A turn that does not gain is taken back; so the result is never worse than the closed form.
 
-How far above the optimum it can be is proved by a lower bound: `mechanisms.preprocessing.bounds`.
+How far above the optimum it can be is proved by a lower bound: `dpaudit_mechanisms.preprocessing.bounds`.
 
 Letters: Q, B queries (K, N), d metric (N, N) in nats, c scales (K,), n records.
 """
@@ -34,13 +34,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import DpauditError, UsageError
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.inputs import FloatArray, whole_number
-from mechanisms.noise_scales import Rule, noise_scales
-from mechanisms.optimal_scales import ScaleLoss, optimal_scales
-from mechanisms.preprocessing.bounds import lower_bound
-from mechanisms.preprocessing.problem import Loss, Point, Problem, better, flattened, merged
-from mechanisms.preprocessing.program import answers_alone, joint, one_scale
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.inputs import FloatArray, whole_number
+from dpaudit_mechanisms.noise_scales import Rule, noise_scales
+from dpaudit_mechanisms.optimal_scales import ScaleLoss, optimal_scales
+from dpaudit_mechanisms.preprocessing.bounds import lower_bound
+from dpaudit_mechanisms.preprocessing.problem import Loss, Point, Problem, better, flattened, merged
+from dpaudit_mechanisms.preprocessing.program import answers_alone, joint, one_scale
 
 SMALL = 100  # K N: up to here a descent from every start
 TURNS = 12  # of the blocks, at most

@@ -17,8 +17,8 @@ from scipy.sparse.csgraph import connected_components
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 Loss = Literal["squared", "l1", "linf", "tail"]
 LOSSES = ("squared", "l1", "linf", "tail")

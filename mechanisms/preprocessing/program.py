@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.inputs import FloatArray
-from mechanisms.preprocessing.conic import Rows, solve
-from mechanisms.preprocessing.problem import Point, Problem, mean_largest_noise
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.preprocessing.conic import Rows, solve
+from dpaudit_mechanisms.preprocessing.problem import Point, Problem, mean_largest_noise
 
 CUTS = 30  # cutting planes of E max |Y_k|, at most
 CUT_GAP = 1e-5  # relative: where they are good enough

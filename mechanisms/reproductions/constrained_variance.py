@@ -1,7 +1,8 @@
 """CD-E0: the variance of one coordinate of Laplace noise under a given sum, conditioned and projected, for 2 to 270.
 
 The paper has n = 2 and 3 and simulations for larger n; here both sides are closed forms for every n
-(`mechanisms.constrained.laplace_sums`), with exact draws and, for small n, the Gibbs chain of `lines` beside them.
+(`dpaudit_mechanisms.constrained.laplace_sums`), with exact draws and, for small n, the Gibbs chain of `lines`
+beside them.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from dpaudit.reproductions.reproduction import COLOURS, Options, Outcome, Reproduction, Statement, Table
-from mechanisms.constrained.affine import Affine
-from mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
-from mechanisms.constrained.equalities import LaplaceOnEqualities
-from mechanisms.constrained.laplace_sums import (
+from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
+from dpaudit_mechanisms.constrained.equalities import LaplaceOnEqualities
+from dpaudit_mechanisms.constrained.laplace_sums import (
     conditional_marginal,
     conditional_variance,
     draw_given_sum,
     projected_variance,
 )
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray
 
 COUNTS = (2, 3, 4, 5, 8, 16, 32, 64, 128, 270)
 CHAINED = (2, 3, 8)  # n with a chain as well

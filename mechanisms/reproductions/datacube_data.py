@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from dpaudit.errors import UsageError
-from mechanisms.datacubes.domains import Domain, IntArray
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.datacubes.domains import Domain, IntArray
+from dpaudit_mechanisms.inputs import FloatArray
 
 ADULT = Domain(
     (9, 16, 7, 15, 6, 5, 2, 2),

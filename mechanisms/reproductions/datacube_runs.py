@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import GaussianDP, PureDP
-from mechanisms.datacubes import (
+from dpaudit_mechanisms.datacubes import (
     DatacubeRelease,
     Domain,
     FourierStrategy,
@@ -31,9 +31,9 @@ from mechanisms.datacubes import (
     paper_mu,
     workload_itself,
 )
-from mechanisms.datacubes.clusters import clusters
-from mechanisms.datacubes.joint import joint_budgets
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.datacubes.clusters import clusters
+from dpaudit_mechanisms.datacubes.joint import joint_budgets
+from dpaudit_mechanisms.inputs import FloatArray
 
 WORKLOADS: dict[str, Callable[[Domain], Workload]] = {
     "Q1": lambda domain: all_marginals(domain, 1),

@@ -26,14 +26,14 @@ import numpy as np
 from scipy import stats
 
 from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcome, Reproduction, Statement, Table
-from mechanisms.distances.averages import AverageDistances
-from mechanisms.distances.calibration import largest_rho, practical, printed_alpha
-from mechanisms.distances.embeddings import SubsetDistances
-from mechanisms.distances.interactive import FixedQueries, InteractiveDistances
-from mechanisms.distances.learner import gap_of_updates
-from mechanisms.distances.metric_release import MetricDistances, typical_scale
-from mechanisms.inputs import FloatArray
-from mechanisms.reproductions.distance_workloads import cities, edit_distances, people
+from dpaudit_mechanisms.distances.averages import AverageDistances
+from dpaudit_mechanisms.distances.calibration import largest_rho, practical, printed_alpha
+from dpaudit_mechanisms.distances.embeddings import SubsetDistances
+from dpaudit_mechanisms.distances.interactive import FixedQueries, InteractiveDistances
+from dpaudit_mechanisms.distances.learner import gap_of_updates
+from dpaudit_mechanisms.distances.metric_release import MetricDistances, typical_scale
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.reproductions.distance_workloads import cities, edit_distances, people
 
 DELTA, BETA, EPSILON = 1e-6, 0.05, 1.0
 MODES = {"pure": 0.0, "approximate": DELTA}

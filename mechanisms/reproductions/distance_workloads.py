@@ -13,8 +13,8 @@ import functools
 import numpy as np
 
 from dpaudit.errors import UsageError
-from mechanisms.cities import places as city_places
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.cities import places as city_places
+from dpaudit_mechanisms.inputs import FloatArray
 
 SYLLABLES = ("ber", "cas", "del", "fort", "glen", "haven", "lake", "mont", "oak", "port", "san", "ton", "vale", "wood")
 

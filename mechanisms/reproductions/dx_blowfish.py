@@ -18,9 +18,16 @@ import numpy as np
 from dpaudit.privacy.finite_metrics import shortest_paths
 from dpaudit.privacy.metrics import BlowfishMetric, SmoothBlowfishMetric
 from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcome, Reproduction, Statement, Table
-from mechanisms.inputs import FloatArray
-from mechanisms.noise_scales import single_scales
-from mechanisms.reproductions.dx_places import ELEMENTS, distances, histogram, places, smallest_distance, summary
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.noise_scales import single_scales
+from dpaudit_mechanisms.reproductions.dx_places import (
+    ELEMENTS,
+    distances,
+    histogram,
+    places,
+    smallest_distance,
+    summary,
+)
 
 DRAWS, QUERIES = 10, 1000
 ROUGHLY = 1.5  # our reading of "roughly the same": the ratio of the mean errors; at T = 2 it hangs on the draws

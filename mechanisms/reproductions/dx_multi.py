@@ -3,7 +3,7 @@
 For each K, 100 matrices with entries uniform on [0, 1] and 100 with entries in {0, 1} on each of several draws of
 places. The improvement factor is the geometric mean over the queries of the ordinary mechanism's scale over c_k; a
 constant query (a row of equal binary entries) would make it infinite, and is drawn again. Beside the strategies of the
-paper: the largest possible factor (`mechanisms.optimal_scales`), on some of the matrices.
+paper: the largest possible factor (`dpaudit_mechanisms.optimal_scales`), on some of the matrices.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcome, Reproduction, Statement, Table
-from mechanisms.inputs import FloatArray
-from mechanisms.noise_scales import improvement_factor, noise_scales
-from mechanisms.optimal_scales import optimal_scales
-from mechanisms.reproductions.dx_places import ELEMENTS, SIDE, distances, places
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.noise_scales import improvement_factor, noise_scales
+from dpaudit_mechanisms.optimal_scales import optimal_scales
+from dpaudit_mechanisms.reproductions.dx_places import ELEMENTS, SIDE, distances, places
 
 DRAWS, MATRICES, MOST_QUERIES, OPTIMA = 5, 100, 10, 10
 STRATEGIES = (("Strategy 1", "S1"), ("Strategy 2", "S2"), ("Strategy 3 (PSA)", "PSA"))

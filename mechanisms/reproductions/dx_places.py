@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.privacy.metrics import EuclideanMetric
 from dpaudit.reproductions.reproduction import COLOURS
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray
 
 ELEMENTS, SIDE, RECORDS = 50, 100.0, 10_000
 

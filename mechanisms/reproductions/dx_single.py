@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.reproductions.reproduction import COLOURS, Options, Outcome, Reproduction, Statement, Table
-from mechanisms.inputs import FloatArray
-from mechanisms.noise_scales import single_scales
-from mechanisms.reproductions.dx_places import (
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.noise_scales import single_scales
+from dpaudit_mechanisms.reproductions.dx_places import (
     ELEMENTS,
     RECORDS,
     distances,
@@ -122,7 +122,7 @@ def run(options: Options) -> Outcome:
 
 def _preprocessing(rng: np.random.Generator, count: int) -> list[float]:
     """The loss of the closed form over the proved optimum, for some queries; empty without the convex solver."""
-    from mechanisms.preprocessing import preprocess
+    from dpaudit_mechanisms.preprocessing import preprocess
 
     if importlib.util.find_spec("clarabel") is None:
         return []

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcome, Reproduction, Statement, Table
-from mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
-from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned, TopDown, level_errors
-from mechanisms.constrained.metropolis import Chains, Inequalities
-from mechanisms.inputs import FloatArray
-from mechanisms.reproductions.taxi_data import TOTAL, from_file, synthetic, tree
+from dpaudit_mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned, TopDown, level_errors
+from dpaudit_mechanisms.constrained.metropolis import Chains, Inequalities
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.reproductions.taxi_data import TOTAL, from_file, synthetic, tree
 
 EPSILONS = (0.5, 1.0, 2.0)
 LEVELS = ("city", "boroughs", "zones")

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from mechanisms.constrained.hierarchy import Hierarchy
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
+from dpaudit_mechanisms.inputs import FloatArray
 
 COLUMN = "PULocationID"
 BOROUGHS = {"X": "Bronx", "K": "Brooklyn", "E": "EWR", "M": "Manhattan", "Q": "Queens", "S": "Staten Island"}

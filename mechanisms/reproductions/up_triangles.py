@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.colors import LogNorm
 
 from dpaudit.reproductions.reproduction import Options, Outcome, Reproduction, Statement, Table
-from mechanisms.inputs import FloatArray
-from mechanisms.two_metrics import FiniteSpaces, GraphClasses, Ladder, PrivacyFirst, WidenedPrivacyFirst
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.two_metrics import FiniteSpaces, GraphClasses, Ladder, PrivacyFirst, WidenedPrivacyFirst
 
 NODES, PRINTED_GRAPHS, PRINTED_COUNTS, WIDENED = 7, 1044, 28, 100
 EPSILONS = (0.1, *np.arange(0.25, 5.01, 0.25).tolist())

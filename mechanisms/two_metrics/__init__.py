@@ -6,7 +6,7 @@ spaces, `line` and
 of all graphs with n nodes.
 """
 
-from mechanisms.two_metrics.finite import (
+from dpaudit_mechanisms.two_metrics.finite import (
     GlobalSensitivity,
     Ladder,
     LevelMechanism,
@@ -24,9 +24,9 @@ from mechanisms.two_metrics.levels import (
     log_probabilities,
     loss_of,
 )
-from mechanisms.two_metrics.line import OnTheLine, Profile, query_mechanism, query_profile, staircase_profile
-from mechanisms.two_metrics.spaces import FiniteSpaces, whole_steps
-from mechanisms.two_metrics.triangles import GraphClasses, algorithm_1
+from dpaudit_mechanisms.two_metrics.line import OnTheLine, Profile, query_mechanism, query_profile, staircase_profile
+from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces, whole_steps
+from dpaudit_mechanisms.two_metrics.triangles import GraphClasses, algorithm_1
 
 __all__ = [
     "FiniteSpaces",

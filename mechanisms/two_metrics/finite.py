@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
-from mechanisms.inputs import FloatArray, output_positions, position, table
-from mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
-from mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps, widths_of
+from dpaudit_mechanisms.inputs import FloatArray, output_positions, position, table
+from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
+from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps, widths_of
 
 MOST_PAIRS = 20
 

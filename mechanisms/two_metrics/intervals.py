@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.inputs import FloatArray, table
 
 NOTHING: FloatArray = np.zeros((0, 2))
 

@@ -25,9 +25,9 @@ from scipy.spatial import ConvexHull, Delaunay
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
-from mechanisms.inputs import FloatArray, answer, output_batch, positive, table
-from mechanisms.two_metrics.levels import PartitionAndWeight
-from mechanisms.two_metrics.spaces import whole_steps
+from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
+from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
+from dpaudit_mechanisms.two_metrics.spaces import whole_steps
 
 OFF_SPACE = 1e-9  # relative: an output further from the column space of F than this is impossible
 

@@ -29,7 +29,7 @@ from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray
 
 
 class PartitionAndWeight(ABC):

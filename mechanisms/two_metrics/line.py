@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
-from mechanisms.inputs import FloatArray, answer, output_batch, positive, table
-from mechanisms.two_metrics.intervals import NOTHING, difference, length, minkowski, union
-from mechanisms.two_metrics.levels import PartitionAndWeight
+from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
+from dpaudit_mechanisms.two_metrics.intervals import NOTHING, difference, length, minkowski, union
+from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
 
 MOST_SHELLS = 20_000  # that are computed before a query is given up as one whose shells never fill the line
 MOST_INTERVALS = 5_000_000  # of all shells together, before that too: some seconds

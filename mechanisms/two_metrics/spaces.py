@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.finite_metrics import check_metric
-from mechanisms.index_metric import budget_matrix
-from mechanisms.inputs import FloatArray, table
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, table
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]

@@ -20,8 +20,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dpaudit.errors import UsageError
-from mechanisms.inputs import FloatArray, table, whole_number
-from mechanisms.two_metrics.spaces import FiniteSpaces, IntArray
+from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
+from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces, IntArray
 
 MOST_NODES = 7  # networkx's atlas, and the table of all graphs, end here
 

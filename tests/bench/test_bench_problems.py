@@ -30,7 +30,7 @@ from dpaudit.bench.problem import (
 )
 from dpaudit.errors import UsageError
 from dpaudit.subjects.callables import as_subject
-from mechanisms import problems as reference
+from dpaudit_mechanisms import problems as reference
 
 PROBLEMS = [*problem_set.problems(), *reference.problems()]
 IDS = [problem.id for problem in PROBLEMS]

@@ -14,7 +14,7 @@ import os
 import numpy as np
 
 from dpaudit import ApproxDP, PureDP, UtilityBound
-from mechanisms.laplace import Laplace
+from dpaudit_mechanisms.laplace import Laplace
 
 
 @dataclasses.dataclass(frozen=True)

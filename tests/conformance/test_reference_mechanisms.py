@@ -9,17 +9,17 @@ import pytest
 
 import dpaudit
 from dpaudit.privacy.claims import ApproxDP
-from mechanisms.dx_exponential import DxExponential
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.exponential import Exponential
-from mechanisms.gaussian import Gaussian
-from mechanisms.geometric import Geometric
-from mechanisms.laplace import Laplace
-from mechanisms.mwem import MWEM
-from mechanisms.planar_laplace import PlanarLaplace
-from mechanisms.randomised_response import RandomisedResponse
-from mechanisms.small_db import SmallDB
-from mechanisms.statistical_queries import StatisticalLaplace
+from dpaudit_mechanisms.dx_exponential import DxExponential
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.mwem import MWEM
+from dpaudit_mechanisms.planar_laplace import PlanarLaplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.small_db import SmallDB
+from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 
 ERROR_RATE = 1e-7
 METRIC = [[0.0, 1.0, 1.6], [1.0, 0.0, 1.2], [1.6, 1.2, 0.0]]

@@ -175,14 +175,51 @@ def test_what_is_attainable_is_found_as_by_trying_every_neighbour(location, scal
             assert 0 < np.sum(codes & bit > 0) < len(codes)
 
 
+def of_every_kind(rng, count):
+    """Doubles of which some each can come from 0 only, from 1 only, from both and from neither, on any processor.
+
+    Those drawn at 0 and at 1 are attainable there unless logarithms disagree. Around a location nearly every draw of
+    the other one is a double that it cannot give. Small doubles that no sampler drew have bits below every grid.
+    """
+    drawn = [at + rng.laplace(size=count) for at in (0.0, 1.0)]
+    return rng.permutation(np.concatenate([*drawn, 1e-3 * rng.normal(size=count)]))
+
+
 @pytest.mark.parametrize("sampler", ["numpy", "logarithm"])
 def test_what_is_attainable_does_not_depend_on_where_blocks_end(sampler):
-    values = np.random.default_rng(20_261_124).laplace(size=2 * BLOCK + 3)
+    values = of_every_kind(np.random.default_rng(20_261_124), BLOCK)[: 2 * BLOCK + 3]
     feature = Attainable(0.0, 1.0, 1.0, sampler)
     whole = feature.codes(values)
-    assert len(set(whole.tolist())) == 4
     for start in (1, LANES - 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 2):
         assert np.array_equal(feature.codes(values[start:]), whole[start:])
+    for block in (whole[:BLOCK], whole[BLOCK : 2 * BLOCK]):  # of each kind some, so that a code in a wrong place shows
+        assert set(block.tolist()) == {0, 1, 2, 3}
+
+
+def in_the_last_bit(function, one_in):
+    """The function as other machines may compute it: off in the last bit for one value in so many, by its bits."""
+
+    def other(values):
+        found = function(values)
+        with np.errstate(all="ignore"):
+            is_off = (bits_of(found) * np.int64(0x9E3779B97F4A7C15 - (1 << 64)) >> 32) % one_in == 0
+        return np.where(is_off & np.isfinite(found) & (found != 0.0), np.nextafter(found, math.inf), found)
+
+    return other
+
+
+@pytest.mark.parametrize("one_in", [10**9, 300, 30])
+@pytest.mark.parametrize("location", [0.0, 10.0])
+def test_logarithms_that_differ_in_the_last_bit_cost_the_values_they_differ_for(location, one_in, monkeypatch):
+    # Samplers take the logarithm of the C library, recognition that of numpy. Where both agree (no AVX-512) each draw
+    # is recognised; elsewhere those for which they differ are lost, at most. Both shares are of thousands of values:
+    # the bound has six standard deviations for either (below 1e-8).
+    monkeypatch.setattr(np, "log", in_the_last_bit(np.log, one_in))
+    arguments = np.random.default_rng(1).random(64_000)
+    differing = np.mean(np.log(arguments) != [math.log(value) for value in arguments.tolist()])
+    values = location + np.random.default_rng(20_261_126).laplace(size=4_000)
+    lost = np.mean(Attainable(location, location + 1.0, 1.0, "numpy").codes(values) & 1 == 0)
+    assert lost <= differing + 7.0 * math.sqrt(differing / 4_000)
 
 
 def test_what_was_seen_before_is_asked_only_where_a_double_comes_again():

@@ -17,6 +17,7 @@ from dpaudit.evidence.histograms import Coordinate, Histogram
 from dpaudit.evidence.objectives import Objective
 from dpaudit.evidence.outcomes import Outcomes, Reading
 from dpaudit.evidence.pilots import FOLDS, MOST_SORTED, PARTS, CountedPilot, CountedScore, DrawnPilot, pilot_of
+from dpaudit.evidence.predicted import Binned
 from dpaudit.evidence.refined_edges import RefinedGame
 from dpaudit.evidence.rules import ABSTAIN, Rule
 from dpaudit.evidence.scores import LogRatio
@@ -191,7 +192,7 @@ def test_records_are_those_of_the_rules_on_the_draws(kind):
     pilot = CountedPilot.of(x, x_prime)
     is_rest = np.arange(len(x)) % PARTS // FOLDS == 1
     for fitted in pilot.scores():
-        sides = (x, x_prime) if isinstance(fitted.score, Coordinate) else (x[is_rest], x_prime[is_rest])
+        sides = (x, x_prime) if isinstance(fitted.score, Coordinate | Binned) else (x[is_rest], x_prime[is_rest])
         assert fitted.draws == sum(len(side) for side in sides)
         for found in fitted.rules(OBJECTIVE):
             of_x, of_x_prime = (found.rule.count(outcomes(side)) for side in sides)
@@ -212,8 +213,9 @@ def test_records_that_are_shown_are_of_draws_that_were_held_back():
     totals: dict = {}
     for fold in range(FOLDS):
         is_held = np.arange(len(x)) % FOLDS == fold
-        known = np.where(np.arange(PARTS)[:, None] % FOLDS == fold, 0, pilot.counts)
-        alone = CountedPilot(pilot.edges, pilot.whole, known)
+        is_held_part = np.arange(PARTS)[:, None] % FOLDS == fold
+        learned = tuple((proposal, np.where(is_held_part, 0, counts)) for proposal, counts in pilot.learned)
+        alone = CountedPilot(pilot.edges, pilot.whole, np.where(is_held_part, 0, pilot.counts), learned=learned)
         held = outcomes(x[is_held]), outcomes(x_prime[is_held])
         for fitted in alone.scores():
             for way, objective in objectives().items():

@@ -16,15 +16,15 @@ from dpaudit.inputs import distinct_inputs
 from dpaudit.running.draws import Drawer
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.translations import location_of, says_so
-from mechanisms.cities import CityLaplaceOpenDP
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.gaussian import Gaussian
-from mechanisms.geometric import Geometric
-from mechanisms.laplace import Laplace
-from mechanisms.mwem import MWEM
-from mechanisms.planar_laplace import PlanarLaplace
-from mechanisms.randomised_response import RandomisedResponse
-from mechanisms.statistical_queries import StatisticalLaplace
+from dpaudit_mechanisms.cities import CityLaplaceOpenDP
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.mwem import MWEM
+from dpaudit_mechanisms.planar_laplace import PlanarLaplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 
 LAPLACE = Laplace(1.0)
 DISTANCE = MetricDP(lambda x, y: float(np.abs(np.subtract(x, y)).sum()))

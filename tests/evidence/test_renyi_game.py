@@ -17,7 +17,8 @@ import dpaudit
 from dpaudit.evidence import renyi_game, wealth
 from dpaudit.evidence.cells import Cells
 from dpaudit.evidence.outcomes import Outcomes, Reading
-from dpaudit.evidence.renyi_game import Epoch, RenyiGame
+from dpaudit.evidence.renyi_epochs import Epoch
+from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.scores import Coordinate
 from dpaudit.privacy.claims import RenyiDP, RenyiInequality, ZeroConcentratedDP
 
@@ -201,7 +202,7 @@ def test_the_lower_bound_is_the_last_parameter_that_the_wealth_rejects(claim):
     for factor, rejected in ((1.0 - 1e-5, True), (1.0 + 1e-5, False)):  # the search stops at 1e-7
         other = RenyiGame(claim.with_value(game.lower * factor), True, 2_000)
         other.start(0.05)
-        other.epochs = game.epochs
+        other._epochs = game.epochs
         assert (other.log_wealth >= -math.log(0.05)) == rejected
 
 

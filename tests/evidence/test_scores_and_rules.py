@@ -1,8 +1,12 @@
 """Scores and rules: what they count, what they are read back as, and that they see one output at a time."""
 
+import bz2
 import dataclasses
+import lzma
 import math
 import pickle
+import zlib
+from pathlib import PurePosixPath
 
 import numpy as np
 import pytest
@@ -31,6 +35,7 @@ from dpaudit.evidence.rules import ABSTAIN, Rule, rule_from_dict
 from dpaudit.evidence.scores import LogRatio, Viewed, score_from_dict
 from dpaudit.evidence.thresholds import best_thresholds
 from dpaudit.evidence.vectors import Linear, Nearness, Summary, fit_linear
+from dpaudit.subjects.plain import seen
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)
 anything = st.one_of(st.floats(-3.0, 3.0), st.sampled_from([0.0, 1.0, math.inf, -math.inf, math.nan]))
@@ -582,3 +587,33 @@ def test_a_key_that_holds_nan_is_there():
     rule = Rule(Viewed(layout, fit_histogram(first, second, (0,), 4)), -0.3, 0.3, 1, Reading(0))
     assert rule.guess(from_objects([{"a": math.nan, "b": 0.0}])).tolist() == [1]
     assert "no number" in rule.describe("x", "y") and "not there" not in rule.describe("x", "y")
+
+
+# --- what leaves hold that nobody read ---
+
+
+@pytest.mark.parametrize(
+    ("outputs", "path", "what", "values"),
+    [
+        ([{"a": 1, "b": 2}, {"b": 1, "a": 2}], ("'a'",), "place", [0.0, 1.0]),
+        ([b"\x01\x02" * 60, b"\x01\x03" * 60], ("bytes", 101), "value", [2.0, 3.0]),
+        ([2**60 + 1, 2**60 + 6], (), "low digits", [float((2**60 + k) % 10**15) for k in (1, 6)]),
+        ([zlib.compress(b"n 17"), zlib.compress(b"n 18")], ("inside", "text", 0), "value", [17.0, 18.0]),
+        ([bz2.compress(b"n 17"), lzma.compress(b"n 18")], ("inside", "text", 0), "value", [17.0, 18.0]),
+        ([["lorem " * 600 + "4"], ["lorem " * 600 + "5"]], (0, "text", 0), "value", [4.0, 5.0]),
+        ([PurePosixPath("a/3"), PurePosixPath("b/4")], ("text", 0), "value", [3.0, 4.0]),
+    ],
+    ids=["order", "byte", "long integer", "zlib", "bz2 and lzma", "long text", "path"],
+)
+def test_leaves_are_read_that_hide(outputs, path, what, values):
+    read = from_objects([seen(output) for output in outputs])
+    assert Layout((Leaf(path, what),))(read).numbers.ravel().tolist() == values
+    noted = Layout((Leaf(path, what),))(read.with_notes())
+    assert noted.numbers.ravel().tolist() == values
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8bbroken", b"\x78\x9c\xff\xff\xff", b"BZhbroken", b"\xfd7zXZ\x00broken"])
+def test_bytes_that_only_look_compressed_are_read_as_they_are(content):
+    read = from_objects([content])
+    assert np.isnan(Layout((Leaf(("inside",), "length"),))(read).numbers).all()
+    assert Layout((Leaf(("bytes", 0), "value"),))(read).numbers.tolist() == [[float(content[0])]]

@@ -14,8 +14,8 @@ from dpaudit.exact import FiniteMechanism
 from dpaudit.laws import LAWS, NASTY
 from dpaudit.privacy.claims import PureDP
 from dpaudit.subjects.callables import as_subject
-from mechanisms.laplace import Laplace
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 # Logarithms, exponentials and sums of at most a few dozen terms, each off by a few 2**-53: below 1e-14.
 ROUNDING = 1e-12

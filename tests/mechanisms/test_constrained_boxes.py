@@ -11,15 +11,15 @@ from scipy import integrate, stats
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import PureDP
-from mechanisms.constrained.affine import Affine
-from mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
-from mechanisms.constrained.imaging import Imaged
-from mechanisms.constrained.mixture import Mixture
-from mechanisms.constrained.polyhedron import Polyhedron, project_onto_simplex
-from mechanisms.constrained.rejection import Rejected
-from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, ImagedOntoTheData, MixtureByTheData
-from mechanisms.laplace import Laplace
-from mechanisms.preprocessing.conic import Rows, solve
+from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
+from dpaudit_mechanisms.constrained.imaging import Imaged
+from dpaudit_mechanisms.constrained.mixture import Mixture
+from dpaudit_mechanisms.constrained.polyhedron import Polyhedron, project_onto_simplex
+from dpaudit_mechanisms.constrained.rejection import Rejected
+from dpaudit_mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, ImagedOntoTheData, MixtureByTheData
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.preprocessing.conic import Rows, solve
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 SEEDS = st.integers(0, 2**32)

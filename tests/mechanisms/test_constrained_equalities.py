@@ -12,11 +12,11 @@ from scipy import integrate, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
-from mechanisms.constrained.affine import Affine, conditional_gaussian
-from mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
-from mechanisms.constrained.equalities import GaussianOnEqualities, LaplaceOnEqualities
-from mechanisms.constrained.imaging import Imaged
-from mechanisms.constrained.laplace_sums import (
+from dpaudit_mechanisms.constrained.affine import Affine, conditional_gaussian
+from dpaudit_mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
+from dpaudit_mechanisms.constrained.equalities import GaussianOnEqualities, LaplaceOnEqualities
+from dpaudit_mechanisms.constrained.imaging import Imaged
+from dpaudit_mechanisms.constrained.laplace_sums import (
     conditional_marginal,
     conditional_variance,
     draw_given_sum,
@@ -24,10 +24,10 @@ from mechanisms.constrained.laplace_sums import (
     projected_variance,
     sum_density,
 )
-from mechanisms.constrained.lines import directions, step_along
-from mechanisms.faulty.constrained import LaplaceOnAnyTotal
-from mechanisms.gaussian import Gaussian
-from mechanisms.laplace import Laplace
+from dpaudit_mechanisms.constrained.lines import directions, step_along
+from dpaudit_mechanisms.faulty.constrained import LaplaceOnAnyTotal
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.laplace import Laplace
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 SEEDS = st.integers(0, 2**32)

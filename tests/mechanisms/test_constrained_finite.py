@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import UsageError
-from mechanisms.constrained.finite import FiniteLaw, conditioned, gamma, imaged, nearest_worlds
+from dpaudit_mechanisms.constrained.finite import FiniteLaw, conditioned, gamma, imaged, nearest_worlds
 
 LAW = [[0.75, 0.25], [0.25, 0.75]]
 

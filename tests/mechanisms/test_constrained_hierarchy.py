@@ -12,18 +12,18 @@ from scipy import integrate, stats
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import PureDP
-from mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
-from mechanisms.constrained.equalities import LaplaceOnEqualities
-from mechanisms.constrained.hierarchy import (
+from dpaudit_mechanisms.constrained.diagnostics import effective_sample_size, split_r_hat
+from dpaudit_mechanisms.constrained.equalities import LaplaceOnEqualities
+from dpaudit_mechanisms.constrained.hierarchy import (
     Hierarchy,
     HierarchyConditioned,
     HierarchyImaged,
     TopDown,
     level_errors,
 )
-from mechanisms.constrained.metropolis import Chains, HierarchyMetropolis, Inequalities, transition_matrix
-from mechanisms.constrained.tree_masses import log_non_negative_mass, non_negative_gamma
-from mechanisms.faulty.constrained import HierarchyForgetsTheLevels, MetropolisStartsAtTheTruth
+from dpaudit_mechanisms.constrained.metropolis import Chains, HierarchyMetropolis, Inequalities, transition_matrix
+from dpaudit_mechanisms.constrained.tree_masses import log_non_negative_mass, non_negative_gamma
+from dpaudit_mechanisms.faulty.constrained import HierarchyForgetsTheLevels, MetropolisStartsAtTheTruth
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 SEEDS = st.integers(0, 2**32)

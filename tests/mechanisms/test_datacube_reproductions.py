@@ -56,7 +56,7 @@ def test_the_experiment_runs_and_draws():
 def test_the_experiment_is_an_entry_point_of_this_package():
     stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     group = stated["project"]["entry-points"]["dpaudit.reproductions"]
-    assert group["datacubes"] == "mechanisms.reproductions.datacubes:reproduction"
+    assert group["datacubes"] == "dpaudit_mechanisms.reproductions.datacubes:reproduction"
     assert "datacubes" in CliRunner().invoke(main, ["reproduce"]).stdout
 
 

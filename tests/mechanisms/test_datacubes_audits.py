@@ -16,7 +16,7 @@ from scipy import stats
 import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP, gaussian_profile
-from mechanisms.datacubes import (
+from dpaudit_mechanisms.datacubes import (
     CountsRelease,
     DatacubeRelease,
     Domain,
@@ -36,7 +36,7 @@ from mechanisms.datacubes import (
     tree_rows,
     workload_itself,
 )
-from mechanisms.faulty.datacubes import (
+from dpaudit_mechanisms.faulty.datacubes import (
     CountsKeepTrueZeros,
     DatacubeEuclideanBudgets,
     DatacubeForgetsTheTwo,

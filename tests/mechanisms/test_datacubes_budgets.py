@@ -11,7 +11,7 @@ from scipy import optimize, sparse
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
-from mechanisms.datacubes import (
+from dpaudit_mechanisms.datacubes import (
     DatacubeRelease,
     Domain,
     FourierStrategy,
@@ -39,8 +39,8 @@ from mechanisms.datacubes import (
     uniform_budgets,
     workload_itself,
 )
-from mechanisms.datacubes.budgets import noise_variances, norm
-from mechanisms.gaussian import largest_mu
+from dpaudit_mechanisms.datacubes.budgets import noise_variances, norm
+from dpaudit_mechanisms.gaussian import largest_mu
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)

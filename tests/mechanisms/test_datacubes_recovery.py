@@ -8,7 +8,7 @@ from scipy import optimize
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import GaussianDP, PureDP
-from mechanisms.datacubes import (
+from dpaudit_mechanisms.datacubes import (
     CountsRelease,
     DatacubeRelease,
     Domain,
@@ -26,7 +26,7 @@ from mechanisms.datacubes import (
     whole,
     workload_itself,
 )
-from mechanisms.datacubes.consistency import coefficient_matrix
+from dpaudit_mechanisms.datacubes.consistency import coefficient_matrix
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=40)
 SEEDS = st.integers(0, 2**32)

@@ -5,7 +5,7 @@ import pytest
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import GaussianDP, PureDP
-from mechanisms.datacubes import (
+from dpaudit_mechanisms.datacubes import (
     CountsRelease,
     DatacubeRelease,
     Domain,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpaudit.privacy.claims import PureDP
-from mechanisms.datacubes import (
+from dpaudit_mechanisms.datacubes import (
     DatacubeRelease,
     Domain,
     FourierStrategy,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import UsageError
-from mechanisms.datacubes import (
+from dpaudit_mechanisms.datacubes import (
     Domain,
     FourierStrategy,
     HaarStrategy,
@@ -25,8 +25,8 @@ from mechanisms.datacubes import (
     hierarchy,
     workload_itself,
 )
-from mechanisms.datacubes.coefficients import Coefficients, maximal, scale
-from mechanisms.datacubes.transforms import basis, forward, haar, inverse, inverse_haar, walsh_hadamard
+from dpaudit_mechanisms.datacubes.coefficients import Coefficients, maximal, scale
+from dpaudit_mechanisms.datacubes.transforms import basis, forward, haar, inverse, inverse_haar, walsh_hadamard
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=25)
 SEEDS = st.integers(0, 2**32)
@@ -286,7 +286,7 @@ def test_the_sensitivity_of_replacing_is_a_bound_where_all_pairs_are_too_many(mo
     strategy = FourierStrategy(all_marginals(Domain([3, 4, 2]), 2))
     budgets = np.random.default_rng(1).uniform(size=strategy.groups)
     exact = strategy.sensitivity(budgets, 1, "replace_one")
-    monkeypatch.setattr("mechanisms.datacubes.fourier.MOST_PAIRS", 0)
+    monkeypatch.setattr("dpaudit_mechanisms.datacubes.fourier.MOST_PAIRS", 0)
     bound = strategy.sensitivity(budgets, 1, "replace_one")
     assert exact < bound <= 2.0 * strategy.sensitivity(budgets, 1)
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from mechanisms.reproductions import distance_queries, distance_workloads
+from dpaudit_mechanisms.reproductions import distance_queries, distance_workloads
 
 QUICK = Options(seed=3, quick=True)
 

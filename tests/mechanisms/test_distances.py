@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, PureDP
-from mechanisms.distances import (
+from dpaudit_mechanisms.distances import (
     AverageDistances,
     Calibration,
     EmbeddedDistances,
@@ -28,9 +28,9 @@ from mechanisms.distances import (
     practical,
     printed,
 )
-from mechanisms.distances.calibration import largest_rho
-from mechanisms.distances.learner import gap_of_updates
-from mechanisms.faulty.distances import (
+from dpaudit_mechanisms.distances.calibration import largest_rho
+from dpaudit_mechanisms.distances.learner import gap_of_updates
+from dpaudit_mechanisms.faulty.distances import (
     LearnerForgetsTheSlopes,
     SparseVectorNotRefreshed,
     _difference_tail,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from mechanisms.distances import (
+from dpaudit_mechanisms.distances import (
     Calibration,
     EmbeddedDistances,
     FixedQueries,
@@ -20,7 +20,7 @@ from mechanisms.distances import (
     StableProjection,
     SubsetDistances,
 )
-from mechanisms.faulty.distances import (
+from dpaudit_mechanisms.faulty.distances import (
     EmbeddingLooksAtTheData,
     LearnerForgetsTheSlopes,
     LearnerReadsWithoutMistakes,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from mechanisms.distortion import best_distortion, least_distortion
+from dpaudit_mechanisms.distortion import best_distortion, least_distortion
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=40)
 

@@ -14,11 +14,11 @@ from sampler_checks import DRAWS, is_drawn_from_outcomes
 
 import dpaudit
 from dpaudit.errors import UsageError
-from mechanisms.dx_exponential import DxExponential, score_sensitivities, score_threshold
-from mechanisms.exponential import Exponential
-from mechanisms.faulty.dx_exponential import DxExponentialTooFlat, DxExponentialWithoutTheTwo
-from mechanisms.histograms import all_histograms, neighbours
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.dx_exponential import DxExponential, score_sensitivities, score_threshold
+from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.faulty.dx_exponential import DxExponentialTooFlat, DxExponentialWithoutTheTwo
+from dpaudit_mechanisms.histograms import all_histograms, neighbours
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 ROUNDING = 1e-9

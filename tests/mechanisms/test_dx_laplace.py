@@ -14,10 +14,10 @@ from scipy import integrate, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import MetricDP, PureDP
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
-from mechanisms.laplace import Laplace
-from mechanisms.noise_scales import noise_scales
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.noise_scales import noise_scales
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)
 ROUNDING = 1e-12  # relative: a sum of at most four ratios

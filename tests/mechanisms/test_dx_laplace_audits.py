@@ -19,14 +19,14 @@ from dpaudit.privacy import (
     SupNormMetric,
     TreeMetric,
 )
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.faulty.dx_laplace import (
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
     DxLaplaceForgetsAQuery,
     DxLaplaceTooLittleNoise,
     DxLaplaceUnsharedBudget,
 )
-from mechanisms.preprocessing import LOSSES, preprocess
+from dpaudit_mechanisms.preprocessing import LOSSES, preprocess
 
 CONFIDENCE = 1.0 - 1e-6
 DRAWS, FEWER = 30_000, 8_000  # runs on an input, at most: of the twins, and of most sound mechanisms

@@ -42,7 +42,7 @@ def test_every_experiment_is_an_entry_point_of_this_package():
     stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     group = stated["project"]["entry-points"]["dpaudit.reproductions"]
     assert {name: value for name, value in group.items() if name.startswith("dx-")} == {
-        f"dx-{name}": f"mechanisms.reproductions.dx_{name}:reproduction"
+        f"dx-{name}": f"dpaudit_mechanisms.reproductions.dx_{name}:reproduction"
         for name in ("single", "multi", "cities", "blowfish")
     }
 

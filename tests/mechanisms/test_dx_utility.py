@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.dx_utility import (
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.dx_utility import (
     exceedance,
     l1_error,
     largest_error_bound,
@@ -19,8 +19,8 @@ from mechanisms.dx_utility import (
     squared_error,
     squared_error_bound,
 )
-from mechanisms.faulty.dx_laplace import DxLaplaceTooMuchNoise
-from mechanisms.preprocessing import preprocess
+from dpaudit_mechanisms.faulty.dx_laplace import DxLaplaceTooMuchNoise
+from dpaudit_mechanisms.preprocessing import preprocess
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 METRIC = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.5], [2.0, 1.5, 0.0]])

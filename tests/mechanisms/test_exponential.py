@@ -11,8 +11,8 @@ from sampler_checks import DRAWS, SMALLEST_CONTROL_GAP, cdf_gap, is_drawn_from_o
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_losses
 from dpaudit.privacy.claims import MetricDP, PureDP
-from mechanisms.exponential import Exponential
-from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
+from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.faulty.exponential import ExponentialWithoutTheTwo
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)
 SCORES = [[0.0, 1.0], [1.0, 0.0]]

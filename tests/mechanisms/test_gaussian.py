@@ -11,8 +11,8 @@ from scipy import integrate, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from mechanisms.faulty.gaussian import GaussianTooLittleNoise
-from mechanisms.gaussian import Gaussian, largest_mu
+from dpaudit_mechanisms.faulty.gaussian import GaussianTooLittleNoise
+from dpaudit_mechanisms.gaussian import Gaussian, largest_mu
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 CLAIMS = [ApproxDP(1.0, 1e-5), ApproxDP(0.0, 0.1), GaussianDP(0.7), ZeroConcentratedDP(0.3), RenyiDP(4.0, 0.5)]

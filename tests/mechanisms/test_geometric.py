@@ -11,8 +11,8 @@ from sampler_checks import DRAWS, SMALLEST_CONTROL_GAP, cdf_gap, is_drawn_from_o
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_losses
 from dpaudit.privacy.claims import PureDP
-from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
-from mechanisms.geometric import Geometric
+from dpaudit_mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
+from dpaudit_mechanisms.geometric import Geometric
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 KINDS = [Geometric, GeometricTooLittleNoise, GeometricCountsZeroTwice]

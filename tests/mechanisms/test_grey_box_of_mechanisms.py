@@ -7,8 +7,8 @@ import pytest
 from test_protocols import TWINS
 
 import dpaudit
-from mechanisms.gaussian import Gaussian
-from mechanisms.problems import problems
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.problems import problems
 
 SEED = 20_261_122
 # Twins whose outputs are an answer plus Laplace or normal noise, number by number.

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import UsageError
-from mechanisms.histograms import HistogramMetric, all_histograms, histogram_count, histogram_of, neighbours
+from dpaudit_mechanisms.histograms import HistogramMetric, all_histograms, histogram_count, histogram_of, neighbours
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 

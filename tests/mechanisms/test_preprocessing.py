@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from dpaudit.errors import UsageError
-from mechanisms.dx_laplace import laplace_losses
-from mechanisms.noise_scales import noise_scales
-from mechanisms.preprocessing import LOSSES, loss_value, mean_largest_noise, preprocess
-from mechanisms.preprocessing.bounds import boxed_bound, priced_bound
-from mechanisms.preprocessing.problem import Problem
+from dpaudit_mechanisms.dx_laplace import laplace_losses
+from dpaudit_mechanisms.noise_scales import noise_scales
+from dpaudit_mechanisms.preprocessing import LOSSES, loss_value, mean_largest_noise, preprocess
+from dpaudit_mechanisms.preprocessing.bounds import boxed_bound, priced_bound
+from dpaudit_mechanisms.preprocessing.problem import Problem
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=40)
 

@@ -8,29 +8,29 @@ import pytest
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.protocol import HasClaim, HasLogDensity, HasPairs, Mechanism
-from mechanisms.constrained.boxes import ConditionedLaplace
-from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
-from mechanisms.datacubes import StrategyRelease, workload_itself
-from mechanisms.dx_exponential import DxExponential
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.exponential import Exponential
-from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
-from mechanisms.faulty.datacubes import DatacubeEuclideanBudgets, DatacubeForgetsTheTwo, DatacubeUnsharedBudget
-from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
-from mechanisms.faulty.dx_laplace import (
+from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned
+from dpaudit_mechanisms.datacubes import StrategyRelease, workload_itself
+from dpaudit_mechanisms.dx_exponential import DxExponential
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
+from dpaudit_mechanisms.faulty.datacubes import DatacubeEuclideanBudgets, DatacubeForgetsTheTwo, DatacubeUnsharedBudget
+from dpaudit_mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
+from dpaudit_mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
     DxLaplaceForgetsAQuery,
     DxLaplaceTooLittleNoise,
     DxLaplaceUnsharedBudget,
 )
-from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
-from mechanisms.faulty.gaussian import GaussianTooLittleNoise
-from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
-from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
-from mechanisms.faulty.mwem import MWEMHalfTheNoise
-from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
-from mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
-from mechanisms.faulty.two_metrics import (
+from dpaudit_mechanisms.faulty.exponential import ExponentialWithoutTheTwo
+from dpaudit_mechanisms.faulty.gaussian import GaussianTooLittleNoise
+from dpaudit_mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
+from dpaudit_mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
+from dpaudit_mechanisms.faulty.mwem import MWEMHalfTheNoise
+from dpaudit_mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from dpaudit_mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
+from dpaudit_mechanisms.faulty.two_metrics import (
     GlobalSensitivityTooSteep,
     KNormOneDegreeShort,
     LadderOfEqualRungs,
@@ -40,15 +40,15 @@ from mechanisms.faulty.two_metrics import (
     WidenedPrivacyFirstLastShell,
     WidenedStaircaseSparesTheTruth,
 )
-from mechanisms.gaussian import Gaussian
-from mechanisms.geometric import Geometric
-from mechanisms.laplace import Laplace
-from mechanisms.mwem import MWEM
-from mechanisms.problems import FIGURE_1, HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
-from mechanisms.randomised_response import RandomisedResponse
-from mechanisms.small_db import SmallDB
-from mechanisms.statistical_queries import StatisticalLaplace
-from mechanisms.two_metrics import (
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.mwem import MWEM
+from dpaudit_mechanisms.problems import FIGURE_1, HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.small_db import SmallDB
+from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
+from dpaudit_mechanisms.two_metrics import (
     GlobalSensitivity,
     KNorm,
     Ladder,

@@ -11,8 +11,8 @@ from sampler_checks import DRAWS, SMALLEST_CONTROL_GAP, cdf_gap, is_drawn_from_o
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_losses, privacy_profile
 from dpaudit.privacy.claims import PureDP
-from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 

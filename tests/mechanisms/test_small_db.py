@@ -11,11 +11,11 @@ from sampler_checks import DRAWS, is_drawn_from_outcomes
 
 import dpaudit
 from dpaudit.errors import UsageError
-from mechanisms.distortion import best_distortion
-from mechanisms.faulty.dx_exponential import SmallDBWithoutTheTwo
-from mechanisms.histograms import all_histograms, histogram_count, neighbours
-from mechanisms.ledger import entry
-from mechanisms.small_db import SmallDB, cube_root_bound, database_size, gamma
+from dpaudit_mechanisms.distortion import best_distortion
+from dpaudit_mechanisms.faulty.dx_exponential import SmallDBWithoutTheTwo
+from dpaudit_mechanisms.histograms import all_histograms, histogram_count, neighbours
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.small_db import SmallDB, cube_root_bound, database_size, gamma
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 ROUNDING = 1e-9

@@ -13,10 +13,10 @@ from scipy import optimize, stats
 import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.exact import laplace_privacy_loss, privacy_losses
-from mechanisms.dx_utility import mean_noise
-from mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise, StatisticalTooMuchNoise
-from mechanisms.ledger import entry
-from mechanisms.statistical_queries import (
+from dpaudit_mechanisms.dx_utility import mean_noise
+from dpaudit_mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise, StatisticalTooMuchNoise
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.statistical_queries import (
     StatisticalLaplace,
     best_marginal,
     best_squared_query,

@@ -9,8 +9,8 @@ import pytest
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.finite_metrics import check_metric
-from mechanisms.two_metrics import GraphClasses, Ladder, PrivacyFirst, WidenedPrivacyFirst, algorithm_1
-from mechanisms.two_metrics.triangles import atlas, edges
+from dpaudit_mechanisms.two_metrics import GraphClasses, Ladder, PrivacyFirst, WidenedPrivacyFirst, algorithm_1
+from dpaudit_mechanisms.two_metrics.triangles import atlas, edges
 
 pytest.importorskip("networkx")
 
@@ -160,12 +160,12 @@ def test_true_losses_are_below_the_paper_s_bound(seven):
 
 
 def test_all_of_it_takes_less_than_five_seconds():
-    start = time.perf_counter()
+    start = time.process_time()
     spaces = GraphClasses(7).spaces()
     for kind in (PrivacyFirst, Ladder):
         kind(spaces, 1.0).expected_error()
     PrivacyFirst(spaces, 1.0).sample(1043, 100_000, np.random.default_rng(1))
-    assert time.perf_counter() - start < 5.0  # measured: 0.5 s
+    assert time.process_time() - start < 5.0  # measured: 0.5 s
 
 
 def test_what_makes_no_sense_is_refused(monkeypatch):

@@ -17,7 +17,7 @@ import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_loss as finite_loss
 from dpaudit.privacy.claims import PureDP
-from mechanisms.faulty.two_metrics import (
+from dpaudit_mechanisms.faulty.two_metrics import (
     GlobalSensitivityTooSteep,
     LadderOfEqualRungs,
     PrivacyFirstSquared,
@@ -26,8 +26,8 @@ from mechanisms.faulty.two_metrics import (
     WidenedPrivacyFirstLastShell,
     WidenedStaircaseSparesTheTruth,
 )
-from mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
-from mechanisms.two_metrics import (
+from dpaudit_mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
+from dpaudit_mechanisms.two_metrics import (
     FiniteSpaces,
     GlobalSensitivity,
     Ladder,
@@ -129,9 +129,9 @@ def test_laws_are_laws_and_the_exact_loss_is_theirs(mechanism):
 
 @pytest.mark.parametrize("mechanism", EVERY, ids=ids)
 def test_100_000_draws_take_well_under_a_second_and_follow_the_law(mechanism):
-    start = time.perf_counter()
+    start = time.process_time()
     samples = mechanism.sample(4, 100_000, np.random.default_rng(20_261_123))
-    assert time.perf_counter() - start < 1.0  # measured: 3 ms
+    assert time.process_time() - start < 1.0  # measured: 3 ms
     # False alarm rate 1e-10 each (sampler_checks); the control passes with probability 1e-20.
     assert is_drawn_from_outcomes(samples[:DRAWS], mechanism.outcomes, mechanism.distribution(4))
     control = mechanism.distribution(0)
@@ -215,14 +215,14 @@ def test_far_values_cost_the_ladder_no_time():
     """Ten billion rungs, on a part of the datasets that no chain joins, and a million distances of datasets."""
     apart = [[0.0, 1.0, INF], [1.0, 0.0, INF], [INF, INF, 0.0]]
     values = np.abs(np.subtract.outer([0.0, 1e-6, 1e4], [0.0, 1e-6, 1e4]))
-    start = time.perf_counter()
+    start = time.process_time()
     levels = Ladder(FiniteSpaces(apart, [0, 1, 2], values), 1.0).levels
     assert levels == pytest.approx(np.array([[0, 1, 1e10], [1, 0, 1e10 - 1], [INF, INF, 0]]), rel=1e-9)
     far = np.abs(np.subtract.outer([0.0, 1.0, 1e6], [0.0, 1.0, 1e6]))
     found = Ladder(FiniteSpaces(far, [0, 1, 2], far), 1.0).levels
     # The last dataset has 999,999 rungs of height 0, up to the distance of one that has a neighbour; then of height 1.
     assert found.tolist() == [[0, 1, 1_000_000], [1, 0, 999_999], [1_999_999, 1_999_998, 0]]
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,17 @@ from scipy import integrate, spatial, stats
 
 import dpaudit
 from dpaudit.errors import UsageError
-from mechanisms.faulty.two_metrics import KNormOneDegreeShort, OnTheLineTooNarrow
-from mechanisms.two_metrics import KNorm, OnTheLine, Profile, line, query_mechanism, query_profile, staircase_profile
-from mechanisms.two_metrics.intervals import difference, is_inside, length, minkowski, union
+from dpaudit_mechanisms.faulty.two_metrics import KNormOneDegreeShort, OnTheLineTooNarrow
+from dpaudit_mechanisms.two_metrics import (
+    KNorm,
+    OnTheLine,
+    Profile,
+    line,
+    query_mechanism,
+    query_profile,
+    staircase_profile,
+)
+from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, length, minkowski, union
 
 HOLED = [[0.0, 1.0], [3.0, 4.0]]
 PROFILES = {
@@ -41,9 +49,9 @@ def test_the_density_has_mass_1_and_the_sampler_follows_it(name, epsilon):
     mechanism = OnTheLine(PROFILES[name], epsilon)
     cdf = distribution_function(mechanism, 150.0 / epsilon)
     assert cdf(1e9) == pytest.approx(1.0, abs=1e-9)
-    start = time.perf_counter()
+    start = time.process_time()
     samples = mechanism.sample(5.0, 100_000, np.random.default_rng(20_261_125)) - 5.0
-    assert time.perf_counter() - start < 1.0  # measured: 8 ms
+    assert time.process_time() - start < 1.0  # measured: 8 ms
     assert is_drawn_from(samples[:DRAWS], cdf)  # false alarm rate 1e-10 each
     assert not is_drawn_from(1.25 * samples[:DRAWS], cdf)
     # Mean error: by the central limit theorem to 6 standard errors, about 2e-9 each.
@@ -204,9 +212,9 @@ def test_gauges_and_directions_of_draws_follow_their_laws(rank, discrete):
         [[1.0, 0.5, 0.0, 1.0], [0.0, 1.0, 2.0, 0.0], [0.3, 0.0, 1.0, -1.0]])  # fmt: skip
     mechanism, x = KNorm(queries, 0.9, discrete), np.arange(1.0, queries.shape[1] + 1.0)
     assert mechanism.basis.shape[1] == rank
-    start = time.perf_counter()
+    start = time.process_time()
     noise = mechanism.sample(x, 100_000, np.random.default_rng(20_261_127))[:DRAWS] - queries @ x
-    assert time.perf_counter() - start < 2.0  # measured: 60 ms
+    assert time.process_time() - start < 2.0  # measured: 60 ms
     gauges = mechanism.gauge(noise)
     if discrete:
         levels = np.arange(1.0, 200.0)

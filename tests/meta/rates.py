@@ -1,8 +1,8 @@
 """The auditor audited: how often it cries wolf, and how often one of its bounds exceeds the truth.
 
 Each set runs many small audits, at confidence 0.95, of a mechanism that sits exactly on its budget, so that any
-"violated" is a false alarm, and compares every bound of every audit with its true value. Run it for the table of the
-README:
+"violated" is a false alarm, and compares every bound of every audit with its true value. Run it for the table of
+docs/measurements/error-rates.md:
 
     python tests/meta/rates.py --audits 2000 --out reports/meta.json
 
@@ -27,10 +27,10 @@ from scipy import optimize, special, stats
 import dpaudit
 from dpaudit.exact.finite import renyi_divergence
 from dpaudit.privacy.claims import REPORT_DELTA, epsilon_of_profile
-from mechanisms.gaussian import Gaussian
-from mechanisms.geometric import Geometric
-from mechanisms.laplace import Laplace
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.geometric import Geometric
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 CONFIDENCE = 0.95
 AUDITS = 2_000
@@ -202,7 +202,7 @@ def measure(case: OnBudget, audits: int, jobs: int = 1) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure all sets, print the README's table, and write the figures as JSON where asked."""
+    """Measure all sets, print the manual's table, and write the figures as JSON where asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--audits", type=int, default=AUDITS)
     parser.add_argument("--jobs", type=int, default=-1)

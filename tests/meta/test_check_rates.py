@@ -13,8 +13,8 @@ from scipy import stats
 import dpaudit
 from dpaudit.conformance import CHECKS
 from dpaudit.conformance.registry import STATISTICAL
-from mechanisms.planar_laplace import PlanarLaplace
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.planar_laplace import PlanarLaplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 LISTS = 20  # of each of two mechanisms
 ERROR_RATE = 0.99  # of a list; the share of a check is 2.9%

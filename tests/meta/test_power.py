@@ -14,37 +14,37 @@ import numpy as np
 import pytest
 
 import dpaudit
-from mechanisms.constrained.hierarchy import Hierarchy
-from mechanisms.datacubes import base_counts, workload_itself
-from mechanisms.distances import Calibration, FixedQueries, SubsetDistances
-from mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
-from mechanisms.faulty.datacubes import (
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
+from dpaudit_mechanisms.datacubes import base_counts, workload_itself
+from dpaudit_mechanisms.distances import Calibration, FixedQueries, SubsetDistances
+from dpaudit_mechanisms.faulty.constrained import ConditionedLaplaceForgetsTheMass, HierarchyForgetsTheLevels
+from dpaudit_mechanisms.faulty.datacubes import (
     CountsKeepTrueZeros,
     DatacubeEuclideanBudgets,
     DatacubeForgetsTheTwo,
     DatacubeUnsharedBudget,
 )
-from mechanisms.faulty.distances import (
+from dpaudit_mechanisms.faulty.distances import (
     EmbeddingLooksAtTheData,
     LearnerReadsWithoutMistakes,
     SparseVectorNotRefreshed,
     on_the_line,
     worst_pair,
 )
-from mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
-from mechanisms.faulty.dx_laplace import (
+from dpaudit_mechanisms.faulty.dx_exponential import DxExponentialWithoutTheTwo, SmallDBWithoutTheTwo
+from dpaudit_mechanisms.faulty.dx_laplace import (
     DxLaplaceEuclidean,
     DxLaplaceForgetsAQuery,
     DxLaplaceTooLittleNoise,
     DxLaplaceUnsharedBudget,
 )
-from mechanisms.faulty.exponential import ExponentialWithoutTheTwo
-from mechanisms.faulty.gaussian import GaussianTooLittleNoise
-from mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
-from mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
-from mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
-from mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
-from mechanisms.faulty.two_metrics import (
+from dpaudit_mechanisms.faulty.exponential import ExponentialWithoutTheTwo
+from dpaudit_mechanisms.faulty.gaussian import GaussianTooLittleNoise
+from dpaudit_mechanisms.faulty.geometric import GeometricCountsZeroTwice, GeometricTooLittleNoise
+from dpaudit_mechanisms.faulty.laplace import LaplaceForgetsACoordinate, LaplaceTooLittleNoise
+from dpaudit_mechanisms.faulty.randomised_response import RandomisedResponseWrongNormaliser
+from dpaudit_mechanisms.faulty.statistical_queries import StatisticalHalfTheNoise
+from dpaudit_mechanisms.faulty.two_metrics import (
     GlobalSensitivityTooSteep,
     KNormOneDegreeShort,
     LadderOfEqualRungs,
@@ -54,9 +54,9 @@ from mechanisms.faulty.two_metrics import (
     WidenedPrivacyFirstLastShell,
     WidenedStaircaseSparesTheTruth,
 )
-from mechanisms.laplace import Laplace
-from mechanisms.problems import FIGURE_1, HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
-from mechanisms.two_metrics import staircase_profile
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.problems import FIGURE_1, HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
+from dpaudit_mechanisms.two_metrics import staircase_profile
 
 SEEDS = range(20)
 ONE_GOOD_OUTCOME = [[1.0] + [0.0] * 20, [0.0] + [1.0] * 20]

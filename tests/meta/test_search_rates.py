@@ -17,8 +17,8 @@ import rates
 
 import dpaudit
 from dpaudit import Search, domains
-from mechanisms.laplace import Laplace
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 AUDITS = 150
 # As in test_rates.py: a true rate of at most 5% gives such a count with probability at most LEVEL. Three runs, 2 counts

@@ -24,9 +24,9 @@ from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.tasks import Task, TaskResult
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, gaussian_profile
-from mechanisms.gaussian import Gaussian
-from mechanisms.laplace import Laplace
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.gaussian import Gaussian
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 LEVEL = 1e-6
 SAMPLES = 60  # a side

@@ -18,7 +18,7 @@ CONFIDENCE = 0.9
 # A true rate of at most the nominal one gives a count with a p-value below LEVEL with probability at most LEVEL: two
 # counts for each of 6 laws, so the false-positive rate of this file is below 12 * 1e-9. What it can see: of 1,000
 # audits at a nominal 8% (verdicts) 137 or more fail, so a true rate of 18% is missed with probability 2e-4. Measured
-# over 2,000: see docs/design.md, section 10.
+# over 2,000: see docs/decisions/0017-utility-and-conformance.md.
 LEVEL = 1e-9
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mechanisms.constrained.finite import hockey_stick, largest_ratio
+from dpaudit_mechanisms.constrained.finite import hockey_stick, largest_ratio
 
 
 def fractions(rng, inputs, worlds, zeros=False):

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from dpaudit.exact import gaussian_privacy_profile, laplace_privacy_loss
-from mechanisms.constrained.affine import Affine, conditional_gaussian
-from mechanisms.constrained.boxes import ConditionedLaplace
-from mechanisms.constrained.equalities import LaplaceOnEqualities
-from mechanisms.constrained.hierarchy import Hierarchy
-from mechanisms.constrained.laplace_sums import conditional_variance, projected_variance, sum_density
-from mechanisms.constrained.polyhedron import Polyhedron
-from mechanisms.faulty.constrained import LaplaceOnAnyTotal
-from mechanisms.laplace import Laplace
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.constrained.affine import Affine, conditional_gaussian
+from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace
+from dpaudit_mechanisms.constrained.equalities import LaplaceOnEqualities
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
+from dpaudit_mechanisms.constrained.laplace_sums import conditional_variance, projected_variance, sum_density
+from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
+from dpaudit_mechanisms.faulty.constrained import LaplaceOnAnyTotal
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)
 SEEDS = st.integers(0, 2**32)

@@ -13,9 +13,9 @@ from constrained_worlds import as_fractions, events, fractions, loss_ratio, prod
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.constrained.finite import conditioned, imaged, masses, mixed, nearest_worlds
-from mechanisms.constrained.metropolis import transition_matrix
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.constrained.finite import conditioned, imaged, masses, mixed, nearest_worlds
+from dpaudit_mechanisms.constrained.metropolis import transition_matrix
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=200)
 SEEDS = st.integers(0, 2**32)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from dpaudit.errors import UsageError
-from mechanisms.constrained.finite import (
+from dpaudit_mechanisms.constrained.finite import (
     FiniteLaw,
     conditioned,
     gamma,
@@ -26,7 +26,7 @@ from mechanisms.constrained.finite import (
     masses,
     nearest_worlds,
 )
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=200)
 SEEDS = st.integers(0, 2**32)

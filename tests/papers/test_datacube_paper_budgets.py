@@ -45,7 +45,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=40)
 SEEDS = st.integers(0, 2**32)

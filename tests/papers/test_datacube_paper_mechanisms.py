@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.privacy.claims import GaussianDP, PureDP
-from mechanisms.datacubes import (
+from dpaudit_mechanisms.datacubes import (
     DatacubeRelease,
     Domain,
     FourierStrategy,
@@ -33,7 +33,7 @@ from mechanisms.datacubes import (
     paper_mu,
     workload_itself,
 )
-from mechanisms.datacubes.clusters import clusters
+from dpaudit_mechanisms.datacubes.clusters import clusters
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=30)
 SEEDS = st.integers(0, 2**32)

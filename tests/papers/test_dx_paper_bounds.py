@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from dpaudit.exact import laplace_privacy_loss
-from mechanisms import distortion, statistical_queries
-from mechanisms.distortion import best_distortion, least_distortion
-from mechanisms.histograms import all_histograms, neighbours
+from dpaudit_mechanisms import distortion, statistical_queries
+from dpaudit_mechanisms.distortion import best_distortion, least_distortion
+from dpaudit_mechanisms.histograms import all_histograms, neighbours
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)

@@ -24,9 +24,9 @@ from dpaudit.privacy.metrics import (
     SupNormMetric,
     ValueMetric,
 )
-from mechanisms.dx_laplace import DxLaplace, noise_scales
-from mechanisms.histograms import all_histograms
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.dx_laplace import DxLaplace, noise_scales
+from dpaudit_mechanisms.histograms import all_histograms
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)

@@ -20,9 +20,9 @@ from scipy import integrate, optimize, stats
 from dpaudit.errors import UsageError
 from dpaudit.exact import laplace_privacy_loss
 from dpaudit.privacy.finite_metrics import MatrixMetric
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.histograms import all_histograms, neighbours
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.histograms import all_histograms, neighbours
+from dpaudit_mechanisms.ledger import entry
 
 THOUSAND = settings(derandomize=True, deadline=None, max_examples=1_000)
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)

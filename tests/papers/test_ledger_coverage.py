@@ -9,7 +9,7 @@ import pytest
 from dpaudit.errors import UsageError
 from dpaudit.ledgers import collect_marks
 from dpaudit.ledgers.command import coverage_problems, json_text
-from mechanisms.ledger import PAPERS, entry, ledger, ledgers, paper_ids
+from dpaudit_mechanisms.ledger import PAPERS, entry, ledger, ledgers, paper_ids
 
 TESTS = Path(__file__).parents[1]
 # Claims whose tests are not there yet. Each of them must be without a test, so that the list cannot outlive its reason.

@@ -25,10 +25,10 @@ from mechanisms.distances.embeddings import (
     scales,
     sufficient_images,
 )
-from mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances, typical_scale
-from mechanisms.distances.offline import OfflineDistances
-from mechanisms.faulty.distances import on_the_line
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances, typical_scale
+from dpaudit_mechanisms.distances.offline import OfflineDistances
+from dpaudit_mechanisms.faulty.distances import on_the_line
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)

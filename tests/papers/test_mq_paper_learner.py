@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.distances.averages import AverageDistances
-from mechanisms.distances.learner import TangentHypotheses, most_updates, printed_updates
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.distances.averages import AverageDistances
+from dpaudit_mechanisms.distances.learner import TangentHypotheses, most_updates, printed_updates
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)

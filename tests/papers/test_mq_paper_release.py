@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mechanisms.distances import (
+from dpaudit_mechanisms.distances import (
     AverageDistances,
     Calibration,
     FixedQueries,
@@ -25,10 +25,10 @@ from mechanisms.distances import (
     practical,
     printed,
 )
-from mechanisms.distances.calibration import printed_alpha, printed_mistakes, printed_rate
-from mechanisms.distances.learner import gap_of_updates, most_updates
-from mechanisms.laplace import Laplace
-from mechanisms.ledger import entry
+from dpaudit_mechanisms.distances.calibration import printed_alpha, printed_mistakes, printed_rate
+from dpaudit_mechanisms.distances.learner import gap_of_updates, most_updates
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.ledger import entry
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from mechanisms.ledger import entry
-from mechanisms.two_metrics import KNorm
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.two_metrics import KNorm
 
 
 @functools.total_ordering

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.laplace import Laplace
-from mechanisms.ledger import entry
-from mechanisms.two_metrics import (
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.two_metrics import (
     FiniteSpaces,
     KNorm,
     OnTheLine,
@@ -21,8 +21,8 @@ from mechanisms.two_metrics import (
     query_profile,
     staircase_profile,
 )
-from mechanisms.two_metrics.intervals import difference, length, union
-from mechanisms.two_metrics.line import best_offset, is_convergent, query_shells
+from dpaudit_mechanisms.two_metrics.intervals import difference, length, union
+from dpaudit_mechanisms.two_metrics.line import best_offset, is_convergent, query_shells
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SETS = {

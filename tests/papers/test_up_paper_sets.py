@@ -30,8 +30,8 @@ from up_literal_sets import (
 )
 
 from dpaudit.errors import UsageError
-from mechanisms.ledger import entry
-from mechanisms.two_metrics import (
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.two_metrics import (
     FiniteSpaces,
     GlobalSensitivity,
     Ladder,

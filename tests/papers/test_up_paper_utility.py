@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from up_literal_sets import levels, random_space, space_of, widened_sets
 
-from mechanisms.ledger import entry
-from mechanisms.two_metrics import OnTheLine, PrivacyFirst, WidenedPrivacyFirst, query_mechanism
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.two_metrics import OnTheLine, PrivacyFirst, WidenedPrivacyFirst, query_mechanism
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from mechanisms.two_metrics import FiniteSpaces
+from dpaudit_mechanisms.two_metrics import FiniteSpaces
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import dpaudit
-from mechanisms.randomised_response import RandomisedResponse
+from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
 SESSIONS, LIMIT = 200, 27
 CONTROLS = 60
@@ -24,7 +24,7 @@ SUITE = """
     import dpaudit
     from dpaudit.pytest_plugin import witnesses
     from dpaudit.pytest_plugin.planning import STATE
-    from mechanisms.randomised_response import RandomisedResponse
+    from dpaudit_mechanisms.randomised_response import RandomisedResponse
 
     sound, leaky = RandomisedResponse(1.0, 2), RandomisedResponse(2.0, 2)
     OPTIONS = {"claim": "eps=1", "pairs": [(0, 1)], "samples": 1_000, "mode": "fixed", "floating_point": False}

@@ -77,7 +77,7 @@ def test_a_witness_holds_a_rule_and_neither_inputs_nor_code(pytester, write):
     (file,) = kept(pytester)
     record = json.loads(file.read_text())
     (pair,) = record["result"]["pairs"]
-    assert (record["schema"], record["call"], pair["x"], pair["x_prime"]) == ("dpaudit.witness/1", 1, None, None)
+    assert (record["schema"], record["call"], pair["x"], pair["x_prime"]) == ("dpaudit.witness/2", 1, None, None)
     assert isinstance(pair["witness"]["rule"], dict)
 
 
@@ -158,3 +158,24 @@ def test_a_rerun_replays_nothing_a_second_time(pytester, write):
     # The first run replays; the reruns audit, at the audit's share.
     result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 violated"])
+
+
+def test_a_witness_file_names_no_record(tmp_path):
+    import dpaudit
+    from dpaudit.pytest_plugin import witnesses
+
+    def leaks(data, size, rng):
+        return len(data["name"]) + rng.laplace(scale=0.01, size=size)
+
+    pair = dpaudit.Pair({"name": "Bob Miller"}, {"name": "Eve Smith"})
+    result = dpaudit.audit(leaks, "eps=1", [pair], samples=300, seed=1, floating_point=False)
+    assert result.verdict == "violated"
+    witnesses.save(tmp_path, "test_x.py::test_y", 0, result)
+    (path,) = (tmp_path / witnesses.FOLDER).iterdir()
+    assert path.stat().st_mode & 0o777 == 0o600
+    text = path.read_text()
+    assert not [word for word in ("Bob", "Miller", "Eve", "Smith") if word in text]
+    saved = witnesses.saved(tmp_path, "test_x.py::test_y", 0)
+    again = witnesses.replay_saved(saved, leaks, dpaudit.PureDP(1.0), [pair], 0.99, 5, 300)
+    assert again.confirmed and again.pair == pair.id  # disjoint outputs: confirmed whatever the seed
+    assert witnesses.replay_saved(saved, leaks, dpaudit.PureDP(1.0), [dpaudit.Pair(0, 1)], 0.99, 5, 300) is None

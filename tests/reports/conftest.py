@@ -295,3 +295,23 @@ def synthetic():
 def any_result(request):
     """Each synthetic result in turn."""
     return MAKERS[request.param]()
+
+
+@pytest.fixture
+def keys_in():
+    """A function that writes a new pair of keys as PEM files into a folder: their two paths."""
+
+    def write(folder, kind="ed25519"):
+        """A new pair of keys as PEM files."""
+        pytest.importorskip("cryptography", reason="needs the extra sign")
+        from cryptography.hazmat.primitives import serialization as forms
+        from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+
+        key = ed25519.Ed25519PrivateKey.generate() if kind == "ed25519" else ec.generate_private_key(ec.SECP256R1())
+        pem = forms.Encoding.PEM
+        (folder / "key.pem").write_bytes(key.private_bytes(pem, forms.PrivateFormat.PKCS8, forms.NoEncryption()))
+        public = key.public_key().public_bytes(pem, forms.PublicFormat.SubjectPublicKeyInfo)
+        (folder / "public.pem").write_bytes(public)
+        return folder / "key.pem", folder / "public.pem"
+
+    return write

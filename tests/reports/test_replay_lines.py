@@ -135,7 +135,7 @@ def test_a_report_names_the_file_that_was_saved(tmp_path):
 
 def test_a_result_of_an_older_version_has_the_line_that_it_had(synthetic):
     line = again(synthetic.make("single"), "0.0|1.0", "o/audit.json")
-    assert (line.line, line.needs) == ("dpaudit replay o/audit.json --pair '0.0|1.0'", "")
+    assert (line.line, line.needs) == ("dpaudit replay o/audit.json --pair '0.0|1.0' --target release.py:mechanism", "")
 
 
 def test_what_a_redacted_report_holds_does_not_list_pairs(run, tmp_path):

@@ -503,7 +503,7 @@ def test_a_search_that_cannot_be_repeated_has_no_checkpoint(tmp_path):
         return float(data + np.random.default_rng().laplace())
 
     search = dpaudit.Search({"kind": "number", "low": 0, "high": 1}, budget=1000)
-    with pytest.raises(dpaudit.UsageError, match=r"a search .* with randomness of its own"):
+    with pytest.raises(dpaudit.UsageError, match=r"checkpoint must not be given with a search, .* other pairs"):
         dpaudit.audit(own, "eps=1", search, samples=50, checkpoint=tmp_path / "there")
 
 

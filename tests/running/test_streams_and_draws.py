@@ -71,10 +71,8 @@ def test_a_stream_is_the_documented_seed_sequence():
 
 
 def test_the_purposes_of_an_audit_its_restart_and_its_replay_are_all_different():
-    from dpaudit.auditing import RESTART
-
     audit = [streams.DRAWS, streams.COINS]
-    purposes = [*audit, *(purpose + RESTART for purpose in audit), streams.REPLAY_DRAWS, streams.REPLAY_COINS]
+    purposes = [*audit, *(purpose + streams.RESTART for purpose in audit), streams.REPLAY_DRAWS, streams.REPLAY_COINS]
     assert len(set(purposes)) == len(purposes)
 
 

@@ -193,13 +193,13 @@ def test_examples_that_are_no_datasets_are_refused():
         DatasetDomain.of_examples([[1], 3])
 
 
-def test_every_domain_that_the_help_and_the_readme_write_as_json_is_one():
+def test_every_domain_that_the_help_and_the_manual_write_as_json_is_one():
     from dpaudit.cli.searching import OPTIONS
 
     text = OPTIONS[0](lambda: None).__click_params__[0].help
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    manual = (Path(__file__).parents[2] / "docs/howto/search-pairs.md").read_text(encoding="utf-8")
     found = re.findall(r'\{"kind".*?\}', text.replace('"each", "one" or', "").replace('"add_remove" or', ""))
-    found += re.findall(r'\{"kind".*?\}', readme)
+    found += re.findall(r'\{"kind".*?\}', manual)
     assert len(found) >= 8
     assert {json.loads(record.replace("[...]", "[1, 2]"))["kind"] for record in found} == {
         "number", "vector", "dataset", "inputs",

@@ -11,6 +11,7 @@ from dpaudit.subjects.domains.domain import RELATIONS, Domain, Inputs, Relation,
 from dpaudit.subjects.domains.from_json import domain_from_dict
 from dpaudit.subjects.domains.listed import ListedDomain
 from dpaudit.subjects.domains.numbers import CHANGES, Change, NumberDomain, VectorDomain
+from dpaudit.subjects.domains.tables import TableDomain
 
 __all__ = [
     "CHANGES",
@@ -23,6 +24,7 @@ __all__ = [
     "NumberDomain",
     "Relation",
     "Start",
+    "TableDomain",
     "VectorDomain",
     "domain_from_dict",
 ]

@@ -16,6 +16,9 @@ from dpaudit.privacy.metrics import is_same
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.domain import MOVES, RELATIONS, Domain, Inputs, Relation, Start, check_ends, distinct
 
+MOST_VALUES = 24  # of a domain that starts try one by one
+MOST_SIZES = 24
+
 
 @dataclasses.dataclass(frozen=True)
 class DatasetDomain(Domain):
@@ -95,8 +98,9 @@ class DatasetDomain(Domain):
         return cls(tuple(seen), max(largest, 1), adjacency, 0 if grows else 1, tuple(known))
 
     def starts(self) -> Iterator[Start]:
-        """The empty dataset, single records, duplicates, extremes, the largest; then the neighbours of the examples."""
+        """Small sizes, single records, duplicates, extremes, the largest, all values; then neighbours of examples."""
         telling = self.values[:4]
+        yield from self._sizes()
         for size in dict.fromkeys([0, 1, 2, 3, self.largest // 2, self.largest]):
             if not self.smallest <= size <= self.largest:
                 continue
@@ -106,9 +110,34 @@ class DatasetDomain(Domain):
                 yield from self._neighbours(family, rows, telling)
         size = min(self.largest, max(len(self.values), 4, self.smallest))
         mixed = [self.values[k % len(self.values)] for k in range(size)]
-        yield from self._neighbours("all different", mixed, telling)
+        yield from self._neighbours("all different", mixed, self.values[:MOST_VALUES])
+        # Beside all values a record that is like none of the first: the last ones are seldom the usual ones.
+        for value in self.values[len(telling) : MOST_VALUES]:
+            yield from self._neighbours("further value", [self.values[0]] * min(max(self.smallest, 1), size), [value])
+        yield from self._newcomers()
+        if self.adjacency == "add_remove" and self.smallest < size < self.largest:
+            yield from (("in front", self._typed(mixed), self._typed([value, *mixed])) for value in telling)
         for example in self.examples:
             yield from self._of_example(example, telling)
+
+    def _sizes(self) -> Iterator[Start]:
+        """A record more at every small size: thresholds on the true size show between two of them."""
+        if self.adjacency == "add_remove":
+            for size in range(self.smallest, min(self.largest, self.smallest + MOST_SIZES)):
+                rows = [self.values[0]] * size
+                yield "size", self._typed(rows), self._typed([*rows, self.values[0]])
+
+    def _newcomers(self) -> Iterator[Start]:
+        """Every other value once, and then the one that was not there, the last ones first."""
+        for value in reversed(self.values[:MOST_VALUES]):
+            others = [other for other in self.values[:MOST_VALUES] if other is not value]
+            rows = others[: self.largest - 1]
+            rows += [others[0]] * (self.smallest - len(rows))
+            if self.adjacency == "add_remove":
+                if len(rows) < self.largest:
+                    yield "newcomer", self._typed(rows), self._typed([*rows, value])
+            else:
+                yield "newcomer", self._typed(rows), self._typed([*rows[:-1], value])
 
     def random(self, rng: np.random.Generator) -> Inputs:
         """Any size, small ones as often as large ones; records at random or nearly all the same."""
@@ -179,7 +208,8 @@ class DatasetDomain(Domain):
             other = [*rows[:place], value, *rows[place + 1 :]] if rows else rows
         else:
             removes = len(rows) > self.smallest and (len(rows) >= self.largest or rng.random() < 0.5)
-            other = [*rows[:place], *rows[place + 1 :]] if removes else [*rows, value]
+            at = int(rng.integers(len(rows) + 1)) if rng.random() < 0.5 else len(rows)  # order may matter
+            other = [*rows[:place], *rows[place + 1 :]] if removes else [*rows[:at], value, *rows[at:]]
         return self._typed(rows), self._typed(other)
 
     def _typed(self, rows: list[Any]) -> Any:

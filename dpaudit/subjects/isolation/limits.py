@@ -38,8 +38,8 @@ class Isolation:
     output : int
         Bytes that a call may return, and that it may print, at least 4,096; text as for `memory`.
     patience : float
-        Seconds, above 0, that calls may lose in time-outs altogether. When it is used up the audit ends as an error,
-        unless it has found a violation.
+        Seconds, above 0, that may be lost altogether to time-outs of calls and to ending what calls leave running. When
+        it is used up the audit ends as an error, unless it has found a violation.
     timing : int
         0, or at least 100: calls of each pair by which the time that a call takes is examined, as a finding of its
         own (`AuditResult.side_findings`, kind "timing").

@@ -137,7 +137,12 @@ class IsolatedSubject(Subject):
             self.holder.ward.recycle()
 
     @property
-    def has_ended(self) -> bool:
+    def is_contained(self) -> bool:
+        """True: its calls are made in workers."""
+        return True
+
+    @property
+    def has_lost_calls(self) -> bool:
         """Whether some call did not come back, so far."""
         return bool(self.holder.record.ended)
 
@@ -399,11 +404,18 @@ class IsolatedSubject(Subject):
 
     def _check_patience(self) -> None:
         record = self.holder.record
+        recycled = self.holder.ward.recycled if self.holder.ward is not None else 0.0
+        if recycled > self.isolation.patience and not record.ended:
+            raise OutOfPatience(
+                f"{self.name}: calls must leave nothing running, got {sum(record.calls.values())} calls whose workers "
+                f"took {recycled:.0f} seconds to end with what they had left. Use more patience, or let calls wait for "
+                "what they start."
+            )
         if not record.ended:
             return
         ended = {key: sum(kinds.values()) for key, kinds in record.ended.items()}
         hopeless = record.returned == 0 and len(ended) > 1 and sum(ended.values()) >= HOPELESS
-        if not hopeless and record.lost <= self.isolation.patience:
+        if not hopeless and record.lost + recycled <= self.isolation.patience:
             return
         shares = ", ".join(
             f"{ended[key]} of {record.calls[key]} on {record.names.get(key, '?')} "
@@ -414,7 +426,8 @@ class IsolatedSubject(Subject):
         if hopeless:
             raise OutOfPatience(f"{text}.")
         raise OutOfPatience(
-            f"{text}, {record.lost:.0f} seconds lost to them. Use mode='sequential', shorter seconds or more patience."
+            f"{text}, {record.lost + recycled:.0f} seconds lost to them. "
+            "Use mode='sequential', shorter seconds or more patience."
         )
 
 

@@ -78,6 +78,7 @@ class Ward:
         self.started = 0  # workers
         self.serial = 0  # of requests: an answer to an earlier one is none
         self.left_over = 0  # processes that workers left when they ended
+        self.recycled = 0.0  # seconds that it took to end workers in which something went on
         self.owner = os.getpid()
 
     def close(self) -> None:
@@ -196,7 +197,9 @@ class Ward:
     def recycle(self) -> None:
         """End a worker in which something goes on."""
         if self.process is not None:
+            began = time.monotonic()
             self._end(at_once=True)
+            self.recycled += time.monotonic() - began
 
     def _read(self, content: bytearray) -> Answer:
         _, length, _ = HEADER.unpack(content[: HEADER.size])

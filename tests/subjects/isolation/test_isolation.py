@@ -256,7 +256,7 @@ def test_a_worker_keeps_no_exception_of_its_calls() -> None:
 
 def test_a_universe_of_an_isolated_subject_that_is_called_once_a_draw_is_refused() -> None:
     pairs = dpaudit.all_pairs([float(k) for k in range(80)])
-    with pytest.raises(UsageError, match="pairs must be 2,000 at most for an isolated subject"):
+    with pytest.raises(UsageError, match=r"isolation must not be given with a universe, .* made in one random order"):
         dpaudit.audit(release, "eps=1", pairs, isolation=True)
 
 
@@ -293,12 +293,12 @@ def test_nothing_is_left_when_the_auditor_is_killed(number: signal.Signals, tmp_
     auditor = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(HERE)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600  # no verdict: what hangs is a failure at last
     while not (pids.exists() and len(pids.read_text().split()) >= 3):
         assert time.monotonic() < until and auditor.poll() is None
         time.sleep(0.02)
     auditor.send_signal(number)
-    printed, _ = auditor.communicate(timeout=60)
+    printed, _ = auditor.communicate(timeout=600)
     assert printed == b""
     known = [int(text) for text in pids.read_text().split()]
     while any(os.path.exists(f"/proc/{pid}") for pid in known):

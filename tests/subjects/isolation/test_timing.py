@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
+import types
 from typing import Any
 
 import numpy as np
 import pytest
+from hostile_subjects import clock, time_passes
 
 import dpaudit
 from dpaudit.results import SideFinding
 from dpaudit.side_channels import TIMING_RATE, timing_finding, timing_test
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.isolation import IsolatedSubject, Isolation, isolated
+from dpaudit.subjects.isolation import IsolatedSubject, Isolation, isolated, worker
 
 
 def slower_on_1(data: Any, rng: np.random.Generator) -> float:
     is_long = rng.random() < 0.5  # drawn on either input, so that the sleep is all that differs
     if data == 1.0 and is_long:
-        time.sleep(0.02)
+        time_passes(0.02)
     return float(data + rng.laplace())
 
 
@@ -35,10 +37,10 @@ def timed(subject: Any, calls: int, seed: int) -> SideFinding:
     return next(finding for finding in result.side_findings if finding.kind == "timing")
 
 
-def test_a_subject_that_sleeps_on_one_input_is_found() -> None:
+def test_a_subject_that_is_slower_on_one_input_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of 210 calls a quarter take a time that those on 0 never take: a miss needs that fewer than 10 do (probability
-    # below 1e-15, binomial tail), or that the machine stalls the others for as long as the sleep, 20 ms, or slows them
-    # down behind the pilot by more than the factor that a threshold in the gap leaves: 10 and more.
+    # below 1e-15, binomial tail). The clock is moved by the subject alone, so that no load makes the others late.
+    monkeypatch.setattr(worker, "time", types.SimpleNamespace(monotonic=clock))
     found = timed(slower_on_1, 300, 3)
     assert found.status == "found"
     assert found.error_rate == TIMING_RATE

@@ -1,0 +1,1 @@
+"""The main jobs: what a caller asks for, put together from the parts of the engine."""

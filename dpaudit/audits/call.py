@@ -1,0 +1,373 @@
+"""One audit, once its pairs are chosen: a universe or single pairs, the checks beside them, and the result."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.audits import severity
+from dpaudit.audits.options import Options
+from dpaudit.claim_metadata import claim_metadata
+from dpaudit.environment import environment
+from dpaudit.evidence import floating_point as doubles
+from dpaudit.evidence.label_game import LabelGame, Progress
+from dpaudit.evidence.order import Change, in_small_batches
+from dpaudit.evidence.pair_game import PairGame
+from dpaudit.evidence.pools import pool_pairs
+from dpaudit.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
+from dpaudit.inputs import distinct_inputs, inputs_apart, is_same_input
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.pairs import AllPairs, Pair
+from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Severity, SideFinding, to_json
+from dpaudit.running.digests import digest
+from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.nights import AccumulatingAudit
+from dpaudit.running.store import Store
+from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, RESTART, stream
+from dpaudit.subjects.callables import CallError, Subject
+from dpaudit.subjects.isolation import OutOfPatience
+from dpaudit.universe_auditing import UniverseAudit, is_universe
+from dpaudit.universe_table import NOT_ASKED, UniverseTable
+
+DEPEND = "Draws depend on each other, and the check supposes that they do not."
+IDS_SHOWN = 5  # pairs that a checkpoint names
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """What a label game leaves: games with their labelled draws, the pairs of each, runs, what broke, what to report.
+
+    `groups` has the positions of the pairs that each game asks.
+    """
+
+    pairs: list[tuple[PairGame, int]]
+    groups: Sequence[Sequence[int]]
+    runs: int
+    failure: str = ""
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    traceback: str = ""  # of what broke, as text
+
+
+@dataclasses.dataclass
+class Call:
+    """One audit of pairs that were chosen, with who draws for it: see `dpaudit.audit`."""
+
+    subject: Subject
+    promise: Claim
+    chosen: Sequence[Pair]
+    options: Options
+    root: int
+    store: str | os.PathLike[str] | None
+    crew: Crew
+    tell: Callable[[Progress], None] | None
+
+    def header(self) -> dict[str, Any]:
+        """Which audit a checkpoint is of: whatever its draws and its result depend on."""
+        subject, chosen = self.subject, self.chosen
+        inputs: Any = (chosen.ids, chosen.inputs) if isinstance(chosen, AllPairs) else list(chosen)
+        replayable = "replayable" if subject.replayable else "not replayable"
+        return {
+            "claim": str(self.promise),
+            "promise": digest(self.promise),
+            "pairs": f"{len(chosen)} ({digest(inputs)})",
+            "shown": {"pairs": _first_ids(chosen)},
+            "seed": self.root,
+            "subject": subject.name,
+            "fingerprint": f"{subject.fingerprint} {subject.interface}, {replayable}",
+            **to_json(self.options.said),
+            "mode": self.options.mode,
+            "confidence": float(self.options.confidence),
+            "floating_point": bool(self.options.floating_point),
+            **{name: environment()[name] for name in ("dpaudit", "numpy", "scipy", "platform")},
+        }
+
+    def run(self) -> AuditResult:
+        """Play it."""
+        return self._universe() if is_universe(self.promise, self.chosen) else self._pairs()
+
+    def _universe(self) -> AuditResult:
+        subject = self.subject
+        universe = UniverseAudit(
+            subject,
+            self.promise,
+            self.chosen,
+            self.options.samples,
+            self.options.mode,
+            self.options.confidence,
+            self.root,
+            self.crew,
+            self.options.event_mass,
+            self.options.inconclusive_factor,
+            self._ask_batches,
+            self.tell,
+        )
+        try:
+            found, table = universe.run(0)
+        except CallError:  # as for the label game below: no draw was counted yet
+            if subject.is_contained:  # its calls would have to be in one random order, of all inputs
+                raise
+            universe.subject = self.subject = dataclasses.replace(subject, one_by_one=True)
+            found, table = universe.run(RESTART)
+        self.subject = universe.subject
+        about_doubles = None
+        if self.options.floating_point:
+            candidates = _least_budgets(self.promise, self.chosen, table)
+            about_doubles = doubles.not_applicable(DEPEND) if universe.changes else self._doubles(*candidates)
+        return self._result(
+            findings=found,
+            not_asked=(),
+            report_delta=table.delta,
+            samples=universe.runs,
+            options={**self.options.said, **universe.options},
+            floating_point=about_doubles,
+            universe=table,
+            beside=order_finding(universe.changes, universe.inputs_looked_at, self.options.mode == "fixed"),
+        )
+
+    def _pairs(self) -> AuditResult:
+        chosen = self.chosen
+        claims = [self.promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
+        asked = [k for k, pair_claim in enumerate(claims) if not pair_claim.is_vacuous]
+        pairs, asked_claims = [chosen[k] for k in asked], [claims[k] for k in asked]
+        data, positions = distinct_inputs(pairs)
+        self.crew.expected = self.options.samples * len(data)
+        played = self._played(pairs, asked_claims, data, positions) if asked else Played([], (), 0)
+        games, more = [game for game, _ in played.pairs], 0
+        severities, of_stages = self._severities(pairs, asked_claims, played)
+        # A night of a store has asked: what it was told stays with the evidence. So has a stage, in small batches.
+        has_asked = self.store is not None or of_stages > 0 or any(game.change for game in games)
+        if games and not played.failure and not has_asked:
+            clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
+            games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x)
+        withhold_all(games)
+        findings = self._findings(pairs, played, severities)
+        about_doubles = None
+        if self.options.floating_point and not played.options.get("went_on"):  # its error rate is spent once
+            candidates = [
+                doubles.Candidate(pairs[k], positions[k], finding.budget, k)
+                for k, finding in enumerate(findings)
+                if finding.verdict != "error"
+            ]
+            depend = any(game.change for game in games)
+            about_doubles = self._doubles(candidates, 0) if not depend else doubles.not_applicable(DEPEND)
+        return self._result(
+            findings=findings,
+            not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
+            report_delta=max((claims[k].report_delta for k in asked), default=self.promise.report_delta),
+            samples=played.runs + more + of_stages,
+            options={**self.options.said, **played.options},
+            floating_point=about_doubles,
+            beside=order_finding(*changes_of(games), self.options.mode == "fixed", played.options.get("night", 1)),
+        )
+
+    def _severities(
+        self, pairs: Sequence[Pair], claims: Sequence[Claim], played: Played
+    ) -> tuple[dict[int, Severity], int]:
+        """How bad the clearest violated pairs are, by position, and the runs that this took.
+
+        Where draws of a stage depend on each other, that is noted as of the pair.
+        """
+        if not self.options.severity or self.options.mode == "fixed" or self.store is not None or played.failure:
+            return {}, 0
+        of_pair = {group[0]: game for group, game in zip(played.groups, played.pairs, strict=True) if len(group) == 1}
+        broken = [k for k, (game, _) in of_pair.items() if game.is_violated and game.change is None]
+        found: dict[int, Severity] = {}
+        runs = 0
+        for k in sorted(broken, key=lambda k: (-of_pair[k][0].wealth, k))[: severity.MOST_EXAMINED]:
+            game, labelled = of_pair[k]
+            draws = severity.draws_of(labelled, self.options.samples, self.subject.is_vectorised)
+            one, game.change, taken = severity.examine(
+                pairs[k], claims[k], game, k, subject=self.subject, draws=draws, seed=self.root, crew=self.crew
+            )
+            runs += taken
+            if one is not None:
+                found[k] = one
+        return found, runs
+
+    def _findings(
+        self, pairs: Sequence[Pair], played: Played, severities: Mapping[int, Severity]
+    ) -> tuple[Finding, ...]:
+        """Those of the pairs that are asked, in their order: of a pool each member has one."""
+        found_of: dict[int, Finding] = {}
+        for group, (game, labelled) in zip(played.groups, played.pairs, strict=True):
+            members = [pairs[k] for k in group]
+            told = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
+            one = self._finding(told, game, labelled, played.failure)
+            if one.verdict == "error" and not one.traceback:
+                one = dataclasses.replace(one, traceback=played.traceback)
+            if one.verdict == "violated" and group[0] in severities:
+                one = severity.with_severity(one, severities[group[0]], game)
+            found_of.update(zip(group, findings_of_pool(one, members, game, self.subject.name), strict=True))
+        return tuple(with_controls([found_of[k] for k in sorted(found_of)]))
+
+    def _played(
+        self, pairs: Sequence[Pair], claims: Sequence[Claim], data: Sequence[Any], positions: Sequence[tuple[int, int]]
+    ) -> Played:
+        """The label game on the pairs that are asked, or one night of it."""
+        if self.store is not None:
+            return self._accumulated(pairs, claims)
+        return self._labelled(pairs, claims, data, positions)
+
+    def _labelled(
+        self, pairs: Sequence[Pair], claims: Sequence[Claim], data: Sequence[Any], positions: Sequence[tuple[int, int]]
+    ) -> Played:
+        """The label game on the pairs that are asked; a pool is tested at the largest of its budgets."""
+        pooling = pool_pairs(self.subject, data, positions, claims, self.options.pool)
+        of_games = [max((claims[k] for k in group), key=lambda claim: claim.value) for group in pooling.groups]
+
+        def new_game(restart: int) -> LabelGame:
+            subject, root, inputs, games = self.subject, self.root, data, pooling.games
+            if subject.draws_together:
+                # Validity: where an outcome may depend on when a call is made, pairs share no draws: then the labels of
+                # the slots of each pair are fair coins given everything else (`dpaudit.subjects.isolation.subject`).
+                inputs, apart = inputs_apart(pairs)
+                games = pooling.placed(apart)
+            return LabelGame(
+                of_games,
+                games,
+                samples=self.options.samples,
+                confidence=self.options.confidence,
+                mode=self.options.mode,
+                draw=Drawer(subject, inputs, root, DRAWS + restart, self.crew),
+                coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
+                log_density=subject.log_density if subject.has_log_density else None,
+                data=inputs,
+                calls=not subject.is_vectorised,
+            )
+
+        game = new_game(0)
+        try:
+            game.start()
+        except OutOfPatience:
+            raise
+        except CallError:
+            # Validity: a vectorised call that raises is one observation of a call, not of `size` draws. No draw was
+            # counted yet, so the audit may start again, on fresh streams and with one call a draw, where raising is an
+            # outcome like any other.
+            self.subject = dataclasses.replace(self.subject, one_by_one=True)
+            game = new_game(RESTART)
+            game.start()
+        if self.tell is not None:  # the only round of a fixed audit may be long
+            self.tell(game.progress())
+        failure = traceback = ""
+        try:
+            game.play(self.tell)
+        except CallError as error:
+            failure, traceback = str(error), error.traceback
+            if not isinstance(error, OutOfPatience):
+                failure += f" {self.subject.batch_advice}"
+        for pair in game.pairs:
+            pair.is_fair = self._has_fair_labels(game, data)
+        taken = [(pair, game.labelled(pair)) for pair in game.pairs]
+        return Played(taken, pooling.groups, game.runs, failure, pooling.options, traceback)
+
+    def _has_fair_labels(self, game: LabelGame, data: Sequence[Any]) -> bool:
+        """Whether a draw's label is a fair coin given all that came before, whatever calls remember of each other.
+
+        All calls of a round are made in one random order, and pairs share no draws, or there is one pair: see
+        `dpaudit.subjects.isolation.subject`. Then each factor of a bet has mean 1 at most given the past, where each
+        call keeps the claim given what came before it. (Guesses of a fixed test are counted: how many there are may
+        depend on which were right. A round that was interrupted goes on with what was left of it.)
+        """
+        subject = self.subject
+        if self.options.mode == "fixed" or subject.is_vectorised:
+            return False
+        if subject.draws_together:
+            return True
+        is_one_pair = len(game.pairs) == 1 and len(data) == 2 and data[0] is not data[1]
+        is_here = self.crew.workers is None and not self.crew.found
+        return is_one_pair and is_here and subject.makes_calls_one_by_one(data)
+
+    def _accumulated(self, pairs: Sequence[Pair], claims: Sequence[Claim]) -> Played:
+        """One night of the store's evidence on the pairs that are asked."""
+        assert self.store is not None
+        with Store.at(self.store) as opened:
+            night = AccumulatingAudit(
+                opened,
+                self.subject,
+                self.promise,
+                claims,
+                pairs,
+                samples=self.options.samples,
+                mode=self.options.mode,
+                confidence=self.options.confidence,
+                seed=self.root,
+                crew=self.crew,
+                ask_batches=self._ask_batches_of,
+            ).play(self.tell)
+        self.subject = night.subject
+        options = {"store": os.fspath(self.store), **night.options}
+        alone = tuple((k,) for k in range(len(pairs)))
+        games = list(zip(night.games, night.samples, strict=True))
+        return Played(games, alone, night.runs, night.failure, options, night.traceback)
+
+    def _ask_batches(self, x: Any) -> tuple[Change | None, int]:
+        """What batches of outcomes on this input share, of a vectorised subject, on streams of their own; the runs."""
+        return self._ask_batches_of(self.subject, x, self.root)
+
+    def _ask_batches_of(self, subject: Subject, x: Any, seed: int) -> tuple[Change | None, int]:
+        if not subject.is_vectorised or subject.has_lost_calls:
+            return None, 0
+        return in_small_batches(Drawer(subject, [x], seed, BATCH_DRAWS, self.crew), self.options.samples)
+
+    def _doubles(self, candidates: Sequence[doubles.Candidate], omitted: int) -> FloatingPointFinding:
+        """The floating-point check of the pairs that the audit asked, on streams of its own.
+
+        `omitted` pairs were left out of the candidates, since their budgets are larger than those of enough others.
+        """
+        draws = doubles.draws_of(self.options.samples, self.subject.is_vectorised)
+        if draws == 0:
+            few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {self.options.samples:,}."
+            return doubles.not_applicable(few, omitted=len(candidates) + omitted)
+        # Validity: these draws are made input by input: a time-out could tell when it was, and so of which input.
+        ended = "The calls of the subject do not all come back."
+        if self.subject.has_lost_calls:
+            return doubles.not_applicable(ended, omitted=len(candidates) + omitted)
+        data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
+        draw = Drawer(self.subject, data, self.root, FLOAT_DRAWS, self.crew)
+        found = doubles.examine(candidates, draws, draw, lambda place: stream(self.root, FLOAT_COINS, place))
+        if self.subject.has_lost_calls:
+            return doubles.not_applicable(ended, found.samples, len(candidates) + omitted)
+        return dataclasses.replace(found, omitted=found.omitted + omitted)
+
+    def _finding(self, pair: Pair, game: PairGame, labelled: int, failure: str) -> Finding:
+        options = self.options
+        return finding_of(
+            pair, game, labelled, self.subject.name, failure, options.event_mass, options.inconclusive_factor
+        )
+
+    def _result(self, beside: Sequence[SideFinding] = (), **found: Any) -> AuditResult:
+        return AuditResult(
+            claim=str(self.promise),
+            confidence=self.options.confidence,
+            mode=self.options.mode,
+            seed=self.root,
+            replayable=self.subject.replayable,
+            seconds=0.0,
+            subject=self.subject.describe(),
+            environment=environment(),
+            side_findings=(*claim_metadata(self.subject, self.promise, self.chosen), *beside),
+            **found,
+        )
+
+
+def _first_ids(pairs: Sequence[Pair]) -> str:
+    """Some pairs by name, for people."""
+    more = f" and {len(pairs) - IDS_SHOWN:,} more" if len(pairs) > IDS_SHOWN else ""
+    return ", ".join(pairs[k].id for k in range(min(len(pairs), IDS_SHOWN))) + more
+
+
+def _least_budgets(promise: Claim, chosen: Sequence[Pair], table: UniverseTable) -> tuple[list[doubles.Candidate], int]:
+    """The pairs of a universe with the smallest budgets, as many as the floating-point check takes; how many others."""
+    asked = np.flatnonzero((table.verdict != NOT_ASKED) & (table.verdict != VERDICTS.index("error")))
+    order = asked[np.lexsort((asked, table.budget[asked]))][: doubles.MOST_PAIRS]
+    candidates = []
+    for row in order.tolist():
+        pair = chosen[row]
+        budget = promise.for_pair(pair.x, pair.x_prime).budget
+        candidates.append(doubles.Candidate(pair, (int(table.first[row]), int(table.second[row])), budget, row))
+    return candidates, len(asked) - len(order)

@@ -1,0 +1,104 @@
+"""What a caller may choose of an audit, checked: how hard to look, and where it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.arguments import check_options
+from dpaudit.errors import UsageError
+from dpaudit.evidence.label_game import Mode, Progress
+from dpaudit.running.checkpoint import CheckpointPlan, as_plan
+from dpaudit.subjects.isolation import Isolation, as_isolation
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How hard an audit looks: see `dpaudit.audit`. Its verdict and bounds depend on these, the seed and the subject.
+
+    Raises
+    ------
+    UsageError
+        If one is out of its range.
+    """
+
+    samples: int
+    mode: Mode
+    confidence: float
+    seed: int | None
+    event_mass: float
+    inconclusive_factor: float
+    floating_point: bool
+    pool: bool | None
+    grey_box: bool = False
+    severity: bool = True
+
+    def __post_init__(self) -> None:
+        check_options(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
+        if not isinstance(self.floating_point, bool | np.bool_):
+            raise UsageError(f"floating_point must be True or False, got {self.floating_point!r}.")
+        if not isinstance(self.severity, bool | np.bool_):
+            raise UsageError(f"severity must be True or False, got {self.severity!r}.")
+        if self.pool is not None and not isinstance(self.pool, bool | np.bool_):
+            raise UsageError(f"pool must be True, False or None, got {self.pool!r}.")
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the result says of them."""
+        names = ("samples", "event_mass", "inconclusive_factor", "pool", "severity")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """Where an audit runs and what it remembers: its verdict and bounds do not depend on these."""
+
+    jobs: int = 1
+    backend: str = "loky"
+    cluster: str | None = None
+    checkpoint: CheckpointPlan | None = None
+    store: str | os.PathLike[str] | None = None
+    isolation: Isolation | None = None
+    on_progress: Callable[[Progress], None] | None = None
+
+    @classmethod
+    def of(cls, *, checkpoint: Any, resume: bool, store: Any, isolation: Any, jobs: int, **others: Any) -> Running:
+        """From what a caller gave.
+
+        Raises
+        ------
+        UsageError
+            If an argument makes no sense.
+        """
+        check_options(jobs=jobs)
+        if store is not None and not isinstance(store, str | os.PathLike):
+            raise UsageError(f"store must be a path, got {store!r}.")
+        if store is not None and not os.fspath(store):
+            raise UsageError("store must be the path of a file, got ''.")
+        return cls(
+            jobs=jobs, checkpoint=as_plan(checkpoint, resume), store=store, isolation=as_isolation(isolation), **others
+        )
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """The isolation, where there is one, as results and checkpoints say it: outcomes depend on it."""
+        return {} if self.isolation is None else {"isolation": str(self.isolation)}
+
+    def asked(self) -> dict[str, Any]:
+        """The features that were asked for by name (`dpaudit.audits.composition`), with what was given for each.
+
+        A checkpoint without a path is the command line's own, which does without where it has to.
+        """
+        plan = self.checkpoint
+        given = {
+            "checkpoint": str(plan.path) if plan is not None and plan.path is not None else None,
+            "store": self.store,
+            "isolation": str(self.isolation) if self.isolation is not None else None,
+            "jobs": self.jobs if self.jobs != 1 else None,
+            "dask": self.backend if self.backend == "dask" else None,
+        }
+        return {name: value for name, value in given.items() if value is not None}

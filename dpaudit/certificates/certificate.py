@@ -1,0 +1,288 @@
+"""A certificate: what a mechanism's loss is on each pair, proved by running it through all outcomes of its draws.
+
+Conventions: losses in nats; every bound is rounded outwards; probabilities are fractions. "kept" is proved for the
+pairs that are listed and for no others. The saved form (schema `dpaudit.certificate/1`, published in
+`dpaudit/schemas/`) is strict JSON: a fraction is the text "3/4", or "0x…/0x…" in hexadecimal digits where it is long.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Literal
+
+from dpaudit.saving import as_float, check_types, read_saved, to_json, write_whole
+
+SCHEMA = "dpaudit.certificate/1"
+LONGEST_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal
+Verdict = Literal["kept", "violated", "open"]
+VERDICTS: tuple[Verdict, ...] = ("violated", "open", "kept")  # the worst first
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """The event that shows the loss of a pair.
+
+    Attributes
+    ----------
+    outcomes : tuple of str
+        Tokens of its outcomes, the first ones of many; `≥ 5` stands for a tail of integers.
+    count : int
+        How many there are.
+    likelier_under : str
+        The input under which it has the larger probability.
+    probability, other_probability : Fraction
+        Under that input, and under the other one. Where mass is left, the first is a lower bound and the second, which
+        includes what is left, an upper bound.
+    """
+
+    outcomes: tuple[str, ...]
+    count: int
+    likelier_under: str
+    probability: Fraction
+    other_probability: Fraction
+
+
+@dataclasses.dataclass(frozen=True)
+class CertifiedPair:
+    """What is proved of one pair.
+
+    Attributes
+    ----------
+    id, x_id, x_prime_id : str
+    verdict : {"kept", "violated", "open"}
+    claimed : float
+        The claim's value for this pair; inf where it asks nothing.
+    epsilon_lower, epsilon_upper : float
+        The least epsilon of the pair at `delta`, both directions, is between them.
+    delta : float
+    exact : Fraction or None
+        e^epsilon of that loss, where everything was explored and the loss is finite.
+    mass_left : float
+        The larger of what is left unexplored under the two inputs, rounded up; 0.0 where nothing is.
+    value_lower, value_upper : float
+        Bounds of the claim's own parameter: epsilon again, or the Renyi divergence; for zCDP the largest found
+        divergence over its order, and half the square of the largest loss.
+    event : Event or None
+        None where the two laws are equal or nothing is known.
+    profile : tuple of (epsilon, lower, upper)
+        Bounds of the delta of the pair at some epsilons, both directions.
+    reason : str
+        Why it is open, and what it would take; else empty.
+    """
+
+    id: str
+    x_id: str
+    x_prime_id: str
+    verdict: Verdict
+    claimed: float
+    epsilon_lower: float
+    epsilon_upper: float
+    delta: float
+    exact: Fraction | None
+    mass_left: float
+    value_lower: float
+    value_upper: float
+    event: Event | None = None
+    profile: tuple[tuple[float, float, float], ...] = ()
+    reason: str = ""
+
+    @property
+    def is_explored(self) -> bool:
+        """Whether nothing was left unexplored."""
+        return self.mass_left == 0.0
+
+    def row(self) -> tuple[str, ...]:
+        """The cells of a table: pair, verdict, claimed, both bounds of epsilon, delta, e^epsilon and mass left."""
+        return (
+            self.id,
+            self.verdict,
+            f"{self.claimed:.6g}",
+            f"{self.epsilon_lower:.6g}",
+            f"{self.epsilon_upper:.6g}",
+            f"{self.delta:.6g}",
+            "" if self.exact is None else short_fraction(self.exact),
+            f"{self.mass_left:.3g}",
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """What is proved of a mechanism on a list of pairs.
+
+    Attributes
+    ----------
+    subject : dict
+        Name, target, fingerprint and interface, as in an audit.
+    claim : str
+    rounding : float
+        What a claim is exceeded by before that counts: absolute in nats for epsilon, relative for delta.
+    pairs : tuple of CertifiedPair
+        In their order.
+    inputs, runs : int
+        Different inputs, and runs of the mechanism.
+    seconds : float
+        The time that was allowed.
+    refusal : str
+        What could not be traced, with the line of the call; else empty. Then every pair is open.
+    """
+
+    subject: dict[str, Any]
+    claim: str
+    rounding: float
+    pairs: tuple[CertifiedPair, ...]
+    inputs: int
+    runs: int
+    seconds: float
+    refusal: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the pairs': "kept" only where every pair is proved to keep the claim."""
+        return next((verdict for verdict in VERDICTS if any(pair.verdict == verdict for pair in self.pairs)), "open")
+
+    @property
+    def mass_left(self) -> float:
+        """The largest mass that is left of any pair."""
+        return max((pair.mass_left for pair in self.pairs), default=1.0)
+
+    @property
+    def worst(self) -> CertifiedPair:
+        """The pair with the worst verdict, and of these the one whose loss is proved to exceed its claim the most."""
+        return min(self.pairs, key=lambda pair: (VERDICTS.index(pair.verdict), -_excess(pair)))
+
+    def summary(self) -> str:
+        """The verdict in one or two sentences."""
+        count = f"{len(self.pairs):,} pair{'' if len(self.pairs) == 1 else 's'}"
+        if self.refusal:
+            return f"Open: the mechanism cannot be traced. {self.refusal}"
+        if self.verdict == "kept":
+            return (
+                f"Kept: {self.claim} is proved for {'this pair' if len(self.pairs) == 1 else f'these {count}'}, by "
+                f"exploring the mechanism's draws ({self.runs:,} runs on {self.inputs:,} inputs)."
+            )
+        pair = self.worst
+        if self.verdict == "violated":
+            number = sum(pair.verdict == "violated" for pair in self.pairs)
+            of = f"{number:,} of {count}" if len(self.pairs) > 1 else "the pair"
+            return f"Violated: {self.claim} is disproved on {of}, {pair.id}: {_shown(pair)}"
+        number = sum(pair.verdict == "open" for pair in self.pairs)
+        return f"Open: nothing is proved of {number:,} of {count}. {pair.id}: {pair.reason}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of the saved form."""
+        record = {"schema": SCHEMA, "verdict": self.verdict, **dataclasses.asdict(self)}
+        return dict(to_json(_texts(record)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate as JSON, complete or not at all."""
+        write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
+        """The certificate of a saved form."""
+        fields = {field.name: record[field.name] for field in dataclasses.fields(cls)}
+        fields |= {"rounding": as_float(record["rounding"]), "seconds": as_float(record["seconds"])}
+        return cls(**{**fields, "pairs": tuple(_pair(item) for item in record["pairs"])})
+
+
+def load_certificate(path: str | os.PathLike[str]) -> Certificate:
+    """A saved certificate.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or it is no certificate.
+    """
+    found, _ = read_saved(path, {SCHEMA: Certificate.from_dict})
+    assert isinstance(found, Certificate)
+    return found
+
+
+def _pair(record: Mapping[str, Any]) -> CertifiedPair:
+    fields = {field.name: record[field.name] for field in dataclasses.fields(CertifiedPair)}
+    for name in ("claimed", "epsilon_lower", "epsilon_upper", "delta", "mass_left", "value_lower", "value_upper"):
+        fields[name] = as_float(record[name])
+    if record["verdict"] not in VERDICTS:
+        raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {record['verdict']!r}")
+    exact, event = record["exact"], record["event"]
+    fields["exact"] = None if exact is None else read_fraction(exact)
+    fields["profile"] = tuple(tuple(as_float(value) for value in row) for row in record["profile"])
+    if event is not None:
+        probabilities = {name: read_fraction(event[name]) for name in ("probability", "other_probability")}
+        fields["event"] = Event(**{**event, "outcomes": tuple(event["outcomes"]), **probabilities})
+        check_types(fields["event"])
+    return CertifiedPair(**fields)
+
+
+def _texts(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return fraction_text(value)
+    if isinstance(value, dict):
+        return {key: _texts(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_texts(item) for item in value]
+    return value
+
+
+def fraction_text(value: Fraction) -> str:
+    """A fraction as it is saved and shown.
+
+    Examples
+    --------
+    >>> fraction_text(Fraction(3, 4)), fraction_text(Fraction(2)), read_fraction("3/4")
+    ('3/4', '2/1', Fraction(3, 4))
+    """
+    is_long = max(abs(value.numerator), value.denominator).bit_length() > LONGEST_DECIMAL * 10 // 3
+    return f"{value.numerator:#x}/{value.denominator:#x}" if is_long else f"{value.numerator}/{value.denominator}"
+
+
+def read_fraction(text: str) -> Fraction:
+    """The fraction of a text.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    top, slash, bottom = text.partition("/")
+    if not slash:
+        raise ValueError(f"a fraction was expected, got {text!r:.40}")
+    try:
+        return Fraction(int(top, 0), int(bottom, 0))
+    except ZeroDivisionError:
+        raise ValueError(f"a fraction was expected, got {text!r:.40}") from None
+
+
+def short_fraction(value: Fraction) -> str:
+    """A fraction for a sentence: in full where it is short, else as a decimal."""
+    text = f"{value.numerator}/{value.denominator}" if value.denominator.bit_length() < 64 else ""
+    return text if 0 < len(text) <= 24 else f"{float(value):.6g}"
+
+
+def _excess(pair: CertifiedPair) -> float:
+    if pair.claimed == pair.epsilon_lower:
+        return 0.0
+    return pair.value_lower - pair.claimed
+
+
+def _shown(pair: CertifiedPair) -> str:
+    """The loss of a pair and the event that shows it, as a sentence."""
+    loss = f"{pair.value_lower:.6g}" if math.isfinite(pair.value_lower) else "infinite"
+    claimed = f"{pair.claimed:.6g}"
+    at = f" at delta {pair.delta:.6g}" if pair.delta > 0 else ""
+    text = f"a loss of {'at least ' * (not pair.is_explored)}{loss}{at}, claimed {claimed}."
+    event = pair.event
+    if event is None:
+        return text
+    names = ", ".join(event.outcomes[:3]) + (", …" if event.count > 3 else "")
+    what = f"The output {names}" if event.count == 1 else f"The event {{{names}}}"
+    other = pair.x_prime_id if event.likelier_under == pair.x_id else pair.x_id
+    first, second = short_fraction(event.probability), short_fraction(event.other_probability)
+    if pair.is_explored:
+        return f"{text} {what} has probability {first} on {event.likelier_under} and {second} on {other}."
+    return f"{text} {what} has probability at least {first} on {event.likelier_under}, at most {second} on {other}."

@@ -1,0 +1,211 @@
+"""`certify`: proves or disproves a claim for pairs of inputs, by running a mechanism through all outcomes of its draws.
+
+The verdict of a pair is "kept" where the loss is proved to be within the claim, "violated" where an event proves the
+opposite, and "open" otherwise. No draw is random, so there is no error rate. What is proved rests on:
+
+* the mechanism is a function of its input and of its draws (some runs are repeated, other randomness is watched for);
+* each primitive draws from the law that its arguments name, exactly, and a uniform number is a real number
+  (`dpaudit.certificates.uniform_numbers`, `dpaudit.certificates.generator`);
+* outputs are told apart as an audit tells them apart, and exceptions by their kind;
+* a claim counts as exceeded beyond `rounding`: a probability that the program computed in doubles, such as
+  exp(1) / (1 + exp(1)), is not the real number that it stands for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.certificates.certificate import Certificate, CertifiedPair
+from dpaudit.certificates.divergences import Known
+from dpaudit.certificates.exploring import FACES, Exploration, Runner, is_python_face
+from dpaudit.certificates.judging import check_claim, judge, open_pair
+from dpaudit.certificates.leaves import NeedsNumbers, cells
+from dpaudit.certificates.tracing import Untraceable
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, number
+from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.subjects.callables import Subject, as_subject
+
+ROUNDING = 1e-12
+SECONDS = 60.0
+MOST_PAIRS = 20_000
+FIRST_LOOK = 32  # runs of each input after which the pairs are judged for the first time; then at each doubling
+AFTER_DECISION = 2  # times the runs of a decision that are made in all, to close the interval
+
+
+def certify(
+    mechanism: Any,
+    claim: Claim | str | None = None,
+    pairs: Iterable[Any] | None = None,
+    *,
+    seconds: float = SECONDS,
+    rounding: float = ROUNDING,
+    face: str | None = None,
+) -> Certificate:
+    """Prove or disprove a claim for each pair, exactly.
+
+    Parameters
+    ----------
+    mechanism : object or callable
+        As for `dpaudit.audit`; it must take a generator. A vectorised one is asked for one output a call.
+    claim : Claim or str, optional
+        Pure, approximate, metric, Renyi or zero-concentrated DP; the mechanism's own by default.
+    pairs : iterable of (x, x_prime) or Pair, optional
+        The mechanism's own by default. Each input is explored once, whatever the number of its pairs.
+    seconds : float
+        Time for the exploration, positive. What is left then is bounded.
+    rounding : float
+        Non-negative: a loss counts as above epsilon beyond epsilon + rounding, a delta beyond delta (1 + rounding).
+    face : {"numpy", "random"}, optional
+        Whether the mechanism is given a `numpy.random.Generator` or a `random.Random`. By default numpy's, unless the
+        parameter's annotation says `random.Random`.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense, or the claim is of a family that cannot be proved.
+
+    Examples
+    --------
+    >>> def answer(bit, rng):
+    ...     return bit if rng.random() < 0.75 else 1 - bit
+    >>> result = certify(answer, claim="eps=1.1", pairs=[(0, 1)])
+    >>> result.verdict, result.pairs[0].exact, round(result.pairs[0].epsilon_upper, 6)
+    ('kept', Fraction(3, 1), 1.098612)
+    """
+    subject = as_subject(mechanism)
+    promise = parse_claim(claim) if isinstance(claim, str) else claim if claim is not None else subject.claim
+    if promise is None:
+        raise UsageError(f"claim must be given: {subject.name} states none. For example claim='eps=1'.")
+    if not isinstance(promise, Claim):
+        raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {claim!r}.")
+    check_claim(promise)
+    given = pairs if pairs is not None else subject.pairs()
+    if given is None:
+        raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0, 1)].")
+    listed = as_pairs(given)
+    if len(listed) > MOST_PAIRS:
+        raise UsageError(f"pairs must be at most {MOST_PAIRS:,}, got {len(listed):,}.")
+    seconds = number("seconds", seconds, "in (0, inf)", lambda value: 0.0 < value < float("inf"))
+    rounding = number("rounding", rounding, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
+    if face is None:
+        face = "random" if is_python_face(subject) else "numpy"
+    if face not in FACES:
+        raise UsageError(f"face must be 'numpy' or 'random', got {face!r}.")
+    claims = [promise.for_pair(pair.x, pair.x_prime) for pair in listed]
+    return _Certifying(subject, promise, listed, claims, seconds, rounding, face).run()
+
+
+@dataclasses.dataclass
+class _Certifying:
+    """One certificate while it is made."""
+
+    subject: Subject
+    promise: Claim
+    pairs: Sequence[Pair]
+    claims: Sequence[Claim]
+    seconds: float
+    rounding: float
+    face: str
+    runs: int = 0
+    count: int = 0
+    clock: Callable[[], float] = time.monotonic
+
+    def run(self) -> Certificate:
+        """Explore every input and judge every pair."""
+        deadline = self.clock() + self.seconds
+        subject = dataclasses.replace(self.subject, one_by_one=True) if self.subject.is_vectorised else self.subject
+        roles = {role for _, role in subject.keywords}
+        if subject.interface != "sample(data, size, rng)" and "generator" not in roles:
+            why = "takes a seed" if "seed" in roles else "takes no generator"
+            return self._refused(
+                f"{subject.name} {why}: give it a parameter rng, and let all its draws come from that."
+            )
+        try:
+            try:
+                return self._explored(Runner(subject, self.face), deadline)
+            except NeedsNumbers:
+                return self._explored(Runner(subject, self.face, lazy=False), deadline)
+        except Untraceable as refusal:
+            return self._refused(str(refusal))
+
+    def _explored(self, runner: Runner, deadline: float) -> Certificate:
+        places: dict[int, int] = {}
+        explorations: list[Exploration] = []
+        for x in (x for pair in self.pairs for x in (pair.x, pair.x_prime)):
+            if id(x) not in places:
+                places[id(x)] = len(explorations)
+                explorations.append(Exploration(runner, x))
+        self.count = len(explorations)
+        sides = [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
+        self._explore(runner, explorations, sides, deadline)
+        runner.watch.check()
+        for exploration in explorations:
+            exploration.repeat()
+        runner.watch.check()
+        self.runs = runner.runs
+        return self._certificate(self._judged(explorations, sides))
+
+    def _explore(
+        self,
+        runner: Runner,
+        explorations: Sequence[Exploration],
+        sides: Sequence[tuple[int, int]],
+        deadline: float,
+    ) -> None:
+        """Run on until everything is explored, the pairs are decided for a while, or the time is up."""
+        look, end = FIRST_LOOK * len(explorations), float("inf")
+        live = [exploration for exploration in explorations if exploration.is_open]
+        while live and self.clock() < deadline and runner.runs < end:
+            # The input of which the most is left goes on; a few runs at a time, as to look for it takes time too.
+            exploration = max(live, key=lambda one: one.left)
+            for _ in range(16):
+                exploration.step(deadline)
+                if not exploration.is_open:
+                    live.remove(exploration)
+                    break
+            if live and end == float("inf") and runner.runs >= look:
+                look = 2 * runner.runs
+                runner.watch.check()
+                if all(pair.verdict != "open" for pair in self._judged(explorations, sides)):
+                    end = AFTER_DECISION * runner.runs
+
+    def _judged(self, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]]) -> list[CertifiedPair]:
+        judged = []
+        known: list[Known] = []
+        laws, is_whole = cells([exploration.law for exploration in explorations])
+        if is_whole:
+            known = [Known(law, 1 - sum(law.values(), Fraction(0))) for law in laws]
+        for pair, claim, (first, second) in zip(self.pairs, self.claims, sides, strict=True):
+            if is_whole:
+                p, q = known[first], known[second]
+            else:  # tails of other inputs may be what cannot be compared
+                (one, two), _ = cells([explorations[first].law, explorations[second].law])
+                p, q = (Known(law, 1 - sum(law.values(), Fraction(0))) for law in (one, two))
+            judged.append(judge(pair, claim, p, q, Fraction(self.rounding)))
+        return judged
+
+    def _refused(self, reason: str) -> Certificate:
+        pairs = [open_pair(pair, claim, reason) for pair, claim in zip(self.pairs, self.claims, strict=True)]
+        return self._certificate(pairs, reason)
+
+    def _certificate(self, pairs: Sequence[CertifiedPair], refusal: str = "") -> Certificate:
+        return Certificate(
+            subject=self.subject.describe(),
+            claim=str(self.promise),
+            rounding=self.rounding,
+            pairs=tuple(pairs),
+            inputs=self.count,
+            runs=self.runs,
+            seconds=self.seconds,
+            refusal=refusal,
+        )

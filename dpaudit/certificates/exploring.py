@@ -1,0 +1,160 @@
+"""Runs a mechanism on one input through all outcomes of its draws, the heaviest open path first.
+
+At any time the masses of the leaves that were reached are exact, and the rest of 1 lies on open paths: so the
+probability of an event is between the mass of its leaves and that mass plus what is left. Where nothing is left the
+law is exact.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.certificates.generator import TracingGenerator
+from dpaudit.certificates.leaves import Leaf, read_output
+from dpaudit.certificates.python_random import TracingRandom
+from dpaudit.certificates.tracing import OpenPath, Suspended, Tracer, Untraceable
+from dpaudit.certificates.watching import Watch
+from dpaudit.subjects.callables import Subject
+
+MOST_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
+REPEATED = 64  # paths of an input that are run again
+
+FACES = ("numpy", "random")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """What one run came to: a leaf, or None where it was put back; and the paths that it left open."""
+
+    leaf: Leaf | None
+    path: OpenPath
+    opened: list[OpenPath]
+
+
+class Runner:
+    """Makes traced runs of one subject.
+
+    Parameters
+    ----------
+    subject : Subject
+        Called once a draw.
+    face : {"numpy", "random"}
+        What its generator looks like.
+    lazy : bool
+        Whether geometric draws may stay symbols.
+    """
+
+    def __init__(self, subject: Subject, face: str, lazy: bool = True) -> None:
+        self.subject, self.face, self.lazy = subject, face, lazy
+        self.stream = np.random.PCG64(0)
+        self.watch = Watch(self.stream)
+        self.runs = 0
+
+    def run(self, x: Any, path: OpenPath, heaviest_other: float = 0.0, deadline: float = math.inf) -> Ended:
+        """One run along a path.
+
+        Raises
+        ------
+        Untraceable
+            If it cannot be traced.
+        NeedsNumbers
+            If it has to be run on numbers.
+        """
+        self.runs += 1
+        tracer = Tracer(path, heaviest_other, self.lazy, deadline)
+        rng = TracingGenerator(tracer, self.stream) if self.face == "numpy" else TracingRandom(tracer)
+        try:
+            with self.watch.over(tracer):
+                output = self.subject.held_output(x, rng, lambda value: value)
+            if tracer.refusal:
+                raise Untraceable(tracer.refusal)
+            leaf = None if tracer.is_suspended else read_output(tracer, output)
+        except Suspended:
+            leaf = None
+        if tracer.refusal:  # it may have been caught
+            raise Untraceable(tracer.refusal)
+        if not tracer.is_replayed and not tracer.is_suspended:
+            raise Untraceable("A run on the same draws made fewer draws: something is kept between runs.")
+        return Ended(leaf, OpenPath(tracer.mass, tracer.last), tracer.opened)
+
+
+class Exploration:
+    """What is known of the output law on one input.
+
+    Attributes
+    ----------
+    law : dict of Leaf to Fraction
+        The mass of each leaf that was reached.
+    left : Fraction
+        The mass of the open paths.
+    """
+
+    def __init__(self, runner: Runner, x: Any) -> None:
+        self.runner, self.x = runner, x
+        self.law: dict[Leaf, Fraction] = {}
+        self.left = Fraction(1)
+        self.count = itertools.count()
+        self.heap: list[tuple[float, int, OpenPath]] = []
+        self.kept: list[tuple[OpenPath, Leaf]] = []  # some of the runs, for `repeat`
+        self._push(OpenPath(Fraction(1)))
+
+    def _push(self, path: OpenPath) -> None:
+        heapq.heappush(self.heap, (-float(path.mass), next(self.count), path))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is more to explore, and room for it."""
+        return bool(self.heap) and len(self.heap) < MOST_OPEN
+
+    def step(self, deadline: float = math.inf) -> None:
+        """One more run, along the heaviest open path."""
+        _, _, path = heapq.heappop(self.heap)
+        ended = self.runner.run(self.x, path, -self.heap[0][0] if self.heap else 0.0, deadline)
+        for other in ended.opened:
+            self._push(other)
+        if ended.leaf is not None:
+            self.law[ended.leaf] = self.law.get(ended.leaf, Fraction(0)) + ended.path.mass
+            self.left -= ended.path.mass
+            count = len(self.kept)
+            if count < REPEATED or (self.runner.runs & (self.runner.runs - 1)) == 0:
+                self.kept.append((ended.path, ended.leaf))
+
+    def repeat(self) -> None:
+        """Run some of the paths once more, the latest first: each must end where it ended.
+
+        Raises
+        ------
+        Untraceable
+            If one does not.
+        """
+        for path, leaf in reversed(self.kept):
+            again = self.runner.run(self.x, path)
+            if again.leaf != leaf or again.path.last is not path.last:
+                raise Untraceable(
+                    "A run on the same draws gave another output: something is kept between runs, or other randomness "
+                    "is used."
+                )
+
+
+def explore(runner: Runner, x: Any) -> Exploration:
+    """An exploration of one input to its end; for small programs."""
+    exploration = Exploration(runner, x)
+    while exploration.is_open:
+        exploration.step()
+    exploration.repeat()
+    runner.watch.check()
+    return exploration
+
+
+def is_python_face(subject: Subject) -> bool:
+    """Whether the subject says that its generator is a `random.Random`, by an annotation."""
+    names = [name for name, role in subject.keywords if role == "generator"]
+    annotations = getattr(subject.mechanism, "__annotations__", {})
+    return any("Random" in str(annotations.get(name, "")) and "np" not in str(annotations[name]) for name in names)

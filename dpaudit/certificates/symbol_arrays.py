@@ -1,0 +1,242 @@
+"""Arrays of symbols: what numpy does with them goes through the symbols, or is refused.
+
+A plain object array would let numpy raise a `TypeError` of its own, or hand out the addresses of the symbols. A
+`SymbolArray` says that its numbers are doubles (or integers), as those that the program would have got. Of numpy's
+functions it knows those that are comparisons, sums and selections. For any other one, whole numbers become numbers, and
+a uniform number is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.certificates.tracing import Tracer
+from dpaudit.certificates.uniform_numbers import UniformNumber
+from dpaudit.certificates.whole_numbers import WholeNumber
+
+
+def _least(a: Any, b: Any) -> Any:
+    return a if a <= b else b
+
+
+def _largest(a: Any, b: Any) -> Any:
+    return a if a >= b else b
+
+
+def _clipped(a: Any, low: Any, high: Any) -> Any:
+    return _least(_largest(a, low), high)
+
+
+def _floor(a: Any) -> Any:
+    return float(np.floor(a)) if type(a) not in SYMBOLS else float(a.__floor__())
+
+
+COMPARISONS: Mapping[Any, Callable[..., Any]] = {
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+}
+UNIFORM_ONLY: Mapping[Any, Callable[..., Any]] = {
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.divide: operator.truediv,
+    np.floor: _floor,
+    np.ceil: lambda a: -_floor(-a),
+    np.trunc: lambda a: _floor(a) if a >= 0 else -_floor(-a),
+    np.rint: lambda a: _floor(a + 0.5),
+}
+OPERATIONS: Mapping[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.negative: operator.neg,
+    np.positive: operator.pos,
+    np.absolute: abs,
+    np.minimum: _least,
+    np.maximum: _largest,
+}
+KNOWN_FUNCTIONS = frozenset(  # of numpy, made of the ufuncs above, of comparisons of elements and of selections
+    {np.where, np.clip, np.searchsorted, np.argmax, np.argmin, np.max, np.min, np.amax, np.amin, np.sum, np.atleast_1d}
+    | {np.concatenate, np.stack, np.hstack, np.vstack, np.ravel, np.reshape, np.argsort, np.sort, np.squeeze, np.copy}
+    | {np.transpose, np.take, np.ndim, np.shape, np.size, np.expand_dims, np.broadcast_to, np.array_split, np.split}
+)
+SYMBOLS = frozenset({UniformNumber, WholeNumber})
+
+
+class SymbolArray(np.ndarray[Any, Any]):
+    """An object array with symbols; made by `guarded`."""
+
+    tracer: Tracer | None
+    holds_uniforms: bool
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.tracer = getattr(other, "tracer", None)
+        self.holds_uniforms = getattr(other, "holds_uniforms", False)
+
+    @property
+    def dtype(self) -> Any:
+        """What the program would have got."""
+        return np.dtype(float if self.holds_uniforms else np.int64)
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        return call_ufunc(self.tracer, ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function in KNOWN_FUNCTIONS:
+            found = function._implementation(*args, **kwargs)
+            return guarded(found) if isinstance(found, np.ndarray) and _is_object(found) else found
+        return function(*_told(args, function), **dict(zip(kwargs, _told(kwargs.values(), function), strict=True)))
+
+    def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
+        """Numbers of another type: whole numbers keep their symbols as integers, and become numbers otherwise."""
+        if np.dtype(dtype).str in (self.dtype.str, "|O"):
+            return self.copy()
+        return np.asarray(_number_array(self, "astype"), dtype=self.dtype).astype(dtype, *args, **options)
+
+    def _numbers(self, name: str, *args: Any, **options: Any) -> Any:
+        return getattr(_number_array(self, name), name)(*args, **options)
+
+    def __reduce__(self) -> Any:
+        return _number_array(self, "pickle").__reduce__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _number_array(self, "pickle").__reduce_ex__(protocol)
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return self.copy()
+
+
+def _by_numbers(name: str) -> Callable[..., Any]:
+    def method(self: SymbolArray, *args: Any, **options: Any) -> Any:
+        return self._numbers(name, *args, **options)
+
+    return method
+
+
+for _name in ("tobytes", "tofile", "dump", "dumps", "byteswap", "getfield", "round", "dot", "trace", "cumprod"):
+    setattr(SymbolArray, _name, _by_numbers(_name))
+for _name in ("mean", "std", "var", "prod", "partition", "argpartition", "choose", "nonzero", "__repr__", "__str__"):
+    setattr(SymbolArray, _name, _by_numbers(_name))
+
+
+def _is_object(array: np.ndarray[Any, Any]) -> bool:
+    return bool(np.asarray(array).dtype.kind == "O")  # not the one that a `SymbolArray` says
+
+
+def guarded(array: Any) -> Any:
+    """An object array as a `SymbolArray` where it has symbols; else as numpy would have made it of its numbers."""
+    plain = np.asarray(array)
+    if not _is_object(plain):
+        return array
+    symbols = [item for item in plain.flat if type(item) in SYMBOLS]
+    if not symbols:
+        return np.array(plain.tolist())
+    result = plain.view(SymbolArray)
+    result.tracer = tracer_of(symbols)
+    result.holds_uniforms = any(type(item) is UniformNumber for item in symbols)
+    return result
+
+
+def tracer_of(symbols: Iterable[Any]) -> Tracer | None:
+    """The tracer of the run that symbols belong to."""
+    for item in symbols:
+        if type(item) is UniformNumber:
+            return item._source.tracer
+        if type(item) is WholeNumber:
+            return item._tracer
+    return None
+
+
+def call_ufunc(
+    tracer: Tracer | None, function: Any, method: str, inputs: Sequence[Any], options: Mapping[str, Any]
+) -> Any:
+    """What a ufunc gives on symbols."""
+    arrays = [_objects(value) for value in inputs]
+    uniforms = any(type(item) is UniformNumber for array in arrays for item in array.flat)
+    options = {key: value for key, value in options.items() if value is not None and value != (None,)}
+    known = COMPARISONS.get(function) or OPERATIONS.get(function)
+    if function.__name__ == "clip":  # the ufunc behind `numpy.clip`, which has no public name
+        known = _clipped
+    if known is None and uniforms:
+        if function is np.isfinite or function is np.isnan:
+            return np.full(np.broadcast(*arrays).shape, function is np.isfinite)[()]
+        known = UNIFORM_ONLY.get(function)
+    if known is not None and method == "__call__" and not options:
+        shape = np.broadcast(*arrays).shape
+        result = np.empty(shape, dtype=object)
+        spread = [np.broadcast_to(array, shape) for array in arrays]
+        try:
+            for index in np.ndindex(shape):
+                result[index] = known(*[array[index] for array in spread])
+        except ZeroDivisionError:  # numpy would have gone on with an infinity
+            if tracer is not None:
+                tracer.refuse("a uniform number is divided by 0")
+            raise
+        if function in COMPARISONS:
+            return result.astype(bool)[()]
+        return guarded(result) if shape else result[()]
+    if function is np.add and method == "reduce" and not uniforms and _is_whole_sum(arrays[0], options):
+        return functools.reduce(operator.add, arrays[0].flat, 0)
+    if function in (np.maximum, np.minimum) and method == "reduce" and _is_whole_sum(arrays[0], options):
+        return functools.reduce(_largest if function is np.maximum else _least, arrays[0].flat)
+    shown = [_number_array(array, function.__name__) if _has_symbols(array) else value
+             for array, value in zip(arrays, inputs, strict=True)]  # fmt: skip
+    return getattr(function, method)(*shown, **options)
+
+
+def _is_whole_sum(array: np.ndarray[Any, Any], options: Mapping[str, Any]) -> bool:
+    """Whether a reduction runs over all of an array, with nothing else asked."""
+    axis = options.get("axis", 0)
+    rest = {key: value for key, value in options.items() if key != "axis" and value not in (None, True, False)}
+    is_kept = options.get("keepdims", False)
+    return (axis is None or (axis in (0, -1) and array.ndim == 1)) and not is_kept and not rest and array.size > 0
+
+
+def _objects(value: Any) -> np.ndarray[Any, Any]:
+    if type(value) in SYMBOLS:
+        result = np.empty((), dtype=object)
+        result[()] = value
+        return result
+    array = np.asarray(value)
+    return array if _is_object(array) else array.astype(object)
+
+
+def _has_symbols(array: np.ndarray[Any, Any]) -> bool:
+    return any(type(item) in SYMBOLS for item in array.flat)
+
+
+def _number_array(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
+    """The numbers of an array; refused where one is uniform."""
+    plain = np.asarray(array)
+    shown = np.empty(plain.shape, dtype=object)
+    for index in np.ndindex(plain.shape):
+        item: Any = plain[index]
+        if type(item) is UniformNumber:
+            item._refuse(f"a uniform number is used as a number ({name})")
+        shown[index] = item.number() if type(item) is WholeNumber else item
+    return np.array(shown.tolist()).reshape(plain.shape)
+
+
+def _told(values: Iterable[Any], function: Any) -> list[Any]:
+    """Arguments of a function of numpy without symbols."""
+    return [_told_one(value, function) for value in values]
+
+
+def _told_one(value: Any, function: Any) -> Any:
+    if isinstance(value, SymbolArray):
+        return _number_array(value, getattr(function, "__name__", "numpy"))
+    if type(value) is UniformNumber:
+        value._refuse(f"a uniform number is used as a number ({getattr(function, '__name__', 'numpy')})")
+    if type(value) is WholeNumber:
+        return value.number()
+    if type(value) in (list, tuple):
+        return type(value)(_told_one(item, function) for item in value)
+    return value

@@ -1,0 +1,194 @@
+"""One traced run: a mechanism's draws as choices among finitely many outcomes, each with its exact probability.
+
+A run follows a *path*, the list of choices that an earlier run left open, and then takes the likeliest outcome of every
+further choice. The outcomes that it does not take become paths of their own. A path has a mass, the product of its
+probabilities, a `Fraction`. The masses of all ended runs and all open paths sum to 1 at any time.
+
+Validity: a certificate rests on a mechanism being a function of its input and of its draws. Each replayed choice must
+ask for the same probabilities as before, else the run is refused. A draw that cannot be traced ends the run with
+`Untraceable`, which is no `Exception`, so that a mechanism does not catch it; and the refusal is remembered in case it
+catches it all the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import sys
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dpaudit.subjects.tracebacks import is_users
+
+MOST_STRAIGHT = 256  # new choices of one run, beyond which it is put back if another path has more mass
+WIDEST = 256  # outcomes of one choice; more are halved into groups first
+ONE = Fraction(1)
+
+
+class Untraceable(BaseException):
+    """A run met something that cannot be traced; the text says what, and the line of the call."""
+
+
+class Suspended(BaseException):
+    """A run stopped on a path that is to be continued later; no outcome is known of it yet."""
+
+
+class Step:
+    """One choice of a path: the step before it, the probabilities that were asked for, and the outcome taken."""
+
+    __slots__ = ("before", "taken", "weights")
+
+    def __init__(self, before: Step | None, weights: tuple[Fraction, ...], taken: int) -> None:
+        self.before, self.weights, self.taken = before, weights, taken
+
+
+@dataclasses.dataclass(frozen=True)
+class OpenPath:
+    """Choices that lead to a part of the runs, by their last step, and its mass."""
+
+    mass: Fraction
+    last: Step | None = None
+
+    def steps(self) -> list[Step]:
+        """All choices, the first one first."""
+        found, step = [], self.last
+        while step is not None:
+            found.append(step)
+            step = step.before
+        return found[::-1]
+
+
+class Tracer:
+    """The choices of one run.
+
+    Parameters
+    ----------
+    path : OpenPath
+        What to replay before new choices are made.
+    heaviest_other : float
+        The largest mass of the other open paths: a long run gives way to them.
+    lazy : bool
+        Whether geometric draws may stay symbols (`dpaudit.certificates.whole_numbers`).
+    deadline : float
+        A time of `time.monotonic`, from which on the run gives way too.
+    """
+
+    def __init__(
+        self, path: OpenPath, heaviest_other: float = 0.0, lazy: bool = True, deadline: float = math.inf
+    ) -> None:
+        self.lazy, self.heaviest_other, self.deadline = lazy, heaviest_other, deadline
+        self.steps = path.steps()
+        self.depth = 0
+        self.mass = path.mass  # of the path to its end; only new choices change it
+        self.last = path.last
+        self.opened: list[OpenPath] = []
+        self.refusal = ""
+        self.is_suspended = False
+        self.has_uniforms = False  # symbols that the run was given
+        self.has_wholes = False
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether all choices of the path were made again."""
+        return self.depth >= len(self.steps)
+
+    def choose(self, probabilities: Sequence[Fraction]) -> int:
+        """The outcome of one choice: of the path where it is replayed, else the likeliest one.
+
+        Parameters
+        ----------
+        probabilities : sequence of Fraction
+            Non-negative, with sum 1.
+        """
+        if self.refusal:
+            raise Untraceable(self.refusal)
+        if self.is_suspended:
+            raise Suspended
+        weights = tuple(probabilities)
+        for sure, weight in enumerate(weights):
+            if weight.numerator == weight.denominator:
+                return sure
+        self.depth += 1
+        if self.depth <= len(self.steps):
+            step = self.steps[self.depth - 1]
+            if step.weights is not weights and step.weights != weights:
+                self.refuse("a run on the same draws makes other draws: something is kept between runs")
+            return step.taken
+        if self.depth > len(self.steps) + MOST_STRAIGHT and self._gives_way():
+            self.suspend()
+        taken = _likeliest(weights)
+        for other, weight in enumerate(weights):
+            if other != taken and weight.numerator > 0:
+                mass = self.mass * weight
+                self.opened.append(OpenPath(mass, Step(self.last, weights, other)))
+                self.heaviest_other = max(self.heaviest_other, float(mass))
+        self.last = Step(self.last, weights, taken)
+        self.mass *= weights[taken]
+        return taken
+
+    def _gives_way(self) -> bool:
+        return self.heaviest_other > self.mass or time.monotonic() > self.deadline
+
+    def suspend(self) -> None:
+        """End the run where it is; its path is to be continued later.
+
+        Raises
+        ------
+        Suspended
+            Always.
+        """
+        if not self.is_suspended:
+            self.opened.append(OpenPath(self.mass, self.last))
+            self.is_suspended = True
+        raise Suspended
+
+    def uniform_integer(self, count: int) -> int:
+        """A uniform integer in [0, count); many outcomes are first chosen in groups."""
+        low, high = 0, count
+        while high - low > 1:
+            size = high - low
+            if size <= WIDEST:
+                return low + self.choose(_equal_parts(size))
+            step = -(-size // WIDEST)
+            starts = list(range(low, high, step))
+            group = self.choose([Fraction(min(step, high - start), size) for start in starts])
+            low, high = starts[group], min(starts[group] + step, high)
+        return low
+
+    def refuse(self, reason: str) -> None:
+        """End the run: `reason` and the line of the user's code that led to it.
+
+        Raises
+        ------
+        Untraceable
+            Always.
+        """
+        if not self.refusal:
+            self.refusal = f"{reason} ({place_of_call()})."
+        raise Untraceable(self.refusal)
+
+
+@functools.lru_cache(maxsize=1024)
+def _equal_parts(count: int) -> tuple[Fraction, ...]:
+    return (Fraction(1, count),) * count
+
+
+def _likeliest(weights: tuple[Fraction, ...]) -> int:
+    """An outcome whose probability is the largest, up to the rounding of doubles: it only orders the runs."""
+    return max(range(len(weights)), key=lambda outcome: float(weights[outcome]))
+
+
+def place_of_call() -> str:
+    """The innermost line of the user's code on the stack, or of whatever called dpaudit's symbols."""
+    frame = sys._getframe(1)
+    outer = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if is_users(file):
+            return f"line {frame.f_lineno} of {file}"
+        if not outer and "dpaudit" not in file:
+            outer = f"line {frame.f_lineno} of {file}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return outer or "in a library"

@@ -1,0 +1,317 @@
+"""Uniform numbers as symbols: they are compared, floored and searched for, and never seen.
+
+A `UniformNumber` stands for `scale * U + offset` with U uniform on [0, 1), a *real* number, and rational scale and
+offset. A comparison with a number splits the interval in which U is known to lie; the probabilities of the two parts
+are ratios of lengths, and U stays uniform on the part that was taken.
+
+The model: a double p in the program is the rational number that it is, so U < p has probability exactly p; sums and
+products of a symbol with a number are those of real numbers, without rounding; two ties (U == p) have probability 0,
+so `<` and `<=` are the same. Numpy's own uniform number is a multiple of 2**-53: each probability of the model differs
+from the program's by at most 2**-53 for each comparison on the path. The certificate is on the model.
+
+Whatever would need the number itself (`float`, `math.log`, two uniform numbers in one comparison, an output) is refused
+with the line of the call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dpaudit.certificates.tracing import WIDEST, Tracer
+
+Exact = Fraction | float  # a float only for an infinity or NaN
+
+
+def exact(value: Any) -> Exact | None:
+    """A number as the rational that it is; infinities and NaN as floats, and None for what is no real number."""
+    if isinstance(value, np.generic):
+        if isinstance(value, np.longdouble):
+            return None
+        value = value.item()
+    if isinstance(value, int | Fraction):
+        return Fraction(int(value)) if isinstance(value, int) else value
+    if isinstance(value, float | Decimal):
+        return Fraction(value) if math.isfinite(value) else float(value)
+    return None
+
+
+class Source:
+    """One uniform draw of a run: U lies in [low, high), and is uniform there."""
+
+    __slots__ = ("high", "low", "tracer")
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer, self.low, self.high = tracer, Fraction(0), Fraction(1)
+
+    def is_below(self, cut: Fraction) -> bool:
+        """Whether U < cut; splits the interval where both are possible."""
+        if cut >= self.high:
+            return True
+        if cut <= self.low:
+            return False
+        share = (cut - self.low) / (self.high - self.low)
+        if self.tracer.choose((share, 1 - share)) == 0:
+            self.high = cut
+            return True
+        self.low = cut
+        return False
+
+
+class UniformNumber:
+    """`scale * U + offset`, for the U of a `Source`."""
+
+    __slots__ = ("_offset", "_scale", "_source")
+
+    def __init__(self, source: Source, scale: Fraction = Fraction(1), offset: Fraction = Fraction(0)) -> None:
+        self._source, self._scale, self._offset = source, scale, offset
+
+    # A program that asks whether a draw is such a number must go the way that it goes with one.
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return float
+
+    # Comparisons
+
+    def _is_below(self, other: Any, is_strict: bool) -> Any:
+        """Whether the symbol is below `other`; `is_strict` matters for two symbols of one draw."""
+        if isinstance(other, np.ndarray):
+            return _each(lambda item: self._is_below(item, is_strict), other)
+        if type(other) is UniformNumber:
+            if other._source is not self._source:
+                self._refuse("two uniform numbers are compared with each other")
+            scale, rest = self._scale - other._scale, other._offset - self._offset
+            if scale == 0:
+                return rest > 0 if is_strict else rest >= 0
+            return _cut(self._source, scale, rest)
+        value = exact(other)
+        if value is None:
+            return NotImplemented
+        if isinstance(value, float):
+            return value == math.inf
+        return _cut(self._source, self._scale, value - self._offset)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._is_below(other, True)
+
+    def __le__(self, other: Any) -> Any:
+        return self._is_below(other, False)
+
+    def __gt__(self, other: Any) -> Any:
+        return _not(self._is_below(other, False), other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _not(self._is_below(other, True), other)
+
+    def __eq__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return _each(self.__eq__, other)
+        # A real number meets a given one with probability 0; two forms of one draw meet always or never.
+        if type(other) is not UniformNumber:
+            return False
+        if other._source is not self._source:
+            self._refuse("two uniform numbers are compared with each other")
+        return self._scale == other._scale and self._offset == other._offset
+
+    def __ne__(self, other: Any) -> Any:
+        return _each(self.__ne__, other) if isinstance(other, np.ndarray) else not self.__eq__(other)
+
+    def __bool__(self) -> bool:
+        return True  # 0 has probability 0
+
+    # Arithmetic
+
+    def _affine(self, scale: Fraction, offset: Fraction) -> Any:
+        new = self._scale * scale
+        return UniformNumber(self._source, new, self._offset * scale + offset) if new else float(offset)
+
+    def _number(self, other: Any) -> Fraction:
+        value = exact(other)
+        if value is None or isinstance(value, float):
+            self._refuse(f"a uniform number is computed with {type(other).__name__} {other!r:.40}")
+        return value
+
+    def _sum(self, other: Any, sign: int) -> Any:
+        if isinstance(other, np.ndarray):
+            return as_symbols(_elements(lambda item: self._sum(item, sign), other))
+        if type(other) is UniformNumber:
+            if other._source is not self._source:
+                self._refuse("two uniform numbers are added")
+            scale, offset = self._scale + sign * other._scale, self._offset + sign * other._offset
+            return UniformNumber(self._source, scale, offset) if scale else float(offset)
+        return self._affine(Fraction(1), sign * self._number(other))
+
+    def __add__(self, other: Any) -> Any:
+        return self._sum(other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._sum(other, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self)._sum(other, 1)
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return as_symbols(_elements(self.__mul__, other))
+        if type(other) is UniformNumber:
+            self._refuse("two uniform numbers are multiplied")
+        factor = self._number(other)
+        return self._affine(factor, Fraction(0)) if factor else 0.0
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return as_symbols(_elements(self.__truediv__, other))
+        if type(other) is UniformNumber:
+            self._refuse("a uniform number is divided by another")
+        divisor = self._number(other)
+        if divisor == 0:
+            if isinstance(other, np.generic):
+                self._refuse("a uniform number is divided by 0")
+            raise ZeroDivisionError("float division by zero")
+        return self._affine(1 / divisor, Fraction(0))
+
+    def __rtruediv__(self, other: Any) -> NoReturn:
+        self._refuse("a number is divided by a uniform number")
+
+    def __neg__(self) -> Any:
+        return self._affine(Fraction(-1), Fraction(0))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __pow__(self, *others: Any) -> NoReturn:
+        self._refuse("a power of a uniform number is taken")
+
+    __rpow__ = __pow__
+
+    # Whole parts
+
+    def __floor__(self) -> int:
+        source, scale, offset = self._source, self._scale, self._offset
+        while True:
+            ends = sorted((source.low * scale + offset, source.high * scale + offset))
+            first, last = math.floor(ends[0]), math.ceil(ends[1]) - 1
+            if first >= last:
+                return first
+            step = -(-(last - first) // WIDEST)
+            cuts = sorted((whole - offset) / scale for whole in range(first + 1, last + 1, step))
+            places = [source.low, *cuts, source.high]
+            width = source.high - source.low
+            parts = [(high - low) / width for low, high in itertools.pairwise(places)]
+            part = source.tracer.choose(parts)
+            source.low, source.high = places[part], places[part + 1]
+
+    def __ceil__(self) -> int:
+        negated: UniformNumber = -self
+        return -negated.__floor__()
+
+    def __trunc__(self) -> int:
+        return math.ceil(self) if self < 0 else math.floor(self)
+
+    __int__ = __trunc__
+
+    def __round__(self, digits: Any = None) -> int:
+        if digits is not None:
+            self._refuse("a uniform number is rounded to a number of digits")
+        shifted: UniformNumber = self + 0.5
+        return shifted.__floor__()  # ties have probability 0
+
+    def __floordiv__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return as_symbols(_elements(self.__floordiv__, other))
+        return float(math.floor(self / other))
+
+    def __mod__(self, other: Any) -> Any:
+        return self - self._number(other) * (self // other)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def is_integer(self) -> bool:
+        return False  # with probability 1
+
+    # What would need the number
+
+    def _refuse(self, reason: str) -> NoReturn:
+        self._source.tracer.refuse(reason)
+        raise AssertionError
+
+    def __float__(self) -> float:
+        self._refuse("a uniform number is used as a number")
+
+    def __complex__(self) -> complex:
+        self._refuse("a uniform number is used as a number")
+
+    def __index__(self) -> int:
+        raise TypeError("'float' object cannot be interpreted as an integer")
+
+    def __hash__(self) -> int:
+        self._refuse("a uniform number is looked up by its value")
+
+    def __repr__(self) -> str:
+        self._refuse("a uniform number is printed, or is an output")
+
+    __str__ = __repr__
+
+    def __format__(self, _: str) -> str:
+        self._refuse("a uniform number is printed, or is an output")
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        self._refuse("a uniform number is copied")
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse(f"a uniform number is used as a number ({name})")
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        from dpaudit.certificates.symbol_arrays import call_ufunc
+
+        return call_ufunc(self._source.tracer, function, method, inputs, options)
+
+
+def _cut(source: Source, scale: Fraction, value: Fraction) -> bool:
+    """Whether scale * U < value."""
+    below = source.is_below(value / scale)
+    return below if scale > 0 else not below
+
+
+def _not(answer: Any, other: Any) -> Any:
+    return answer if answer is NotImplemented else ~answer if isinstance(other, np.ndarray) else not answer
+
+
+def _elements(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    result = np.empty(array.shape, dtype=object)
+    for index in np.ndindex(array.shape):
+        result[index] = function(np.asarray(array)[index])
+    return result
+
+
+def _each(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return _elements(function, array).astype(bool)
+
+
+def as_symbols(array: np.ndarray[Any, Any]) -> Any:
+    """An object array with symbols in it as one that guards them."""
+    from dpaudit.certificates.symbol_arrays import guarded
+
+    return guarded(array)

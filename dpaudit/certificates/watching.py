@@ -1,0 +1,126 @@
+"""Watches a traced run for randomness that no choice accounts for.
+
+* Python's profiling hook sees every call of compiled code: `os.urandom` (so also `secrets`, `uuid4` and generators of
+  numpy that are made without a seed), the module `random`, threads and processes; in the user's own code also clocks,
+  `id` and `hash`.
+* The states of numpy's global generator, and of each generator that existed beforehand, are compared before and after.
+
+Not seen: what compiled code draws by itself, and files or devices that differ between calls. A repeated path that ends
+otherwise shows those (`dpaudit.certificates.exploring`).
+"""
+
+from __future__ import annotations
+
+import _random
+import _thread
+import gc
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from dpaudit.certificates.python_random import TracingRandom
+from dpaudit.certificates.tracing import Tracer, Untraceable
+from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+
+ANYWHERE: Mapping[Any, str] = {
+    os.urandom: "the system's random numbers are used",
+    _thread.start_new_thread: "a thread is started",
+}
+IN_USERS_CODE: Mapping[Any, str] = {
+    id: "id() depends on the process",
+    hash: "hash() depends on the process",
+    **{
+        getattr(time, name): "the clock is read"
+        for name in ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns")
+    },
+    **{getattr(time, name): "the clock is read" for name in ("process_time", "thread_time", "localtime", "gmtime")},
+    os.getpid: "the number of the process is read",
+}
+BY_NAME = {"fork_exec": "a process is started", "fork": "a process is started", "getrandom": ANYWHERE[os.urandom]}
+
+
+class Watch:
+    """Watches the runs of one certificate."""
+
+    def __init__(self, own: np.random.BitGenerator) -> None:
+        kinds = _subclasses(np.random.BitGenerator)
+        self.own = own
+        self.others = [item for item in gc.get_objects() if type(item) in kinds and item is not own]
+        self.before = self._states()
+
+    @contextmanager
+    def over(self, tracer: Tracer) -> Iterator[None]:
+        """While a run goes on; ends it where it takes other randomness, or where its deadline has long passed."""
+        others = sys.getprofile()
+        calls = 0
+
+        def hear(frame: FrameType, event: str, argument: Any) -> None:
+            nonlocal calls
+            if event != "c_call":
+                calls += 1
+                if not calls & 0xFFFF and time.monotonic() > tracer.deadline:  # a loop that neither ends nor draws
+                    sys.setprofile(None)
+                    tracer.suspend()
+                return
+            reason = _reason(frame, argument)
+            if reason:
+                sys.setprofile(None)
+                tracer.refuse(reason)
+
+        sys.setprofile(hear)
+        try:
+            yield
+        finally:
+            sys.setprofile(others)
+
+    def check(self) -> None:
+        """Refuse the runs so far if a generator of numpy was moved.
+
+        Raises
+        ------
+        Untraceable
+            If one was.
+        """
+        now = self._states()
+        if not _are_equal(now[0], self.before[0]):
+            raise Untraceable("Compiled code took random bits from the generator itself, past its methods.")
+        if not _are_equal(now, self.before):
+            raise Untraceable("A generator of numpy other than the one that is given is used.")
+
+    def _states(self) -> list[Any]:
+        return [self.own.state, np.random.get_state(legacy=False), *(stream.state for stream in self.others)]  # noqa: NPY002
+
+
+def _subclasses(kind: type) -> set[type]:
+    below: list[type] = kind.__subclasses__()
+    return {kind}.union(*map(_subclasses, below))
+
+
+def _reason(frame: FrameType, function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, _random.Random):
+        return "" if type(owner) is TracingRandom else "a generator of the module random is used"
+    try:
+        reason = ANYWHERE.get(function) or BY_NAME.get(function.__name__, "")
+        if reason or function not in IN_USERS_CODE:
+            return reason
+    except (AttributeError, TypeError):
+        return ""
+    file = frame.f_code.co_filename
+    return IN_USERS_CODE[function] if is_users(file) and not file.startswith((OWN_FOLDER, "<string>")) else ""
+
+
+def _are_equal(first: Any, second: Any) -> bool:
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(_are_equal(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(_are_equal, first, second))
+    if isinstance(first, np.ndarray):
+        return bool(np.array_equal(first, second))
+    return bool(first == second)

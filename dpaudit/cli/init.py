@@ -1,0 +1,189 @@
+"""`dpaudit init`: files to begin with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from dpaudit.cli.group import main, with_debug
+from dpaudit.config import FILE as SETTINGS
+from dpaudit.config import read_config
+from dpaudit.errors import UsageError
+
+TEMPLATES = Path(__file__).parent / "templates"
+WORKFLOW = Path(".github/workflows/dpaudit.yml")
+HOOK = Path(".pre-commit-config.yaml")
+TEST = Path("tests/test_privacy.py")
+INSTALL = "DPAUDIT_INSTALL: dpaudit\n"  # the line of the workflow that says what to install
+
+
+@main.group("init", invoke_without_command=True)
+@click.pass_context
+def init_group(ctx: click.Context) -> None:
+    """Write files to begin with: a test, settings, a workflow, a hook.
+
+    Without a command, ask which ones. Nothing that is there is overwritten.
+    """
+    if ctx.invoked_subcommand is None:
+        _ask(ctx)
+
+
+@init_group.command("workflow")
+@click.option(
+    "--install",
+    default="dpaudit",
+    show_default=True,
+    metavar="WHAT",
+    help="What the workflow installs: dpaudit (from an index), ./a/wheel.whl, or ./a/checkout.",
+)
+@with_debug
+def workflow_command(install: str) -> None:
+    """Write a GitHub workflow that runs the audits of the test suite.
+
+    On pull requests with fixed seeds, every night with fresh ones. The file is .github/workflows/dpaudit.yml.
+    """
+    _write(WORKFLOW, workflow_text(install))
+
+
+@init_group.command("hook")
+@with_debug
+def hook_command() -> None:
+    """Write a hook for pre-commit that runs quick audits before a push.
+
+    The file is .pre-commit-config.yaml.
+    """
+    _write(HOOK, _template("pre-commit-config.yaml"))
+
+
+@init_group.command("settings")
+@click.option("--samples", type=int, default=100_000, show_default=True, help="Runs on each input of a pair, at most.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of all statements of one audit.")
+@click.option("--out", default="build/audits", show_default=True, help="Folder for reports.")
+@with_debug
+def settings_command(samples: int, confidence: float, out: str) -> None:
+    """Add [tool.dpaudit] to pyproject.toml, which is made where it is absent."""
+    from dpaudit.arguments import check_options
+
+    check_options(samples=samples, confidence=confidence)
+    _add_settings(samples, confidence, out)
+
+
+@init_group.command("test")
+@click.argument("target", metavar="MODULE:FUNCTION")
+@click.option("--claim", required=True, help="The promise, as for `dpaudit audit`.")
+@click.option("--pairs", required=True, help="Pairs of inputs as JSON, such as 0,1: as for `dpaudit audit`.")
+@with_debug
+def test_command(target: str, claim: str, pairs: str) -> None:
+    """Write a first test of MODULE:FUNCTION, tests/test_privacy.py."""
+    _write(TEST, test_text(target, claim, pairs))
+
+
+@init_group.command("deployment")
+@click.argument("path", default="deployment.toml", metavar="[FILE]")
+@with_debug
+def deployment_command(path: str) -> None:
+    """Write FILE (deployment.toml), in which you declare what a report cannot measure.
+
+    It has every key with its meaning, all commented out: owner, approver, unit of privacy, data source, retention, the
+    budget over releases, and what a public registry asks for. `dpaudit report --profile compliance --deployment FILE`
+    checks and quotes it.
+    """
+    from dpaudit.reports.deployment_template import text
+    from dpaudit.results import write_whole
+
+    place = Path(path)
+    if place.exists():
+        raise UsageError(f"file must be one that is not there yet, got {path!r}.")
+    write_whole(place, text())
+    click.echo(path)
+
+
+def workflow_text(install: str = "dpaudit") -> str:
+    """The workflow, with what it installs.
+
+    Raises
+    ------
+    UsageError
+        If `install` is empty or more than one line.
+    """
+    if not install.strip() or not install.isprintable():
+        raise UsageError(f"install must be a name, a wheel or a folder, got {install!r}.")
+    said = install if install == "dpaudit" else json.dumps(install)  # a JSON string is a YAML string
+    return _template("workflow.yml").replace(INSTALL, f"DPAUDIT_INSTALL: {said}\n")
+
+
+def test_text(target: str, claim: str, pairs: str) -> str:
+    """A test file with one audit.
+
+    Raises
+    ------
+    UsageError
+        If the target is no `module:function`, or the claim or the pairs cannot be read.
+    """
+    from dpaudit.privacy.parsing import parse_claim, parse_pairs
+
+    module, colon, name = target.partition(":")
+    if not colon or not name.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+        raise UsageError(f"target must be module:function, got {target!r}.")
+    parse_claim(claim)
+    listed = "".join(f"        ({pair.x!r}, {pair.x_prime!r}),\n" for pair in parse_pairs(pairs))
+    return (
+        f'"""The privacy promises of this project, tested by dpaudit: pytest --dp-only."""\n\n'
+        f"from {module} import {name}\n\n\n"
+        f"def test_{name}_keeps_its_promise(dp_audit):\n"
+        f"    pairs = [\n{listed}    ]\n"
+        f"    dp_audit({name}, claim={json.dumps(claim)}, pairs=pairs)\n"
+    )
+
+
+def _template(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a new file of the current folder, and say so."""
+    from dpaudit.saving import write_whole
+
+    if path.exists():
+        raise UsageError(f"file must be one that is not there yet, got {str(path)!r}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text)
+    click.echo(f"Written: {path}")
+
+
+def _add_settings(samples: int, confidence: float, out: str) -> None:
+    from dpaudit.saving import write_whole
+
+    path = Path(SETTINGS)
+    there = path.read_text(encoding="utf-8") if path.exists() else ""
+    if "[tool.dpaudit" in there:
+        raise UsageError(f"file must have no [tool.dpaudit] yet, got {SETTINGS!r}.")
+    table = f"[tool.dpaudit]\nsamples = {samples}\nconfidence = {confidence}\nout = {json.dumps(out)}\n"
+    write_whole(path, f"{there.rstrip()}\n\n{table}" if there.strip() else table)
+    read_config()
+    click.echo(f"Written: {path}")
+
+
+def _ask(ctx: click.Context) -> None:
+    """Ask, and write what is wanted; a file that is there is left alone, and that is said."""
+    steps = []
+    if not TEST.exists() and click.confirm(f"A first test, {TEST}?", default=True):
+        target = click.prompt("  The mechanism, as module:function")
+        claim = click.prompt("  Its promise", default="eps=1")
+        pairs = click.prompt("  Pairs of inputs, as JSON", default="0,1")
+        steps.append((TEST, test_text(target, claim, pairs)))
+    if not WORKFLOW.exists() and click.confirm(f"A GitHub workflow, {WORKFLOW}?", default=True):
+        install = click.prompt("  Where dpaudit comes from (an index: dpaudit; a wheel; a checkout)", default="dpaudit")
+        steps.append((WORKFLOW, workflow_text(install)))
+    if not HOOK.exists() and click.confirm(f"A hook for pre-commit, {HOOK}?", default=False):
+        steps.append((HOOK, _template("pre-commit-config.yaml")))
+    settings = click.confirm(f"Settings, [tool.dpaudit] in {SETTINGS}?", default=True)
+    for path, text in steps:
+        _write(path, text)
+    if settings:
+        _add_settings(100_000, 0.95, "build/audits")
+    deployment = init_group.commands.get("deployment")
+    if deployment is not None and click.confirm("A file for what you declare, deployment.toml?", default=False):
+        ctx.invoke(deployment, path="deployment.toml")

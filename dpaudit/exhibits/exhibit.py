@@ -1,0 +1,154 @@
+"""An exhibit of the museum: a bug that somebody shipped, re-created, with its mended twin and all that an audit needs.
+
+Conventions
+-----------
+* The faulty and the mended version have the same interface and are audited against the same claim on the same domain.
+* `domain` is all that a search is told. `pair` is the pair that an expert would choose; no search sees it.
+* `source` names a repository with the number of an issue, a pull request or a commit (`owner/name#12`), an advisory, a
+  paper (`arXiv:1234.56789`, or its title), or a page of this project's. Never a person.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import re
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim
+
+Kind = Literal[
+    "sensitivity",
+    "neighbours",
+    "noise",
+    "selection",
+    "accounting",
+    "post-processing",
+    "floating point",
+    "not a number",
+    "exceptions and sizes",
+    "local and federated",
+    "metric",
+    "learning",
+    "synthetic data",
+    "delta and conversions",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Channel = Literal["outputs", "low bits"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
+_PAPER = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Release:
+    """A released library in which the bug is, or was.
+
+    Parameters
+    ----------
+    package : str
+        The name of the distribution that has to be installed.
+    versions : str
+        In which the bug is known to be: "0.6.6", "0.2 to 0.4".
+    mechanism : callable
+        Takes nothing, imports the library, and returns the mechanism: same input and claim as the exhibit's.
+    """
+
+    package: str
+    versions: str
+    mechanism: Callable[[], Any]
+
+    def installed(self) -> str | None:
+        """The version that is installed; None where the library is absent."""
+        try:
+            return importlib.metadata.version(self.package)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Exhibit:
+    """One bug of the museum; see the module.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case words with hyphens between; unique in a museum.
+    kind : str
+        One of `KINDS`.
+    source : str
+        Where the bug was found.
+    wrong : str
+        What is wrong, as a sentence or two.
+    claim : Claim or str
+        What both versions promise.
+    faulty, mended : mechanism
+        Each what `dpaudit.audit` takes.
+    domain : Domain or strategy
+        What a search is told.
+    pair : tuple (x, x_prime)
+        What an expert would choose.
+    channel : {"outputs", "low bits"}
+        Where the bug shows: in the verdict, or in the finding about the low bits of floating-point outputs.
+    out_of_reach : str
+        Why no audit at default settings finds it, and what it would take; empty where one should.
+    releases : tuple of Release
+        Real libraries that are audited beside the re-creation.
+
+    Raises
+    ------
+    UsageError
+        If a name, kind or channel is none, or the pair is not two inputs.
+
+    Examples
+    --------
+    >>> def faulty(data, size, rng):
+    ...     return sum(data) + rng.laplace(scale=0.5, size=size)
+    >>> def mended(data, size, rng):
+    ...     return sum(data) + rng.laplace(size=size)
+    >>> from dpaudit.domains import DatasetDomain
+    >>> bug = Exhibit("half-the-noise", "noise", "an example", "half of the noise", "eps=1", faulty, mended,
+    ...               DatasetDomain.between(0.0, 1.0), ([], [1.0]))
+    >>> bug.link
+    ''
+    """
+
+    name: str
+    kind: Kind
+    source: str
+    wrong: str
+    claim: Claim | str
+    faulty: Any
+    mended: Any
+    domain: Any
+    pair: tuple[Any, Any]
+    channel: Channel = "outputs"
+    out_of_reach: str = ""
+    releases: tuple[Release, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(f"name must be lower-case words with hyphens between them, got {self.name!r}.")
+        if self.kind not in KINDS:
+            raise UsageError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r} at {self.name!r}.")
+        if self.channel not in CHANNELS:
+            raise UsageError(f"channel must be one of {', '.join(CHANNELS)}, got {self.channel!r} at {self.name!r}.")
+        if not self.source.strip() or not self.wrong.strip():
+            raise UsageError(f"source and wrong must be texts, got an empty one at {self.name!r}.")
+        if not isinstance(self.pair, tuple) or len(self.pair) != 2:
+            raise UsageError(f"pair must be a tuple (x, x_prime), got {self.pair!r:.80} at {self.name!r}.")
+
+    @property
+    def link(self) -> str:
+        """The address of the source, where it is a public repository or a paper; else empty.
+
+        GitHub leads from the number of an issue to a pull request of that number.
+        """
+        found = _REPOSITORY.search(self.source)
+        if found:
+            return f"https://github.com/{found[1]}/issues/{found[2]}"
+        found = _PAPER.search(self.source)
+        return f"https://arxiv.org/abs/{found[1]}" if found else ""

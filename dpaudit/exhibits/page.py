@@ -1,0 +1,113 @@
+"""The page of the museum: per bug what was found, with the runs that it took, and what was not found and why."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
+from dpaudit.results import Verdict
+
+COLUMNS = ("bug", "source", "claim", "pair told", "runs", "pair searched", "runs", "mended", "witness")
+
+
+def page(records: Sequence[dict[str, Any]]) -> Document:
+    """The document of these records, sorted by kind and name."""
+    kinds = list(dict.fromkeys(record["kind"] for record in records))
+    sections = [Section("figures", "Figures", (Table("", ("what", "figure"), tuple(figures(records))),))]
+    for kind in kinds:
+        of_kind = [record for record in records if record["kind"] == kind]
+        blocks: list[Block] = [Table("", COLUMNS, tuple(_row(record) for record in of_kind))]
+        sections.append(Section(kind.replace(" ", "-"), kind.capitalize(), tuple(blocks)))
+    missed = [record for record in records if not _found(record, "told") or not _found(record, "searched")]
+    if missed:
+        reasons = tuple((record["name"], _missed(record), record["out_of_reach"] or "not known") for record in missed)
+        sections.append(Section("missed", "Not found", (Table("", ("bug", "not found with", "why"), reasons),)))
+    released = [(record, release) for record in records for release in record.get("releases", ())]
+    if released:
+        rows = tuple(_release(record, release) for record, release in released)
+        columns = ("bug", "library", "installed", "found", "runs", "replay")
+        sections.append(Section("releases", "Real releases", (Table("", columns, rows),)))
+    texts = tuple(Paragraph(f"{record['name']} ({record['source']}): {record['wrong']}", "note") for record in records)
+    sections.append(Section("wrong", "What is wrong", texts))
+    verdict: Verdict = "violated" if any(_found(record, "told") for record in records) else "not_refuted"
+    return Document(
+        kicker="A museum of bugs in differential-privacy code",
+        headline=f"{len(records)} bugs, {sum(_found(record, 'told') for record in records)} found with the pair told",
+        verdict=verdict,
+        summary=(),
+        sections=tuple(sections),
+        footer="Made by `dpaudit museum`. Runs count single outputs of a mechanism, those of searches included.",
+    )
+
+
+def figures(records: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The figures of a whole run, in words and numbers."""
+    rows = [("bugs", str(len(records)))]
+    rows.append(("sources", str(len({_origin(record["source"]) for record in records}))))
+    for part, name in (("told", "pair told"), ("searched", "pair searched")):
+        seen = [record[part] for record in records if part in record]
+        found = [entry for entry in seen if entry["found"]]
+        if not seen:
+            continue
+        rows.append((f"found, {name}", f"{len(found)} of {len(seen)} ({len(found) / len(seen):.1%})"))
+        if found:
+            rows.append((f"median runs, {name}", f"{statistics.median(entry['runs'] for entry in found):,.0f}"))
+            rows.append((f"median seconds, {name}", f"{statistics.median(entry['seconds'] for entry in found):.1f}"))
+    verdicts = [verdict for record in records for verdict in record.get("mended", ())]
+    if verdicts:
+        broken = sum(verdict == "violated" for verdict in verdicts)
+        rows.append(("mended versions called violated", f"{broken} of {len(verdicts)} audits"))
+    shrunk = [record["searched"] for record in records if (record.get("searched") or {}).get("small_rows") is not None]
+    if shrunk:
+        before = statistics.median(entry["rows"] for entry in shrunk)
+        after = statistics.median(entry["small_rows"] for entry in shrunk)
+        rows.append(("median rows of a pair, found and shrunk", f"{before:g} and {after:g} ({len(shrunk)} pairs)"))
+        runs = statistics.median(entry["shrinking"] for entry in shrunk)
+        seconds = statistics.median(entry["shrinking_seconds"] for entry in shrunk)
+        rows.append(("median runs and seconds of shrinking", f"{runs:,.0f} and {seconds:.1f}"))
+    return rows
+
+
+def _origin(source: str) -> str:
+    """The repository, paper or text that a source names."""
+    return source.split("#")[0].split(" (")[0].split(",")[0]
+
+
+def _found(record: dict[str, Any], part: str) -> bool:
+    return bool(record[part]["found"]) if part in record else part == "searched"
+
+
+def _missed(record: dict[str, Any]) -> str:
+    parts = [name for part, name in (("told", "pair told"), ("searched", "pair searched")) if not _found(record, part)]
+    return ", ".join(parts)
+
+
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
+    told, searched = record.get("told"), record.get("searched")
+    mended = record.get("mended", ())
+    best = searched if searched and searched["found"] else told
+    return (
+        record["name"],
+        record["source"],
+        record["claim"],
+        *_cells(told),
+        *_cells(searched),
+        ", ".join(f"{list(mended).count(verdict)} {verdict.replace('_', ' ')}" for verdict in dict.fromkeys(mended)),
+        best["witness"] if best else "",
+    )
+
+
+def _cells(seen: dict[str, Any] | None) -> tuple[str, str]:
+    if seen is None:
+        return "not run", ""
+    return ("found" if seen["found"] else seen["verdict"].replace("_", " ")), f"{seen['runs']:,}"
+
+
+def _release(record: dict[str, Any], release: dict[str, Any]) -> tuple[str, ...]:
+    installed = release["installed"] or release.get("reason", "")
+    found = {True: "found", False: release.get("verdict", ""), None: "skipped"}[release["found"]]
+    replay = f"dpaudit museum {record['name']} --only releases --seed {record['seed']}"
+    library = f"{release['package']} {release['versions']}"
+    return record["name"], library, installed, found, f"{release.get('runs', 0):,}", replay

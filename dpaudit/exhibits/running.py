@@ -1,0 +1,229 @@
+"""Running an auditor on exhibits: what it finds with the pair told, with the pair searched, and of the mended version.
+
+What a run of an exhibit is
+---------------------------
+* *told*: an audit of the faulty version on the expert's pair, at default settings.
+* *searched*: an audit of the faulty version at default settings, on pairs that a search of the domain chose.
+* *mended*: audits of the mended version on the expert's pair and on pairs that a search chose for it. The confidence of
+  each is so high that one run over all exhibits with one seed says "violated" of any sound version with probability at
+  most `MENDED_RATE`, by the union bound.
+
+The check of the low bits of outputs takes draws of its own and cannot change a verdict (`dpaudit.audit`). It is asked
+where an exhibit says that its bug shows there, and left out elsewhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from dpaudit.auditing import audit
+from dpaudit.errors import DpauditError
+from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit.privacy.pairs import short_form
+from dpaudit.results import AuditResult
+from dpaudit.running.streams import fresh_seed
+from dpaudit.search.shrinking import KIND as SHRUNK
+from dpaudit.search.shrinking import audit_and_shrink
+from dpaudit.searching import Search
+
+PARTS = ("told", "searched", "mended", "releases")
+MENDED_RATE = 0.01  # of one run over all exhibits, with one seed
+SAMPLES = 100_000  # of an audit
+MENDED_SAMPLES = 20_000
+MENDED_BUDGET = 20_000  # runs of a search for pairs of a mended version
+SHOWN = 160  # characters of a witness or a pair
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What one audit of a faulty version found.
+
+    Attributes
+    ----------
+    found : bool
+        Whether the bug was found: a violation, or a leak in the low bits where the exhibit says so.
+    verdict : str
+        Of the audit.
+    runs : int
+        Of the mechanism, all in all: of the search, the audit and the check of low bits.
+    searching : int
+        Runs of the search among them.
+    seconds : float
+        Of the clock.
+    bound : float or None
+        The largest lower bound on a pair's epsilon in nats (at the claim's delta).
+    pair : str
+        The pair that it was found on, in short form.
+    witness : str
+        The event, in words.
+    rows : int or None
+        Records in the larger input of that pair; None where inputs are no lists of records.
+    small : str
+        The pair made small, as a difference; empty where fresh draws did not confirm it, or none was shrunk.
+    small_rows : int or None
+        Records in its larger input.
+    shrinking, shrinking_seconds : int and float, or None
+        Runs and seconds that shrinking took, its last audit not counted; `runs` has neither.
+    message : str
+        What broke, where something did.
+    """
+
+    found: bool
+    verdict: str
+    runs: int = 0
+    searching: int = 0
+    seconds: float = 0.0
+    bound: float | None = None
+    pair: str = ""
+    witness: str = ""
+    rows: int | None = None
+    small: str = ""
+    small_rows: int | None = None
+    shrinking: int | None = None
+    shrinking_seconds: float | None = None
+    message: str = ""
+
+
+def run(
+    exhibit: Exhibit,
+    parts: Sequence[str] = PARTS,
+    *,
+    exhibits: int = 1,
+    seed: int | None = None,
+    seeds: int = 1,
+    samples: int = SAMPLES,
+) -> dict[str, Any]:
+    """Run an auditor on one exhibit; the record that the page is made from.
+
+    Parameters
+    ----------
+    exhibit : Exhibit
+    parts : sequence of str
+        Of `PARTS`: what to run.
+    exhibits : int
+        How many are run: the mended versions share the error rate `MENDED_RATE` of one seed.
+    seed : int, optional
+        Of the audits; one is drawn by default.
+    seeds : int
+        The mended version is audited with so many seeds, from `seed` on; the faulty one with the first.
+    samples : int
+        Of an audit of the faulty version.
+
+    Returns
+    -------
+    dict
+        What the exhibit is, and under the name of each part what was found: a `Seen` as a dictionary; of the mended
+        version the verdicts, one an audit; of releases a list.
+
+    Examples
+    --------
+    >>> from dpaudit import museum
+    >>> record = run(museum("epsilon-multiplied")[0], ("told",), seed=1)
+    >>> record["told"]["found"], record["told"]["verdict"]
+    (True, 'violated')
+    """
+    root = fresh_seed() if seed is None else seed
+    record: dict[str, Any] = {name: getattr(exhibit, name) for name in ("name", "kind", "source", "link", "wrong")}
+    record |= {"claim": str(exhibit.claim), "channel": exhibit.channel, "out_of_reach": exhibit.out_of_reach}
+    record["seed"] = root
+    if "told" in parts:
+        record["told"] = dataclasses.asdict(look(exhibit, exhibit.faulty, [exhibit.pair], root, samples))
+    if "searched" in parts:
+        record["searched"] = dataclasses.asdict(look(exhibit, exhibit.faulty, Search(exhibit.domain), root, samples))
+    if "mended" in parts:
+        confidence = 1.0 - MENDED_RATE / (2 * max(exhibits, 1))
+        verdicts = []
+        for turn in range(root, root + seeds):
+            for pairs in ([exhibit.pair], Search(exhibit.domain, budget=MENDED_BUDGET)):
+                seen = look(exhibit, exhibit.mended, pairs, turn, MENDED_SAMPLES, confidence, low_bits=False)
+                verdicts.append(seen.verdict)
+        record["mended"] = verdicts
+    if "releases" in parts:
+        record["releases"] = [_released(exhibit, release, root, samples) for release in exhibit.releases]
+    return record
+
+
+def look(
+    exhibit: Exhibit,
+    mechanism: Any,
+    pairs: Any,
+    seed: int,
+    samples: int,
+    confidence: float = 0.95,
+    low_bits: bool | None = None,
+) -> Seen:
+    """One audit of a version of an exhibit; what breaks is a verdict "error" with its message.
+
+    `low_bits` says whether to ask what the low bits give away; by default where the bug of the exhibit shows there.
+    """
+    started = time.perf_counter()
+    low_bits = exhibit.channel == "low bits" if low_bits is None else low_bits
+    try:
+        asked = audit_and_shrink if isinstance(pairs, Search) else audit
+        result = asked(
+            mechanism, exhibit.claim, pairs, seed=seed, samples=samples, confidence=confidence, floating_point=low_bits
+        )
+    except DpauditError as error:
+        seconds = time.perf_counter() - started
+        return Seen(False, "error", seconds=seconds, message=short_form(str(error), SHOWN))
+    return _seen(result, low_bits, time.perf_counter() - started)
+
+
+def _seen(result: AuditResult, low_bits: bool, seconds: float) -> Seen:
+    doubles = result.floating_point if low_bits else None
+    found = doubles is not None and doubles.verdict == "leaks" if low_bits else result.verdict == "violated"
+    searching = sum(side.details.get("samples", 0) for side in result.side_findings if side.kind == "pair_search")
+    runs = result.samples + searching + (doubles.samples if doubles is not None else 0)
+    shown = next((finding for finding in result.findings if finding.verdict == "violated"), None)
+    if low_bits and doubles is not None and doubles.pairs:
+        worst = doubles.pairs[0]
+        witness = "low bits of the outputs" if found else ""
+        return Seen(found, result.verdict, runs, searching, seconds, worst.epsilon_lower, worst.id, witness)
+    if shown is None:
+        message = next((finding.message for finding in result.findings if finding.message), "")
+        return Seen(found, result.verdict, runs, searching, seconds, message=short_form(message, SHOWN))
+    witness = shown.witness.description if shown.witness is not None else ""
+    rows = [len(side) for side in (shown.x, shown.x_prime) if isinstance(side, list | tuple)]
+    return Seen(
+        found,
+        result.verdict,
+        runs,
+        searching,
+        seconds,
+        shown.epsilon_lower,
+        short_form_of(shown.x, shown.x_prime),
+        witness[:SHOWN],
+        max(rows) if rows else None,
+        **_shrunk(result),
+    )
+
+
+def _shrunk(result: AuditResult) -> dict[str, Any]:
+    """What shrinking says of its pair, where an audit of its own confirmed it."""
+    for side in result.side_findings:
+        if side.kind == SHRUNK and side.status == "found":
+            details = side.details
+            return {
+                "small": str(details["difference"])[:SHOWN],
+                "small_rows": details["rows_after"],
+                "shrinking": details["shrinking"],
+                "shrinking_seconds": details["seconds"],
+            }
+    return {}
+
+
+def short_form_of(x: Any, x_prime: Any) -> str:
+    """A pair on one line."""
+    return f"{short_form(x, SHOWN // 2)} | {short_form(x_prime, SHOWN // 2)}"
+
+
+def _released(exhibit: Exhibit, release: Release, seed: int, samples: int) -> dict[str, Any]:
+    """What was found in a real library: one that is absent says so."""
+    version = release.installed()
+    record: dict[str, Any] = {"package": release.package, "versions": release.versions, "installed": version}
+    if version is None:
+        return record | {"found": None, "reason": f"{release.package} is not installed"}
+    return record | dataclasses.asdict(look(exhibit, release.mechanism(), [exhibit.pair], seed, samples))

@@ -1,0 +1,85 @@
+"""Bands: ranges of values, at any scale, whose labels differ from those on both sides of them.
+
+A window of draws in order is compared with as many to its left, and as many to its right, by likelihood ratios of two
+shares; the smaller one counts, and only where both say the same. A loss that rises along the values has no bands. A
+value that comes again and again is a window of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.learning import windows
+from dpaudit.learning.looks import looked_at
+from dpaudit.learning.predictors import Predictor
+from dpaudit.learning.training import Sorted, Training
+from dpaudit.privacy.claims import FloatArray
+
+FEWEST = 60  # draws
+SMALLEST = 6  # draws of a window
+LARGEST_SHARE = 0.12  # of the draws, in a window
+MOST = 8  # bands of one reduction
+
+
+def propose(training: Training) -> Iterable[Predictor]:
+    """Cells around the bands of every reduction that has some."""
+    for reduction in looked_at(training):
+        found = bands_of(training.sorted(reduction))
+        if found:
+            intervals, merit = [(low, high) for _, low, high in found], math.sqrt(2.0 * found[0][0])
+            yield Predictor.of_intervals(f"bands in {reduction.name}", reduction, intervals, merit)
+
+
+def bands_of(draws: Sorted) -> list[tuple[float, float, float]]:
+    """Bands as (log likelihood ratio, first, last value), the clearest first; at most `MOST`."""
+    size = len(draws)
+    if size < FEWEST:
+        return []
+    of_x = np.concatenate([[0], np.cumsum(draws.labels)]).astype(float)
+    least = math.log(size) + 4.0
+    found = []
+    for k in windows.sizes(SMALLEST, max(SMALLEST, int(LARGEST_SHARE * size))):
+        start = windows.begins(size, k)
+        found += _found(draws, of_x, start, start + k, least)
+    if draws.different < size:
+        starts = draws.starts
+        often = np.flatnonzero(np.diff(starts) >= SMALLEST)
+        found += _found(draws, of_x, starts[often], starts[often + 1], least)
+    return windows.disjoint(found, MOST)
+
+
+def _found(
+    draws: Sorted, of_x: FloatArray, start: NDArray[np.intp], stop: NDArray[np.intp], least: float
+) -> list[tuple[float, float, float]]:
+    """The bands among windows of draws from `start` to before `stop`."""
+    size = len(draws)
+    lengths = stop - start
+    before, after = np.maximum(start - lengths, 0), np.minimum(stop + lengths, size)
+    inside = of_x[stop] - of_x[start]
+    sides = [_differs(inside, lengths, of_x[b] - of_x[a], b - a) for a, b in ((before, start), (stop, after))]
+    both = np.where(sides[0] * sides[1] > 0.0, np.minimum(np.abs(sides[0]), np.abs(sides[1])), 0.0)
+    values = draws.values
+    return [
+        (float(both[place]), float(values[start[place]]), float(values[stop[place] - 1]))
+        for place in windows.clearest(both, least).tolist()
+    ]
+
+
+def _differs(a: FloatArray, n: NDArray[np.intp], b: FloatArray, m: NDArray[np.intp]) -> FloatArray:
+    """The log likelihood ratio of two shares a/n and b/m being different, with the sign of their difference."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pooled = _log_likelihood(a + b, n + m)
+        ratio = _log_likelihood(a, n) + _log_likelihood(b, m) - pooled
+        sign = np.sign(a * m - b * n)
+    return np.asarray(np.where(m > 0, sign * np.maximum(ratio, 0.0), 0.0))
+
+
+def _log_likelihood(a: FloatArray, n: NDArray[np.intp]) -> FloatArray:
+    """a log(a/n) + (n - a) log(1 - a/n), with 0 log 0 = 0."""
+    rest = n - a
+    first = np.where(a > 0, a * np.log(np.maximum(a, 1.0) / np.maximum(n, 1)), 0.0)
+    return first + np.where(rest > 0, rest * np.log(np.maximum(rest, 1.0) / np.maximum(n, 1)), 0.0)

@@ -1,0 +1,168 @@
+"""Residues: what a number leaves modulo a step, where its labels speak.
+
+Steps are powers of 2 and of 10, a few small integers, and the steps of lattices that the draws of one label lie on
+(the greatest common divisor of their differences). Which steps are worth a predictor is read off the labels, within
+ranges of the number itself: a large number speaks for its own loss whatever it leaves, so that only what the residue
+adds counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.learning.looks import looked_at
+from dpaudit.learning.predictors import Predictor
+from dpaudit.learning.reductions import Reduction, Residue
+from dpaudit.learning.training import Sorted, Training
+from dpaudit.privacy.claims import FloatArray
+
+FEWEST = 24  # draws
+LOOKED_AT = 2_000  # draws that steps are tried on
+BINS = 16  # of a residue
+STRATA = 4  # ranges of the number, within which residues are compared
+LEAST = 4.5  # standard deviations by which a step must stand out, and more where many are tried
+BESIDE = (0.873, 1.171)  # times a step: other steps of about its size, which no lattice has in common with it
+MOST = 2  # steps of one reduction
+# Of integers: powers, small numbers, and those of times, money and bytes.
+INTEGERS = (*range(2, 6), 7, 8, 10, 12, 16, 24, 25, 50, 60, 64, 100, 256, 1_000, 10_000, 86_400)
+OTHERS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, 1e3)
+WIDE = 1e-3  # of a step: gaps between residues that are different
+STEPS_OF_EUCLID = 60
+
+
+def propose(training: Training) -> Iterable[Predictor]:
+    """Residues of every reduction modulo the steps that stand out."""
+    for reduction in looked_at(training):
+        yield from _of_reduction(training, reduction)
+
+
+def _of_reduction(training: Training, reduction: Reduction) -> Iterator[Predictor]:
+    draws = training.sorted(reduction)
+    if len(draws) < FEWEST or draws.different < 3:
+        return
+    every = max(1, len(draws) // LOOKED_AT)
+    some = Sorted(draws.values[::every], draws.labels[::every])  # every so many, in order
+    steps = list(_steps(some))
+    if not steps:
+        return
+    least = LEAST + 0.5 * math.log(max(training.columns, 1))
+    merits = merits_of(some, [(modulus, offset) for _, modulus, offset in steps])
+    found = []
+    for place in np.flatnonzero(merits > least).tolist():
+        # Parts of a smooth law differ modulo any step: only what a step says beyond others of its size counts.
+        name, modulus, offset = steps[place]
+        others = merits_of(some, [(modulus * factor, offset) for factor in BESIDE])
+        merit = float(merits[place] - max(0.0, float(others.max())))
+        if merit > least:
+            found.append((merit, name, modulus, offset))
+    for merit, name, modulus, offset in sorted(found, key=lambda each: (-each[0], each[2]))[:MOST]:
+        what = Residue(reduction, modulus, offset)
+        yield Predictor(f"{reduction.name} modulo {name}", what, _edges(what(training.numbers)), merit)
+
+
+def _steps(draws: Sorted) -> Iterator[tuple[str, float, float]]:
+    """Steps that may be worth a try: a name that stays the same from fit to fit, the step, and an offset."""
+    values = draws.values
+    spread = float(values[-1 - len(values) // 50] - values[len(values) // 50])
+    size = float(max(abs(values[0]), abs(values[-1]), 1e-300))
+    if not 0.0 < spread < math.inf:
+        return
+    are_integers = bool(np.all(values == np.rint(values)))
+    for modulus in INTEGERS if are_integers else OTHERS:
+        if modulus <= 0.7 * spread and (are_integers or modulus > 1e-11 * size):
+            yield f"{modulus:g}", float(modulus), 0.0
+    for label, name in ((True, "x"), (False, "x'")):
+        own = values[draws.labels == label]
+        step = lattice_step(own)
+        if step is not None and step <= spread and not (are_integers and step == 1.0):
+            yield f"the step of {name}", step, float(own[0])
+
+
+def lattice_step(values: FloatArray) -> float | None:
+    """The step of the lattice that nearly all of some increasing numbers lie on; None where there is none.
+
+    By Euclid's algorithm on differences, up to rounding. The lattice must be coarse: its step is at least a thousandth
+    of the numbers' range, or the numbers are integers.
+    """
+    if len(values) < 8:
+        return None
+    differences = np.unique(values[1:] - values[:-1])
+    differences = differences[differences > 1e-12 * max(abs(float(values[0])), abs(float(values[-1])), 1e-300)]
+    if len(differences) == 0:
+        return None
+    step = float(differences[0])
+    for other in differences[np.linspace(0, len(differences) - 1, min(len(differences), 40)).astype(int)].tolist():
+        step = _common(step, other)
+    multiples = (values - values[0]) / step
+    close = np.abs(multiples - np.rint(multiples)) < WIDE
+    if not float(np.mean(close)) > 0.9 or float(multiples[-1]) > 1e9:
+        return None
+    many = float(multiples[-1])
+    is_whole = step >= 1.0 and step == round(step)
+    return step if is_whole or many < 1e5 else None
+
+
+def _common(a: float, b: float) -> float:
+    """The greatest common divisor of two positive numbers, up to rounding."""
+    a, b = max(a, b), min(a, b)
+    scale = a
+    for _ in range(STEPS_OF_EUCLID):
+        left = math.fmod(a, b)
+        left = min(left, b - left)
+        if left <= max(1e-4 * b, 1e-13 * scale):
+            return b
+        a, b = b, left
+    return b
+
+
+def _edges(residues: FloatArray) -> FloatArray | None:
+    """Edges between the different residues, where they are few: a cell for each, whatever rounding makes of it."""
+    known = residues[np.isfinite(residues)]
+    known = np.sort(known[:: max(1, len(known) // LOOKED_AT)])
+    if len(known) < 2:
+        return None
+    gaps = np.diff(known)
+    wide = np.flatnonzero(gaps > WIDE)
+    return (0.5 * (known[wide] + known[wide + 1])) if 0 < len(wide) <= 64 and _is_clustered(known, wide) else None
+
+
+def _is_clustered(known: FloatArray, wide: NDArray[np.intp]) -> bool:
+    """Whether between wide gaps numbers lie close together."""
+    ends = np.concatenate([wide, [len(known) - 1]])
+    starts = np.concatenate([[0], wide + 1])
+    return bool(np.sum(known[ends] - known[starts]) < 0.1 * (known[-1] - known[0]))
+
+
+def merits_of(draws: Sorted, steps: Sequence[tuple[float, float]]) -> FloatArray:
+    """Standard deviations by which labels differ between residues modulo each step, within ranges of the number itself.
+
+    Parameters
+    ----------
+    draws : Sorted
+    steps : sequence of (float, float)
+        Steps, and the numbers that residues are counted from.
+
+    Returns
+    -------
+    ndarray of float, shape (steps,)
+        By chi-square of the labels in `BINS` bins of the residues, less its degrees of freedom, over its deviation.
+    """
+    size, moduli = len(draws), np.array(steps)
+    strata = np.minimum(np.arange(size) * STRATA // size, STRATA - 1)
+    left = np.mod(draws.values - moduli[:, 1:], moduli[:, :1]) / moduli[:, :1]  # (steps, draws)
+    # A number on the lattice counts as 0, whichever side rounding puts it on.
+    bins = np.minimum(np.mod(left * BINS + 0.5, BINS), BINS - 1).astype(np.intp)
+    index = (np.arange(len(steps))[:, None] * STRATA + strata) * BINS + bins
+    shape = len(steps), STRATA, BINS
+    total = np.bincount(index.ravel(), minlength=math.prod(shape)).reshape(shape).astype(float)
+    of_x = np.bincount(index[:, draws.labels].ravel(), minlength=math.prod(shape)).reshape(shape)
+    share = of_x.sum(axis=2, keepdims=True) / np.maximum(total.sum(axis=2, keepdims=True), 1.0)
+    variance = total * share * (1.0 - share)
+    is_used = variance > 0.0
+    chi_square = (np.square(of_x - total * share) / np.where(is_used, variance, 1.0) * is_used).sum(axis=(1, 2))
+    degrees = is_used.sum(axis=(1, 2)) - is_used.any(axis=2).sum(axis=1)
+    return np.asarray((chi_square - degrees) / np.sqrt(2.0 * np.maximum(degrees, 1)))

@@ -1,0 +1,23 @@
+"""Zeros: the sign of a number that is 0, which no threshold sees since both zeros are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dpaudit.learning.looks import looked_at
+from dpaudit.learning.predictors import Predictor
+from dpaudit.learning.reductions import Own, SignOfZero
+from dpaudit.learning.training import Training
+
+EDGES = np.array([-0.5, 0.5])
+MERIT = 6.0  # of cells that are there at all: before what is faint, behind what is clear
+
+
+def propose(training: Training) -> Iterable[Predictor]:
+    """Cells of the sign of zeros, of each column that has negative ones."""
+    for column in (look.column for look in looked_at(training) if isinstance(look, Own)):
+        reduction = SignOfZero(column)
+        if np.any(reduction(training.numbers) < 0.0):
+            yield Predictor(reduction.name, reduction, EDGES, MERIT)

@@ -1,0 +1,131 @@
+"""Two inputs as a difference, in words: "row 3 removed: age=50, city='c'" instead of two long lists.
+
+Known are lists and tuples, dictionaries, numpy arrays and pandas DataFrames (which need not be installed). Rows are
+counted from 0. What is equal is not repeated; of what differs, the first `MOST` are said and the rest is counted.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+MOST = 3  # differences that are said
+WIDTH = 60  # characters of a value
+
+
+def difference(x: Any, x_prime: Any) -> str:
+    """What one has to do to x to get x_prime; empty where they are equal, or of kinds that are not known.
+
+    Examples
+    --------
+    >>> difference([1, 2, 3], [1, 3])
+    'row 1 removed: 2'
+    >>> difference([{"age": 50, "city": "c"}], [{"age": 50, "city": "d"}])
+    "row 0: city='c' becomes 'd'"
+    >>> difference({"a": 1}, {"a": 1, "b": 2})
+    "'b' added: 2"
+    """
+    if is_frame(x) and is_frame(x_prime):
+        if list(x.columns) != list(x_prime.columns):
+            return f"columns {_text(list(x.columns))} become {_text(list(x_prime.columns))}"
+        return _rows(_records(x), _records(x_prime))
+    if isinstance(x, Mapping) and isinstance(x_prime, Mapping):
+        return _said(_entries(x, x_prime))
+    is_array = isinstance(x, np.ndarray) and isinstance(x_prime, np.ndarray)
+    if is_array and x.shape == x_prime.shape and x.ndim > 0:
+        places = [place for place in np.ndindex(x.shape) if _key(x[place]) != _key(x_prime[place])]
+        shown = [place[0] if len(place) == 1 else place for place in places]
+        changes = [f"[{_text(at)}]: {_text(x[at])} becomes {_text(x_prime[at])}" for at in shown[: MOST + 1]]
+        return _said(changes, len(places))
+    both = (x, x_prime)
+    if is_array or all(isinstance(side, list | tuple) for side in both):
+        return _rows(list(x), list(x_prime))
+    return ""
+
+
+def is_frame(value: Any) -> bool:
+    """Whether it is a pandas DataFrame, without importing pandas."""
+    kind = type(value)
+    return kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] == "pandas"
+
+
+def frame_key(frame: Any) -> tuple[Any, ...]:
+    """What tells two frames apart: names and types of columns, the index, and every value."""
+    names = tuple(map(repr, frame.columns))
+    types = tuple(map(repr, frame.dtypes))  # with the categories of a categorical column
+    values = tuple(tuple(map(_key, frame.iloc[:, k].tolist())) for k in range(frame.shape[1]))
+    return names, types, tuple(map(_key, frame.index.tolist())), values
+
+
+def frame_name(frame: Any) -> str:
+    """A frame in short: its shape and names."""
+    rows, names = len(frame), ", ".join(map(str, frame.columns))
+    return f"DataFrame of {rows} row{'' if rows == 1 else 's'} ({names})"
+
+
+def _records(frame: Any) -> list[dict[Any, Any]]:
+    return [dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False, name=None)]
+
+
+def _rows(x: Sequence[Any], x_prime: Sequence[Any]) -> str:
+    """Rows added, removed or replaced, by the longest common parts of the two sequences."""
+    matcher = difflib.SequenceMatcher(None, list(map(_key, x)), list(map(_key, x_prime)), autojunk=False)
+    changes: list[str] = []
+    for action, first, last, start, end in matcher.get_opcodes():
+        if action == "equal":
+            continue
+        for k in range(max(last - first, end - start)):
+            at, to = first + k, start + k
+            if at < last and to < end:
+                changes.append(_replaced(at, x[at], x_prime[to]))
+            elif at < last:
+                changes.append(f"row {at} removed: {_record(x[at])}")
+            else:
+                changes.append(f"row {to} added: {_record(x_prime[to])}")
+    return _said(changes)
+
+
+def _replaced(place: int, old: Any, new: Any) -> str:
+    if isinstance(old, Mapping) and isinstance(new, Mapping) and list(old) == list(new):
+        cells = [
+            f"{name}={_text(old[name])} becomes {_text(new[name])}"
+            for name in old
+            if _key(old[name]) != _key(new[name])
+        ]
+        return f"row {place}: " + ", ".join(cells)
+    return f"row {place}: {_record(old)} becomes {_record(new)}"
+
+
+def _entries(x: Mapping[Any, Any], x_prime: Mapping[Any, Any]) -> list[str]:
+    changes = [f"{_text(key)} removed: {_text(x[key])}" for key in x if key not in x_prime]
+    changes += [f"{_text(key)} added: {_text(x_prime[key])}" for key in x_prime if key not in x]
+    for key in x:
+        if key in x_prime and _key(x[key]) != _key(x_prime[key]):
+            inner = difference(x[key], x_prime[key])
+            changes.append(f"{_text(key)}: {inner or f'{_text(x[key])} becomes {_text(x_prime[key])}'}")
+    return changes
+
+
+def _record(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={_text(entry)}" for name, entry in value.items())
+    return _text(value)
+
+
+def _said(changes: Sequence[str], count: int | None = None) -> str:
+    total = len(changes) if count is None else count
+    more = f"; and {total - MOST} more" if total > MOST else ""
+    return "; ".join(changes[:MOST]) + more
+
+
+def _text(value: Any) -> str:
+    text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+
+
+def _key(value: Any) -> Any:
+    """A hashable key of a value: its type and printed form, so that NaN is equal to itself and 1 is not 1.0."""
+    return type(value).__name__, repr(value)

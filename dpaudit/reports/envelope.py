@@ -1,0 +1,209 @@
+"""An in-toto statement signed as a DSSE envelope (v1), and how such a file is verified. Needs the extra `sign`.
+
+Keys are PEM files: Ed25519, or ECDSA on P-256 (with SHA-256). What is signed is the pre-authentication encoding of the
+specification (secure-systems-lab/dsse, version 1): the type of the payload and the payload, each with its length, so
+that neither can stand for the other. The statement names the saved results by their digests, so that a verified file
+also tells whether results at hand are those that were reported.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dpaudit.errors import UsageError
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+MISSING = "sign must have cryptography installed, got none. Use pip install 'dpaudit[sign]'."
+MOST = 50_000_000  # bytes of a file that is read
+
+
+@dataclasses.dataclass(frozen=True)
+class Verified:
+    """A statement whose signature is good: its result, subjects, and the digests of the results that it names."""
+
+    statement: dict[str, Any]
+    key_id: str
+
+    @property
+    def result(self) -> str:
+        """PASSED, WARNED or FAILED, in the words of the predicate."""
+        return str(self.statement["predicate"]["result"])
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of the saved results, by their names; those of redacted reports are keyed and not among them."""
+        entries = self.statement["predicate"]["configuration"]
+        return {
+            str(e["name"]): str(e["digest"]["sha256"])
+            for e in entries
+            if "content" not in e and "sha256" in e["digest"]
+        }
+
+
+def encoded(payload_type: str, payload: bytes) -> bytes:
+    """The pre-authentication encoding, which is what is signed.
+
+    Examples
+    --------
+    >>> encoded("http://example.com/HelloWorld", b"hello world")
+    b'DSSEv1 29 http://example.com/HelloWorld 11 hello world'
+    """
+    kind = payload_type.encode("utf-8")
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def signed(statement: str, key_path: str | os.PathLike[str]) -> str:
+    """The envelope of a statement, signed with the unencrypted private key of a PEM file, as JSON with a line end.
+
+    Raises
+    ------
+    UsageError
+        If cryptography is not installed, or the file is no such key.
+    """
+    payload = statement.encode("utf-8", "backslashreplace")
+    key = _private_key(key_path)
+    signature = {"keyid": key_id(key.public_key()), "sig": _base64(_sign(key, encoded(PAYLOAD_TYPE, payload)))}
+    envelope = {"payload": _base64(payload), "payloadType": PAYLOAD_TYPE, "signatures": [signature]}
+    return json.dumps(envelope, indent=1) + "\n"
+
+
+def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> Verified:
+    """The statement of an envelope, once a signature of it is found good under a public key.
+
+    Raises
+    ------
+    UsageError
+        If a file cannot be read, the envelope is none, no signature of it is good under this key, or what is signed is
+        no test result of in-toto.
+    """
+    from dpaudit.reports.intoto import PREDICATE, STATEMENT
+
+    key = _public_key(key_path)
+    file = Path(path)
+    content = _read("verify", file)
+    try:
+        envelope = json.loads(content)
+        payload = base64.b64decode(envelope["payload"], validate=True)
+        kind = str(envelope["payloadType"])
+        signatures = [base64.b64decode(one["sig"], validate=True) for one in envelope["signatures"]]
+    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
+        raise UsageError(f"verify must be a DSSE envelope, got {str(file)!r} ({type(error).__name__}).") from error
+    if not any(_is_good(key, signature, encoded(kind, payload)) for signature in signatures):
+        raise UsageError(
+            f"verify must be a file with a good signature under this key ({key_id(key)[:16]}), got {str(file)!r}: it "
+            "was changed, or signed with another key."
+        )
+    try:
+        statement = json.loads(payload)
+        is_ours = kind == PAYLOAD_TYPE and statement["_type"] == STATEMENT and statement["predicateType"] == PREDICATE
+        found = Verified(statement, key_id(key))
+        _ = (found.result, found.digests)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UsageError(f"verify must hold a test result of in-toto, got {str(file)!r}.") from error
+    if not is_ours:
+        raise UsageError(f"verify must hold a test result of in-toto, got {statement.get('predicateType')!r}.")
+    return found
+
+
+def unlike(found: Verified, paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files among these whose digest the statement does not name."""
+    known = set(found.digests.values())
+    return [str(path) for path in paths if hashlib.sha256(_read("result", Path(path))).hexdigest() not in known]
+
+
+def key_id(public_key: Any) -> str:
+    """SHA-256 of a public key (its SubjectPublicKeyInfo in DER), in hexadecimal."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    der = public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(der).hexdigest()
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
+
+
+def _read(name: str, file: Path) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MOST + 1)
+    except OSError as error:
+        raise UsageError(f"{name} must be a readable file, got {str(file)!r} ({error.strerror}).") from error
+    if len(content) > MOST:
+        raise UsageError(f"{name} must be a file of at most {MOST:,} bytes, got a longer one at {str(file)!r}.")
+    return content
+
+
+def _loaders() -> Any:
+    try:
+        from cryptography.hazmat.primitives import serialization
+    except ImportError as error:
+        raise UsageError(MISSING) from error
+    return serialization
+
+
+def _private_key(path: str | os.PathLike[str]) -> Any:
+    loaders, file = _loaders(), Path(path)
+    content = _read("sign", file)
+    try:
+        key = loaders.load_pem_private_key(content, password=None)
+    except (ValueError, TypeError) as error:  # the latter: it is encrypted
+        raise UsageError(f"sign must be an unencrypted private key in PEM, got {str(file)!r}.") from error
+    return _known(key.public_key(), key, "sign", file)
+
+
+def _public_key(path: str | os.PathLike[str]) -> Any:
+    loaders, file = _loaders(), Path(path)
+    content = _read("key", file)
+    try:
+        key = loaders.load_pem_public_key(content)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"key must be a public key in PEM, got {str(file)!r}.") from error
+    return _known(key, key, "key", file)
+
+
+def _known(public_key: Any, key: Any, name: str, file: Path) -> Any:
+    """The key, if its kind is one that we sign with."""
+    from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    is_curve = isinstance(public_key, EllipticCurvePublicKey) and isinstance(public_key.curve, SECP256R1)
+    if not (is_curve or isinstance(public_key, Ed25519PublicKey)):
+        raise UsageError(f"{name} must be an Ed25519 or ECDSA P-256 key, got another kind at {str(file)!r}.")
+    return key
+
+
+def _sign(key: Any, content: bytes) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    signature: bytes = key.sign(content) if isinstance(key, Ed25519PrivateKey) else key.sign(content, _ecdsa())
+    return signature
+
+
+def _is_good(key: Any, signature: bytes, content: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        if isinstance(key, Ed25519PublicKey):
+            key.verify(signature, content)
+        else:
+            key.verify(signature, content, _ecdsa())
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _ecdsa() -> Any:
+    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    return ECDSA(SHA256())

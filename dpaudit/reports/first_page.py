@@ -1,0 +1,326 @@
+"""Page one of a compliance report: one table, one picture, three statements and a block to sign, read in one minute.
+
+A row is one subject and one kind of promise: privacy (an audit), errors (a test of stated error bounds) or behaviour (a
+run of the conformance suite). Measured figures are bounds; ratios are of a bound to its promise, 1 being the promise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from dpaudit.conformance.result import CheckResult
+from dpaudit.reports import wording
+from dpaudit.reports.document import Block, Facts, Paragraph, SignOffBlock, Table
+from dpaudit.reports.dossier import Dossier, Source, subject_of
+from dpaudit.reports.items import Item
+from dpaudit.reports.measured_picture import Bar, picture
+from dpaudit.reports.severity import FIRST_PROOF, RULE, Severity, severity_of
+from dpaudit.reports.sign_off import DECISIONS, results_digest
+from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural
+from dpaudit.results import VERDICTS, AuditResult, Verdict
+from dpaudit.utility_result import UtilityResult
+
+ROWS = 10  # of the table; others are in their chapters
+NAMED = 3  # subjects or items that a statement names
+TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
+COLUMNS = ("subject", "promised", "measured", "verdict", "how sure", "what it could have missed")
+SYMBOLS: dict[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
+WORDS: dict[Verdict, str] = {
+    "violated": "Broken",
+    "error": "No answer: it broke",
+    "inconclusive": "Not settled",
+    "not_refuted": "No breach found",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """What one result says of one promise.
+
+    `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
+    noticed: all as multiples of the promise, None where there is none.
+    """
+
+    subject: str
+    kind: str
+    promised: str
+    measured: str
+    verdict: Verdict
+    severity: Severity | None
+    sure: str
+    missed: str
+    low: float | None = None
+    high: float | None = None
+    blind: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The verdict with its symbol and, of a broken promise of privacy, its severity."""
+        graded = f", {self.severity.words}" if self.severity is not None else ""
+        word = "Checks failed" if self.kind == "behaviour" and self.verdict == "violated" else WORDS[self.verdict]
+        return f"{SYMBOLS[self.verdict]} {word}{graded}"
+
+
+def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
+    """The blocks of page one, in their order."""
+    lines = ranked(dossier)
+    shown = lines[:ROWS]
+    rows = tuple(
+        (f"{line.subject}: {line.kind}", line.promised, line.measured, line.words, line.sure, line.missed)
+        for line in shown
+    )
+    marks = tuple(line.verdict for line in shown)
+    parts: list[Block] = [Facts(statements(dossier, lines, found), "statements")]
+    parts.append(Table("Promise by promise", COLUMNS, rows, len(lines) - len(shown), marks, kind="verdicts"))
+    drawn = picture([Bar(line.subject, line.kind, line.verdict, line.low, line.high, line.blind) for line in shown])
+    if drawn is not None:
+        parts.append(drawn)
+    return (*parts, sign_off_block(dossier))
+
+
+def ranked(dossier: Dossier) -> tuple[Line, ...]:
+    """A line for each result, the gravest first, privacy before errors before behaviour."""
+    kinds = ("privacy", "errors", "behaviour")
+    lines = [line_of(source) for source in dossier.sources]
+
+    def key(line: Line) -> tuple[int, int, float]:
+        return VERDICTS.index(line.verdict), kinds.index(line.kind), -(line.low or 0.0)
+
+    return tuple(sorted(lines, key=key))
+
+
+def line_of(source: Source) -> Line:
+    """What a result says of its promise."""
+    result = source.result
+    if isinstance(result, AuditResult):
+        return _privacy(result)
+    return _behaviour(result) if isinstance(result, CheckResult) else _errors(result)
+
+
+def _privacy(result: AuditResult) -> Line:
+    worst = result.worst
+    claim = clean(result.claim, 80)
+    graded = severity_of(result)
+    sure = "not to be relied on" if wording.is_unreliable(result) else percent_text(result.confidence)
+    name = wording.subject_name(result, 60)
+    if worst is None or math.isnan(worst.parameter_lower):
+        measured = "nothing" if worst is None else "no bound"
+        return Line(name, "privacy", claim, measured, result.verdict, graded, sure, "everything")
+    if worst.verdict == "error":
+        unanswered = (
+            f"no answer for {wording.verdict_count(result, 'error'):,} of {plural(wording.asked_count(result), 'pair')}"
+        )
+        missed = "whatever the broken runs would have shown"
+        return Line(name, "privacy", claim, unanswered, result.verdict, graded, sure, missed)
+    lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
+    symbol, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
+    delta = f" at δ = {number_text(worst.budget.delta)}" if wording.is_line(worst) and worst.budget.delta else ""
+    several = len({finding.parameter_budget for finding in result.findings}) > 1
+    for_pair = " for the worst pair" if several else ""
+    stated = f"{symbol} ≤ {budget}{delta}{for_pair}"
+    promised = claim if stated.replace("ε ≤ ", "eps=") == claim else f"{claim}\n{stated}"
+    count, broken = wording.asked_count(result), wording.verdict_count(result, "violated")
+    of = f" of {plural(count, 'pair')}" if count > 1 else ""
+    tail = f"; broken for {broken:,}{of}" if broken and of else ""
+    ratio = "" if worst.ratio_lower is None or math.isinf(worst.ratio_lower) else f" ({wording.ratio_text(worst)} ×)"
+    low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
+    missed, blind = _privacy_missed(result, graded)
+    measured = f"{symbol} at least {lower}{unit}{ratio}{tail}"
+    return Line(name, "privacy", promised, measured, result.verdict, graded, sure, missed, low, None, blind)
+
+
+def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None]:
+    """What the audit could have missed in words, and the excess that would have been noticed over the promise."""
+    if result.verdict == "violated":
+        return (FIRST_PROOF if graded is not None and graded.is_least else "how much larger the loss is"), None
+    if wording.is_unreliable(result) or wording.has_changed(result):
+        return "everything: its runs depend on each other", None
+    if result.universe is not None:
+        return f"see its chapter; {plural(result.universe.count('inconclusive'), 'pair')} not settled", None
+    weakest = wording.least_powerful(result)
+    if weakest is None or weakest.power is None:
+        return "not known", None
+    power = weakest.power
+    rare = f"; more, if it shows in fewer than {percent_text(power.event_mass)} of answers"
+    if math.isinf(power.detectable):
+        return "a leak of any size", math.inf
+    if not power.at_budget > 0.0:
+        return f"a loss below {wording.nats_text(power.detectable)}{rare}", None
+    ratio = power.detectable / power.at_budget
+    return f"a loss below {number_text(ratio, 3)} × the promise{rare}", ratio
+
+
+def _errors(result: UtilityResult) -> Line:
+    name = clean(subject_of(result.subject), 60)
+    promised = f"errors within {plural(len(result.bounds), 'stated bound')}"
+    sure = percent_text(result.confidence)
+    usable = [f for f in result.findings if f.verdict != "error" and f.ratio is not None and not math.isnan(f.ratio)]
+    if not usable:
+        return Line(name, "errors", promised, "nothing", result.verdict, None, sure, "everything")
+    worst = min(usable, key=lambda f: (VERDICTS.index(f.verdict), -(f.ratio or 0.0)))
+    low, high = worst.ratio_lower, worst.ratio_upper
+    ends = f"{wording.lower_text(low, 3)} to {number_text(high, 3)}" if high is not None else ""
+    measured = f"the worst error is {number_text(worst.ratio, 3)} × its bound ({ends})"
+    known = [f.detectable_ratio for f in usable if f.detectable_ratio is not None]
+    blind = max(known, default=math.inf)
+    missed = f"errors below {number_text(blind, 3)} × their bounds" if math.isfinite(blind) else "errors of any size"
+    return Line(name, "errors", promised, measured, result.verdict, None, sure, missed, low, high)
+
+
+def _behaviour(result: CheckResult) -> Line:
+    names = list(dict.fromkeys(subject_of(one) for one in result.mechanisms))
+    name = clean(names[0], 60) + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")
+    promised = f"{plural(len(result.records), 'check')} of what such code must do"
+    failed = [record.name for record in result.of_status("violated")]
+    kept = len(result.of_status("not_refuted"))
+    rest = len(result.records) - kept - len(failed)
+    measured = f"{kept:,} kept, {len(failed):,} failed, {rest:,} neither"
+    if failed:
+        more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
+        measured += f": {', '.join(clean(one, 40) for one in failed[:NAMED])}{more}"
+    sure = percent_text(1.0 - result.error_rate)
+    return Line(name, "behaviour", promised, measured, result.verdict, None, sure, "whatever no check looks at")
+
+
+# --- The three statements ---------------------------------------------------------------------------------------------
+
+
+def statements(dossier: Dossier, lines: Sequence[Line], found: Sequence[Item]) -> tuple[tuple[str, str], ...]:
+    """What was found, how sure that is, and what nobody looked at and is to be done: three headings with texts."""
+    return (
+        ("What was found", _found(lines)),
+        ("How sure that is", _sure(dossier, lines)),
+        ("What nobody looked at, and what to do", f"{_gaps(found)} {_next(lines)}"),
+    )
+
+
+def _found(lines: Sequence[Line]) -> str:
+    return f"{_promised(lines)}{_outcome(lines)}"
+
+
+def _promised(lines: Sequence[Line]) -> str:
+    """What was promised of privacy, in a sentence; empty where nothing was."""
+    count = len({line.subject for line in lines if line.kind == "privacy"})
+    if not count:
+        return ""
+    who = "1 mechanism promises" if count == 1 else f"{count:,} mechanisms promise"
+    return f"{who} a limit on what one answer reveals. "
+
+
+def _outcome(lines: Sequence[Line]) -> str:
+    broken = [line for line in lines if line.verdict == "violated" and line.kind != "behaviour"]
+    failed = [line for line in lines if line.verdict == "violated" and line.kind == "behaviour"]
+    subjects = len({line.subject for line in lines})
+    if not broken and not failed:
+        unclear = [line for line in lines if line.verdict != "not_refuted"]
+        if unclear:
+            return f"No promise was found broken, but {plural(len(unclear), 'test')} of {len(lines):,} gave no answer."
+        return f"No promise was found broken, of {plural(subjects, 'mechanism')}. That does not prove them kept."
+    if not broken:
+        return f"{failed[0].subject} fails checks of how its code must behave; no promise of privacy was found broken."
+    worst = broken[0]
+    others = len(broken) - 1
+    more = f" {plural(others, 'more promise')} below {'is' if others == 1 else 'are'} broken too." if others else ""
+    if worst.kind == "errors":
+        return f"{worst.subject} makes larger errors than it states.{more}"
+    size = ""
+    if worst.low is not None and math.isfinite(worst.low):
+        size = f": the loss of privacy is at least {compared(worst.low, 1.0)[0]} times what was promised"
+    elif worst.low is not None:
+        size = ": something leaks where nothing may leak"
+    least = f" {FIRST_PROOF}" if worst.severity is not None and worst.severity.is_least else ""
+    grade = f" Severity: {worst.severity.words} ({worst.severity.reason})." if worst.severity is not None else ""
+    return f"{worst.subject} breaks that promise{size}.{least}{grade}{more}"
+
+
+def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
+    rate = together(dossier)
+    text = f"All results of this report together contain a false alarm with probability at most {percent_text(rate)}."
+    if rate > (1.0 - TOGETHER) * (1.0 + 1e-9):  # sums of decimal rates
+        text += f" That is of lower confidence than the {percent_text(TOGETHER)} that a decision should rest on."
+    blind = [line.blind for line in lines if line.blind is not None and line.verdict == "not_refuted"]
+    if blind:
+        most = max(blind)
+        size = f"below {number_text(most, 3)} times the promise" if math.isfinite(most) else "of any size"
+        text += f" Where nothing was found, a loss {size} could have been missed."
+    return text
+
+
+def together(dossier: Dossier) -> float:
+    """The probability that any result of the report is a false alarm, at most: the sum of their error rates.
+
+    Union bound: nothing is supposed of how results depend on each other. A list of checks has its rate for each
+    mechanism. What was looked at beside the claims has rates of its own and is not counted.
+    """
+    rates = [1.0 - result.confidence for result in dossier.audits]
+    rates += [1.0 - result.confidence for result in dossier.utilities]
+    rates += [one.error_rate for one in dossier.checks for _ in one.mechanisms]
+    return min(1.0, math.fsum(rates))
+
+
+def _gaps(found: Sequence[Item]) -> str:
+    missing = [item.name for item in found if item.status == "not assessed"]
+    said = sum(item.status == "declared" for item in found)
+    parts = []
+    if missing:
+        parts.append(f"{'; '.join(missing[:5])}" + (f"; and {len(missing) - 5:,} more" if len(missing) > 5 else ""))
+    text = f"Not assessed: {parts[0]}." if parts else "Every item was tested, declared or beside the point."
+    if said:
+        text += f" {plural(said, 'item')} rest{'s' if said == 1 else ''} on what the owner says."
+    return f"{text} Inputs and code other than those that ran were not looked at."
+
+
+def _next(lines: Sequence[Line]) -> str:
+    def names(verdict: Verdict) -> str:
+        found = list(dict.fromkeys(line.subject for line in lines if line.verdict == verdict))
+        return ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED:,} more" if len(found) > NAMED else "")
+
+    parts = []
+    if names("violated"):
+        parts.append(f"Release nothing more from {names('violated')} until it is mended and a new audit is clean.")
+    if names("error"):
+        parts.append(f"Have the run of {names('error')} repaired and repeated.")
+    if names("inconclusive"):
+        parts.append(f"Have {names('inconclusive')} tested with more runs.")
+    parts.append("Decide whether the gaps are acceptable, and sign below.")
+    return " ".join(parts)
+
+
+# --- The block to sign ------------------------------------------------------------------------------------------------
+
+
+def sign_off_block(dossier: Dossier) -> SignOffBlock:
+    """The decision that was read, or an empty block to be filled by hand."""
+    signed = dossier.sign_off
+    digest = "" if dossier.is_redacted else results_digest(dossier)
+    if signed is None:
+        note = f"Digest of these results: {digest}" if digest else ""
+        empty = (("Name", ""), ("Role", ""), ("Date", ""), ("Conditions", ""))
+        return SignOffBlock(empty, DECISIONS, "", note)
+    rows = (
+        ("Name", clean(signed.name, 200)),
+        ("Role", clean(signed.role, 200)),
+        ("Date", signed.date),
+        ("Conditions", clean(signed.conditions, 2000) or "none"),
+    )
+    bound = "made on exactly these results" if signed.results else "the file does not say on which results it was made"
+    note = f"Quoted from the file of the decision; {bound}."
+    if dossier.verdict == "violated" and signed.decision != "reject":
+        note += " It was accepted although something was found violated."
+    return SignOffBlock(rows, DECISIONS, signed.decision, note)
+
+
+def severity_section(dossier: Dossier) -> tuple[Block, ...]:
+    """The grades of all violated results, and the rule."""
+    rows = []
+    for result in dossier.audits:
+        graded = severity_of(result)
+        if graded is not None:
+            least = "yes" if graded.is_least else "no"
+            ratio = wording.lower_text(graded.ratio)
+            rows.append((wording.subject_name(result, 60), graded.words, ratio, least, f"{graded.reason}."))
+    columns = ("subject", "severity", "proven loss over promise", "stopped at first proof", "why")
+    table = [Table("Severity of what is broken", columns, tuple(rows))] if rows else []
+    return (*table, Paragraph(f"The rule. {RULE}", "note"))

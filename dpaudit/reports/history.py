@@ -1,0 +1,391 @@
+"""A history of releases: for each subject its bound, its power and its verdict over time, and since when one stands.
+
+A folder holds a release in each of its folders, in the natural order of their names (1.9 before 1.10), or
+of their dates, if each has a `release.toml` with one: keys `version`, `commit` and `date`, all optional. A store holds
+a release in each night; its bounds are of all nights up to there. A subject keeps its identity over releases by the
+target that it was audited by, else by its name, whatever its code: the fingerprint tells whether that changed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from dpaudit.errors import UsageError
+from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
+from dpaudit.reports.dossier import Dossier, Source, kind_of, subjects_of
+from dpaudit.reports.drawing import NARROW, Axis, points, svg, swatch, tag
+from dpaudit.reports.figures import WIDE, Data, Figure, marker
+from dpaudit.reports.first_page import Line, line_of
+from dpaudit.reports.redaction import redacted
+from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, number_text, plural
+from dpaudit.reports.written import date_text
+from dpaudit.results import VERDICTS, AuditResult, Verdict
+from dpaudit.version import __version__
+
+RELEASE_FILE = "release.toml"
+KEYS = ("version", "commit", "date")
+RELEASES, SUBJECTS = 500, 100  # of a history
+TOP = 4.0  # times the promise, at the upper end of a drawing
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """The results of one release: its name, its commit and date (ISO 8601), or empty, and what was measured."""
+
+    name: str
+    commit: str
+    date: str
+    dossier: Dossier
+
+    @property
+    def label(self) -> str:
+        """The name with the commit and the date that are known."""
+        facts = ", ".join(fact for fact in (self.commit[:12], self.date) if fact)
+        return f"{clean(self.name, 40)} ({clean(facts, 40)})" if facts else clean(self.name, 40)
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """One subject and kind of promise in one release; `mark` is its fingerprint."""
+
+    release: Release
+    line: Line
+    claim: str
+    mark: str
+
+
+def read_history(path: str | os.PathLike[str], redact: bool = False) -> tuple[Release, ...]:
+    """The releases of a folder or a store, the earliest first; redacted, if that is asked for, under one key.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder or store, it holds no release, or one of them cannot be read.
+    """
+    place = Path(path)
+    if place.is_dir():
+        releases = _of_folder(place)
+    elif place.is_file():
+        releases = _of_store(place)
+    else:
+        raise UsageError(f"history must be a folder of releases or a store, got {str(place)!r}.")
+    if not releases:
+        raise UsageError(f"history must hold a release, got none at {str(place)!r}.")
+    if len(releases) > RELEASES:
+        raise UsageError(f"history must hold at most {RELEASES} releases, got {len(releases):,} at {str(place)!r}.")
+    if redact:
+        key = os.urandom(32)  # one for all, so that names can be compared; forgotten when this returns
+        releases = [dataclasses.replace(one, dossier=redacted(one.dossier, key)) for one in releases]
+    return tuple(releases)
+
+
+def _of_folder(place: Path) -> list[Release]:
+    from dpaudit.reports.reading import read_any
+
+    releases = []
+    for folder in sorted((one for one in place.iterdir() if one.is_dir()), key=lambda one: _natural(one.name)):
+        facts = _facts(folder / RELEASE_FILE)
+        sources: list[Source] = []
+        for file in sorted(folder.rglob("*.json")):
+            if file.name in ("audit.json", "check.json", "utility.json") or file.parent == folder:
+                sources += read_any(str(file))[0]
+        if sources:
+            name = facts.get("version") or folder.name
+            releases.append(Release(name, facts.get("commit", ""), facts.get("date", ""), Dossier(tuple(sources))))
+    if all(release.date for release in releases):
+        releases.sort(key=lambda release: release.date)  # stable: of one day in the order of the names
+    return releases
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts numbers within names as numbers."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.findall(r"\d+|\D+", name)]
+
+
+def _facts(file: Path) -> dict[str, str]:
+    """What a release says of itself; nothing where there is no file."""
+    if not file.is_file():
+        return {}
+    try:
+        table: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"release must be TOML that can be read, got {str(file)!r} ({error}).") from error
+    for key, value in table.items():
+        if key not in KEYS:
+            raise UsageError(f"key must be one of {', '.join(KEYS)}, got {key!r} at {str(file)!r}.")
+        is_date = isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
+        if is_date != (key == "date") or not (is_date or (isinstance(value, str) and value.strip())):
+            kind = "a date such as 2026-01-31" if key == "date" else "a text"
+            raise UsageError(f"{key} must be {kind}, got {value!r} at {str(file)!r}.")
+    return {key: value.isoformat() if key == "date" else value.strip() for key, value in table.items()}
+
+
+def _of_store(place: Path) -> list[Release]:
+    """A release for each night of each subject, with the bounds of all nights up to there."""
+    from dpaudit.reports.evidence import evidence_document
+    from dpaudit.reports.reading import audit_of_store
+    from dpaudit.running.store import Store
+
+    with Store.at(place) as store:
+        subjects = evidence_document(store.subjects())["subjects"]
+    found: dict[tuple[str, str], list[Source]] = {}
+    for subject in subjects:
+        nights = [night for night in subject["nights"] if not night["forgotten"]]
+        for count, night in enumerate(nights, 1):
+            done = {(one["seed"], one["number"]) for one in nights[:count]}
+            pairs = [pair for pair in (_until(pair, done) for pair in subject["pairs"]) if pair is not None]
+            result = audit_of_store({**subject, "nights": nights[:count], "pairs": pairs})
+            found.setdefault((night["started"], night["version"]), []).append(Source(str(place), "", result))
+    return [
+        Release(f"night of {started[:16].replace('T', ' ')}", version, started[:10], Dossier(tuple(sources)))
+        for (started, version), sources in sorted(found.items())
+    ]
+
+
+def _until(pair: dict[str, Any], done: set[tuple[int, int]]) -> dict[str, Any] | None:
+    """A pair as these nights left it; None where none of them asked it."""
+    looks = [look for look in pair["looks"] if (look["seed"], look["number"]) in done]
+    if not looks:
+        return None
+    last = looks[-1]
+    lower, budget = last["parameter_lower"], pair["parameter_budget"]
+    is_violated = lower == "inf" or (lower not in (None, "-inf") and budget != "inf" and lower > budget)
+    facts = {"parameter_lower": lower, "log_wealth": last["log_wealth"], "draws": last["draws"], "looks": looks}
+    return {**pair, **facts, "violated": is_violated}
+
+
+# --- The course of each subject ---------------------------------------------------------------------------------------
+
+
+def courses(releases: Sequence[Release]) -> dict[tuple[str, str], list[Point]]:
+    """The points of each subject and kind of promise, in the order of the releases; of one release the gravest."""
+    found: dict[tuple[str, str], list[Point]] = {}
+    for release in releases:
+        here: dict[tuple[str, str], Point] = {}
+        for source in release.dossier.sources:
+            subject = subjects_of(source.result)[0] if subjects_of(source.result) else {}
+            line = line_of(source)
+            key = (clean(str(subject.get("target") or line.subject), 120), line.kind)
+            claim = source.result.claim if isinstance(source.result, AuditResult) else kind_of(source.result)
+            point = Point(release, line, clean(claim, 120), clean(str(subject.get("fingerprint") or ""), 40))
+            known = here.get(key)
+            if known is None or _gravity(line) < _gravity(known.line):
+                here[key] = point
+        for key, point in here.items():
+            found.setdefault(key, []).append(point)
+    return found
+
+
+def _gravity(line: Line) -> tuple[int, float]:
+    return VERDICTS.index(line.verdict), -(line.low or 0.0)
+
+
+def standing(points_of: Sequence[Point]) -> str:
+    """Since when the present verdict of a subject stands, and what was violated and mended before."""
+    last = points_of[-1]
+    first = last
+    for point in reversed(points_of):
+        if point.line.verdict != last.line.verdict:
+            break
+        first = point
+    count = points_of.index(last) - points_of.index(first) + 1
+    word = VERDICT_WORDS[last.line.verdict]
+    text = f"{word.capitalize()} since {first.release.label}" + (f", {plural(count, 'release')}" if count > 1 else "")
+    runs = [
+        f"{later.release.label} {_change(earlier.line.verdict, later.line.verdict)}"
+        for earlier, later in itertools.pairwise(points_of)
+        if "violated" in (earlier.line.verdict, later.line.verdict) and earlier.line.verdict != later.line.verdict
+    ]
+    return f"{text}. {'; '.join(runs)}." if runs else f"{text}."
+
+
+def _change(earlier: Verdict, later: Verdict) -> str:
+    if later == "violated":
+        return "broke the promise"
+    if later == "not_refuted":
+        return "was no longer found to break it"
+    return f"left it open ({VERDICT_WORDS[later]})"
+
+
+def document(releases: Sequence[Release], title: str) -> Document:
+    """The history: a summary, then a chapter for each subject with its figure, its releases and what changed."""
+    found = courses(releases)
+    verdicts = [course[-1].line.verdict for course in found.values()]
+    verdict: Verdict = next((one for one in VERDICTS if one in verdicts), "inconclusive")
+    count = verdicts.count("violated")
+    last = releases[-1].label
+    headline = (
+        f"{plural(count, 'promise')} of {len(verdicts):,} violated in the last release that measured "
+        f"{'it' if count == 1 else 'them'}"
+        if count
+        else f"No promise is violated in the last of {plural(len(releases), 'release')}"
+    )
+    ranked = sorted(found.items(), key=lambda entry: _gravity(entry[1][-1].line))
+    rows = [
+        (
+            f"{key[0]}: {key[1]}",
+            str(len(course)),
+            course[-1].line.words,
+            _ratio(course[-1].line.low),
+            course[-1].release.label,
+            standing(course),
+        )
+        for key, course in ranked[:SUBJECTS]
+    ]
+    marks = tuple(course[-1].line.verdict for _, course in ranked[:SUBJECTS])
+    columns = ("subject", "releases", "verdict", "proven over promised", "last measured in", "since when")
+    table = Table("Every subject, as it was last measured", columns, tuple(rows), max(0, len(ranked) - SUBJECTS), marks)
+    answers = (
+        f"{plural(len(releases), 'release')}, from {releases[0].label} to {last}, and {plural(len(found), 'promise')}.",
+        "Each release keeps its own error rate. Bounds move by chance from run to run: other seeds, other bounds.",
+    )
+    sections = [Section("subjects", "Subjects", (table,))]
+    for place, (key, course) in enumerate(ranked[:SUBJECTS], 1):
+        sections.append(_chapter(f"h{place}", key, course))
+    return Document(
+        kicker=f"History: {clean(title, 120)}. Written {date_text()}.",
+        headline=headline,
+        verdict=verdict,
+        summary=(("What is this?", answers),),
+        sections=tuple(sections),
+        footer=f"Written by dpaudit {__version__}.",
+    )
+
+
+def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Section:
+    rows = tuple(_row(point) for point in course)
+    columns = (
+        "release",
+        "measured",
+        "proven over promised",
+        "would have been noticed from",
+        "verdict",
+        "how sure",
+        "code",
+    )
+    marks = tuple(point.line.verdict for point in course)
+    blocks: list[Block] = [Paragraph(standing(course), "lead")]
+    drawn = _figure(prefix, key, course)
+    blocks += [drawn] if drawn is not None else []
+    blocks.append(Table("Releases", columns, rows, 0, marks))
+    changes = tuple(_changes(course))
+    if changes:
+        blocks.append(Table("What changed", ("from", "to", "what changed"), changes))
+    return Section(prefix, f"{key[0]}: {key[1]}", tuple(blocks), mark=course[-1].line.verdict)
+
+
+def _row(point: Point) -> tuple[str, ...]:
+    line = point.line
+    word = VERDICT_WORDS[line.verdict]
+    return (
+        point.release.label,
+        line.measured,
+        _ratio(line.low),
+        number_text(line.blind, 3),
+        word,
+        line.sure,
+        point.mark[:12],
+    )
+
+
+def _ratio(low: float | None) -> str:
+    return compared(low, 1.0)[0]
+
+
+def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
+    """What changed from one release of a subject to the next."""
+    for earlier, later in itertools.pairwise(course):
+        parts = []
+        if earlier.mark != later.mark:
+            parts.append("its code")
+        if earlier.claim != later.claim:
+            parts.append(f"its claim, from {earlier.claim} to {later.claim}")
+        if earlier.line.verdict != later.line.verdict:
+            words = (VERDICT_WORDS[earlier.line.verdict], VERDICT_WORDS[later.line.verdict])
+            parts.append(f"its verdict, from {words[0]} to {words[1]}")
+        if parts:
+            yield (earlier.release.label, later.release.label, "; ".join(parts))
+
+
+# --- The figure of one subject ----------------------------------------------------------------------------------------
+
+
+def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figure | None:
+    """Proven loss over promise by release, with what would have been noticed; None where nothing was measured."""
+    measured = [point for point in course if point.line.low is not None]
+    if not measured:
+        return None
+    broken = sum(point.line.verdict == "violated" for point in measured)
+    description = (
+        f"{key[0]}: proven loss over promise in {plural(len(measured), 'release')}; {broken:,} above the promise."
+    )
+    found = {point.line.verdict for point in measured}
+    legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
+    legend.append((swatch(tag("line", x1=1.0, x2=21.0, y1=7.0, y2=7.0, cls="limit")), "the promise"))
+    if any(point.line.blind is not None for point in measured):
+        rect = tag("rect", x=8.0, y=1.0, width=6.0, height=12.0, cls="blind-band")
+        legend.append((swatch(rect), "not proven, and not excluded"))
+    rows = tuple(
+        (p.release.label, _ratio(p.line.low), number_text(p.line.blind, 3), VERDICT_WORDS[p.line.verdict])
+        for p in measured
+    )
+    columns = ("release", "proven over promised", "would have been noticed from", "verdict")
+    return Figure(
+        id=f"{prefix}-history",
+        title="Proven loss over the promise, release by release",
+        description=description,
+        note="A point is a lower bound: the loss is at least that. Of a point below the line nothing was found.",
+        wide=_draw(measured, WIDE, description),
+        narrow=_draw(measured, NARROW, description),
+        legend=tuple(legend),
+        data=Data(columns, rows, 0),
+    )
+
+
+def _draw(measured: Sequence[Point], page: float, description: str) -> Markup:
+    left, right, top, bottom = 46.0, page - 12.0, 12.0, 232.0
+    ends = [end for p in measured for end in (p.line.low, p.line.blind) if end is not None]
+    high = min(TOP, 1.15 * max(1.2, *(min(end, TOP) for end in ends)))
+    y = Axis(0.0, high, bottom, top + 14.0, False)
+    step = (right - left) / len(measured)
+    body = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")]
+    body.append(tag("rect", x=left, y=top, width=right - left, height=y(1.0) - top, cls="over"))
+    for at, label in y.ticks(6):
+        body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
+        body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
+    body.append(tag("path", d=points([(left, y(1.0)), (right, y(1.0))]), cls="limit"))
+    places = []
+    for place, point in enumerate(measured):
+        x, line = left + (place + 0.5) * step, point.line
+        low = y(min(line.low or 0.0, high))
+        if line.blind is not None and line.verdict != "violated":
+            edge = y(min(line.blind, high))
+            body.append(tag("rect", x=x - 4.0, y=edge, width=8.0, height=max(0.0, low - edge), cls="blind-band"))
+        places.append((x, low))
+    if len(places) > 1:
+        body.append(tag("path", d=points(places), cls="curve other"))
+    every = max(1, -(-len(measured) * 70 // int(right - left)))  # labels of about 70 units each
+    for place, ((x, low), point) in enumerate(zip(places, measured, strict=True)):
+        word = VERDICT_WORDS[point.line.verdict]
+        title = tag(
+            "title", f"{point.release.label}: at least {_ratio(point.line.low)} times what was promised, {word}"
+        )
+        body.append(marker(point.line.verdict, x, low, 4.6, title))
+        if place % every == 0 or (place == len(measured) - 1 and place % every > every // 2):
+            name = clean(point.release.name, 12)
+            body.append(tag("text", name, x=x, y=bottom + 16.0, text_anchor="middle", cls="tick"))
+    turn = f"rotate(-90 12 {(top + bottom) / 2:.1f})"
+    middle = (top + bottom) / 2
+    label = "times what was promised"
+    body.append(tag("text", label, x=12.0, y=middle, text_anchor="middle", cls="label", transform=turn))
+    return svg(body, page, bottom + 26.0, description)

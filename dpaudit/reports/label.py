@@ -1,0 +1,154 @@
+"""A one-page privacy label: nine categories, each declared, measured or not stated, as a page or as one drawing.
+
+The idea of such a label is that of arXiv:2507.15997. Its full text was not at hand: the nine categories here are ours,
+of what its summary names: what is promised, who and what it protects, against whom, how it is reached and spent, and
+what was seen in tests. Measured figures stand with their limits; what nobody said is said to be not stated.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Literal
+
+from markupsafe import Markup
+
+from dpaudit.reports.deployment import Deployment
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.drawing import svg, tag
+from dpaudit.reports.first_page import Line, ranked, together
+from dpaudit.reports.html import environment
+from dpaudit.reports.items import Item, items
+from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.reports.written import date_text
+from dpaudit.version import __version__
+
+SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
+NOT_STATED = "Not stated."
+SHOWN = 3  # promises that a category names
+LONGEST = 420  # characters of a text
+WIDTH, LINE = 640.0, 17.0  # of the drawing
+Kind = Literal["measured", "declared", "not stated"]
+
+
+def categories(dossier: Dossier) -> tuple[tuple[str, Kind, str], ...]:
+    """The nine categories, each with how it is known and its text."""
+    declared = dossier.deployment if dossier.deployment is not None else Deployment("")
+    found = {item.key: item for item in items(dossier)}
+    lines = [line for line in ranked(dossier) if line.kind == "privacy"]
+    promised = list(dict.fromkeys("; ".join(line.promised.split("\n")) for line in lines))
+    budget = declared.budget
+    spent = ""
+    if budget is not None:
+        spent = (
+            f"{budget.parameter}: {number_text(budget.spent)} of {number_text(budget.limit)} spent over all releases."
+        )
+    return (
+        _declared("Purpose and data", declared.purpose, declared.data_source, declared.retention),
+        ("Promise (privacy loss)", "declared" if promised else "not stated", _some(promised) or NOT_STATED),
+        _declared("Who is protected (unit of privacy)", found["unit"].declared),
+        _declared("Whom you have to trust", found["trust"].declared, declared.registry.get("model", "")),
+        _declared("How it is reached (mechanism)", *(clean(name, 60) for name in dossier.subjects[:SHOWN])),
+        _declared("What one person can contribute", found["contribution"].declared),
+        _declared("Budget over releases", spent, found["other_releases"].declared),
+        ("Measured privacy", "measured" if lines else "not stated", _measured(dossier, lines)),
+        _utility(dossier, found["utility"]),
+    )
+
+
+def _declared(name: str, *texts: str) -> tuple[str, Kind, str]:
+    said = [text.strip() for text in texts if text.strip()]
+    return (name, "declared", clean(_joined(said), LONGEST)) if said else (name, "not stated", NOT_STATED)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in texts)
+
+
+def _some(texts: Sequence[str]) -> str:
+    more = f" And {len(texts) - SHOWN:,} more." if len(texts) > SHOWN else ""
+    return clean(_joined(texts[:SHOWN]) + more, LONGEST) if texts else ""
+
+
+def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
+    """What tests found, how sure they are, and what they cannot tell."""
+    if not lines:
+        return "No audit was run."
+    texts = [f"{line.subject}: {line.words[2:].lower()}, {line.measured}" for line in lines[:SHOWN]]
+    more = f" And {len(lines) - SHOWN:,} more." if len(lines) > SHOWN else ""
+    rate = percent_text(together(dossier))
+    limits = (
+        f"A false alarm has probability at most {rate}. A test can prove a promise broken, never kept; it saw the "
+        "inputs and the code that ran, and no others."
+    )
+    return f"{clean(_joined(texts), LONGEST)}{more} {limits}"
+
+
+def _utility(dossier: Dossier, item: Item) -> tuple[str, Kind, str]:
+    lines = [line for line in ranked(dossier) if line.kind == "errors"]
+    if not lines:
+        return _declared("Measured accuracy", item.declared)
+    texts = [f"{line.subject}: {line.promised}; {line.measured} ({line.words[2:].lower()})" for line in lines[:SHOWN]]
+    return ("Measured accuracy", "measured", clean(_joined(texts), LONGEST))
+
+
+def _title(dossier: Dossier) -> str:
+    name = dossier.deployment.name if dossier.deployment is not None else ""
+    return clean(name, 100) if name else ", ".join(clean(one, 60) for one in dossier.subjects[:SHOWN])
+
+
+def _foot() -> str:
+    return f"Written {date_text()} by dpaudit {__version__}. {SOURCE} Declared means said by the owner, not checked."
+
+
+def render_page(dossier: Dossier) -> str:
+    """The label as one self-contained page."""
+    return (
+        environment()
+        .get_template("label.html.j2")
+        .render(
+            title=_title(dossier),
+            verdict=dossier.verdict,
+            categories=categories(dossier),
+            foot=_foot(),
+            version=__version__,
+        )
+    )
+
+
+def render_drawing(dossier: Dossier) -> str:
+    """The label as one SVG file with its own colours, for a page or a README."""
+    body: list[Markup] = []
+    y = 40.0
+    body.append(tag("text", f"Privacy label: {clean(_title(dossier), 60)}", x=18.0, y=y, cls="title"))
+    y += 14.0
+    for name, kind, text in categories(dossier):
+        body.append(tag("line", x1=18.0, x2=WIDTH - 18.0, y1=y, y2=y, cls="rule"))
+        y += 20.0
+        body.append(tag("text", name, x=18.0, y=y, cls="name"))
+        body.append(tag("text", kind, x=WIDTH - 18.0, y=y, text_anchor="end", cls=f"kind {kind.split()[0]}"))
+        for line in textwrap.wrap(text, 88, break_long_words=True):
+            y += LINE
+            body.append(tag("text", line, x=18.0, y=y, cls="text"))
+        y += 12.0
+    body.append(tag("line", x1=18.0, x2=WIDTH - 18.0, y1=y, y2=y, cls="rule"))
+    for line in textwrap.wrap(_foot(), 104):
+        y += 15.0
+        body.append(tag("text", line, x=18.0, y=y, cls="foot"))
+    height = y + 18.0
+    frame = tag("rect", x=1.0, y=1.0, width=WIDTH - 2.0, height=height - 2.0, cls="frame")
+    drawn = svg(
+        [Markup("<style>{}</style>").format(Markup(STYLE)), frame, *body],
+        WIDTH,
+        height,
+        f"Privacy label: {_title(dossier)}",
+    )
+    return str(drawn).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+
+
+STYLE = (
+    "text{font-family:system-ui,sans-serif;fill:#16191d}.title{font-size:19px;font-weight:700}"
+    ".name{font-size:14px;font-weight:700}.text{font-size:13px}.foot{font-size:11px;fill:#59616b}"
+    ".kind{font-size:12px;font-weight:700}.kind.measured{fill:#1f5a96}.kind.declared{fill:#7a5200}.kind.not{fill:#59616b}"
+    ".rule{stroke:#16191d;stroke-width:1}.frame{fill:#fff;stroke:#16191d;stroke-width:2}"
+)

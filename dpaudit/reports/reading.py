@@ -1,0 +1,178 @@
+"""Reading everything that can be reported: saved results, sessions of tests, stores of evidence, plans and replays.
+
+A session becomes the results that its tests saved; a store becomes an audit for each mechanism and claim, of all its
+nights together. What judges no promise becomes an attachment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpaudit.errors import UsageError
+from dpaudit.plan_result import SCHEMA as PLAN_SCHEMA
+from dpaudit.privacy.claims import Budget
+from dpaudit.reports.attachments import (
+    Attachment,
+    check_record,
+    plan_attachment,
+    session_attachment,
+    side_attachment,
+)
+from dpaudit.reports.dossier import READERS, Source
+from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
+from dpaudit.reports.evidence import evidence_document
+from dpaudit.results import AuditResult, Finding, Look
+from dpaudit.saving import as_float, from_json, read_saved
+
+SESSION_SCHEMA = "dpaudit.session/1"
+SQLITE = b"SQLite format 3\0"
+SIDE_KEYS = {"kind", "status", "summary", "error_rate", "details"}
+NO_POWER = "A store of evidence does not hold what it would have found, so that finding nothing is not judged."
+OTHERS = dict.fromkeys((SESSION_SCHEMA, PLAN_SCHEMA, STORE_SCHEMA), AuditResult.from_dict)  # named in its message
+Read = tuple[list[Source], list[Attachment]]
+
+
+def read_any(path: str) -> Read:
+    """The results and the attachments of a file, or of a folder that a session of tests was written to.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or is of no known schema.
+    """
+    if os.path.isdir(path):
+        path = os.path.join(path, "session.json")
+    if _is_store(path):
+        return _store(path), []
+    record, content = _peek(path)
+    schema = record.get("schema")
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        if schema == SESSION_SCHEMA:
+            return _session(path, digest, record)
+        if schema == PLAN_SCHEMA:
+            check_record(PLAN_SCHEMA, record, ("subject", "claim", "samples", "pairs", "runs", "confidence", "budgets"))
+            return [], [plan_attachment(path, digest, record)]
+        if schema == STORE_SCHEMA:
+            return _subjects(path, digest, record["subjects"]), []
+        if schema is None and SIDE_KEYS.issubset(record):
+            return [], [side_attachment(path, digest, record)]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"result must follow {schema or 'a side finding'}, got {error!r} at {path!r}.") from error
+    result, content = read_saved(path, READERS if schema in READERS else {**READERS, **OTHERS})
+    return [Source(path, hashlib.sha256(content).hexdigest(), result)], []
+
+
+def _is_store(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False  # said where it is read
+
+
+def _peek(path: str) -> tuple[Mapping[str, Any], bytes]:
+    """The content of a file of JSON; an empty record where `read_saved` has to say what is wrong with it."""
+    try:
+        content = Path(path).read_bytes()
+        record = json.loads(content.decode("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}, b""
+    return (record, content) if isinstance(record, dict) else ({}, content)
+
+
+def _session(path: str, digest: str, record: Mapping[str, Any]) -> Read:
+    """The saved results of a session's tests, each once, and the session itself."""
+    check_record(SESSION_SCHEMA, record, ("session", "audits"))
+    folder = Path(path).parent
+    sources, without, subjects = [], [], []
+    for audit in record["audits"]:
+        place = folder / str(audit.get("folder") or "") / "audit.json"
+        subjects.append(str(audit.get("subject") or ""))
+        if not audit.get("folder") or not place.is_file():
+            without.append(str(audit["test"]))
+            continue
+        result, content = read_saved(place, READERS)
+        sources.append(Source(str(place), hashlib.sha256(content).hexdigest(), result))
+    return sources, [session_attachment(path, digest, record, without, subjects)]
+
+
+def _store(path: str) -> list[Source]:
+    from dpaudit.running.store import Store
+
+    with Store.at(Path(path)) as store:
+        document = evidence_document(store.subjects())
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return _subjects(path, digest, document["subjects"])
+
+
+def _subjects(path: str, digest: str, subjects: Sequence[Mapping[str, Any]]) -> list[Source]:
+    sources = [Source(path, digest, audit_of_store(subject)) for subject in subjects]
+    if not sources:
+        raise UsageError(f"result must be a store with evidence, got an empty one at {path!r}.")
+    return sources
+
+
+def audit_of_store(subject: Mapping[str, Any]) -> AuditResult:
+    """An audit of all nights of a mechanism and a claim together, as an entry of dpaudit.evidence/1 describes it.
+
+    Its confidence is one less the error rate of all lives of the subject. A pair that is not violated is inconclusive,
+    as the store does not hold the power of its nights; so is one whose draws depend on each other.
+    """
+    nights = [night for night in subject["nights"] if not night["forgotten"]]
+    return AuditResult(
+        claim=subject["claim"],
+        confidence=1.0 - float(subject["error_rate"]),
+        mode="sequential",
+        seed=int(nights[-1]["seed"]) if nights else 0,
+        replayable=True,
+        findings=tuple(_finding(pair) for pair in subject["pairs"]),
+        not_asked=(),
+        report_delta=0.0,
+        samples=sum(int(night["runs"]) for night in nights),
+        seconds=0.0,
+        subject={key: subject[key] for key in ("name", "target", "fingerprint")},
+        environment={"dpaudit": nights[-1]["version"]} if nights else {},
+        options={"nights": len(nights)},
+    )
+
+
+def _finding(pair: Mapping[str, Any]) -> Finding:
+    budget, lower = as_float(pair["parameter_budget"]), as_float(pair["parameter_lower"])
+    is_violated = bool(pair["violated"]) and lower > budget
+    ratio = lower / budget if budget > 0.0 else math.inf if is_violated else None
+    # Validity: the epsilon of a claim with another parameter is not in the store; 0 says nothing and is always true.
+    is_epsilon = pair["parameter"] == "epsilon"
+    change = pair.get("change")
+    return Finding(
+        id=pair["id"],
+        x_id=pair["x_id"],
+        x_prime_id=pair["x_prime_id"],
+        x=pair["x_id"],
+        x_prime=pair["x_prime_id"],
+        budget=Budget(budget if is_epsilon else math.inf, 0.0),
+        parameter=pair["parameter"],
+        parameter_budget=budget,
+        verdict="violated" if is_violated else "inconclusive",
+        epsilon_lower=lower if is_epsilon else 0.0,
+        parameter_lower=lower,
+        ratio_lower=ratio,
+        log_wealth=from_json(pair["log_wealth"]),
+        error_share=float(pair["error_share"]),
+        samples=int(pair["draws"]),
+        looks=tuple(_look(look) for look in pair["looks"] if look["log_wealth"] is not None),
+        printed=("x", "x_prime"),
+        notes=(str(change),) if change else (NO_POWER,),
+    )
+
+
+def _look(look: Mapping[str, Any]) -> Look:
+    return Look(int(look["draws"]), as_float(look["log_wealth"]), as_float(look["parameter_lower"]))

@@ -1,0 +1,230 @@
+"""A dossier as a draft for the public registry of deployments (opendp/deployments-registry-data), as YAML.
+
+A record describes one deployment. What was measured fills the fields that ask for it: parameters, mechanisms and how
+they were validated. What is declared fills others (`dpaudit.reports.deployment`). A field that a record must have and
+that nobody declared gets a placeholder, and the comments at the head of the file list all that is left to fill in. The
+facts of the schema were read on 2026-11-25 at its revision 3e9c812; `dpaudit/schemas/registry-record.json` states them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.reports import wording
+from dpaudit.reports.deployment import Deployment
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.first_page import ranked, together
+from dpaudit.reports.items import Item, items
+from dpaudit.reports.wording import clean, number_text, percent_text
+from dpaudit.results import AuditResult
+from dpaudit.version import __version__
+
+UNKNOWN = "Not stated."
+LINE = 4000  # characters of a line of a text
+NO_DATE = "1900-01-01"  # the registry's own template has it where a date is to be filled in
+LIMITS = (
+    "These are empirical lower bounds: they can refute a stated parameter and cannot prove it. Inputs and code other "
+    "than those that ran were not looked at."
+)
+
+
+def render(dossier: Dossier) -> str:
+    """The record, with what is left to fill in as comments at its head."""
+    record, missing = record_of(dossier)
+    head = [f"# Draft of a registry record, written by dpaudit {__version__}. Review every field before you file it."]
+    head += [f"# To be filled in: {name}" for name in missing]
+    return "\n".join([*head, *_yaml(record, 0)]) + "\n"
+
+
+def record_of(dossier: Dossier) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The record and the names of its fields that are left to fill in."""
+    declared = dossier.deployment if dossier.deployment is not None else Deployment("")
+    found = {item.key: item for item in items(dossier)}
+    missing: list[str] = []
+
+    def stated(field: str, value: str, otherwise: str = "") -> str:
+        if not value:
+            missing.append(field)
+        return value or otherwise
+
+    registry = declared.registry
+    name = declared.name or ", ".join(clean(one, 60) for one in dossier.subjects[:3])
+    basic = {
+        "name": name,
+        "data_curators": [stated("basic.data_curators", registry.get("curator", "") or declared.owner, UNKNOWN)],
+        "intended_use": stated("basic.intended_use", declared.purpose, UNKNOWN),
+        "data_product_type": stated("basic.data_product_type", registry.get("product_type", ""), "Summary statistics"),
+        "data_product_region": stated("basic.data_product_region", declared.region, UNKNOWN),
+        "description": stated("basic.description", declared.description, UNKNOWN),
+        "publication_date": stated("basic.publication_date", declared.published, NO_DATE),
+        "data_product_sector": stated("basic.data_product_sector", registry.get("sector", "")),
+    }
+    variant, parameters = _promise(dossier.audits)
+    item_texts = {key: item.declared for key, item in found.items()}
+    deployment = {
+        "basic": basic,
+        "dp_variant": {
+            "variant_name": stated("dp_variant.variant_name", variant),
+            "data_domain": stated("dp_variant.data_domain", declared.data_source),
+            "unprotected_quantities": stated("dp_variant.unprotected_quantities", registry.get("unprotected", "")),
+        },
+        "privacy_loss": {
+            "privacy_unit": stated("privacy_loss.privacy_unit", item_texts["unit"]),
+            "privacy_unit_details": _unit(found["unit"]),
+            "privacy_parameters": parameters,
+            "privacy_parameters_details": _measured(dossier),
+        },
+        "deployment_model": {
+            "model_name": stated("deployment_model.model_name", registry.get("model", "")),
+            "actors": stated("deployment_model.actors", item_texts["trust"]),
+            "release_type": stated("deployment_model.release_type", registry.get("release_type", "")),
+            "data_source_type": stated("deployment_model.data_source_type", registry.get("data_source_type", "")),
+            "access_type": stated("deployment_model.access_type", registry.get("access_type", "")),
+        },
+        "accounting": {
+            "post_processing": stated("accounting.post_processing", registry.get("post_processing", "")),
+            "composition": _composition(declared, found["queries"]) or stated("accounting.composition", ""),
+        },
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": stated(
+                "implementation.preprocessing_and_hyperparameter_tuning", registry.get("preprocessing", "")
+            ),
+            "mechanisms": _mechanisms(dossier, found),
+            "justification": _validated(dossier),
+        },
+        "administrative": {
+            "sources": stated("administrative.sources", registry.get("sources", "")),
+            "notes": f"Bounds, verdicts and error rates were measured by dpaudit {__version__}. {LIMITS}",
+            "registry_authors": [stated("administrative.registry_authors", registry.get("author", ""), UNKNOWN)],
+        },
+    }
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "deployment"
+    record = {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": _filled(deployment)}
+    return record, tuple(missing)
+
+
+def _filled(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The table without what is empty, each line of its texts printable and at most 4,000 characters long."""
+    found = {key: _filled(value) if isinstance(value, Mapping) else _shown(value) for key, value in table.items()}
+    return {key: value for key, value in found.items() if value not in ("", {}, [])}
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shown(one) for one in value]
+    if not isinstance(value, str):
+        return value
+    return "\n".join(clean(line, LINE) for line in value.split("\n"))
+
+
+def _promise(audits: Sequence[AuditResult]) -> tuple[str, dict[str, float]]:
+    """The variant and its parameters, where all audits are of one promise; "Custom" where the registry has no name."""
+    claims = {result.claim for result in audits}
+    if len(claims) != 1:
+        return ("Custom" if claims else "", {})
+    claim = _claim(claims.pop())
+    if isinstance(claim, PureDP):
+        name, values = "Pure DP", {"epsilon": claim.epsilon}
+    elif isinstance(claim, ApproxDP):
+        name, values = "Approximate DP", {"epsilon": claim.epsilon, "delta": claim.delta}
+    elif isinstance(claim, ZeroConcentratedDP):
+        name, values = "Zero-concentrated DP", {"rho": claim.rho}
+    else:
+        name, values = "Renyi DP" if isinstance(claim, RenyiDP) else "Custom", {}
+    return name, {key: float(value) for key, value in values.items() if math.isfinite(value)}
+
+
+def _claim(text: str) -> Claim | None:
+    if text.strip().startswith("metric="):
+        return None  # a name there is no file to be opened
+    try:
+        return parse_claim(text)
+    except UsageError:
+        return None
+
+
+def _unit(item: Item) -> str:
+    return f"Pairs that were tested: {item.evidence}" if item.status.startswith("tested") else ""
+
+
+def _measured(dossier: Dossier) -> str:
+    """Every promise of privacy with what was measured of it, and the limits of that."""
+    lines = [
+        f"{line.subject}: promised {'; '.join(line.promised.splitlines())}; measured {line.measured}, at {line.sure} "
+        f"confidence: {line.words[2:].lower()}. It could have missed: {line.missed}"
+        for line in ranked(dossier)
+        if line.kind == "privacy"
+    ]
+    return "\n".join([*(f"- {line.rstrip('.')}." for line in lines), LIMITS]) if lines else ""
+
+
+def _composition(declared: Deployment, queries: Item) -> str:
+    parts = [queries.declared] if queries.declared else []
+    if declared.budget is not None:
+        ledger = declared.budget
+        spent, limit = number_text(ledger.spent), number_text(ledger.limit)
+        parts.append(f"Declared: releases of this data set spent {ledger.parameter} = {spent} of {limit}.")
+    if queries.status.startswith("tested"):
+        parts.append(f"Tested: {queries.evidence}")
+    return "\n".join(parts)
+
+
+def _mechanisms(dossier: Dossier, found: Mapping[str, Item]) -> str:
+    """The registry's questions on mechanisms, floating point, timing and security, each with its status."""
+    subjects = ", ".join(clean(name, 80) for name in dossier.subjects[:10])
+    lines = [f"- Mechanisms: {subjects}."]
+    for key, question in (
+        ("floating_point", "Floating point"),
+        ("side_channels", "Timing channels, errors and platform"),
+        ("security", "Security and access control"),
+    ):
+        item = found[key]
+        lines.append(f"- {question} ({item.status}): {' '.join(item.evidence.split())}")
+    return "\n".join(lines)
+
+
+def _validated(dossier: Dossier) -> str:
+    """Whether and how the process was validated and verified."""
+    kinds = [
+        f"{wording.plural(len(dossier.audits), 'statistical audit')}" * bool(dossier.audits),
+        f"{wording.plural(len(dossier.checks), 'run')} of a conformance suite" * bool(dossier.checks),
+        f"{wording.plural(len(dossier.utilities), 'test')} of stated error bounds" * bool(dossier.utilities),
+    ]
+    done = ", ".join(kind for kind in kinds if kind)
+    rate = percent_text(together(dossier))
+    lines = [f"- {line.subject}, {line.kind}: {line.words[2:].lower()}; {line.measured}" for line in ranked(dossier)]
+    return "\n".join(
+        [
+            f"Validated and verified by running the code: {done}, by dpaudit {__version__}. All results together "
+            f"contain a false alarm with probability at most {rate}.",
+            *(f"{line.rstrip('.')}." for line in lines[:20]),
+        ]
+    )
+
+
+def _yaml(value: Mapping[str, Any], depth: int) -> list[str]:
+    """A table in block style; texts are quoted as in JSON, which YAML reads."""
+    lines, pad = [], "  " * depth
+    for key, entry in value.items():
+        if isinstance(entry, Mapping):
+            lines += [f"{pad}{key}:", *_yaml(entry, depth + 1)]
+        elif isinstance(entry, list):
+            lines += [f"{pad}{key}:", *(f"{pad}  - {_scalar(one)}" for one in entry)]
+        else:
+            lines.append(f"{pad}{key}: {_scalar(entry)}")
+    return lines
+
+
+def _scalar(value: str | float) -> str:
+    """A text in double quotes or a number with a point, which every reader of YAML takes for one."""
+    if isinstance(value, float):
+        text = repr(value)
+        return text.replace("e", ".0e") if "e" in text and "." not in text else text
+    return json.dumps(value, ensure_ascii=False)

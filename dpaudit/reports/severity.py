@@ -1,0 +1,116 @@
+"""How bad a broken promise is, as far as the result tells: marginal, clear or severe, with the rule that says so.
+
+A grade rests on a lower bound that holds at the confidence of the result, so that it is too high only where the bound
+is. One rule is no bound: a guessing rule that was hardly ever wrong is reported as what was observed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Literal
+
+from dpaudit.findings import ZERO_BUDGET_LOSS
+from dpaudit.reports import wording
+from dpaudit.results import AuditResult, Finding
+
+Grade = Literal["marginal", "clear", "severe"]
+GRADES: tuple[Grade, ...] = ("marginal", "clear", "severe")
+SEVERE_RATIO = 10.0  # times the promise
+PRECISION = 1.1  # times the promise, where the result does not say which excess it would have found
+TELL_GUESSES, TELL_WRONG = 100, 0.01  # a near-deterministic tell: so many guesses, at most this share of them wrong
+FIRST_PROOF = "The audit stopped at the first proof: the loss may be far larger."
+RULE = (
+    "Marginal: the proven loss exceeds the promise by no more than the excess that the audit itself would have found "
+    f"with 90% probability (by no more than {PRECISION - 1.0:.0%} where that is not known). Clear: by more. Severe: "
+    f"the proven loss is at least {SEVERE_RATIO:g} times the promise, or a guessing rule was wrong in at most "
+    f"{TELL_WRONG:.0%} of at least {TELL_GUESSES} guesses, which is an observation without an error rate of its own. "
+    f"Where nothing at all may leak, the loss is compared with {ZERO_BUDGET_LOSS:g} nats. An audit that stops at the "
+    "first proof knows only the least grade."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Severity:
+    """The grade of a violated pair.
+
+    Attributes
+    ----------
+    grade : {"marginal", "clear", "severe"}
+    is_least : bool
+        Whether the audit stopped at the first proof, so that the true grade may be higher.
+    ratio : float
+        The proven loss over the promise; of a promise of 0 over 0.1 nats.
+    reason : str
+        What of the rule decided.
+    """
+
+    grade: Grade
+    is_least: bool
+    ratio: float
+    reason: str
+
+    @property
+    def words(self) -> str:
+        """The grade in words: "clear", or "at least marginal" where the audit stopped at the first proof."""
+        return f"at least {self.grade}" if self.is_least and self.grade != "severe" else self.grade
+
+
+def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity | None:
+    """The severity of a violated pair of a result, by default of the gravest one; None where nothing is violated.
+
+    A result whose audit went on after the rejection holds the bound of that stage in the finding's `severity`, a lower
+    bound on the claim's parameter at the confidence of the result. Without one, the bound at the first proof counts.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP, audit
+    >>> result = audit(lambda data, size, rng: data + rng.laplace(size=size), PureDP(0.1), [(0.0, 1.0)], samples=4000,
+    ...                mode="fixed", seed=1, floating_point=False)
+    >>> severity_of(result).grade in ("clear", "severe")
+    True
+    """
+    if finding is None:
+        graded = [severity_of(result, one) for one in result.violated]
+        known = [one for one in graded if one is not None]
+        return max(known, key=lambda one: (GRADES.index(one.grade), one.ratio), default=None)
+    if finding.verdict != "violated":
+        return None
+    further = getattr(finding, "severity", None)
+    lower, is_further = finding.parameter_lower, False
+    if isinstance(further, float) and further >= lower:  # False for NaN
+        lower, is_further = further, True
+    reference = finding.parameter_budget if finding.parameter_budget > 0.0 else ZERO_BUDGET_LOSS
+    ratio = lower / reference
+    is_least = not is_further and result.mode != "fixed" and finding.log_wealth is not None
+    precision = _precision(finding)
+    if ratio >= SEVERE_RATIO:
+        return Severity("severe", is_least, ratio, f"the proven loss is at least {SEVERE_RATIO:g} times the promise")
+    tell = _tell(finding)
+    if tell:
+        return Severity("severe", is_least, ratio, tell)
+    if ratio > precision:
+        reason = (
+            f"the proven loss is above {wording.number_text(precision, 3)} times the promise, the audit's precision"
+        )
+        return Severity("clear", is_least, ratio, reason)
+    reason = f"the proven loss is within {wording.number_text(precision, 3)} times the promise, the audit's precision"
+    return Severity("marginal", is_least, ratio, reason)
+
+
+def _precision(finding: Finding) -> float:
+    """The least loss that the audit would have found with 90% probability, over what the claim allows."""
+    power = finding.power
+    if power is None or not power.at_budget > 0.0 or not math.isfinite(power.detectable):
+        return PRECISION
+    return max(1.0, power.detectable / power.at_budget)
+
+
+def _tell(finding: Finding) -> str:
+    """What was observed of a rule that is hardly ever wrong; empty where no rule is."""
+    witness = finding.witness
+    guesses = witness.correct + witness.wrong if witness is not None else 0
+    if witness is None or guesses < TELL_GUESSES or witness.wrong > TELL_WRONG * guesses:
+        return ""
+    wrong = "in none" if witness.wrong == 0 else f"in {witness.wrong:,}"
+    return f"a guessing rule was wrong {wrong} of {guesses:,} guesses (observed, without an error rate of its own)"

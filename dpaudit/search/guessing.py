@@ -1,0 +1,238 @@
+"""Where to look for pairs when nobody said so: a domain from what a mechanism says of itself, or from an example.
+
+The first of these that is there is taken: an example (a DataFrame, a list of dictionaries, a dataset, a number, an
+array, or a hypothesis strategy of inputs), the default value of the mechanism's first parameter, its type hint. A guess
+is no promise: it says in words what it takes for an input and for neighbours, so that the user can correct it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import math
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args, get_origin
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.differences import is_frame
+from dpaudit.privacy.pairs import short_form
+from dpaudit.subjects.domains import (
+    DatasetDomain,
+    Domain,
+    ListedDomain,
+    NumberDomain,
+    Relation,
+    TableDomain,
+    VectorDomain,
+)
+from dpaudit.subjects.domains.tables import UNSEEN, column_values
+
+DRAWN = 12  # inputs of a strategy
+LARGEST = 20  # records of a dataset of which only a type is known
+REACH = 100.0  # of numbers of which only the type is known
+WORDS = {"add_remove": "one record is added or removed", "replace_one": "one record is replaced"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Guess:
+    """A domain, and in words where it comes from and what it takes for neighbours."""
+
+    domain: Domain
+    text: str
+
+
+def guess_domain(
+    mechanism: Any, example: Any = None, adjacency: Relation = "add_remove", user: str | None = None
+) -> Guess:
+    """A domain for a mechanism that states none.
+
+    Parameters
+    ----------
+    mechanism : object or callable
+        As for `dpaudit.audit`.
+    example : object, optional
+        An input, or a hypothesis strategy of inputs.
+    adjacency : {"add_remove", "replace_one"}
+        Of datasets.
+    user : str, optional
+        The column of a table that says whose a row is.
+
+    Raises
+    ------
+    UsageError
+        If there is nothing to guess from: the message says what was looked at, and what to give.
+
+    Examples
+    --------
+    >>> def release(ages: list[int], rng):
+    ...     return len(ages) + rng.laplace()
+    >>> guess_domain(release).text
+    'Inputs are guessed from the type hint list[int]; neighbours: one record is added or removed.'
+    """
+    if example is not None:
+        return _of_value(example, adjacency, user, "the example")
+    parameter = _first_parameter(mechanism)
+    if parameter is not None and parameter.default is not parameter.empty and parameter.default is not None:
+        return _of_value(parameter.default, adjacency, user, f"the default value of {parameter.name!r}")
+    hint = _hint(mechanism, parameter)
+    if hint is not None:
+        found = _of_hint(hint, adjacency)
+        if found is not None:
+            return Guess(*_described(found, f"the type hint {_hint_name(hint)}", adjacency))
+    name = "its first parameter" if parameter is None else repr(parameter.name)
+    why = "no type hint" if hint is None else f"a type hint of no known inputs ({_hint_name(hint)})"
+    raise UsageError(
+        f"pairs must be given: none can be guessed, as {name} has no default value and {why}. Give an input with "
+        "--example FILE or module:attribute, a domain with --search, or pairs with --pairs, for example --pairs '0,1'."
+    )
+
+
+def _of_value(value: Any, adjacency: Relation, user: str | None, origin: str) -> Guess:
+    if hasattr(value, "example") and hasattr(value, "map"):  # a hypothesis strategy
+        inputs = _drawn(value)
+        if isinstance(inputs[0], list | tuple | np.ndarray):
+            return Guess(*_described(DatasetDomain.of_examples(inputs, adjacency), f"{origin}, a strategy", adjacency))
+        return Guess(*_described(ListedDomain(tuple(inputs)), f"{origin}, a strategy", adjacency))
+    if is_frame(value) or (isinstance(value, list | tuple) and len(value) and isinstance(value[0], Mapping)):
+        table = TableDomain.of_example(value, adjacency, user)
+        return Guess(*_described(table, origin, adjacency, user))
+    if user is not None:
+        raise UsageError(f"user must be a column of a table, got {user!r} for {short_form(value)}.")
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, list | tuple | np.ndarray):
+        records = list(value)
+        if isinstance(value, np.ndarray) and value.ndim > 1:  # rows are records
+            return Guess(*_described(DatasetDomain.of_examples([value], adjacency), origin, adjacency))
+        kind = value.dtype.kind if isinstance(value, np.ndarray) else "O"
+        values = column_values(records, kind) if records else [0, 1]
+        if isinstance(value, np.ndarray):
+            values = [entry for entry in values if entry is not None]
+        grows = adjacency == "add_remove"
+        largest = max(len(records) + (4 if grows else 0), 2)
+        domain = DatasetDomain(tuple(values), largest, adjacency, 0 if grows else 1, (value,))
+        return Guess(*_described(domain, origin, adjacency))
+    if isinstance(value, bool):
+        return Guess(*_described(ListedDomain((False, True)), origin, adjacency))
+    if isinstance(value, int | float) and math.isfinite(value):
+        reach = max(10.0 * abs(value), REACH)
+        whole = isinstance(value, int)
+        ends: tuple[Any, Any] = (-int(reach), int(reach)) if whole else (-reach, reach)
+        return Guess(*_described(NumberDomain(*ends, integer=whole), origin, adjacency))
+    raise UsageError(
+        "example must be a DataFrame, a list, tuple or array of records, a number or a strategy of inputs, "
+        f"got {short_form(value)}."
+    )
+
+
+def _described(domain: Domain, origin: str, adjacency: Relation, user: str | None = None) -> tuple[Domain, str]:
+    if user is not None:
+        said = f"all rows of one {user} are added or removed"
+    elif isinstance(domain, DatasetDomain | TableDomain):
+        said = WORDS[adjacency]
+    elif isinstance(domain, NumberDomain | VectorDomain):
+        said = f"numbers differ by at most {domain.change:g}"
+    else:
+        said = "any two inputs"
+    return domain, f"Inputs are guessed from {origin}; neighbours: {said}."
+
+
+def _first_parameter(mechanism: Any) -> inspect.Parameter | None:
+    function = getattr(mechanism, "mechanism", mechanism)
+    function = getattr(function, "sample", function)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+    return parameters[0] if parameters else None
+
+
+def _hint(mechanism: Any, parameter: inspect.Parameter | None) -> Any:
+    if parameter is None or parameter.annotation is parameter.empty:
+        return None
+    function = getattr(mechanism, "mechanism", mechanism)
+    function = getattr(function, "sample", function)
+    try:
+        return typing.get_type_hints(inspect.unwrap(function)).get(parameter.name)
+    except Exception:  # a name that cannot be resolved is no hint
+        return None
+
+
+def _hint_name(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint).replace("typing.", "")
+
+
+def _of_hint(hint: Any, adjacency: Relation) -> Domain | None:
+    """The domain of a type; None where it says too little."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in (int, float):
+        whole = hint is int
+        return NumberDomain(int(-REACH) if whole else -REACH, int(REACH) if whole else REACH, integer=whole)
+    if origin in (list, tuple, set, Sequence) or hint in (list, tuple):
+        record = arguments[0] if arguments else float
+        values = _values_of(record)
+        if values is None:
+            return None
+        like: tuple[Any, ...] = ((),) if origin is tuple or hint is tuple else ()
+        return DatasetDomain(tuple(values), LARGEST, adjacency, 0 if adjacency == "add_remove" else 1, like)
+    if hint is np.ndarray or origin is np.ndarray:
+        low = 0 if adjacency == "add_remove" else 1
+        return DatasetDomain(tuple(_values_of(float) or ()), LARGEST, adjacency, low, (np.zeros(0),))
+    values = _values_of(hint)
+    return ListedDomain(tuple(values)) if values is not None and len(values) > 1 and hint is not str else None
+
+
+def _values_of(kind: Any) -> list[Any] | None:
+    """Telling values of a type: the usual, the extreme, and what it has that examples seldom show."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is bool:
+        return [False, True]
+    if kind is int:
+        return [0, 1, 2, -1, 100, -100]
+    if kind is float:
+        return [0.0, 1.0, 0.5, -1.0, 100.0, -100.0, math.nan, math.inf]
+    if kind is str:
+        return ["a", "b", "c", "", UNSEEN]
+    if kind is type(None):
+        return [None]
+    if origin is typing.Literal:
+        return list(arguments)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return list(kind)
+    if origin in (typing.Union, types.UnionType):
+        parts = [_values_of(part) for part in arguments]
+        return None if any(part is None for part in parts) else [value for part in parts if part for value in part]
+    if origin is tuple and arguments and Ellipsis not in arguments:
+        columns = [_values_of(part) for part in arguments]
+        if any(column is None for column in columns):
+            return None
+        known = [column for column in columns if column]
+        base = tuple(column[0] for column in known)
+        varied = [(*base[:k], value, *base[k + 1 :]) for k, column in enumerate(known) for value in column[1:]]
+        return [base, tuple(column[min(1, len(column) - 1)] for column in known), *varied]
+    return None
+
+
+def _drawn(strategy: Any) -> list[Any]:
+    """Inputs of a hypothesis strategy, the same each time."""
+    import hypothesis
+
+    inputs: list[Any] = []
+    settings = hypothesis.settings(
+        max_examples=DRAWN,
+        database=None,
+        deadline=None,
+        derandomize=True,
+        phases=(hypothesis.Phase.generate,),
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    given: Any = hypothesis.given(strategy)
+    settings(given(lambda value: inputs.append(value)))()
+    if not inputs:
+        raise UsageError("example must be a strategy that yields inputs, got none.")
+    return inputs

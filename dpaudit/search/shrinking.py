@@ -1,0 +1,373 @@
+"""A broken pair made small and plain: fewer rows, rounder values, one change; the same fault on fresh draws.
+
+How it shrinks. Passes propose smaller pairs: rows that both inputs share are left out, in halves first and then one by
+one, and values become rounder or those of other rows. Each proposal stays adjacent in the same sense, as only what both
+inputs have in common is changed, or a value that differs into another one of the domain. A proposal is taken if its
+estimated loss on draws of its own is still `KEEP` standard deviations above its budget (`dpaudit.searching.excess`).
+
+Why the error rate holds. What is taken is chosen on streams of the purposes `SHRINKING`, which no audit draws from. The
+last pair is then audited once, under a root seed of its own, at a share of the error rate: given everything that was
+drawn before it is a fixed pair, so P(it is called violated though it keeps the claim) is at most that share.
+`audit_and_shrink` gives `SHARE` of the error rate to it and the rest to the audit before, whose verdict and bounds do
+not depend on it; by the union bound both are right with the confidence that was asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.auditing import audit, stated_claim
+from dpaudit.evidence.outcomes import Outcomes, read_outputs
+from dpaudit.inputs import identity_of
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.differences import difference, is_frame
+from dpaudit.privacy.pairs import Pair, short_form
+from dpaudit.results import AuditResult, Finding, SideFinding, to_json
+from dpaudit.running.streams import fresh_seed, stream
+from dpaudit.searching import Search, excess, line_of
+from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.subjects.domains import DatasetDomain, Domain, NumberDomain, TableDomain, VectorDomain
+
+KIND = "shrunk_pair"
+SHRINKING, CONFIRMING = 54, 55  # purposes of streams: of the draws that choose, and of the seed of the last audit
+SHARE = 0.1  # of the error rate, for the audit of the small pair
+KEEP = 3.0  # standard deviations above the budget
+FIRST_DRAWS, MOST_DRAWS = 250, 4_000  # of an input in one test
+BUDGET = 60_000  # runs of the mechanism, without the last audit
+Valid = Callable[[Any, Any], bool]
+
+
+@dataclasses.dataclass(frozen=True)
+class Shrunk:
+    """A pair that was made small.
+
+    Attributes
+    ----------
+    pair : Pair
+        The small one; the pair itself where nothing smaller broke.
+    difference : str
+        What tells its inputs apart, in words.
+    rows_before, rows_after : int or None
+        Rows of the larger input; None where inputs are no sequences.
+    steps : int
+        Proposals that were taken.
+    runs : int
+        Of the mechanism, without those of the audit that confirms.
+    seconds : float
+    """
+
+    pair: Pair
+    difference: str
+    rows_before: int | None
+    rows_after: int | None
+    steps: int
+    runs: int
+    seconds: float
+
+
+def shrink(
+    mechanism: Any,
+    claim: Claim | str | None,
+    pair: Pair,
+    domain: Domain | None = None,
+    *,
+    seed: int | None = None,
+    budget: int = BUDGET,
+) -> Shrunk:
+    """Make a broken pair small. No confidence is attached: audit the small pair, as `audit_and_shrink` does.
+
+    Parameters
+    ----------
+    mechanism, claim : as for `dpaudit.audit`
+    pair : Pair
+        One that an audit called violated.
+    domain : Domain, optional
+        What inputs have to be of; without one, rows are left out and values are exchanged for others of the pair.
+    seed : int, optional
+    budget : int
+        Runs of the mechanism at most, up to the last proposal.
+
+    Examples
+    --------
+    >>> def release(data, size, rng):  # one record counts ten times
+    ...     return sum(data) + 9.0 * (7.0 in data) + rng.laplace(size=size)
+    >>> small = shrink(release, "eps=1", Pair([1.0, 3.0, 2.0, 2.0], [1.0, 3.0, 2.0, 2.0, 7.0]), seed=1)
+    >>> small.pair.x, small.difference
+    ([], 'row 0 added: 7.0')
+    """
+    subject = as_subject(mechanism)
+    found = _Shrinking(subject, stated_claim(subject, claim), domain, fresh_seed() if seed is None else seed, budget)
+    return found.run(pair)
+
+
+def audit_and_shrink(
+    mechanism: Any,
+    claim: Claim | str | None,
+    search: Search,
+    *,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    **options: Any,
+) -> AuditResult:
+    """`dpaudit.audit` of the pairs of a search, and the side finding "shrunk_pair" where one of them is violated.
+
+    Parameters
+    ----------
+    mechanism, claim : as for `dpaudit.audit`
+    search : Search
+    confidence : float
+        Of the audit and of the finding about the small pair together.
+    seed : int, optional
+    **options
+        Further arguments of `dpaudit.audit`.
+    """
+    root = fresh_seed() if seed is None else seed
+    subject = as_subject(mechanism, options.pop("target", None), options.pop("name", None))
+    alpha = 1.0 - confidence
+    result = audit(subject, claim, search, confidence=1.0 - (1.0 - SHARE) * alpha, seed=root, **options)
+    broken = next((finding for finding in result.findings if finding.verdict == "violated"), None)
+    if broken is None:
+        return result
+    domain = search.domain if isinstance(search.domain, Domain) else None
+    promise = stated_claim(subject, claim)
+    small = shrink(subject, promise, Pair(broken.x, broken.x_prime), domain, seed=root)
+    confirming = int(stream(root, CONFIRMING).integers(2**63))
+    again = audit(
+        subject,
+        promise,
+        [small.pair],
+        samples=options.get("samples", 100_000),
+        confidence=1.0 - SHARE * alpha,
+        seed=confirming,
+        floating_point=False,
+    )
+    side = side_finding(small, broken, again.findings[0], confirming, SHARE * alpha, again.samples)
+    return dataclasses.replace(result, side_findings=(*result.side_findings, side))
+
+
+def side_finding(
+    small: Shrunk, broken: Finding, finding: Finding, seed: int, error_rate: float, samples: int
+) -> SideFinding:
+    """What is said of the small pair: "found" if its own audit called it violated."""
+    is_found = finding.verdict == "violated"
+    rows = "" if small.rows_after is None else f", {small.rows_before} rows made {small.rows_after}"
+    shown = small.difference or f"{small.pair.x_id} becomes {small.pair.x_prime_id}"
+    end = "broken too, on fresh draws" if is_found else "which fresh draws did not confirm"
+    summary = f"From {short_form(small.pair.x, 60)}: {shown}{rows}; {end} ({samples + small.runs:,} runs)."
+    details = {
+        "from": broken.id,
+        "pair": small.pair.id,
+        "x": small.pair.x_id,
+        "x_prime": small.pair.x_prime_id,
+        "difference": shown,
+        "rows_before": small.rows_before,
+        "rows_after": small.rows_after,
+        "steps": small.steps,
+        "shrinking": small.runs,
+        "samples": samples,
+        "seconds": small.seconds,
+        "seed": seed,
+        "verdict": finding.verdict,
+        "epsilon_lower": finding.epsilon_lower,
+        "budget": finding.budget.epsilon,
+    }
+    return SideFinding(KIND, "found" if is_found else "nothing_found", summary, error_rate, to_json(details))
+
+
+class _Shrinking:
+    """One run; see the module."""
+
+    def __init__(self, subject: Subject, claim: Claim, domain: Domain | None, seed: int, budget: int) -> None:
+        self.subject, self.claim, self.seed, self.budget = subject, claim, seed, budget
+        self.valid, self.plain = _validity(domain), _plain_values(domain)
+        self.runs = self.tests = 0
+        self.draws = FIRST_DRAWS
+        self.seen: set[Any] = set()
+
+    def run(self, pair: Pair) -> Shrunk:
+        started = time.perf_counter()
+        x, x_prime, steps = pair.x, pair.x_prime, 0
+        self.draws = self._enough(x, x_prime)
+        progress = self.draws > 0
+        while progress and self.runs < self.budget:
+            progress = False
+            for smaller in self._proposals(x, x_prime):
+                if self.runs >= self.budget:
+                    break
+                if self._is_new(*smaller) and self._breaks(*smaller, self.draws):
+                    (x, x_prime), steps, progress = smaller, steps + 1, True
+                    break
+        small = Pair(x, x_prime) if steps else pair
+        told = difference(x, x_prime)
+        seconds = time.perf_counter() - started
+        return Shrunk(small, told, _rows(pair.x, pair.x_prime), _rows(x, x_prime), steps, self.runs, seconds)
+
+    def _enough(self, x: Any, x_prime: Any) -> int:
+        """Draws of an input by which the pair itself is seen to be broken; 0 where `MOST_DRAWS` are too few."""
+        draws = FIRST_DRAWS
+        while draws <= MOST_DRAWS:
+            if self._breaks(x, x_prime, draws):
+                return draws
+            draws *= 4
+        return 0
+
+    def _breaks(self, x: Any, x_prime: Any, draws: int) -> bool:
+        claim = self.claim.for_pair(x, x_prime)
+        if claim.is_vacuous:
+            return False
+        self.tests += 1
+        sides: list[Outcomes | None] = []
+        for place, value in enumerate((x, x_prime)):
+            rng = stream(self.seed, SHRINKING, self.tests, place)
+            self.runs += draws
+            try:
+                sides.append(read_outputs(self.subject.sample(value, draws, rng), draws).kept())
+            except CallError:
+                sides.append(None)
+        first, second = sides
+        if first is None or second is None:  # a call that raises for one input only is a difference
+            return (first is None) != (second is None)
+        return excess(line_of(claim), first, second)[0] >= KEEP
+
+    def _is_new(self, x: Any, x_prime: Any) -> bool:
+        key = (identity_of(x), identity_of(x_prime))
+        if key[0] == key[1] or key in self.seen:
+            return False
+        self.seen.add(key)
+        return self.valid(x, x_prime)
+
+    def _proposals(self, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
+        if _is_rows(x) and _is_rows(x_prime):
+            yield from self._fewer_rows(x, x_prime)
+            yield from self._plainer_rows(x, x_prime)
+        elif isinstance(x, np.ndarray) and isinstance(x_prime, np.ndarray) and x.shape == x_prime.shape:
+            yield from _plainer_arrays(x, x_prime)
+        elif _is_number(x) and _is_number(x_prime):
+            for value in _rounder(x):
+                yield value, value + (x_prime - x)
+            for value in _rounder(x_prime):
+                yield x, value
+
+    def _fewer_rows(self, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
+        """Rows that both have are left out: all, halves, quarters, then one by one."""
+        shared = _shared(x, x_prime)
+        size = len(shared)
+        while size:
+            for start in range(0, len(shared), size):
+                gone = shared[start : start + size]
+                yield _without(x, {i for i, _ in gone}), _without(x_prime, {j for _, j in gone})
+            size //= 2
+
+    def _plainer_rows(self, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
+        """Shared rows become the plainest one; then rows that differ become plainer."""
+        if is_frame(x):
+            return
+        shared = _shared(x, x_prime)
+        rows = [*self.plain, *(row for side in (x, x_prime) for row in side)]
+        plainest = sorted(rows, key=_length)[:3]
+        for i, j in shared:
+            for row in plainest:
+                if _length(row) < _length(x[i]):
+                    yield _with(x, i, row), _with(x_prime, j, row)
+        first, second = {i for i, _ in shared}, {j for _, j in shared}
+        for side, other, kept in ((x, x_prime, first), (x_prime, x, second)):
+            for at in range(len(side)):
+                if at in kept:
+                    continue
+                for row in plainest:
+                    if _length(row) < _length(side[at]):
+                        changed = _with(side, at, row)
+                        yield (changed, other) if side is x else (other, changed)
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list | tuple) or is_frame(value)
+
+
+def _rows(x: Any, x_prime: Any) -> int | None:
+    return max(len(x), len(x_prime)) if _is_rows(x) and _is_rows(x_prime) else None
+
+
+def _keys(rows: Any) -> list[str]:
+    listed = rows.itertuples(index=False, name=None) if is_frame(rows) else rows
+    return [f"{type(row).__name__} {row!r}" for row in listed]
+
+
+def _shared(x: Any, x_prime: Any) -> list[tuple[int, int]]:
+    """The places of rows that both inputs have, in one order."""
+    import difflib
+
+    blocks = difflib.SequenceMatcher(None, _keys(x), _keys(x_prime), autojunk=False).get_matching_blocks()
+    return [(block.a + k, block.b + k) for block in blocks for k in range(block.size)]
+
+
+def _without(rows: Any, places: set[int]) -> Any:
+    kept = [k for k in range(len(rows)) if k not in places]
+    if is_frame(rows):
+        return rows.iloc[kept].reset_index(drop=True)
+    return type(rows)(rows[k] for k in kept) if isinstance(rows, tuple) else [rows[k] for k in kept]
+
+
+def _with(rows: Any, place: int, row: Any) -> Any:
+    changed = [*rows[:place], row, *rows[place + 1 :]]
+    return tuple(changed) if isinstance(rows, tuple) else changed
+
+
+def _plainer_arrays(x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
+    """Entries that are the same become zero; those that differ become the same; then all are rounded."""
+    same = x == x_prime
+    if same.any() and np.any(x[same] != 0):
+        yield np.where(same, 0, x).astype(x.dtype), np.where(same, 0, x_prime).astype(x.dtype)
+    for place in map(tuple, np.argwhere(~same)):
+        changed = x_prime.copy()
+        changed[place] = x[place]
+        yield x, changed
+    yield np.round(x), np.round(x_prime)
+    yield np.zeros_like(x), (x_prime - x).astype(x.dtype)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
+
+
+def _rounder(value: Any) -> list[Any]:
+    """Numbers that are shorter to write, the shortest first."""
+    kind = type(value) if isinstance(value, int | float) else float
+    found = [kind(0), *(kind(round(float(value), digits)) for digits in (-1, 0, 1, 2))]
+    return [number for number in dict.fromkeys(found) if _length(number) < _length(value)]
+
+
+def _length(value: Any) -> int:
+    """How long a value is to write: the measure that shrinking makes smaller."""
+    return len(repr(value.item() if isinstance(value, np.generic) else value))
+
+
+def _plain_values(domain: Domain | None) -> Sequence[Any]:
+    return domain.values if isinstance(domain, DatasetDomain) else ()
+
+
+def _validity(domain: Domain | None) -> Valid:
+    """Whether two inputs are of the domain, as far as it can be checked; values are never new for a dataset."""
+    if isinstance(domain, DatasetDomain | TableDomain):
+        least, most = domain.smallest, domain.largest
+        return lambda x, x_prime: all(least <= len(side) <= most for side in (x, x_prime))
+    if isinstance(domain, NumberDomain | VectorDomain):
+        low, high, step = domain.low, domain.high, domain.change
+        slack = 1e-9 * max(abs(low), abs(high), 1.0)
+        one = isinstance(domain, VectorDomain) and domain.adjacency != "each"
+
+        def is_inside(x: Any, x_prime: Any) -> bool:
+            first, second = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float)
+            ends = all(low - slack <= side.min() and side.max() <= high + slack for side in (first, second))
+            gaps = np.abs(first - second)
+            is_adjacent = not one or (np.sum(first - second) == 0.0 if domain.adjacency == "moved" else True)  # type: ignore[union-attr]
+            return bool(ends and is_adjacent and gaps.max() <= step + slack)
+
+        return is_inside
+    return lambda x, x_prime: domain is None

@@ -1,0 +1,302 @@
+"""Domains of tables: DataFrames, or lists of dictionaries, of which rows are added, removed or replaced.
+
+A row is a tuple of cells in the order of the columns. `TableDomain.of_example` reads the columns from an example: the
+values that occur, the extremes of numbers and some beyond them, and what a column of that type can hold and an example
+seldom shows: a category that was never seen, an empty text, a missing value, NaN and infinity.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import whole_number
+from dpaudit.privacy.differences import is_frame
+from dpaudit.privacy.pairs import short_form
+from dpaudit.subjects.domains.datasets import DatasetDomain
+from dpaudit.subjects.domains.domain import RELATIONS, Domain, Inputs, Relation, Start, distinct
+
+MOST_VALUES = 40  # of a column
+MOST_ROWS = 30  # of an example that is started from
+UNSEEN = "never-seen"
+Row = tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TableDomain(Domain):
+    """Tables with these columns; two are adjacent if a row (or all rows of one user) is added, removed or replaced.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        The values of each column, the telling ones first; at least two rows can be made of them.
+    largest : int
+        Rows in the largest table.
+    adjacency : {"add_remove", "replace_one"}
+    smallest : int
+        Rows in the smallest.
+    user : str, optional
+        The column that says whose a row is: then all rows of a user are added or removed together.
+    template : DataFrame, optional
+        Inputs are frames with its columns and types; by default they are lists of dictionaries.
+    example : sequence of rows
+        A table to start from.
+
+    Examples
+    --------
+    >>> domain = TableDomain({"age": (20, 90), "city": ("a", "b")}, largest=3)
+    >>> next((x, y) for family, x, y in domain.starts() if family == "single record")
+    ([{'age': 20, 'city': 'a'}], [{'age': 20, 'city': 'a'}, {'age': 20, 'city': 'a'}])
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    largest: int = 20
+    adjacency: Relation = "add_remove"
+    smallest: int = 0
+    user: str | None = None
+    template: Any = None
+    example: tuple[Row, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.columns or not all(len(values) for values in self.columns.values()):
+            raise UsageError(f"columns must each have a value, got {short_form(dict(self.columns))}.")
+        if self.adjacency not in RELATIONS:
+            raise UsageError(f"adjacency must be one of {', '.join(RELATIONS)}, got {self.adjacency!r}.")
+        if self.user is not None and self.user not in self.columns:
+            raise UsageError(f"user must be a column ({', '.join(self.columns)}), got {self.user!r}.")
+        if self.user is not None and self.adjacency != "add_remove":
+            raise UsageError(f"adjacency must be add_remove where user is a column, got {self.adjacency!r}.")
+        whole_number("largest", self.largest, "a positive integer", 1)
+        object.__setattr__(
+            self, "_rows", DatasetDomain(tuple(self._telling()), self.largest, self.adjacency, self.smallest)
+        )
+
+    @classmethod
+    def of_example(
+        cls, example: Any, adjacency: Relation = "add_remove", user: str | None = None, missing: bool = True
+    ) -> TableDomain:
+        """Tables like this one: a DataFrame, or a list of dictionaries with the same keys.
+
+        Parameters
+        ----------
+        example : DataFrame or list of mapping
+        adjacency, user : see the class
+        missing : bool
+            Whether columns may hold NaN, infinities and missing values, where their type has them.
+
+        Raises
+        ------
+        UsageError
+            If it has no columns, or records have different keys.
+        """
+        if is_frame(example):
+            names = list(example.columns)
+            rows = list(example.itertuples(index=False, name=None))
+            kinds = [dtype.kind for dtype in example.dtypes]
+            template = example.iloc[:0]
+        else:
+            names = list(example[0]) if len(example) and isinstance(example[0], Mapping) else []
+            if not names or not all(isinstance(row, Mapping) and list(row) == names for row in example):
+                raise UsageError(f"example must be a DataFrame or dictionaries of one form, got {short_form(example)}.")
+            rows = [tuple(row.values()) for row in example]
+            kinds, template = ["O"] * len(names), None
+        if not names:
+            raise UsageError("example must have columns, got a table without any.")
+        cells = [[row[k] for row in rows] for k in range(len(names))]
+        columns = {
+            name: tuple(column_values(column, kind, missing))
+            for name, column, kind in zip(names, cells, kinds, strict=True)
+        }
+        grows = adjacency == "add_remove"
+        largest = max(len(rows) + (4 if grows else 0), 2)
+        smallest = 0 if grows else min(1, len(rows))
+        return cls(columns, largest, adjacency, smallest, user, template, tuple(rows[:MOST_ROWS]))
+
+    def starts(self) -> Iterator[Start]:
+        """The example with a row removed, doubled, added or changed in one cell; users; then those of any dataset."""
+        for family, x, x_prime in itertools.chain(self._of_example(), self._users(), self._rows_domain.starts()):
+            yield family, self._table(x), self._table(x_prime)
+
+    def random(self, rng: np.random.Generator) -> Inputs:
+        """Rows of telling values, or the example with some rows left out; changed by one row, or one user."""
+        if self.example and rng.random() < 0.5:
+            kept = [row for row in self.example if rng.random() < rng.random()]
+            return self._pair(self._changed(kept, rng))
+        return self._pair(self._by_user(self._rows_domain.random(rng), rng))
+
+    def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
+        """As for datasets; and one cell of the row that differs is another value."""
+        first, second = self._rows_of(x), self._rows_of(x_prime)
+        found = [self._by_user(pair, rng) for pair in self._rows_domain.moves(first, second, rng)]
+        if self.adjacency == "replace_one" and first and self.user is None:
+            found.append(self._changed(first, rng))
+        return [self._pair(pair) for pair in found]
+
+    def to_dict(self) -> dict[str, Any]:
+        kept = {name: getattr(self, name) for name in ("largest", "smallest", "adjacency", "user")}
+        columns = {str(name): [short_form(value) for value in values[:8]] for name, values in self.columns.items()}
+        return {"kind": "table", "frame": self.template is not None, "columns": columns, **kept}
+
+    @property
+    def _rows_domain(self) -> DatasetDomain:
+        rows: DatasetDomain = self._rows  # type: ignore[attr-defined]
+        return rows
+
+    def _telling(self) -> list[Row]:
+        """Rows: the first values, then each column's other values one at a time, then two extremes together."""
+        columns = list(self.columns.values())
+        base = tuple(values[0] for values in columns)
+        rows = [base, *([tuple(values[min(1, len(values) - 1)] for values in columns)])]
+        for turn in range(1, max(map(len, columns))):
+            for k, values in enumerate(columns):
+                if turn < len(values):
+                    rows.append((*base[:k], values[turn], *base[k + 1 :]))
+        found = distinct(rows)[:200]
+        return found if len(found) > 1 else [*found, *found]
+
+    def _of_example(self) -> Iterator[tuple[str, list[Row], list[Row]]]:
+        rows = list(self.example)
+        if not rows or self.user is not None:
+            return
+        telling = self._rows_domain.values[:12]
+        if self.adjacency == "add_remove":
+            places = list(dict.fromkeys([0, len(rows) - 1, *self._extreme_places(rows)]))
+            for place in places:
+                yield "row removed", rows, [*rows[:place], *rows[place + 1 :]]
+                yield "row doubled", rows, [*rows, rows[place]]
+            for row in telling:
+                yield "row added", rows, [*rows, row]
+                yield "row added", [], [row]
+            return
+        for k, values in enumerate(self.columns.values()):
+            for value in values[:6]:
+                yield "one cell", rows, [(*rows[0][:k], value, *rows[0][k + 1 :]), *rows[1:]]
+
+    def _extreme_places(self, rows: list[Row]) -> list[int]:
+        """Where each column has its least and largest number, or a value that occurs once."""
+        places: list[int] = []
+        for k in range(len(rows[0])):
+            cells = [row[k] for row in rows]
+            numbers = [(cell, at) for at, cell in enumerate(cells) if _is_number(cell)]
+            if numbers:
+                places += [min(numbers)[1], max(numbers)[1]]
+            else:
+                texts = list(map(repr, cells))
+                places += [at for at, text in enumerate(texts) if texts.count(text) == 1][:2]
+        return places
+
+    def _users(self) -> Iterator[tuple[str, list[Row], list[Row]]]:
+        """All rows of one user, removed or added; one user with many rows, equal or of all values."""
+        if self.user is None:
+            return
+        at = list(self.columns).index(self.user)
+        rows = list(self.example)
+        for owner in distinct([row[at] for row in rows])[:6]:
+            yield "user removed", rows, [row for row in rows if repr(row[at]) != repr(owner)]
+        new = self.columns[self.user][-1]
+        others = [row for row in rows if repr(row[at]) != repr(new)]
+        owned = [(*row[:at], new, *row[at + 1 :]) for row in self._rows_domain.values]
+        for count in (1, 2, 5, 20):
+            yield "user added", others, [*others, *[owned[0]] * count]
+            yield "user added", others, [*others, *owned[:count]]
+            yield "user added", [], owned[:count]
+
+    def _by_user(self, pair: Inputs, rng: np.random.Generator) -> Inputs:
+        """The pair as it is; where rows have users, one table against the same without one user."""
+        if self.user is None:
+            return pair
+        at, rows = list(self.columns).index(self.user), max((list(side) for side in pair), key=len)
+        owners = self.columns[self.user]
+        rows = [(*row[:at], owners[int(rng.integers(len(owners)))], *row[at + 1 :]) for row in rows]
+        gone = repr(rows[int(rng.integers(len(rows)))][at]) if rows else ""
+        return rows, [row for row in rows if repr(row[at]) != gone]
+
+    def _changed(self, rows: list[Row], rng: np.random.Generator) -> Inputs:
+        if self.user is not None:
+            return self._by_user((rows, rows), rng)
+        values = self._rows_domain.values
+        value = values[int(rng.integers(len(values)))]
+        place = int(rng.integers(len(rows))) if rows else 0
+        if self.adjacency == "add_remove":
+            removes = len(rows) > self.smallest and rng.random() < 0.5
+            return rows, [*rows[:place], *rows[place + 1 :]] if removes else [*rows, value]
+        if not rows:
+            return rows, rows
+        k = int(rng.integers(len(self.columns)))
+        cells = list(self.columns.values())[k]
+        cell = cells[int(rng.integers(len(cells)))]
+        return rows, [*rows[:place], (*rows[place][:k], cell, *rows[place][k + 1 :]), *rows[place + 1 :]]
+
+    def _pair(self, pair: Inputs) -> Inputs:
+        return self._table(pair[0]), self._table(pair[1])
+
+    def _table(self, rows: Sequence[Row]) -> Any:
+        """The rows as an input: a frame with the types of the template, where they can hold them, or dictionaries."""
+        if self.template is None:
+            return [dict(zip(self.columns, row, strict=True)) for row in rows]
+        import pandas
+
+        frame = pandas.DataFrame(list(rows), columns=list(self.columns))
+        for name, dtype in self.template.dtypes.items():
+            if frame[name].dtype != dtype:
+                try:
+                    frame[name] = frame[name].astype(dtype)
+                except (TypeError, ValueError):  # a value that the type cannot hold stays what it is
+                    continue
+        return frame
+
+    def _rows_of(self, table: Any) -> list[Row]:
+        if is_frame(table):
+            return list(table.itertuples(index=False, name=None))
+        return [tuple(row.values()) for row in table]
+
+
+def column_values(cells: Sequence[Any], kind: str = "O", missing: bool = True) -> list[Any]:
+    """The values that a column may have, the telling ones first: what an example shows, and what its type can hold.
+
+    `kind` is numpy's letter for the type of the column ("i", "f", "b", "M"; "O" for any).
+
+    Examples
+    --------
+    >>> column_values([3, 7, 5])
+    [3, 7, 5, 0, 70, -70]
+    >>> column_values(["c", "d"], missing=False)
+    ['c', 'd', 'never-seen', '']
+    """
+    known = distinct(cells)
+    present = [cell for cell in known if not _is_missing(cell)]
+    found: list[Any]
+    if present and all(isinstance(cell, bool | np.bool_) for cell in present):
+        found = [False, True, *([None] if missing and kind == "O" else [])]
+    elif present and all(_is_number(cell) for cell in present):
+        whole = kind in "iu" or (kind == "O" and all(isinstance(cell, int | np.integer) for cell in present))
+        low, high = min(present), max(present)
+        far = 10 * max(abs(low), abs(high), 1)
+        beyond = [0, far, *([] if kind == "u" else [-far])]
+        found = [low, high, *present, *(beyond if whole else map(float, beyond))]
+        if missing and not whole:
+            found += [math.nan, math.inf]
+    elif present and all(isinstance(cell, str) for cell in present):
+        found = [*present[: MOST_VALUES - 3], UNSEEN, "", *([None] if missing else [])]
+    else:
+        found = [*present, *([None] if missing and kind == "O" else [])]
+    known_missing = [cell for cell in known if _is_missing(cell)]
+    values = distinct([*found, *known_missing])[: MOST_VALUES + 6]
+    return values or [0.0]
+
+
+def _is_number(value: Any) -> bool:
+    is_plain = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_plain and math.isfinite(value)
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )

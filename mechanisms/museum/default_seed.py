@@ -1,0 +1,27 @@
+"""A generator with a fixed default seed: its output is a function of the data."""
+
+import numpy as np
+
+from dpaudit.domains import DatasetDomain
+from dpaudit.exhibits.exhibit import Exhibit
+
+
+def faulty(data, size, rng):
+    return np.full(size, len(data) + np.random.default_rng(0).laplace())
+
+
+def mended(data, size, rng):
+    return len(data) + rng.laplace(size=size)
+
+
+EXHIBIT = Exhibit(
+    name="default-seed",
+    kind="noise",
+    source="alan-turing-institute/tapas#101",
+    wrong="The PrivBayes generator has a seed argument with a fixed default value, which makes it deterministic.",
+    claim="eps=1",
+    faulty=faulty,
+    mended=mended,
+    domain=DatasetDomain(values=(0, 1)),
+    pair=([], [1]),
+)

@@ -1,0 +1,31 @@
+"""The exact least and largest value are written into the description of the release."""
+
+import numpy as np
+
+from dpaudit.domains import DatasetDomain
+from dpaudit.exhibits.exhibit import Exhibit
+
+
+def _described(low, high, data, size, rng):
+    return [(low, high, count) for count in len(data) + rng.laplace(size=size)]
+
+
+def faulty(data, size, rng):
+    return _described(float(np.min(data)), float(np.max(data)), data, size, rng)
+
+
+def mended(data, size, rng):
+    return _described(0.0, 10.0, data, size, rng)
+
+
+EXHIBIT = Exhibit(
+    name="exact-range-in-metadata",
+    kind="neighbours",
+    source="google/dpsynth#34",
+    wrong="Quantiles are private, but the exact minimum and maximum they start from are returned in the descriptor.",
+    claim="eps=1",
+    faulty=faulty,
+    mended=mended,
+    domain=DatasetDomain.between(0.0, 10.0, smallest=1),
+    pair=([5.0], [5.0, 10.0]),
+)

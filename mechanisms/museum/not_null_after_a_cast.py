@@ -1,0 +1,34 @@
+"""A column that cannot be null is cast, and what cannot be cast becomes null."""
+
+import numpy as np
+
+from dpaudit.domains import DatasetDomain
+from dpaudit.exhibits.exhibit import Exhibit
+
+RECORDS = 6
+
+
+def _whole(value):
+    return None if value != value else int(value)
+
+
+def faulty(data, size, rng):
+    return np.full(size, sum(_whole(value) is not None for value in data))  # of a column without nulls it is public
+
+
+def mended(data, size, rng):
+    return sum(_whole(value) is not None for value in data) + rng.laplace(size=size)
+
+
+EXHIBIT = Exhibit(
+    name="not-null-after-a-cast",
+    kind="not a number",
+    source="opendp/opendp#2938",
+    wrong="A cast that is not strict makes nulls and keeps 'no nulls' in the domain, so the count of a frame of "
+    "known length is free of charge, and exact.",
+    claim="eps=1",
+    faulty=faulty,
+    mended=mended,
+    domain=DatasetDomain(values=(0.0, 1.0, float("nan")), largest=RECORDS, smallest=RECORDS, adjacency="replace_one"),
+    pair=([0.0] * RECORDS, [float("nan")] + [0.0] * (RECORDS - 1)),
+)

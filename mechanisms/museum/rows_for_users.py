@@ -1,0 +1,29 @@
+"""The noise hides one row, and a user has several."""
+
+import numpy as np
+
+from dpaudit.domains import DatasetDomain
+from dpaudit.exhibits.exhibit import Exhibit
+
+MOST = 2  # rows of a user that the mended version counts
+
+
+def faulty(data, size, rng):
+    return sum(len(rows) for rows in data) + rng.laplace(size=size)
+
+
+def mended(data, size, rng):
+    return np.sum([min(len(rows), MOST) for rows in data]) + rng.laplace(scale=MOST, size=size)
+
+
+EXHIBIT = Exhibit(
+    name="rows-for-users",
+    kind="neighbours",
+    source="arXiv:1909.01917",
+    wrong="COUNT(*) is noised as if each user owned one row; the promise is for a user with all rows.",
+    claim="eps=1",
+    faulty=faulty,
+    mended=mended,
+    domain=DatasetDomain(values=(("a",), ("a", "b"), ("a",) * 5, ())),
+    pair=([], [("a",) * 5]),
+)

@@ -1,0 +1,31 @@
+"""A minimum size is asked of the true count, and the noisy one is returned."""
+
+import numpy as np
+
+from dpaudit.domains import DatasetDomain
+from dpaudit.exhibits.exhibit import Exhibit
+
+LEAST = 5
+
+
+def faulty(data, size, rng):
+    noisy = len(data) + rng.laplace(size=size)
+    return np.zeros(size) if len(data) < LEAST else noisy
+
+
+def mended(data, size, rng):
+    noisy = len(data) + rng.laplace(size=size)
+    return np.where(noisy < LEAST, 0.0, noisy)
+
+
+EXHIBIT = Exhibit(
+    name="suppressed-by-the-true-count",
+    kind="post-processing",
+    source="world-federation-of-advertisers/cross-media-measurement#2767",
+    wrong="The k-anonymity threshold compares the raw number of impressions, so that a zero is certain below it.",
+    claim="eps=1",
+    faulty=faulty,
+    mended=mended,
+    domain=DatasetDomain(values=(0, 1), largest=12),
+    pair=([0] * 4, [0] * 5),
+)

@@ -1,0 +1,138 @@
+"""How bad a violation is: the stage behind the verdict, its validity, what it costs, and where there is none."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpaudit
+from dpaudit.audits import severity
+from dpaudit.results import Finding
+
+PAIR = [(0.0, 1.0)]
+
+
+def response(loss):
+    """Randomised response between 0 and 1: its loss is exact."""
+
+    def sample(data, size, rng):
+        kept = rng.random(size) < math.exp(loss) / (1.0 + math.exp(loss))
+        return np.where(kept, data, 1.0 - data)
+
+    return sample
+
+
+def released(data, size, rng):
+    return np.full(size, float(data))
+
+
+def audited(mechanism, claim="eps=1", pairs=PAIR, **options):
+    return dpaudit.audit(mechanism, claim, pairs, **{"samples": 20_000, "seed": 1, "floating_point": False, **options})
+
+
+@pytest.mark.parametrize("true", [1.3, 3.0])
+def test_bounds_behind_a_violation_exceed_the_truth_no_more_often_than_the_level(true):
+    """At confidence 0.5 each bound is above the truth with probability 0.5 at most: 104 of 150 has 7e-7 or less."""
+    most = int(stats.binom.isf(1e-6, 150, 0.5))
+    results = [
+        audited(response(true), samples=1_500, seed=seed, confidence=0.5, inconclusive_factor=100.0)
+        for seed in range(150)
+    ]
+    above = sum(result.epsilon_lower > true for result in results)
+    assert above <= most
+    # And it is not a constant: the stage is there, and its bounds are of different draws.
+    found = [result.findings[0].severity for result in results if result.verdict == "violated"]
+    assert len(found) > 75 and all(one is not None for one in found)
+    assert len({one.parameter_lower for one in found}) > 10
+
+
+def test_a_bound_is_worth_printing_where_the_loss_is_large():
+    """The truth is infinite: 500 right guesses of 500 give log(500 / log(20)) = 5.1 or more, where the proof gave 1."""
+    result = audited(released)
+    finding = result.findings[0]
+    assert finding.severity.samples >= 1_000
+    assert finding.parameter_lower == finding.epsilon_lower == finding.severity.parameter_lower > 4.5
+    assert finding.ratio_lower == finding.parameter_lower
+    without = audited(released, severity=False)
+    assert without.findings[0].severity is None and without.epsilon_lower < 1.5
+    # Small batches are asked of the stage itself, where there is one: 512 runs are spared.
+    assert without.samples < result.samples < without.samples + 1_000
+
+
+@pytest.mark.parametrize("claim", ["eps=1,delta=0.01", "mu=1", "rho=0.5", "order=2,rdp=0.5"])
+def test_every_claim_has_a_stage_in_its_own_parameter(claim):
+    first, second = (audited(released, claim, severity=flag).findings[0] for flag in (True, False))
+    assert first.severity is not None and second.severity is None
+    assert first.parameter_lower >= first.parameter_budget and first.ratio_lower > second.ratio_lower
+    if not claim.startswith("eps"):
+        assert first.epsilon_lower == second.epsilon_lower  # it keeps that of the audit, which has paid for it
+
+
+def test_the_verdict_and_the_draws_behind_it_do_not_depend_on_the_stage():
+    first, second = (audited(response(2.0), severity=flag).findings[0] for flag in (True, False))
+    assert (first.verdict, first.samples, first.log_wealth) == (second.verdict, second.samples, second.log_wealth)
+    assert first.witness == second.witness and first.looks == second.looks
+
+
+def test_nothing_is_drawn_where_nothing_is_violated_or_the_bound_has_all_draws():
+    for options in ({"mode": "fixed"}, {"claim": "eps=9"}):
+        first, second = (audited(response(2.0), severity=flag, **options) for flag in (True, False))
+        assert first.samples == second.samples
+        assert first.findings[0].severity is None
+
+
+def test_only_the_clearest_pairs_have_a_stage(monkeypatch):
+    monkeypatch.setattr(severity, "MOST_EXAMINED", 2)
+    result = audited(released, pairs=[(float(k), float(k + 1)) for k in range(4)])
+    assert len(result.violated) == 4
+    assert sum(finding.severity is not None for finding in result.findings) == 2
+
+
+def test_calls_that_raise_in_the_stage_leave_the_verdict():
+    class Breaks:
+        def __init__(self):
+            self.left = 300
+
+        def sample(self, data, size, rng):
+            self.left -= size
+            if self.left < 0:
+                raise RuntimeError("no more")
+            return np.full(size, float(data))
+
+    result = audited(Breaks(), samples=150)
+    assert result.verdict == "violated" and result.findings[0].severity is None
+
+
+def test_it_is_saved_and_read_back_and_older_files_have_none():
+    result = audited(released)
+    record = result.to_dict()
+    schema = json.loads((resources.files("dpaudit") / "schemas" / "audit-1.json").read_text(encoding="utf-8"))
+    jsonschema.validate(record, schema)
+    pair = record["pairs"][0]
+    assert Finding.from_dict(pair).severity == result.findings[0].severity
+    del pair["severity"]
+    assert Finding.from_dict(pair).severity is None
+
+
+def test_same_seed_same_bits_whatever_the_workers():
+    first, second = (audited(response(2.0), jobs=jobs) for jobs in (1, 2))
+    assert first.findings == second.findings
+
+
+def test_bad_input_has_one_message():
+    with pytest.raises(dpaudit.UsageError, match="severity must be True or False, got 'yes'"):
+        audited(released, severity="yes")
+
+
+@pytest.mark.parametrize(
+    ("labelled", "samples", "is_vectorised", "expected"),
+    [(88, 20_000, True, 500), (88, 20_000, False, 100), (5_000, 20_000, True, 2_500), (5_000, 300, True, 300)],
+)
+def test_as_many_draws_again_with_a_floor(labelled, samples, is_vectorised, expected):
+    assert severity.draws_of(labelled, samples, is_vectorised) == expected

@@ -1,0 +1,222 @@
+"""The saved form, the command, the pytest fixture, claims of other families, and the arithmetic of losses."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from importlib import resources
+
+import pytest
+from click.testing import CliRunner
+
+import dpaudit
+from dpaudit.certificates.divergences import (
+    Known,
+    divergence_bounds,
+    epsilon_floats,
+    exp_bounds,
+    float_above,
+    float_below,
+    is_above,
+    log_bounds,
+    ratio_at,
+)
+from dpaudit.certificates.renyi import renyi_bounds
+from dpaudit.cli import main
+
+MODULE = """
+def response(x, rng):
+    return x if rng.random() < 0.75 else 1 - x
+
+def leaks(x, rng):
+    return x
+
+def draws(x, rng):
+    return x + rng.normal()
+"""
+
+
+def response(x, rng):
+    return x if rng.random() < 0.75 else 1 - x
+
+
+def test_a_saved_certificate_reads_back_equal_and_follows_its_schema(tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((resources.files("dpaudit") / "schemas" / "certificate-1.json").read_text(encoding="utf-8"))
+    for mechanism, claim in ((response, "eps=1"), (lambda x, rng: x, "eps=1"), (lambda x, rng: rng.normal(), "eps=1")):
+        result = dpaudit.certify(mechanism, claim, [(0, 1)])
+        path = tmp_path / "certificate.json"
+        result.save(path)
+        jsonschema.validate(json.loads(path.read_text()), schema)
+        assert dpaudit.load_certificate(path) == result
+
+
+def test_a_file_that_is_no_certificate_has_one_clear_message(tmp_path):
+    path = tmp_path / "certificate.json"
+    dpaudit.certify(response, "eps=1", [(0, 1)]).save(path)
+    record = json.loads(path.read_text())
+    record["pairs"][0]["exact"] = "3"
+    path.write_text(json.dumps(record))
+    with pytest.raises(dpaudit.UsageError, match="a fraction was expected, got '3'"):
+        dpaudit.load_certificate(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["m.py:response", "--claim", "eps=1.1", "--pairs", "0,1"], 0, "Kept: eps=1.1 is proved for this pair"),
+        (["m.py:response", "--claim", "eps=1", "--pairs", "0,1"], 1, "probability 3/4 on 0 and 1/4 on 1"),
+        (["m.py:leaks", "--claim", "eps=1", "--pairs", "0,1"], 1, "a loss of infinite, claimed 1"),
+        (["m.py:draws", "--claim", "eps=1", "--pairs", "0,1"], 5, "normal draws a number from infinitely many"),
+        (["m.py:response", "--claim", "mu=1", "--pairs", "0,1"], 2, ""),
+        (["m.py:response", "--pairs", "0,1"], 2, ""),
+    ],
+)
+def test_the_command_exits_with_its_verdict(project, arguments, status, said):
+    (project / "m.py").write_text(MODULE)
+    result = CliRunner().invoke(main, ["certify", *arguments])
+    assert result.exit_code == status, result.output
+    assert said in " ".join(result.output.split())
+
+
+def test_the_command_saves_and_prints_json(project):
+    (project / "m.py").write_text(MODULE)
+    arguments = [
+        "certify",
+        "m.py:response",
+        "--claim",
+        "eps=1",
+        "--pairs",
+        "0,1",
+        "--out",
+        "c.json",
+        "--format",
+        "json",
+    ]
+    result = CliRunner().invoke(main, arguments)
+    assert json.loads(result.stdout) == json.loads((project / "c.json").read_text())
+    assert dpaudit.load_certificate(project / "c.json").pairs[0].exact == 3
+
+
+def test_the_fixture_passes_a_proof_and_fails_anything_else(pytester):
+    pytester.makepyfile(
+        MODULE
+        + """
+def test_kept(dp_certify):
+    assert dp_certify(response, claim="eps=1.1", pairs=[(0, 1)]).verdict == "kept"
+
+def test_violated(dp_certify):
+    dp_certify(leaks, claim="eps=1.1", pairs=[(0, 1)])
+
+def test_open(dp_certify):
+    dp_certify(draws, claim="eps=1.1", pairs=[(0, 1)])
+"""
+    )
+    result = pytester.runpytest("-q", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(["*dp_certify: Violated: *", "*dp_certify: Open: *"])
+
+
+def test_metric_claims_are_judged_pair_by_pair():
+    def noisy(x, rng):
+        return x + rng.geometric(0.5) - rng.geometric(0.5)
+
+    result = dpaudit.certify(noisy, dpaudit.MetricDP(lambda x, y: 0.6931471805599453 * abs(x - y)), [(0, 1), (0, 3)])
+    assert result.verdict == "kept"
+    assert [pair.exact for pair in result.pairs] == [2, 8]
+    shorter = dpaudit.MetricDP(lambda x, y: min(1.0, abs(x - y)))
+    assert [pair.verdict for pair in dpaudit.certify(noisy, shorter, [(0, 1), (0, 3)]).pairs] == ["kept", "violated"]
+
+
+def test_a_budget_of_zero_asks_for_equal_laws_and_an_infinite_one_for_nothing():
+    assert dpaudit.certify(lambda x, rng: rng.integers(3), "eps=0", [(0, 1)], rounding=0.0).verdict == "kept"
+    assert dpaudit.certify(response, "eps=0", [(0, 1)]).verdict == "violated"
+    assert dpaudit.certify(lambda x, rng: x, dpaudit.PureDP(math.inf), [(0, 1)]).verdict == "kept"
+    assert dpaudit.certify(lambda x, rng: x, dpaudit.PureDP(1e300), [(0, 1)]).verdict == "violated"
+    assert dpaudit.certify(response, dpaudit.PureDP(1e300), [(0, 1)]).verdict == "kept"
+
+
+def test_a_delta_is_exact_to_the_last_digit():
+    def leaks_sometimes(x, rng):
+        return x if rng.random() < 0.01 else None
+
+    for rounding in (0.0, 1e-12):
+        assert dpaudit.certify(leaks_sometimes, "eps=0,delta=0.01", [(0, 1)], rounding=rounding).verdict == "kept"
+    smaller = dpaudit.ApproxDP(0.0, math.nextafter(0.01, 0.0))
+    assert dpaudit.certify(leaks_sometimes, smaller, [(0, 1)], rounding=0.0).verdict == "violated"
+
+
+def test_renyi_and_zcdp_claims_are_proved_and_disproved():
+    # Of randomised response with 3/4: D_2 = log(9/4 + 1/36 ...) = log(7/3), by hand: 9/16 * 4 + 1/16 * 4/3.
+    divergence = math.log(7 / 3)
+    for order, epsilon, verdict in ((2.0, divergence + 1e-9, "kept"), (2.0, divergence - 1e-9, "violated")):
+        result = dpaudit.certify(response, dpaudit.RenyiDP(order, epsilon), [(0, 1)])
+        assert result.verdict == verdict
+        assert result.pairs[0].value_lower <= divergence * (1 + 1e-15)
+        assert result.pairs[0].value_upper >= divergence * (1 - 1e-15)
+    # Pure epsilon implies epsilon^2 / 2 zCDP (Bun and Steinke 2016, proposition 1.4); here log(3)^2 / 2 = 0.6035.
+    assert dpaudit.certify(response, "rho=0.6035", [(0, 1)]).verdict == "kept"
+    assert dpaudit.certify(response, "rho=0.3", [(0, 1)]).verdict == "violated"
+    assert dpaudit.certify(lambda x, rng: x, "rho=10", [(0, 1)]).verdict == "violated"
+    assert dpaudit.certify(lambda x, rng: rng.integers(2), "rho=0", [(0, 1)], rounding=0.0).verdict == "kept"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"claim": "mu=1"}, "claim must be pure, approximate, metric, Renyi or zero-concentrated DP"),
+        ({"claim": None}, "claim must be given"),
+        ({"pairs": None}, "pairs must be given"),
+        ({"seconds": 0.0}, r"seconds must be in \(0, inf\), got 0.0"),
+        ({"rounding": -1.0}, r"rounding must be in \[0, 1\], got -1.0"),
+        ({"face": "torch"}, "face must be 'numpy' or 'random', got 'torch'"),
+    ],
+)
+def test_arguments_that_make_no_sense_have_one_message(options, message):
+    with pytest.raises(dpaudit.UsageError, match=message):
+        dpaudit.certify(response, **{"claim": "eps=1", "pairs": [(0, 1)], **options})
+
+
+def test_logarithms_and_powers_are_rounded_outwards():
+    for value in (Fraction(3), Fraction(1, 3), Fraction(10) ** 400, 1 + Fraction(1, 10**30)):
+        low, high = log_bounds(value)
+        assert low < high
+        assert exp_bounds(low)[0] <= value <= exp_bounds(high)[1]
+        # Wider by a digit they cannot agree: the bounds are not just wide.
+        assert high - low < abs(low) / 10**45
+    assert epsilon_floats(Fraction(3)) == (1.0986122886681096, 1.0986122886681098)  # log 3 is no double
+    third = Fraction(1, 3)
+    assert Fraction(float_below(third)) < third < Fraction(float_above(third))
+    assert (float_below(Fraction(1, 2)), float_above(Fraction(1, 2)), float_above(Fraction(0))) == (0.5, 0.5, 0.0)
+
+
+def test_what_is_left_is_bounded_in_both_directions():
+    """For every way to lay the rest on outcomes, old or new, the divergence is within its bounds."""
+    p = Known({"a": Fraction(1, 2), "b": Fraction(1, 4)}, Fraction(1, 4))
+    q = Known({"a": Fraction(1, 4), "b": Fraction(5, 8)}, Fraction(1, 8))
+    for t in (Fraction(1), Fraction(3, 2), Fraction(3)):
+        low, high = divergence_bounds(p, q, t)
+        for i in "abc":
+            for j in "abc":
+                full_p = {k: p.law.get(k, Fraction(0)) + (p.left if k == i else 0) for k in "abc"}
+                full_q = {k: q.law.get(k, Fraction(0)) + (q.left if k == j else 0) for k in "abc"}
+                true = sum(max(full_p[k] - t * full_q[k], Fraction(0)) for k in "abc")
+                assert low <= true <= high
+    for delta in (Fraction(0), Fraction(1, 10), Fraction(3, 10)):
+        lower, upper = ratio_at(p, q, delta, upper=False), ratio_at(p, q, delta, upper=True)
+        assert upper is None or lower <= upper
+    assert ratio_at(p, q, Fraction(0), upper=True) is None  # the rest of p may be where q is not
+    assert is_above(p, q, Fraction(0), Fraction(1, 16)) is True
+    assert is_above(p, q, Fraction(0), Fraction(1, 2)) is False
+    assert is_above(p, q, Fraction(0), Fraction(1, 4)) is None
+    assert renyi_bounds(p, q, Fraction(2))[1] is None
+
+
+def test_two_scales_in_one_tail_are_an_infinite_loss_that_is_found():
+    def scale_of_data(x, rng):
+        return rng.geometric(0.5 if x else 0.75)
+
+    result = dpaudit.certify(scale_of_data, "eps=3", [(0, 1)])
+    assert result.verdict == "violated"
+    assert result.pairs[0].epsilon_upper == math.inf

@@ -1,0 +1,309 @@
+"""What cannot be traced is refused with its line, never guessed; and symbols lead a program as its numbers would."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import random
+import re
+import secrets
+import threading
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dpaudit
+
+OTHER_RNG = np.random.default_rng(1)
+OTHER_RANDOM = random.Random(1)
+
+
+def adds_a_uniform_number(x, rng):
+    return x + rng.random()
+
+
+def takes_a_logarithm(x, rng):
+    return x - math.log(rng.random())
+
+
+def takes_a_logarithm_of_an_array(x, rng):
+    return float(np.sum(np.log(rng.random(2)))) + x
+
+
+def compares_two(x, rng):
+    return rng.random() < rng.random()
+
+
+def catches_everything(x, rng):
+    try:
+        return float(rng.random()) < 0.5
+    except:  # noqa: E722
+        return x
+
+
+def asks_for_a_type_error(x, rng):
+    try:
+        np.linalg.norm(np.asarray(rng.random(2)))
+    except TypeError as error:
+        raise TypeError("norm") from error
+    return x
+
+
+def prints_it(x, rng):
+    return f"{rng.random():.1f}"
+
+
+def stores_it(x, rng):
+    return {rng.random(): x}
+
+
+def draws_laplace(x, rng):
+    return x + rng.laplace()
+
+
+def uses_the_bit_stream(x, rng):
+    return x + int(rng.bit_generator.random_raw() % 2)
+
+
+def copies_the_generator(x, rng):
+    return int(copy.deepcopy(rng).integers(2)) + x
+
+
+def uses_numpys_global(x, rng):
+    return x + np.random.randint(2)  # noqa: NPY002
+
+
+def uses_another_generator(x, rng):
+    return x + int(OTHER_RNG.integers(2))
+
+
+def uses_another_random(x, rng):
+    return x + OTHER_RANDOM.randrange(2)
+
+
+def uses_random(x, rng):
+    return x + random.getrandbits(1)
+
+
+def uses_the_system(x, rng):
+    return x + os.urandom(1)[0] % 2
+
+
+def uses_secrets(x, rng):
+    return x + secrets.randbelow(2)
+
+
+def makes_a_generator(x, rng):
+    return x + int(np.random.default_rng().integers(2))
+
+
+def reads_the_clock(x, rng):
+    return x + time.time_ns() % 2
+
+
+def asks_for_an_address(x, rng):
+    return x + id(x) % 2
+
+
+def asks_for_a_hash(x, rng):
+    return x + hash("text") % 2
+
+
+def starts_a_thread(x, rng):
+    thread = threading.Thread(target=lambda: None)
+    thread.start()
+    thread.join()
+    return x
+
+
+REFUSED = [
+    (adds_a_uniform_number, "an output holds a uniform number itself"),
+    (takes_a_logarithm, "used as a number"),
+    (takes_a_logarithm_of_an_array, "used as a number"),
+    (compares_two, "two uniform numbers are compared"),
+    (catches_everything, "used as a number"),
+    (asks_for_a_type_error, "a draw that is only compared may have led to|used as a number|two uniform numbers"),
+    (prints_it, "printed"),
+    (stores_it, "looked up by its value"),
+    (draws_laplace, "laplace draws a number from infinitely many"),
+    (uses_the_bit_stream, "bit stream is used itself"),
+    (copies_the_generator, "copied or sent elsewhere"),
+    (uses_numpys_global, "generator of numpy other than the one that is given"),
+    (uses_another_generator, "generator of numpy other than the one that is given"),
+    (uses_another_random, "module random is used"),
+    (uses_random, "module random is used"),
+    (uses_the_system, "system's random numbers"),
+    (uses_secrets, "system's random numbers"),
+    (makes_a_generator, "system's random numbers"),
+    (reads_the_clock, "the clock is read"),
+    (asks_for_an_address, r"id\(\) depends"),
+    (asks_for_a_hash, r"hash\(\) depends"),
+    (starts_a_thread, "a thread is started"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "reason"), REFUSED, ids=[mechanism.__name__ for mechanism, _ in REFUSED])
+def test_what_cannot_be_traced_is_refused(mechanism, reason):
+    result = dpaudit.certify(mechanism, "eps=1", [(0, 1)])
+    assert result.verdict == "open"
+    assert pytest.approx(1.0) == result.mass_left
+    assert re.search(reason, result.refusal), result.refusal
+
+
+def test_a_refusal_names_the_line_of_the_call():
+    line = takes_a_logarithm.__code__.co_firstlineno + 1
+    refusal = dpaudit.certify(takes_a_logarithm, "eps=1", [(0, 1)]).refusal
+    assert f"line {line} of {__file__}" in refusal
+
+
+def test_a_counter_between_calls_is_noticed():
+    calls = []
+
+    def alternates(x, rng):
+        calls.append(x)
+        return (x + len(calls)) % 2 if rng.random() < 0.5 else 0
+
+    assert "something is kept between runs" in dpaudit.certify(alternates, "eps=1", [(0, 1)]).refusal
+
+
+def test_a_first_call_that_differs_is_noticed():
+    seen = []
+
+    def answers_once(x, rng):
+        bit = int(rng.integers(2))
+        if not seen:
+            seen.append(bit)
+            return bit
+        return "used up"
+
+    assert "something is kept between runs" in dpaudit.certify(answers_once, "eps=1", [(0, 1)]).refusal
+
+
+def test_draws_that_depend_on_earlier_calls_are_noticed():
+    cache = {}
+
+    def draws_less_later(x, rng):
+        cache[x] = cache.get(x, 0) + 1
+        return int(rng.integers(4 if cache[x] < 3 else 2))
+
+    assert "something is kept between runs" in dpaudit.certify(draws_less_later, "eps=1", [(0, 1)]).refusal
+
+
+def test_a_cache_of_what_was_computed_is_no_reason_to_refuse():
+    cache = {}
+
+    def computes_once(x, rng):
+        probability = cache.setdefault(x, 0.25 + 0.5 * x)
+        return bool(rng.random() < probability)
+
+    result = dpaudit.certify(computes_once, "eps=1.1", [(0, 1)])
+    assert result.verdict == "kept"
+    assert result.pairs[0].exact == 3
+
+
+def test_a_mechanism_without_a_generator_is_refused():
+    assert "takes no generator" in dpaudit.certify(lambda x: x, "eps=1", [(0, 1)]).refusal
+    assert "takes a seed" in dpaudit.certify(lambda x, seed: x, "eps=1", [(0, 1)]).refusal
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda u: int(u * 3),
+        lambda u: math.floor(3 * u),
+        lambda u: 2 - int((1 - u) * 3),
+        lambda u: (u >= 1 / 4 + 1 / 12) * 1 + (u > 2 / 3) * 1,
+        lambda u: int(np.searchsorted(np.array([1 / 3, 2 / 3]), u)),
+        lambda u: int(np.floor(u * 3)),
+        lambda u: int(3 * u // 1),
+        lambda u: sum(not u < cut for cut in (1 / 3, 2 / 3)),
+        lambda u: 2 if u * 6 - 1 > 3 else 1 if -u < -1 / 3 else 0,
+        lambda u: 0 if isinstance(u, float) and max(u, 0.0) < 1 / 3 else 1 if min(u, 1.0) < 2 / 3 else 2,
+    ],
+)
+def test_a_uniform_number_that_is_compared_or_floored_falls_into_thirds(body):
+    """Up to the double 1/3 itself: probabilities are those of the cuts as they are written."""
+    result = dpaudit.certify(lambda x, rng: [x, body(rng.random())], "eps=1", [(0, 0)])
+    assert result.mass_left == 0.0
+    known = _law(lambda x, rng: body(rng.random()), 0)
+    assert known.keys() == {"0.0", "1.0", "2.0"}
+    assert all(abs(mass - Fraction(1, 3)) < Fraction(1, 2**52) for mass in known.values())
+
+
+def _law(mechanism, x):
+    from dpaudit.certificates.exploring import Runner, explore
+    from dpaudit.subjects.callables import as_subject
+
+    exploration = explore(Runner(as_subject(mechanism), "numpy"), x)
+    assert exploration.left == 0
+    return {leaf.token: mass for leaf, mass in exploration.law.items()}
+
+
+def test_arrays_of_uniform_numbers_are_compared_one_by_one():
+    law = _law(lambda x, rng: (rng.random(3) < 0.25).sum(), 0)
+    assert law == {f"{k}.0": math.comb(3, k) * Fraction(1, 4) ** k * Fraction(3, 4) ** (3 - k) for k in range(4)}
+
+
+def test_whole_numbers_that_are_used_as_numbers_become_numbers():
+    law = _law(lambda x, rng: "a" * min(rng.geometric(0.5), 3), 0)
+    assert law == {"'a'": Fraction(1, 2), "'aa'": Fraction(1, 4), "'aaa'": Fraction(1, 4)}
+    law = _law(lambda x, rng: int(rng.integers(1_000) < 250) + 2 * (rng.integers(1_000) == 7), 0)
+    assert law == {"0.0": Fraction(3, 4) * Fraction(999, 1000), "1.0": Fraction(1, 4) * Fraction(999, 1000),
+                   "2.0": Fraction(3, 4) / 1000, "3.0": Fraction(1, 4) / 1000}  # fmt: skip
+
+
+def test_draws_without_replacement_have_every_order_once():
+    law = _law(lambda x, rng: rng.choice(4, size=2, replace=False).tolist(), 0)
+    assert set(law.values()) == {Fraction(1, 12)}
+    assert len(law) == 12
+    assert len(_law(lambda x, rng: rng.permutation(3).tolist(), 0)) == 6
+    weighted = _law(lambda x, rng: rng.choice(3, size=2, replace=False, p=[0.5, 0.25, 0.25]).tolist(), 0)
+    assert weighted["[0.0,1.0]"] == Fraction(1, 2) * Fraction(1, 2)
+    assert weighted["[1.0,0.0]"] == Fraction(1, 4) * Fraction(2, 3)
+
+
+def test_pythons_own_generator_has_the_same_laws():
+    def mechanism(x, rng: random.Random):
+        return rng.choice("ab") + str(rng.randint(1, 3)) + ("c" if rng.random() < 0.25 else "")
+
+    result = dpaudit.certify(mechanism, "eps=0", [(0, 1)])
+    assert (result.verdict, result.pairs[0].exact) == ("kept", 1)
+    biased = dpaudit.certify(lambda x, rng: rng.choices("ab", weights=[1 + x, 1])[0], "eps=1", [(0, 1)], face="random")
+    assert biased.pairs[0].exact == Fraction(3, 2)
+    assert "logarithm" not in biased.refusal
+    assert dpaudit.certify(lambda x, rng: rng.gauss(0, 1), "eps=1", [(0, 1)], face="random").verdict == "open"
+
+
+def test_exceptions_nan_and_signed_zeros_are_outcomes_as_in_an_audit():
+    def mechanism(x, rng):
+        if rng.random() < 0.25 + 0.25 * x:
+            raise ValueError(f"message {x}")
+        return [0.0, -0.0, float("nan")][int(rng.integers(3))]
+
+    pair = dpaudit.certify(mechanism, "eps=1", [(0, 1)]).pairs[0]
+    assert pair.exact == 2
+    assert pair.event.outcomes == ("raised ValueError",)
+    assert _law(lambda x, rng: np.array([1, 2])[rng.permutation(1)], 0) == {"[1.0]": 1}
+
+
+def test_a_vectorised_mechanism_is_asked_for_one_output():
+    def mechanism(x, size, rng):
+        return np.where(rng.random(size) < 0.75, x, 1 - x)
+
+    assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)]).pairs[0].exact == 3
+
+
+def test_a_loop_that_never_ends_leaves_its_mass():
+    def waits(x, rng):
+        while rng.random() < 0.5:
+            if x and rng.random() < 0.0625:
+                while True:
+                    rng.integers(1)
+        return x * 0
+
+    result = dpaudit.certify(waits, "eps=1", [(0, 1)], seconds=0.5)
+    assert result.verdict == "open"
+    assert result.mass_left > 0.0

@@ -1,0 +1,88 @@
+"""Geometric symbols keep exact laws through clamps, comparisons and arrays: few runs, fractions of geometric series."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.certificates.exploring import Runner, explore
+from dpaudit.subjects.callables import as_subject
+
+THIRD = Fraction(1, 3)  # (1 - a) / (1 + a) at a = 1/2: the probability of two-sided noise 0
+
+
+def law(mechanism, x=0, most_runs=200):
+    runner = Runner(as_subject(mechanism), "numpy")
+    exploration = explore(runner, x)
+    assert exploration.left == 0
+    assert runner.runs <= most_runs
+    return {leaf.token: mass for leaf, mass in exploration.law.items()}
+
+
+def two_sided(rng, size=None):
+    return rng.geometric(0.5, size) - rng.geometric(0.5, size)
+
+
+# P(noise >= k) = a^k / (1 + a) for k >= 1: 1/3, 1/6, 1/12, ...
+CLAMPED = {"-1.0": THIRD, "0.0": THIRD, "1.0": THIRD}
+
+
+@pytest.mark.parametrize(
+    "clamp",
+    [
+        lambda z, rng: int(min(max(z, -1), 1)),
+        lambda z, rng: min(max(z, -1), 1),
+        lambda z, rng: np.clip(np.array([0]) + z, -1, 1)[0],
+        lambda z, rng: np.clip(z, -1, 1),
+        lambda z, rng: np.minimum(np.maximum(z, -1), 1),
+        lambda z, rng: -1 if z < 0 else 1 if z > 0.5 else 0,
+        lambda z, rng: 1 - (z <= 0) - (z <= -1),
+        lambda z, rng: 0 if z == 0 else 1 if z > 0 else -1,
+        lambda z, rng: max(-1, 1 - max(0, 1 - z)),
+    ],
+)
+def test_a_clamped_symbol_has_its_tails_in_few_runs(clamp):
+    assert law(lambda x, rng: clamp(two_sided(rng), rng)) == CLAMPED
+
+
+def test_sums_and_products_of_symbols_are_those_of_numbers():
+    # 2 X + 3 Y with X, Y from 0 is below 3 for (0, 0) and (1, 0).
+    found = law(lambda x, rng: bool(2 * (rng.geometric(0.5) - 1) + 3 * (rng.geometric(0.5) - 1) < 3))
+    assert found["1.0"] == Fraction(1, 4) + Fraction(1, 8)
+    assert law(lambda x, rng: bool((rng.geometric(0.5) + 0) % 2 == 0 if rng.integers(1) else True)) == {"1.0": 1}
+    found = law(lambda x, rng: bool(abs(two_sided(rng)) >= 2))
+    assert found["1.0"] == 2 * Fraction(1, 6)
+
+
+def test_the_maximum_of_an_array_compares_its_elements():
+    found = law(lambda x, rng: bool(np.max(rng.geometric(0.5, 3)) <= 2))
+    assert found["1.0"] == Fraction(3, 4) ** 3
+    found = law(lambda x, rng: bool(rng.geometric(0.5, 2).sum() <= 3))
+    assert found["1.0"] == Fraction(1, 4) + Fraction(1, 4)
+
+
+def test_two_different_ratios_race_by_their_own_laws():
+    # P(X < Y) = (1 - a) b / (1 - ab) with a = 1/2, b = 1/4: 1/7; equal: (1/2)(3/4) / (7/8) = 3/7.
+    found = law(lambda x, rng: int(np.sign(int(rng.geometric(0.5) < rng.geometric(0.75)))))
+    assert found == {"1.0": Fraction(1, 7), "0.0": Fraction(6, 7)}
+
+
+def test_symbols_in_dictionaries_and_nested_lists_stay_tails():
+    from dpaudit.certificates.leaves import cells
+
+    runner = Runner(as_subject(lambda x, rng: {"a": [x, two_sided(rng)], "b": (1 - x) + rng.geometric(0.5)}), "numpy")
+    laws = [explore(runner, x).law for x in (0, 1)]
+    assert runner.runs < 100
+    (p, q), is_whole = cells(laws)
+    assert is_whole
+    assert sum(p.values()) == sum(q.values()) == 1
+    # No outcome in common: the list tells x.
+    assert not p.keys() & q.keys()
+
+
+def test_keys_of_dictionaries_become_numbers():
+    result = dpaudit.certify(lambda x, rng: {min(rng.geometric(0.5), 2): 1}, "eps=0", [(0, 1)])
+    assert (result.verdict, result.pairs[0].exact) == ("kept", 1)

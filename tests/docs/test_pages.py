@@ -1,0 +1,85 @@
+"""The pages of the manual: every example does what it says, and every page stays short enough to read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pages import run_page
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*DOCS.rglob("*.md"), ROOT / "README.md", *ROOT.glob("[A-Z]*.md")]
+    if not {"_build", "generated"} & set(path.parts)
+)
+NOT_RUN = ("docs/pytest.md", "README.md")  # tests of their own: tests/plugin/test_plugin_manual.py, test_readme.py
+NEEDS = {  # a page: the module without which its examples cannot run
+    "docs/tutorials/somebody-elses-library.md": "diffprivlib",
+    "docs/howto/libraries.md": "opendp",
+    "docs/howto/tables.md": "pandas",
+}
+RUN = [
+    page
+    for page in PAGES
+    if page not in NOT_RUN and re.search(r"^```(?!text$)[a-z]+$", (ROOT / page).read_text("utf-8"), re.MULTILINE)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN)
+def test_every_example_of_a_page_does_what_it_says(page, tmp_path, monkeypatch):
+    if page in NEEDS:
+        pytest.importorskip(NEEDS[page], reason=f"the examples of {page} need {NEEDS[page]}")
+    assert run_page(ROOT / page, tmp_path, monkeypatch) >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("```console\n$ echo one two\none three\n```\n", "not found, or not in this order: one three"),
+        ("```console\n$ printf 'a\\nb\\n'\nb\na\n```\n", "not found, or not in this order: a"),
+        ("```console\n$ exit 3\n```\n", "exit status 3"),
+        ("```console\n$ exit 0  # exit status 5\n```\n", "exit status 0"),
+        ("```python\n>>> 1 + 1\n3\n\n```\n", "Expected"),
+        ("```python\nassert False, 'broken'\n```\n", "broken"),
+        ("```toml\nkey = 1\n```\n", "nothing is done with a block of toml"),
+    ],
+)
+def test_a_page_that_says_something_else_than_what_happens_fails(tmp_path, monkeypatch, text, message):
+    page = tmp_path / "page.md"
+    page.write_text(text, "utf-8")
+    with pytest.raises(AssertionError, match=re.escape(message)):
+        run_page(page, tmp_path, monkeypatch)
+    page.write_text("```console\n$ printf 'a\\nb [c]\\n'\na\nb [c]\n```\n```python\n>>> 1 + 1\n2\n\n```\n", "utf-8")
+    assert run_page(page, tmp_path, monkeypatch) == 2
+
+
+def paragraphs(text):
+    """(first line, number of lines) of each paragraph: blocks of code, tables and headings are none; an item is one."""
+    text = re.sub(r"^(```|:::).*?^\1:*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    for block in re.split(r"\n\s*\n", text):
+        lines = [line for line in block.splitlines() if line.strip() and not line.startswith(("|", "#", "    "))]
+        start = 0
+        for at, line in enumerate(lines):
+            if at and re.match(r"\s*([-*]|\d+\.) ", line):
+                yield lines[start], at - start
+                start = at
+        if lines:
+            yield lines[start], len(lines) - start
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_short_and_so_are_its_paragraphs(page):
+    text = (ROOT / page).read_text("utf-8")
+    assert len(text.splitlines()) <= 300
+    assert not [(line, length) for line, length in paragraphs(text) if length > 6]
+    limit = 60 if page.startswith("docs/howto/") else None
+    assert limit is None or len(text.splitlines()) <= 1.6 * limit
+
+
+def test_paragraphs_are_counted():
+    text = "One\ntwo\n\n- a\n  b\n- c\n\n```text\n1\n2\n3\n4\n5\n6\n7\n```\n| a |\n\n" + "x\n" * 7
+    assert [length for _, length in paragraphs(text)] == [2, 2, 1, 7]

@@ -1,0 +1,161 @@
+"""Learners: what they propose for planted leaks, at every scale, and that smooth laws give them nothing.
+
+Draws come from fixed seeds. What is asserted of them is no rate; where chance decides, a comment says how far it is.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from dpaudit.learning.kinds.bands import bands_of
+from dpaudit.learning.kinds.residues import lattice_step
+from dpaudit.learning.kinds.spikes import spikes_of
+from dpaudit.learning.predictors import learners, proposed
+from dpaudit.learning.reductions import Own, Radius, Residue, SignOfZero, Weighted, reduction_from_dict
+from dpaudit.learning.training import Training
+
+RNG = np.random.default_rng
+
+
+def names(first, second, **options):
+    return [one.name for one in proposed(np.asarray(first, float), np.asarray(second, float), 8, **options)]
+
+
+def test_learners_are_found_by_their_files():
+    assert [learner.__module__.rpartition(".")[2] for learner in learners()] == ["bands", "residues", "spikes", "zeros"]
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-4, 1e-6, 0.0])
+def test_a_spike_is_found_at_any_width(width):
+    noise = RNG(1).laplace(size=(1_000, 1))
+    noise[:30, 0] = 2.5 + width * RNG(2).random(30)  # 30 of 1,000; of the density some 0.4 at the largest width
+    (merit, low, high), *_ = spikes_of(Training(noise[:500], noise[500:]).sorted(Own(0)))
+    assert merit > 20.0
+    assert 2.5 - width <= low <= high <= 2.5 + 2.0 * width
+    inside = np.count_nonzero((noise >= low) & (noise <= high))
+    assert inside >= 20
+
+
+def test_smooth_laws_and_counts_have_hardly_any_spikes():
+    # By chance one sample in some hundred has one: of 60 five have probability below 1e-3.
+    found = 0
+    for seed in range(20):
+        for values in (RNG(seed).laplace(size=800), RNG(seed).normal(size=800), RNG(seed).poisson(30.0, size=800)):
+            found += bool(spikes_of(Training(values[:400, None], values[400:, None]).sorted(Own(0))))
+    assert found <= 5
+
+
+def test_a_band_is_found_where_one_input_leaves_a_hole():
+    first, second = RNG(3).random((4_000, 1)), RNG(4).random((4_000, 1))
+    first[np.abs(first - 0.4) < 0.01] = 0.9
+    found = bands_of(Training(first, second).sorted(Own(0)))
+    assert any(0.385 < low < high < 0.415 for _, low, high in found)
+
+
+def test_a_loss_that_rises_has_no_bands():
+    # Three windows as large side by side are on a slope: which of them stands out is chance, of about exp(-4) a sample.
+    shifted = [RNG(seed).laplace(size=(1_500, 1)) for seed in range(20)]
+    found = [
+        bool(bands_of(Training(noise + 1.0, RNG(k + 99).laplace(size=(1_500, 1))).sorted(Own(0))))
+        for k, noise in enumerate(shifted)
+    ]
+    assert sum(found) <= 5
+
+
+@pytest.mark.parametrize("step", [2, 7, 100])
+def test_residues_are_found_of_integers(step):
+    noise = np.rint(RNG(5).laplace(scale=20.0, size=(2, 300, 1))) * step
+    assert any("modulo" in name for name in names(noise[0] + 1, noise[1]))
+
+
+def test_residues_are_found_of_cents_written_as_numbers():
+    noise = np.rint(RNG(6).laplace(size=(2, 300, 1)))
+    assert any("modulo" in name for name in names(noise[0] + 12.37, noise[1] + 12.38))
+
+
+def test_residues_of_smooth_noise_are_not_proposed():
+    # A step must stand out by 4.5 deviations over others of its size: of 20 samples hardly one has such a step.
+    found = sum(
+        any("modulo" in name for name in names(RNG(k).laplace(size=(500, 1)) + 1.0, RNG(k + 50).laplace(size=(500, 1))))
+        for k in range(20)
+    )
+    assert found <= 2
+
+
+@pytest.mark.parametrize(("values", "step"), [([0, 6, 9, 15, 21, 27, 30, 33], 3.0), (0.1 * np.arange(9) ** 2, 0.1)])
+def test_the_step_of_a_lattice_is_a_greatest_common_divisor(values, step):
+    assert lattice_step(np.asarray(values, float)) == pytest.approx(step, rel=1e-6)  # rounding of products with 0.1
+
+
+def test_numbers_without_a_lattice_have_no_step():
+    assert lattice_step(np.sort(RNG(7).normal(size=200))) is None
+    assert lattice_step(np.arange(3.0)) is None  # too few to say
+
+
+def test_a_grid_around_a_known_point_is_found_as_a_distance():
+    angle, radius = RNG(8).random((2, 200)) * 7.0, RNG(9).integers(1, 300, size=(2, 200)) / 100
+    circle = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
+    points = {"the numbers of x": (0.123, 0.456), "the numbers of x'": (0.7, -0.2)}
+    first, second = (part + np.array(point) for part, point in zip(circle, points.values(), strict=True))
+    assert any("from the numbers of x modulo" in name for name in names(first, second, points=points))
+
+
+def test_equal_parts_are_found_in_a_difference():
+    first, second = RNG(10).normal(size=(2, 500, 3))
+    first[:40, 2] = first[:40, 0]
+    assert "spikes in coordinate 0 - coordinate 2" in names(first, second)
+
+
+def test_the_sign_of_zeros_is_found():
+    first, second = np.zeros((2, 30, 1))
+    first[::2] = -0.0
+    assert names(first, second) == ["the sign of a zero in coordinate 0"]
+
+
+def test_no_draws_and_other_shapes_are_no_error():
+    assert proposed(np.empty((0, 1)), np.ones((5, 1)), 3) == []
+    assert proposed(np.ones((5, 2)), np.ones((5, 1)), 3) == []
+    assert proposed(np.full((50, 2), np.nan), np.full((50, 2), np.inf), 3) == []
+    enormous = np.finfo(float).max * RNG(12).choice([-1.0, 0.0, 0.5, 1.0], size=(2, 200, 2))
+    assert all("modulo" not in name for name in names(*enormous))  # and nothing warns
+
+
+REDUCTIONS = [
+    Own(1),
+    SignOfZero(1),
+    Weighted((0, 1), (1, -1), 0.5),
+    Radius((0, 1), (0.25, -1.0), 2.0),
+    Radius((0, 1), (3.0, 4.0), 1.0, "the numbers of x"),
+    Residue(Weighted((0, 1), (1, 1), 1.0), 2.0, 0.5),
+    Residue(Own(0), 0.1),
+]
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS, ids=lambda reduction: reduction.name)
+def test_a_reduction_is_read_back_as_it_was_and_sees_rows_one_by_one(reduction):
+    points = {"the numbers of x": (3.0, 4.0)}
+    again = reduction_from_dict(json.loads(json.dumps(reduction.to_dict())), points)
+    assert again == reduction
+    rows = np.concatenate([RNG(11).normal(size=(40, 2)), [[np.nan, 1.0], [np.inf, 1.0], [1e300, -1e300]]])
+    together = again(rows)
+    assert together.tobytes() == np.concatenate([again(rows[k : k + 1]) for k in range(len(rows))]).tobytes()
+
+
+def test_a_known_point_is_not_written_down():
+    assert "0x" not in json.dumps(REDUCTIONS[4].to_dict()["centre"])
+    with pytest.raises(ValueError, match="must have 'the numbers of x' of 2 numbers"):
+        reduction_from_dict(REDUCTIONS[4].to_dict(), {})
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"kind": "residue", "of": {"kind": "own", "column": 0}, "modulus": "0x0p0", "offset": "0x0p0"}, "modulus"),
+        ({"kind": "weighted", "columns": [0], "weights": [1], "unit": "-0x1p0"}, "unit must be positive"),
+        ({"kind": "cube"}, "known kind"),
+    ],
+)
+def test_records_that_are_no_reduction_are_refused(record, message):
+    with pytest.raises(ValueError, match=message):
+        reduction_from_dict(record)

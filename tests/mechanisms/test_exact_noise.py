@@ -1,0 +1,67 @@
+"""Noise is what the library draws at the promised scale, exactly: a scale that is 5% off shows in every draw."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.mwem import MWEM
+
+METRIC = np.array([[0.0, 0.5, 1.0], [0.5, 0.0, 0.5], [1.0, 0.5, 0.0]])
+QUERIES = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("rule", ["S1", "S2", "PSA", "optimal"])
+def test_the_noise_of_linear_queries_is_the_librarys_times_the_scale(rule):
+    mechanism = DxLaplace(QUERIES, METRIC, rule=rule)
+    outputs = mechanism.sample(1, 100, np.random.default_rng(20_261_125))
+    drawn = np.random.default_rng(20_261_125).laplace(size=(100, 2))
+    # One rounding of the product and one of the sum, of numbers below 2^6.
+    assert outputs - QUERIES[:, 1] == pytest.approx(drawn * mechanism.c, abs=2.0**-45)
+    # The scale by its definition, not as the mechanism states it: every pair loses at most its budget, some pair all.
+    gaps = np.abs(QUERIES[:, :, None] - QUERIES[:, None, :])
+    loss = (gaps / mechanism.c[:, None, None]).sum(axis=0)
+    off = ~np.eye(3, dtype=bool)
+    assert (loss <= METRIC * (1.0 + 1e-9)).all()
+    assert rule == "S1" or np.max(loss[off] / METRIC[off]) == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_noise_of_every_measurement_of_mwem_is_the_librarys_times_the_scale(rounds):
+    class Watched:
+        """A generator that notes the scales and what it drew."""
+
+        def __init__(self):
+            self.rng, self.laplaces = np.random.default_rng(20_261_125), []
+
+        def laplace(self, *arguments, scale=1.0, size=None):
+            assert not arguments
+            drawn = self.rng.laplace(scale=scale, size=size)
+            self.laplaces.append((scale, drawn))
+            return drawn
+
+        def __getattr__(self, name):
+            return getattr(self.rng, name)
+
+    queries, n, c = np.array([[0.0, 1.0], [1.0, 0.0]]), 100, 1.5
+    mechanism = MWEM(queries, np.array([[0.0, 1.0], [1.0, 0.0]]), c, rounds, n, release="transcript")
+    watched = Watched()
+    transcripts = np.asarray(mechanism.sample([60, 40], 50, watched)).reshape(50, rounds, 2)
+    assert len(watched.laplaces) == rounds
+    for k, (scale, drawn) in enumerate(watched.laplaces):
+        assert scale == 2.0 * c * rounds  # DX-T8: each of 2 T steps may spend 1 / (2 T) of every budget
+        chosen = transcripts[:, k, 0].astype(int)
+        truth = c * (queries @ np.array([60, 40]))[chosen]
+        assert transcripts[:, k, 1] - truth == pytest.approx(drawn, abs=2.0**-44)
+
+
+@pytest.mark.parametrize("below", [1e-6, 0.01, 0.05])
+def test_a_c_that_is_smaller_than_the_theorem_allows_is_refused(below):
+    scores = np.array([[0.0, 1.0, 3.0], [2.0, 1.0, 0.0]])
+    smallest = 3.0 / 0.7  # the largest gap of scores over the budget
+    assert Exponential(scores, metric=0.7, c=smallest).privacy_loss(0, 1) <= 0.7 * (1.0 + 1e-12)
+    with pytest.raises(UsageError, match="c must"):
+        Exponential(scores, metric=0.7, c=smallest * (1.0 - below))

@@ -1,0 +1,25 @@
+"""No file imports the reference mechanisms by the name of their folder, which is not what is installed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("dpaudit", "mechanisms", "reports", "tests", "docs")
+OLD = re.compile(r"^\s*(?:>>> |\.\.\. )?(?:from mechanisms(?:\.[\w.]+)? import|import mechanisms\b)", re.MULTILINE)
+
+
+def test_every_import_names_the_installed_package():
+    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]
+    assert len(files) > 500
+    wrong = [str(path.relative_to(ROOT)) for path in files if OLD.search(path.read_text(encoding="utf-8"))]
+    assert not wrong, "Import dpaudit_mechanisms instead: the folder mechanisms/ is installed under that name."
+
+
+@pytest.mark.parametrize("line", ["from mechanisms.laplace import Laplace", ">>> import mechanisms"])
+def test_the_old_name_is_recognised(line):
+    assert OLD.search(f"x = 1\n{line}\n")
+    assert not OLD.search(line.replace("mechanisms", "dpaudit_mechanisms"))

@@ -1,0 +1,56 @@
+"""A mechanism that ends pytest's process fails the session, whatever status it chose."""
+
+from __future__ import annotations
+
+import pytest
+
+SUITE = """
+import os
+import dpaudit
+
+def ends(data, rng):
+    os._exit({status})
+
+{test}
+
+def test_something_else():
+    assert False
+"""
+TESTS = {
+    "an audit": """
+def test_it(dp_audit):
+    dp_audit(ends, claim="eps=1", pairs=[(0.0, 1.0)], samples=100)
+""",
+    "a check": """
+@dpaudit.parametrize_with_checks([ends], claim="eps=1", pairs=[(0.0, 1.0)])
+def test_it(check):
+    check()
+""",
+}
+
+
+@pytest.mark.parametrize("kind", TESTS)
+@pytest.mark.parametrize("status", [0, 7])
+def test_a_mechanism_that_ends_the_process_fails_the_session_and_is_named(pytester, kind, status):
+    pytester.makepyprojecttoml("")
+    pytester.makepyfile(SUITE.format(status=status, test=TESTS[kind]))
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert done.ret == (status or int(pytest.ExitCode.INTERNAL_ERROR))
+    done.stderr.fnmatch_lines([f"dpaudit: FAILED: *::test_it* ended the process of pytest with os._exit({status}).*"])
+
+
+def test_a_child_that_ends_itself_is_left_alone_and_nothing_stays_changed(pytester):
+    pytester.makepyprojecttoml("")
+    pytester.makepyfile("""
+        import os
+
+        def test_it(dp_audit):
+            child = os.fork()
+            if child == 0:
+                os._exit(5)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+
+        def test_after():
+            assert os._exit.__module__ == "posix"
+    """)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)

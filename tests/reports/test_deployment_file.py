@@ -1,0 +1,83 @@
+"""The deployment file: its template, the budget over releases, and what a registry asks for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from dpaudit import reports
+from dpaudit.cli import main
+from dpaudit.errors import UsageError
+from dpaudit.reports.deployment import ITEMS, KEYS, REGISTRY, read_deployment
+from dpaudit.reports.dossier import Dossier
+
+BUDGET = '[budget]\nlimit = 2.0\nreleases = [{name = "2025", date = 2025-01-31, spent = 1.5}, %s]\n'
+FREE = 'bins = "The answer is one number."'  # an item is declared or not applicable, never both
+SECOND = '{name = "2026", date = 2026-01-31, spent = %s}'
+
+
+def test_the_template_has_every_key_and_declares_nothing(project):
+    assert CliRunner().invoke(main, ["init", "deployment"]).output.strip() == "deployment.toml"
+    text = (project / "deployment.toml").read_text()
+    assert all(line.startswith("#") or not line for line in text.splitlines())
+    empty = read_deployment("deployment.toml")
+    assert empty.name == "" and empty.declared == {} and empty.budget is None
+    shown = CliRunner().invoke(main, ["init", "deployment"])
+    assert shown.exit_code == 2 and "file must be one that is not there yet, got 'deployment.toml'" in shown.output
+
+
+def test_what_the_template_suggests_is_read_back_in_full(project):
+    CliRunner().invoke(main, ["init", "deployment"])
+    text = (project / "deployment.toml").read_text()
+    live = [line[2:] for line in text.splitlines() if re.match(r"# (\w+ = |\[\w+\]$)", line)]
+    (project / "full.toml").write_text("\n".join(line for line in live if "coordinates" not in line and line != FREE))
+    deployment = read_deployment("full.toml")
+    assert set(deployment.registry) == set(REGISTRY)
+    assert deployment.budget is not None and deployment.budget.limit == 2.0
+    assert set(deployment.declared) == set(ITEMS)
+    stated = {key for key in KEYS if f"\n# {key} = " in text or f"\n# [{key}]" in text}
+    assert stated == set(KEYS)
+
+
+@pytest.mark.parametrize(("spent", "state"), [("0.5", "within the limit"), ("0.6", "over the limit")])
+def test_the_budget_of_a_data_set_is_summed_over_its_releases(synthetic, tmp_path, spent, state):
+    (tmp_path / "d.toml").write_text(BUDGET % SECOND % spent)
+    dossier = Dossier.of(synthetic.make("single"))
+    dossier = Dossier(dossier.sources, read_deployment(tmp_path / "d.toml"))
+    text = reports.render(dossier, "md", "compliance")
+    assert "Declared: releases of this data set spent ε = 2" in text and state in text
+    assert b'"budget"' in reports.render(dossier, "json", "compliance")
+
+
+def test_a_sum_of_decimal_shares_that_meets_its_limit_is_within_it(tmp_path):
+    shares = ", ".join(f'{{name = "{k}", date = 2026-01-31, spent = 0.1}}' for k in range(10))
+    (tmp_path / "d.toml").write_text(f"[budget]\nlimit = 1.0\nreleases = [{shares}]\n")
+    assert not read_deployment(tmp_path / "d.toml").budget.is_overspent
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[budget]\nlimt = 1", r"key of \[budget\] must be one of parameter, limit, releases, got 'limt' at"),
+        ("[budget]\nparameter = 'epsilon'", "budget.limit must be stated, got none at"),
+        ("[budget]\nlimit = -1", "budget.limit must be a finite number of at least 0, got -1 at"),
+        ("[budget]\nlimit = inf", "budget.limit must be a finite number of at least 0, got inf at"),
+        ("[budget]\nlimit = 1\nparameter = 'delta'", "budget.parameter must be one of epsilon, rho, mu, got 'delta'"),
+        ("[budget]\nlimit = 1\nreleases = 3", "budget.releases must be a list of tables, got 3"),
+        ("[budget]\nlimit = 1\nreleases = [{name = 'x'}]", "budget.releases must have date, got"),
+        (BUDGET % SECOND % "true", "budget.releases.spent must be a finite number of at least 0, got True"),
+        ("published = 'today'", "published must be a date such as 2026-01-31, got 'today'"),
+        ("registry = 1", "registry must be a table, got 1"),
+        (
+            "[registry]\nmodel = 'Cental'",
+            "registry.model must be one of Local, Central, Shuffle, Federated, got 'Cental'",
+        ),
+        ("owner = 3", "owner must be a text of at most 4,000 characters, got 3"),
+    ],
+)
+def test_a_declaration_of_the_wrong_kind_is_refused_with_its_place(tmp_path, content, message):
+    (tmp_path / "d.toml").write_text(content)
+    with pytest.raises(UsageError, match=message):
+        read_deployment(tmp_path / "d.toml")

@@ -1,0 +1,268 @@
+"""What can be filed elsewhere: registry record, label, OSCAL and signed statement, against their schemas."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from importlib import resources
+
+import jsonschema
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from dpaudit import reports
+from dpaudit.cli import main
+from dpaudit.errors import UsageError
+from dpaudit.reports import deployment, envelope, label, oscal, registry
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.redaction import redacted
+
+HEX = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def everything(synthetic, name="single"):
+    return Dossier.of(synthetic.make(name), synthetic.check(), synthetic.utility())
+
+
+def hostile(synthetic):
+    text = synthetic.hostile
+    return Dossier.of(synthetic.make("hostile"), synthetic.check(text, text), synthetic.utility(text, text))
+
+
+# --- Registry
+
+
+def record_schema():
+    text = (resources.files("dpaudit") / "schemas" / "registry-record.json").read_text(encoding="utf-8")
+    return jsonschema.Draft202012Validator(
+        json.loads(text), format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+    )
+
+
+def test_every_record_follows_the_schema_of_the_registry(any_result, synthetic):
+    for dossier in (Dossier.of(any_result), redacted(Dossier.of(any_result)), hostile(synthetic)):
+        record = yaml.safe_load(reports.render(dossier, "registry"))
+        assert record == registry.record_of(dossier)[0]  # it is read back as it was meant
+        record_schema().validate(record)
+        assert record["status"] == "Draft"
+        with pytest.raises(jsonschema.ValidationError):
+            record_schema().validate({**record, "tier": 4})
+
+
+def test_a_record_cites_the_bound_its_confidence_and_its_limits(synthetic):
+    record, missing = registry.record_of(everything(synthetic))
+    body = record["deployment"]
+    assert body["dp_variant"]["variant_name"] == "Pure DP"
+    assert body["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0}
+    measured = body["privacy_loss"]["privacy_parameters_details"]
+    assert "measured ε at least 1.7 nats (1.7 ×), at 95% confidence" in measured and registry.LIMITS in measured
+    assert (
+        "1 statistical audit, 1 run of a conformance suite, 1 test of stated" in body["implementation"]["justification"]
+    )
+    assert "Floating point (not assessed)" in body["implementation"]["mechanisms"]
+    assert "basic.publication_date" in missing and body["basic"]["publication_date"] == registry.NO_DATE
+    head = reports.render(everything(synthetic), "registry").split("url_slug")[0]
+    assert all(f"# To be filled in: {name}\n" in head for name in missing)
+
+
+@pytest.mark.parametrize(
+    ("claim", "variant", "parameters"),
+    [
+        ("eps=1,delta=1e-06", "Approximate DP", {"epsilon": 1.0, "delta": 1e-6}),
+        ("rho=0.5", "Zero-concentrated DP", {"rho": 0.5}),
+        ("order=2,rdp=0.3", "Renyi DP", None),
+        ("mu=1", "Custom", None),
+        ("metric=/etc/passwd", "Custom", None),
+        ("eps=inf", "Pure DP", None),
+        ("<script>", "Custom", None),
+    ],
+)
+def test_the_variant_and_its_parameters_are_read_from_the_claim(synthetic, claim, variant, parameters):
+    dossier = Dossier.of(dataclasses.replace(synthetic.make("single"), claim=claim))
+    body = yaml.safe_load(reports.render(dossier, "registry"))["deployment"]
+    assert body["dp_variant"]["variant_name"] == variant
+    assert body["privacy_loss"].get("privacy_parameters") == parameters
+
+
+def test_what_is_declared_fills_a_record(synthetic, tmp_path):
+    (tmp_path / "d.toml").write_text(
+        'name = "Ours"\npurpose = "P"\nregion = "R"\ndescription = "D"\npublished = 2026-01-31\n[registry]\n'
+        + "\n".join(f'{key} = "{known[0] if known else key}"' for key, known in deployment.REGISTRY.items())
+        + '\n[declared]\nunit = "U"\ntrust = "T"\n[budget]\nlimit = 1\nreleases = []\n'
+    )
+    dossier = dataclasses.replace(everything(synthetic), deployment=deployment.read_deployment(tmp_path / "d.toml"))
+    record, missing = registry.record_of(dossier)
+    record_schema().validate(record)
+    assert missing == ("dp_variant.data_domain",) and record["url_slug"] == "ours"
+    assert record["deployment"]["basic"]["publication_date"] == "2026-01-31"
+
+
+# --- Label
+
+
+def test_the_label_has_nine_categories_and_measured_figures_with_their_limits(synthetic):
+    found = label.categories(everything(synthetic))
+    assert len(found) == 9 and [kind for _, kind, _ in found].count("measured") == 2
+    text = dict((name, words) for name, _, words in found)["Measured privacy"]
+    assert "broken, at least clear, ε at least 1.7 nats" in text and "never kept" in text and "10.1%" in text
+    assert all(words for _, _, words in found)
+    alone = {name: kind for name, kind, _ in label.categories(Dossier.of(synthetic.check()))}
+    assert alone["Measured privacy"] == "not stated"
+
+
+def test_the_label_is_one_page_and_one_drawing_that_nothing_can_break_out_of(any_result, synthetic):
+    for dossier in (Dossier.of(any_result), hostile(synthetic)):
+        page = reports.render(dossier, "label")
+        assert page.count("<section>") == 9 and "<script" not in page and "http" not in page.replace("http-equiv", "")
+        root = ElementTree.fromstring(reports.render(dossier, "label-svg"))
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert {one.tag.split("}")[1] for one in root.iter()} == {"svg", "style", "rect", "line", "text"}
+        width, height = (float(root.attrib[name]) for name in ("width", "height"))
+        assert all(float(one.attrib["y"]) < height for one in root.iter() if "y" in one.attrib) and width == label.WIDTH
+
+
+# --- OSCAL
+
+
+def references(value):
+    """Every identifier that a document gives, and every one that it refers to."""
+    given, meant = set(), set()
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            if key == "uuid":
+                given.add(entry)
+            elif key.endswith("-uuid"):
+                meant.add(entry)
+            elif key == "href" and entry.startswith("#"):
+                meant.add(entry[1:])
+    for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        more_given, more_meant = references(entry)
+        given |= more_given
+        meant |= more_meant
+    return given, meant
+
+
+def test_an_assessment_refers_to_what_it_holds_and_is_the_same_for_the_same_results(synthetic):
+    for dossier in (everything(synthetic, "violated"), hostile(synthetic), redacted(everything(synthetic), bytes(32))):
+        text = reports.render(dossier, "oscal")
+        given, meant = references(json.loads(text))
+        assert meant <= given and all(HEX.fullmatch(one) for one in given)
+        assert reports.render(dossier, "oscal") == text
+
+
+def test_an_assessment_has_an_observation_a_finding_and_a_risk_for_what_is_broken(synthetic):
+    result = oscal.document(everything(synthetic))["results"][0]
+    assert len(result["observations"]) == len(result["findings"]) == 9  # 1 claim, 5 checks, 3 error bounds
+    states = [finding["target"]["status"]["state"] for finding in result["findings"]]
+    assert states.count("satisfied") == 2
+    assert all(
+        "no proof" in finding["target"]["status"]["remarks"]
+        for finding in result["findings"]
+        if finding["target"]["status"]["state"] == "satisfied"
+    )
+    assert len(result["risks"]) == 6  # violated, error and known failures; nothing inconclusive
+    assert {finding["target"]["target-id"] for finding in result["findings"]} == {
+        "dp-epsilon", "dp-utility", "dp-correctness", "dp-queries",
+    }  # fmt: skip
+    assert "risks" not in oscal.document(Dossier.of(synthetic.make("not_refuted")))["results"][0]
+
+
+def test_an_assessment_is_read_by_compliance_trestle(any_result, synthetic):
+    model = pytest.importorskip("trestle.oscal.assessment_results", reason="needs compliance-trestle (dev)")
+    for dossier in (Dossier.of(any_result), hostile(synthetic), redacted(everything(synthetic))):
+        model.Model.model_validate_json(reports.render(dossier, "oscal"))
+    document = json.loads(reports.render(everything(synthetic), "oscal"))
+    del document["assessment-results"]["results"][0]["observations"][0]["methods"]
+    with pytest.raises(ValueError, match="methods"):
+        model.Model.model_validate_json(json.dumps(document))
+
+
+# --- The signed statement
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "p256"])
+def test_what_was_signed_is_verified_and_what_was_changed_is_not(synthetic, tmp_path, keys_in, kind):
+    key, public = keys_in(tmp_path, kind)
+    statement = reports.render(everything(synthetic), "in-toto")
+    file = tmp_path / "s.dsse.json"
+    file.write_text(envelope.signed(statement, key))
+    found = envelope.verified(file, public)
+    assert found.statement == json.loads(statement) and found.result == "FAILED" and len(found.digests) == 3
+    content = json.loads(file.read_text())
+    changed = base64.b64decode(content["payload"]).replace(b"FAILED", b"PASSED")
+    for other in (
+        {**content, "payload": base64.b64encode(changed).decode()},
+        {**content, "payloadType": "application/json"},
+        {**content, "signatures": []},
+    ):
+        file.write_text(json.dumps(other))
+        with pytest.raises(UsageError, match="verify must be a file with a good signature under this key"):
+            envelope.verified(file, public)
+    for other in ({}, [], {**content, "payload": "?"}):
+        file.write_text(json.dumps(other))
+        with pytest.raises(UsageError, match="verify must be a DSSE envelope"):
+            envelope.verified(file, public)
+
+
+def test_another_key_does_not_verify_and_no_key_is_refused(synthetic, tmp_path, keys_in):
+    (tmp_path / "a").mkdir(), (tmp_path / "b").mkdir()
+    key, _ = keys_in(tmp_path / "a")
+    _, other = keys_in(tmp_path / "b")
+    file = tmp_path / "s.dsse.json"
+    file.write_text(envelope.signed(reports.render(everything(synthetic), "in-toto"), key))
+    with pytest.raises(UsageError, match="changed, or signed with another key"):
+        envelope.verified(file, other)
+    with pytest.raises(UsageError, match="key must be a public key in PEM"):
+        envelope.verified(file, key)
+    with pytest.raises(UsageError, match="sign must be an unencrypted private key in PEM"):
+        envelope.signed("{}", other)
+    with pytest.raises(UsageError, match="sign must be a readable file"):
+        envelope.signed("{}", tmp_path / "none.pem")
+
+
+def test_a_good_signature_on_something_else_is_refused(tmp_path, keys_in):
+    key, public = keys_in(tmp_path)
+    for content in ("[]", "{}", '{"_type": "x", "predicateType": "y", "predicate": {}}', "no json"):
+        (tmp_path / "s").write_text(envelope.signed(content, key))
+        with pytest.raises(UsageError, match="verify must hold a test result of in-toto"):
+            envelope.verified(tmp_path / "s", public)
+
+
+def test_the_command_signs_and_verifies(synthetic, project, keys_in):
+    keys_in(project)
+    synthetic.make("single").save("audit.json")
+    synthetic.make("doubles").save("other.json")
+
+    def run(*arguments):
+        return CliRunner().invoke(main, ["report", *arguments])
+
+    shown = run("audit.json", "--profile", "compliance", "--report", "in-toto", "--out", "o", "--sign", "key.pem")
+    assert shown.output.split() == ["o/compliance.intoto.json", "o/compliance.intoto.dsse.json"]
+    verify = ["--verify", "o/compliance.intoto.dsse.json", "--key", "public.pem"]
+    shown = run(*verify, "audit.json")
+    assert shown.exit_code == 0 and "Good signature" in shown.output and "All 1 of these results" in shown.output
+    shown = run(*verify, "audit.json", "other.json")
+    assert shown.exit_code == 2 and "results must be those that the statement names, got 'other.json'" in shown.output
+    assert "key must be given with --verify" in run(*verify[:2]).output
+    assert "key must be given with --verify, got 'public.pem'" in run("audit.json", *verify[2:]).output
+    assert "sign must be given with --profile compliance" in run("audit.json", "--sign", "key.pem").output
+    assert run().exit_code == 2
+
+
+def test_without_cryptography_the_message_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "cryptography.hazmat.primitives", None)
+    with pytest.raises(
+        UsageError, match=r"must have cryptography installed, got none. Use pip install 'dpaudit\[sign\]'"
+    ):
+        envelope.signed("{}", tmp_path / "key.pem")
+
+
+def test_the_encoding_that_is_signed_is_that_of_the_specification():
+    # The example of the DSSE specification, version 1.
+    assert envelope.encoded("http://example.com/HelloWorld", b"hello world") == (
+        b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
+    )

@@ -1,0 +1,236 @@
+"""Page one of a compliance report: rows, picture, statements, severity, the decision, and the glossary."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from dpaudit import reports
+from dpaudit.cli import main
+from dpaudit.errors import UsageError
+from dpaudit.profiles import profile_named
+from dpaudit.reports import compliance, first_page
+from dpaudit.reports.document import Facts, SignOffBlock, Table
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.figures import Figure
+from dpaudit.reports.glossary import TERMS, Linker
+from dpaudit.reports.severity import FIRST_PROOF, severity_of
+from dpaudit.reports.sign_off import read_sign_off, results_digest
+from dpaudit.results import Power, WitnessRecord
+
+
+def page(dossier):
+    """The blocks of page one by their kinds."""
+    first = compliance.build(dossier).first
+    assert [type(block) for block in first if not isinstance(block, Figure)] == [Facts, Table, SignOffBlock]
+    return {type(block): block for block in first}
+
+
+def everything(synthetic):
+    return Dossier.of(synthetic.make("single"), synthetic.check(), synthetic.utility())
+
+
+def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
+    table = page(everything(synthetic))[Table]
+    assert table.columns == first_page.COLUMNS and table.marks == ("violated",) * 3
+    assert table.rows[0][:2] == ("city release: privacy", "eps=1")
+    assert table.rows[0][2] == "ε at least 1.7 nats (1.7 ×)"
+    assert table.rows[0][3] == "✗ Broken, at least clear" and table.rows[0][4] == "95%"
+    assert table.rows[0][5] == FIRST_PROOF
+    assert table.rows[1][:3] == (
+        "city release: errors",
+        "errors within 3 stated bounds",
+        "the worst error is 4 × its bound (3.59 to 4.4)",
+    )
+    assert table.rows[2][0] == "city release: behaviour" and table.rows[2][3] == "✗ Checks failed"
+    assert "1 kept, 1 failed, 4 neither: batch_contract" in table.rows[2][2]
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "missed"),
+    [
+        (
+            "doubles",
+            "✓ No breach found",
+            "a loss below 1.25 × the promise; more, if it shows in fewer than 10% of answers",
+        ),
+        ("inconclusive", "? Not settled", "a leak of any size"),
+        ("error", "! No answer: it broke", "whatever the broken runs would have shown"),
+        ("empty", "? Not settled", "everything"),
+    ],
+)
+def test_what_could_have_been_missed_stands_beside_what_was_not_found(synthetic, name, words, missed):
+    row = page(Dossier.of(synthetic.make(name)))[Table].rows[0]
+    assert row[3] == words and row[5] == missed
+
+
+def test_the_gravest_results_come_first_and_the_others_are_counted(synthetic):
+    quiet = [
+        dataclasses.replace(synthetic.make("doubles"), subject={"name": f"quiet {k}", "fingerprint": str(k)})
+        for k in range(15)
+    ]
+    table = page(Dossier.of(*quiet, synthetic.make("single")))[Table]
+    assert len(table.rows) == first_page.ROWS and table.omitted == 16 - first_page.ROWS
+    assert table.rows[0][0] == "city release: privacy"
+
+
+def test_the_picture_draws_every_promise_with_a_number_and_gives_the_numbers_as_a_table(synthetic):
+    figure = page(everything(synthetic))[Figure]
+    assert figure.data.rows == (
+        ("city release: privacy", "1.7", "–", "–"), ("city release: errors", "3.599", "4.4", "–"),
+    )  # fmt: skip
+    assert "1 row of the table without a number not drawn" in figure.note
+    for drawing in (figure.wide, figure.narrow):
+        assert drawing.count('class="proven violated"') == 2
+    assert not any(isinstance(b, Figure) for b in compliance.build(Dossier.of(synthetic.check())).first)
+
+
+@pytest.mark.parametrize("ratio", [math.inf, 1e9, 0.0, math.nan])
+def test_a_ratio_without_a_place_on_the_axis_is_drawn_within_the_picture(synthetic, ratio):
+    verdict = "violated" if ratio > 1.0 else "not_refuted"
+    finding = synthetic.finding("a", "b", 1.0, verdict=verdict, ratio_lower=ratio)
+    figure = page(Dossier.of(synthetic.result([finding]))).get(Figure)
+    assert (figure is None) == math.isnan(ratio)
+    if figure is not None:
+        for drawing, width in ((figure.wide, 900.0), (figure.narrow, 358.0)):
+            rects = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', drawing)
+            assert rects and all(float(x) + float(wide) <= width for x, wide in rects)
+
+
+def test_three_statements_say_what_broke_how_sure_that_is_and_what_to_do(synthetic):
+    found, sure, rest = (text for _, text in page(everything(synthetic))[Facts].rows)
+    assert found.startswith("1 mechanism promises a limit on what one answer reveals. city release breaks that promise")
+    assert ": the loss of privacy is at least 1.7 times what was promised." in found
+    assert FIRST_PROOF in found and "Severity: at least clear (" in found and "1 more promise" in found
+    # 5% of the audit, 5% of the error bounds, 0.1% of the checks
+    assert "false alarm with probability at most 10.1%" in sure and "of lower confidence than the 99.9%" in sure
+    assert "Release nothing more from city release until it is mended" in rest and "Not assessed: " in rest
+
+
+def test_results_at_the_default_of_the_compliance_profile_are_of_full_confidence(synthetic):
+    profile = profile_named("compliance")
+    assert profile.confidence == first_page.TOGETHER == 0.999
+    quiet = dataclasses.replace(synthetic.make("doubles"), confidence=0.9995)
+    two = Dossier.of(quiet, dataclasses.replace(quiet, seed=1))
+    text = page(two)[Facts].rows[1][1]
+    assert "at most 0.1%" in text and "lower confidence" not in text
+
+
+# --- Severity --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ratio", "grade"), [(1.01, "marginal"), (1.25, "marginal"), (1.2501, "clear"), (9.9, "clear"), (10.0, "severe"),
+                         (1e300, "severe")]
+)  # fmt: skip
+def test_a_grade_compares_the_proven_loss_with_the_precision_of_the_audit(synthetic, ratio, grade):
+    # The synthetic audit would have found 1.25 nats of a promise of 1.
+    finding = synthetic.finding(ratio=ratio, mode="fixed")
+    graded = severity_of(synthetic.result([finding], mode="fixed"))
+    assert (graded.grade, graded.is_least, graded.words) == (grade, False, grade)
+
+
+def test_an_audit_that_stopped_at_the_first_proof_knows_the_least_grade_alone(synthetic):
+    graded = severity_of(synthetic.result([synthetic.finding(ratio=1.01)]))
+    assert graded.is_least and graded.words == "at least marginal"
+    further = dataclasses.replace(synthetic.finding(ratio=1.01))
+    object.__setattr__(further, "severity", 12.0)  # as a result holds it whose audit went on after the rejection
+    graded = severity_of(synthetic.result([further]))
+    assert (graded.grade, graded.is_least, graded.ratio) == ("severe", False, 12.0)
+
+
+@pytest.mark.parametrize(
+    ("correct", "wrong", "grade"),
+    [(100, 0, "severe"), (99, 0, "marginal"), (9900, 100, "severe"), (980, 20, "marginal")],
+)
+def test_a_rule_that_is_hardly_ever_wrong_is_severe_and_called_an_observation(synthetic, correct, wrong, grade):
+    witness = WitnessRecord("Looks at the last bit.", {}, correct, wrong, 0, {"epsilon": 1.0})
+    graded = severity_of(synthetic.result([synthetic.finding(ratio=1.01, witness=witness)]))
+    assert graded.grade == grade and ("observed, without an error rate" in graded.reason) == (grade == "severe")
+
+
+def test_where_nothing_may_leak_the_loss_itself_is_graded(synthetic):
+    for loss, grade in ((0.05, "marginal"), (0.5, "clear"), (1.0, "severe")):
+        finding = synthetic.finding(
+            ratio=2.0, budget=0.0, parameter_lower=loss, epsilon_lower=loss, ratio_lower=math.inf, power=None
+        )
+        assert severity_of(synthetic.result([finding])).grade == grade
+
+
+def test_nothing_violated_has_no_severity(synthetic):
+    assert all(severity_of(synthetic.make(name)) is None for name in ("not_refuted", "error", "inconclusive", "empty"))
+    unknown = synthetic.finding(ratio=1.05, power=Power(0.1, 0.9, math.inf, 1.0))
+    assert severity_of(synthetic.result([unknown])).grade == "marginal"
+
+
+# --- The decision ----------------------------------------------------------------------------------------------------
+
+SIGNED = 'name = "A. Person"\nrole = "Officer"\ndate = 2026-11-25\ndecision = "reject"\n'
+
+
+def test_a_decision_fills_the_block_and_an_empty_one_prints_what_to_bind_it_to(synthetic, tmp_path):
+    dossier = everything(synthetic)
+    empty = page(dossier)[SignOffBlock]
+    assert empty.decision == "" and results_digest(dossier) in empty.note
+    (tmp_path / "s.toml").write_text(SIGNED + f'results = "{results_digest(dossier)}"\n')
+    signed = dataclasses.replace(dossier, sign_off=read_sign_off(tmp_path / "s.toml", dossier))
+    block = page(signed)[SignOffBlock]
+    assert block.decision == "reject" and dict(block.rows)["Name"] == "A. Person"
+    assert "made on exactly these results" in block.note
+    for format in ("html", "md"):
+        text = reports.render(signed, format, "compliance")
+        assert "A. Person" in text.replace("\\.", ".") and ("☒ Reject" in text or "- [x] reject" in text)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("nam = 'x'", "key must be one of name, role, date, decision, conditions, results, got 'nam' at "),
+        (SIGNED.replace('"A. Person"', '" "'), "name must say something, got ' ' at "),
+        (SIGNED.replace("2026-11-25", '"today"'), "date must be a date such as 2026-11-25, got 'today' at "),
+        (
+            SIGNED.replace("reject", "ok"),
+            "decision must be one of accept, accept with conditions, reject, got 'ok' at ",
+        ),
+        (SIGNED.replace("reject", "accept with conditions"), "conditions must be stated to accept with conditions"),
+        (SIGNED + 'conditions = "x"', "conditions must be left out to reject, got 'x'"),
+        (SIGNED + 'results = "00"', "results must be the digest of these results, .*, got '00' at "),
+        (SIGNED + "results = 3", "results must be a text of at most 2,000 characters, got 3 at "),
+        ("name = ", "sign_off must be TOML"),
+    ],
+)
+def test_a_decision_that_is_none_is_refused_with_its_place(synthetic, tmp_path, content, message):
+    (tmp_path / "s.toml").write_text(content)
+    with pytest.raises(UsageError, match=message):
+        read_sign_off(tmp_path / "s.toml", everything(synthetic))
+
+
+def test_the_command_reads_a_decision_about_the_results_as_they_were_saved(synthetic, project):
+    synthetic.make("single").save("audit.json")
+    (project / "s.toml").write_text(SIGNED)
+    arguments = ["report", "audit.json", "--sign-off", "s.toml", "--report", "md", "--out", "o"]
+    shown = CliRunner().invoke(main, [*arguments, "--profile", "compliance", "--redact"])
+    assert shown.exit_code == 0, shown.output
+    assert "x] reject" in (project / "o" / "compliance.md").read_text()
+    assert "sign_off must be given with --profile compliance" in CliRunner().invoke(main, arguments).output
+
+
+# --- The glossary ----------------------------------------------------------------------------------------------------
+
+
+def test_ten_terms_are_explained_and_linked_at_their_first_use(synthetic):
+    assert len(TERMS) == 10
+    text = reports.render(everything(synthetic), "html", "compliance")
+    links = re.findall(r'<a class="term" href="#(term-[\w-]+)">', text)
+    assert links and len(links) == len(set(links))
+    assert all(f'id="{link}"' in text for link in links)
+
+
+def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
+    linked = Linker()
+    assert linked("<b>privacy loss</b>") == '&lt;b&gt;<a class="term" href="#term-epsilon">privacy loss</a>&lt;/b&gt;'
+    assert linked("the loss") == "the loss" and linked("misaudited") == "misaudited"

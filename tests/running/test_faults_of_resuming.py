@@ -1,0 +1,122 @@
+"""Single faults of nights and checkpoints that rates cannot show: streams, joins, keys, checksums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.evidence.cells import Cells
+from dpaudit.evidence.outcomes import Reading
+from dpaudit.evidence.scores import Coordinate
+from dpaudit.evidence.tasks import Request, Task, TaskResult
+from dpaudit.running.checkpoint import open_checkpoint
+from dpaudit.running.store import Store
+
+
+def night(path, mechanism, seed=1, samples=200):
+    return dpaudit.audit(mechanism, "eps=1", [(0.0, 1.0)], samples=samples, seed=seed, store=path, floating_point=False)
+
+
+# --- nights ---
+
+
+def test_no_draw_of_three_nights_of_one_seed_is_drawn_again(tmp_path):
+    # Wealth of nights multiplies: a night that bets on the draws of another one squares what these happened to be.
+    drawn = []
+
+    def noted(data, size, rng):
+        noise = rng.laplace(size=size)
+        drawn.append(set(noise.tolist()))
+        assert len(drawn[-1]) == size
+        return data + noise
+
+    for _ in range(3):
+        night(tmp_path / "evidence.db", noted)
+    everything = set().union(*drawn)
+    assert len(everything) == sum(map(len, drawn)) > 1_000
+
+
+def test_a_night_that_failed_joins_nothing_and_one_that_did_not_does(tmp_path, monkeypatch):
+    said = []
+    save = Store.save
+
+    def noted(self, *arguments, **options):
+        joins = options.get("joins", arguments[4] if len(arguments) > 4 else True)
+        said.append(joins)
+        return save(self, *arguments, **options)
+
+    monkeypatch.setattr(Store, "save", noted)
+    calls = []
+
+    def laplace(data, size, rng):
+        calls.append(size)
+        if len(calls) == limit:
+            raise ValueError("no batch today")
+        return data + rng.laplace(size=size)
+
+    limit = 0
+    night(tmp_path / "whole.db", laplace)
+    assert said and all(said)
+    needed, said[:], calls[:] = len(calls), [], []
+    limit = needed - 1  # after the pilot: draws were counted already
+    result = night(tmp_path / "failed.db", laplace)
+    assert result.verdict == "error" and said and said[-1] is False
+
+
+# --- checkpoints ---
+
+HEADER = {"claim": "eps=1"}
+CELLS = Cells(Coordinate(0, 1), np.array([0.5]), Reading(1))
+
+
+def task(quota=10, size=10, keep=0, start=0, input_=0, chunk=0, is_last=False, cells=CELLS):
+    return Task(input_, 1, chunk, start, size, (Request(quota, cells),), keep, is_last)
+
+
+RESULT = TaskResult((np.array([4, 6, 0], dtype=np.int64),), None)
+OTHERS = {
+    "quota": task(quota=9),
+    "size": task(size=11),
+    "start": task(start=5),
+    "keep": task(keep=2),
+    "is_last": task(keep=0, is_last=True),
+    "statistic": task(cells=Cells(Coordinate(0, 1), np.array([0.7]), Reading(1))),
+}
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A checkpoint with records of three chunks, closed; and where it is."""
+    path = tmp_path / "kept"
+    made = open_checkpoint(path, HEADER, resume=False, replayable=True)
+    for chunk in range(3):
+        made.note(0, task(chunk=chunk), RESULT)
+    made.close()
+    return path
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_record_of_another_course_is_not_taken(kept, other):
+    again = open_checkpoint(kept, HEADER, resume=True, replayable=True)
+    known = again.find(0, task())
+    assert known is not None and np.array_equal(known.counts[0], RESULT.counts[0])
+    assert again.find(1, task()) is None  # of another purpose
+    with pytest.raises(dpaudit.UsageError, match="checkpoint must lead to where its audit was, got another course"):
+        again.find(0, OTHERS[other])
+    again.close()
+
+
+def test_a_byte_that_was_flipped_anywhere_in_a_record_ends_what_is_read_before_it(kept):
+    whole = kept.read_bytes()
+    sound = open_checkpoint(kept, HEADER, resume=True, replayable=True)
+    ends = sorted(start + length for start, length in sound._places.values())
+    sound.close()
+    assert len(ends) == 3 and ends[-1] == len(whole)
+    for place in range(ends[0], len(whole)):  # of the second and the third record
+        kept.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+        again = open_checkpoint(kept, HEADER, resume=True, replayable=True)
+        intact = sum(end <= place for end in ends)
+        assert len(again) == intact and again.is_torn
+        assert again.find(0, task(chunk=0)) is not None and again.find(0, task(chunk=2)) is None
+        again.close()

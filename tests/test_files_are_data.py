@@ -1,0 +1,218 @@
+"""Nothing that a file names is run, opened or allocated because the file says so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import stat
+import zlib
+
+import pytest
+from click.testing import CliRunner
+
+import dpaudit
+from dpaudit.cli import main
+from dpaudit.running.store import COLUMNS, Store
+from dpaudit.saved_inputs import MOST_BYTES, restored
+from dpaudit.saving import SHARED, write_whole
+
+MECHANISM = """
+from pathlib import Path
+Path("imported").touch()
+def leaky(data, size, rng):
+    Path("called").touch()
+    return data + rng.laplace(scale=0.1, size=size)
+def pairs():
+    Path("asked").touch()
+    return [(0.0, 1.0)]
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run the command line in a folder with a mechanism in fad_m.py and an audit of it in o/audit.json."""
+    (tmp_path / "fad_m.py").write_text(MECHANISM)
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments):
+        return CliRunner(env={"COLUMNS": "200"}).invoke(main, [str(one) for one in arguments])
+
+    result = dpaudit.audit(
+        lambda data, size, rng: data + rng.laplace(scale=0.1, size=size), "eps=1", [(0.0, 1.0)], samples=500, seed=1,
+        floating_point=False,
+    )  # fmt: skip
+    (tmp_path / "o").mkdir()
+    result.save("o/audit.json")
+    return invoke
+
+
+def changed(**changes):
+    """The file with other values in its subject and options."""
+    with open("o/audit.json") as file:
+        record = json.load(file)
+    for name, values in changes.items():
+        record[name] = {**record[name], **values} if isinstance(values, dict) else values
+    with open("changed.json", "w") as file:
+        json.dump(record, file)
+
+
+# --- code ---
+
+TARGETS = [
+    "exec:sh -c 'touch called'",
+    "fad_m.py:leaky",
+    "builtins:eval",
+    "subprocess:getoutput",
+    "os:system",
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("command", [("replay",), ("replay", "--floating-point"), ("report",)], ids=" ".join)
+def test_a_target_in_a_file_is_not_run(run, tmp_path, target, command):
+    changed(subject={"target": target})
+    name, *options = command
+    outcome = run(name, "changed.json", *options)
+    if name == "replay":
+        assert outcome.exit_code == 2 and "which was not run" in outcome.stderr and not outcome.stdout
+    assert not {"called", "imported", "asked"} & set(os.listdir(tmp_path))
+
+
+def test_pairs_in_a_file_are_not_asked_for(run, tmp_path):
+    changed(options={"pairs": "fad_pairs.py:pairs"})
+    (tmp_path / "fad_pairs.py").write_text(MECHANISM)
+    with open("changed.json") as file:
+        record = json.load(file)
+    record["pairs"][0]["printed"] = ["x"]  # so that the file does not hold the inputs
+    (tmp_path / "changed.json").write_text(json.dumps(record))
+    outcome = run("replay", "changed.json", "--target", "fad_m.py:leaky")
+    assert outcome.exit_code == 2 and "--pairs fad_pairs.py:pairs" in outcome.stderr
+    assert not {"called", "asked"} & set(os.listdir(tmp_path))
+    run("replay", "changed.json", "--target", "fad_m.py:leaky", "--pairs", "fad_pairs.py:pairs")
+    assert (tmp_path / "asked").exists()
+
+
+def test_a_metric_in_a_file_is_not_opened(run, tmp_path):
+    (tmp_path / "points.csv").write_text("id,a,b\na,0,1\nb,1,0\n")
+    changed(claim="metric=points.csv,scale=1")
+    outcome = run("replay", "changed.json", "--target", "fad_m.py:leaky")
+    assert outcome.exit_code == 2 and "claim must be given with --claim" in outcome.stderr
+
+
+def test_what_is_run_is_printed_and_a_changed_code_is_not_called(run, tmp_path):
+    changed(subject={"target": "fad_m.py:leaky", "fingerprint": "0" * 16})
+    outcome = run("replay", "changed.json", "--trust-file")
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith("Running code: fad_m.py:leaky (as the file says).\n")
+    assert "target must be the code that was audited" in outcome.stderr
+    assert not (tmp_path / "called").exists()
+    outcome = run("replay", "changed.json", "--target", "fad_m.py:leaky")
+    assert outcome.exit_code == 1 and "is not what was audited" in outcome.stderr
+    assert outcome.stderr.startswith("Running code: fad_m.py:leaky.\n") and (tmp_path / "called").exists()
+
+
+# --- what a file asks for ---
+
+
+@pytest.mark.parametrize("dtype", ["<U99999", "<U65536"])
+def test_a_small_file_cannot_ask_for_a_large_array(dtype):
+    with pytest.raises(ValueError, match=f"at most {MOST_BYTES:,} bytes"):
+        restored([["a"] * 1_000] * 20, {"is": "array", "dtype": dtype, "shape": [20, 1_000]})
+    assert restored(["a", "b"], {"is": "array", "dtype": "<U5", "shape": [2]}).dtype == "<U5"
+
+
+def test_a_million_looks_are_refused(run):
+    with open("o/audit.json") as file:
+        record = json.load(file)
+    record["pairs"][0]["looks"] = [[1, 0.0, 0.0]] * 1_000_000
+    with open("looks.json", "w") as file:
+        json.dump(record, file)
+    with pytest.raises(dpaudit.UsageError, match="looks of a pair must be 100,000 at most, got 1,000,000"):
+        dpaudit.load("looks.json")
+
+
+def test_a_pipe_is_no_result_and_no_store(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(dpaudit.UsageError, match="result must be a regular file"):
+        dpaudit.load(tmp_path / "pipe")
+    with pytest.raises(dpaudit.UsageError, match="store must be a file"):
+        Store.at(tmp_path / "pipe")
+
+
+# --- stores ---
+
+
+@pytest.fixture
+def store(tmp_path):
+    path = tmp_path / "evidence.db"
+    dpaudit.audit(lambda data, size, rng: data + rng.laplace(size=size), "eps=1", [(0.0, 1.0)], samples=100, seed=1,
+                  store=path, floating_point=False)  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("create trigger t after insert on nights begin delete from pairs; end", "store must have no trigger, got 't'"),
+        ("create view v as select 1", "store must have no view, got 'v'"),
+        ("alter table pairs rename column lower to higher", "columns of layout 1, got others in pairs"),
+        ("drop table looks", "columns of layout 1, got others in looks"),
+        ("alter table nights add column more text", "columns of layout 1, got others in nights"),
+    ],
+)
+def test_a_store_with_code_or_other_columns_is_a_usage_error(store, statement, words):
+    assert Store.at(store, create=False).close() is None and set(COLUMNS) >= {"pairs", "nights"}
+    with sqlite3.connect(store) as connection:
+        connection.execute(statement)
+    connection.close()
+    with pytest.raises(dpaudit.UsageError, match=words):
+        Store.at(store, create=False)
+
+
+def test_a_state_that_unpacks_without_an_end_is_refused(store):
+    blob = zlib.compress(b" " * (1 << 27), 9)
+    assert len(blob) < 200_000
+    with sqlite3.connect(store) as connection:
+        known = connection.execute("select digest, state from pairs").fetchone()
+        digest = hashlib.sha256(blob).hexdigest()[: len(known[0])]
+        connection.execute("update pairs set state = ?, digest = ?", (blob, digest))
+    connection.close()
+    with pytest.raises(dpaudit.UsageError, match="it is no object of at most"), Store.at(store, create=False) as opened:
+        opened.subjects()
+
+
+# --- who may read what is written ---
+
+
+@pytest.mark.parametrize(("umask", "expected"), [(0o022, 0o600), (0o277, 0o400), (0o000, 0o600)])
+def test_results_are_for_their_owner_alone_and_respect_the_umask(tmp_path, umask, expected):
+    before = os.umask(umask)
+    try:
+        write_whole(tmp_path / "a.json", "{}")
+        write_whole(tmp_path / "shared", "{}", SHARED)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == expected
+    assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o666 & ~umask
+
+
+def test_a_file_that_was_opened_to_others_stays_so(tmp_path):
+    path = tmp_path / "a.json"
+    write_whole(path, "{}")
+    path.chmod(0o644)
+    write_whole(path, "{} ")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_stores_and_checkpoints_are_for_their_owner_alone(store, tmp_path):
+    assert stat.S_IMODE(store.stat().st_mode) == 0o600
+    modes = []
+
+    def look(progress):
+        modes.append(stat.S_IMODE((tmp_path / "kept").stat().st_mode))
+
+    dpaudit.audit(lambda data, size, rng: data + rng.laplace(size=size), "eps=1", [(0.0, 1.0)], samples=300, seed=1,
+                  checkpoint=tmp_path / "kept", floating_point=False, on_progress=look)  # fmt: skip
+    assert set(modes) == {0o600}
