@@ -6,7 +6,7 @@ counterexample. A third of the instances are drawn afresh, the others move the n
 that random search and hill climbing share the work. The log says, claim by claim, how many instances were tried and how
 close the closest call was: a quotient near 1 is a bound that is reached, one far below a bound with room.
 
-    python -m mechanisms.counterexamples --minutes 10 --seed 1 --out reports/counterexamples.json
+    python -m dpaudit_mechanisms.counterexamples --minutes 10 --seed 1 --out reports/counterexamples.json
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import click
 import numpy as np
 
-from mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.inputs import FloatArray
 
 ROUNDING = 1e-7
 SHARE_FRESH = 1.0 / 3.0
@@ -163,7 +163,7 @@ def _laplace_shift(v: FloatArray) -> float:
 
 def _space(v: FloatArray) -> Any:
     """6 datasets with shortest-path distances, values, a metric on them, and masses; None without sensitivity."""
-    from mechanisms.two_metrics import FiniteSpaces
+    from dpaudit_mechanisms.two_metrics import FiniteSpaces
 
     n = 6
     lengths = np.zeros((n, n))
@@ -181,7 +181,7 @@ def _space(v: FloatArray) -> Any:
 
 def _levels(kind: str) -> Quotient:
     def quotient(v: FloatArray) -> float:
-        from mechanisms import two_metrics
+        from dpaudit_mechanisms import two_metrics
 
         spaces = _space(v)
         if spaces is None:
@@ -205,7 +205,7 @@ for _claim, _kind in (("UP-T1", "Staircase"), ("UP-T2", "PrivacyFirst"), ("UP-T4
 
 @target("UP-L1", "6 datasets: the change of a level between neighbours", cube(56))
 def _level_change(v: FloatArray) -> float:
-    from mechanisms.two_metrics import PrivacyFirst
+    from dpaudit_mechanisms.two_metrics import PrivacyFirst
 
     spaces = _space(v)
     if spaces is None:
@@ -257,7 +257,7 @@ def _dx_exponential(v: FloatArray) -> float:
 
 @target("DX-T5", "SmallDB: 3 elements, 2 queries, 3 records, m = 1 to 4: loss over the largest |q_i - q_j|", cube(8))
 def _small_db(v: FloatArray) -> float:
-    from mechanisms.histograms import all_histograms
+    from dpaudit_mechanisms.histograms import all_histograms
 
     queries, m = 8.0 * (v[:6].reshape(2, 3) - 0.5), 1 + pick(v[6], 4)
     ys = all_histograms(3, m) @ queries.T

@@ -157,9 +157,9 @@ def _template() -> Template:
     return Environment(loader=loader, autoescape=True, **options).get_template("claims.html.j2")
 
 
-def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark], verdict: str | None) -> list[Table | Text]:
+def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, verdict: str | None) -> list[Table | Text]:
     """A table a paper, with the scopes of its theorems below it."""
-    nodes = _nodes(marks)
+    nodes = _nodes(marks or ())
     tables: list[Table | Text] = []
     for ledger in ledgers:
         entries = [entry for entry in ledger.entries if verdict in (None, entry.verdict)]

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpaudit.errors import UsageError
-from mechanisms.constrained.hierarchy import HierarchyLaplace
-from mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.constrained.hierarchy import HierarchyLaplace
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
 
 
 class Proposal(Protocol):
@@ -186,7 +186,7 @@ class GeometricOnHierarchy(HierarchyLaplace):
 
     Examples
     --------
-    >>> from mechanisms.constrained.hierarchy import Hierarchy
+    >>> from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
     >>> mechanism = GeometricOnHierarchy(1.0, Hierarchy.flat(2))
     >>> draws = mechanism.sample([3, 0], 5, np.random.default_rng(1))
     >>> bool((draws % 1.0 == 0.0).all() and (draws[:, 0] == draws[:, 1:].sum(axis=1)).all())

@@ -8,14 +8,14 @@ Source: Huang and Roth, Exploiting Metric Structure for Efficient Private Query 
 not hold as printed is in `mechanisms/papers/metric-query-release.toml`.
 """
 
-from mechanisms.distances.averages import AverageDistances
-from mechanisms.distances.calibration import Calibration, practical, printed
-from mechanisms.distances.embeddings import RandomProjection, SubsetDistances, expansion_and_contraction
-from mechanisms.distances.interactive import FixedQueries, InteractiveDistances, SlopeSeeker
-from mechanisms.distances.learner import TangentHypotheses, most_updates
-from mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances
-from mechanisms.distances.offline import Hypothesis, OfflineDistances
-from mechanisms.distances.stable_projection import StableProjection, sufficient_stable_images
+from dpaudit_mechanisms.distances.averages import AverageDistances
+from dpaudit_mechanisms.distances.calibration import Calibration, practical, printed
+from dpaudit_mechanisms.distances.embeddings import RandomProjection, SubsetDistances, expansion_and_contraction
+from dpaudit_mechanisms.distances.interactive import FixedQueries, InteractiveDistances, SlopeSeeker
+from dpaudit_mechanisms.distances.learner import TangentHypotheses, most_updates
+from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances
+from dpaudit_mechanisms.distances.offline import Hypothesis, OfflineDistances
+from dpaudit_mechanisms.distances.stable_projection import StableProjection, sufficient_stable_images
 
 __all__ = [
     "AverageDistances",

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
-from mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

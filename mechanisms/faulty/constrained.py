@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.constrained.algorithm_1 import GeometricOnHierarchy, Independent, Proposal
-from mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
-from mechanisms.constrained.hierarchy import HierarchyConditioned
-from mechanisms.constrained.laplace_sums import draw_given_sum, log_density_at_zero, relative_density
-from mechanisms.constrained.metropolis import Chains, HierarchyMetropolis
-from mechanisms.constrained.mixture import Mixture
-from mechanisms.constrained.rejection import Rejected
-from mechanisms.inputs import FloatArray, output_batch, positive, table
-from mechanisms.laplace import Laplace
+from dpaudit_mechanisms.constrained.algorithm_1 import GeometricOnHierarchy, Independent, Proposal
+from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
+from dpaudit_mechanisms.constrained.hierarchy import HierarchyConditioned
+from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, log_density_at_zero, relative_density
+from dpaudit_mechanisms.constrained.metropolis import Chains, HierarchyMetropolis
+from dpaudit_mechanisms.constrained.mixture import Mixture
+from dpaudit_mechanisms.constrained.rejection import Rejected
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.laplace import Laplace
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -255,7 +255,7 @@ class GeometricForgetsTheProposal(GeometricOnHierarchy):
 
     Examples
     --------
-    >>> from mechanisms.constrained.hierarchy import Hierarchy
+    >>> from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
     >>> twin = GeometricForgetsTheProposal(1.0, Hierarchy.flat(2))
     >>> twin.privacy_loss([1.0, 0.0], [0.0, 0.0])  # two nodes change, and one leaf once more
     1.5

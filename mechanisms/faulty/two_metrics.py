@@ -190,7 +190,7 @@ class ImportantByTheData(_Broken, ImportantOnTheLine):
 
     Examples
     --------
-    >>> from mechanisms.two_metrics import staircase_profile
+    >>> from dpaudit_mechanisms.two_metrics import staircase_profile
     >>> ImportantByTheData(staircase_profile(1.0), 1.0, [[-0.5, 0.5]], 3.0).fault
     'the important values move with the answer: loss 4 nats on the pair -0.5|-1.5, promised 2'
     """

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcome, Reproduction, Statement, Table
-from mechanisms.datacubes import Workload, all_and_half
-from mechanisms.reproductions.datacube_data import DOMAINS, TOTALS, Records, datasets
-from mechanisms.reproductions.datacube_runs import (
+from dpaudit_mechanisms.datacubes import Workload, all_and_half
+from dpaudit_mechanisms.reproductions.datacube_data import DOMAINS, TOTALS, Records, datasets
+from dpaudit_mechanisms.reproductions.datacube_runs import (
     RECOVERIES,
     STRATEGIES,
     WORKLOADS,

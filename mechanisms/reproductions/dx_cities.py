@@ -24,11 +24,17 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import EuclideanMetric
 from dpaudit.reproductions.reproduction import COLOURS, Options, Outcome, Reproduction, Statement, Table
-from mechanisms.cities import merge_nearby
-from mechanisms.cities import places as city_places
-from mechanisms.inputs import FloatArray
-from mechanisms.noise_scales import improvement_factor, single_scales
-from mechanisms.reproductions.dx_places import draw_map, element_improvements, histogram, smallest_distance, summary
+from dpaudit_mechanisms.cities import merge_nearby
+from dpaudit_mechanisms.cities import places as city_places
+from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.noise_scales import improvement_factor, single_scales
+from dpaudit_mechanisms.reproductions.dx_places import (
+    draw_map,
+    element_improvements,
+    histogram,
+    smallest_distance,
+    summary,
+)
 
 QUERIES = 1000
 PRINTED_CITIES, PRINTED_ELEVATION_FACTOR = 741, 202.0

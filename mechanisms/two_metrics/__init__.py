@@ -15,9 +15,9 @@ from dpaudit_mechanisms.two_metrics.finite import (
     WidenedPrivacyFirst,
     WidenedStaircase,
 )
-from mechanisms.two_metrics.important import ImportantOnTheLine, widened_staircase_profile
-from mechanisms.two_metrics.k_norm import KNorm
-from mechanisms.two_metrics.levels import (
+from dpaudit_mechanisms.two_metrics.important import ImportantOnTheLine, widened_staircase_profile
+from dpaudit_mechanisms.two_metrics.k_norm import KNorm
+from dpaudit_mechanisms.two_metrics.levels import (
     PartitionAndWeight,
     covered_levels,
     levels_of_sets,

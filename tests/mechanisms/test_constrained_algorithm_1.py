@@ -13,10 +13,16 @@ import pytest
 from scipy import stats
 
 from dpaudit.errors import UsageError
-from mechanisms.constrained.affine import conditional_gaussian
-from mechanisms.constrained.algorithm_1 import GeometricOnHierarchy, Independent, Multiplied, Steps, chain_states
-from mechanisms.constrained.hierarchy import Hierarchy
-from mechanisms.faulty.constrained import GeometricForgetsTheProposal
+from dpaudit_mechanisms.constrained.affine import conditional_gaussian
+from dpaudit_mechanisms.constrained.algorithm_1 import (
+    GeometricOnHierarchy,
+    Independent,
+    Multiplied,
+    Steps,
+    chain_states,
+)
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
+from dpaudit_mechanisms.faulty.constrained import GeometricForgetsTheProposal
 
 CHAINS, ROOM = 15_500, 0.0277
 FLAT = Hierarchy.flat(2)
@@ -149,9 +155,9 @@ def test_the_twin_keeps_the_product_of_target_and_proposal():
 def test_imaging_onto_an_invariant_is_the_noise_projected_onto_its_kernel(rows):
     """Subspace privacy's projection mechanism, f + P U: draw by draw, and with the loss of the noise on the set."""
     from dpaudit.privacy.claims import GaussianDP
-    from mechanisms.constrained.affine import Affine
-    from mechanisms.constrained.imaging import Imaged
-    from mechanisms.gaussian import Gaussian
+    from dpaudit_mechanisms.constrained.affine import Affine
+    from dpaudit_mechanisms.constrained.imaging import Imaged
+    from dpaudit_mechanisms.gaussian import Gaussian
 
     rng = np.random.default_rng(20_261_565)
     matrix = rng.normal(size=(rows, 4))

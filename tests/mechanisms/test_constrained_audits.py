@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 import dpaudit
-from mechanisms.constrained.affine import Affine
-from mechanisms.constrained.algorithm_1 import GeometricOnHierarchy
-from mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
-from mechanisms.constrained.equalities import GaussianOnEqualities, LaplaceOnEqualities
-from mechanisms.constrained.finite import FiniteLaw
-from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned, HierarchyImaged, TopDown
-from mechanisms.constrained.imaging import Imaged
-from mechanisms.constrained.metropolis import HierarchyMetropolis
-from mechanisms.constrained.mixture import Mixture
-from mechanisms.constrained.polyhedron import Polyhedron
-from mechanisms.constrained.rejection import Rejected
-from mechanisms.faulty.constrained import (
+from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.constrained.algorithm_1 import GeometricOnHierarchy
+from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
+from dpaudit_mechanisms.constrained.equalities import GaussianOnEqualities, LaplaceOnEqualities
+from dpaudit_mechanisms.constrained.finite import FiniteLaw
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned, HierarchyImaged, TopDown
+from dpaudit_mechanisms.constrained.imaging import Imaged
+from dpaudit_mechanisms.constrained.metropolis import HierarchyMetropolis
+from dpaudit_mechanisms.constrained.mixture import Mixture
+from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
+from dpaudit_mechanisms.constrained.rejection import Rejected
+from dpaudit_mechanisms.faulty.constrained import (
     ConditionedLaplaceForgetsTheMass,
     GeometricForgetsTheProposal,
     HierarchyForgetsTheLevels,

@@ -13,9 +13,9 @@ from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.reproductions.command import picture, reproduce, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned, TopDown, level_errors
-from mechanisms.ledger import entry
-from mechanisms.reproductions import constrained_variance, dx_single, taxi, taxi_data
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned, TopDown, level_errors
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.reproductions import constrained_variance, dx_single, taxi, taxi_data
 
 QUICK = Options(seed=3, quick=True)
 NAMES = {"constrained-variance": constrained_variance, "taxi": taxi}

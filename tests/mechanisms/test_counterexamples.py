@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mechanisms import counterexamples
-from mechanisms.ledger import entry
+from dpaudit_mechanisms import counterexamples
+from dpaudit_mechanisms.ledger import entry
 
 LOG = Path(__file__).parents[2] / "reports" / "counterexamples.json"
 

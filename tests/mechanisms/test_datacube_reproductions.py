@@ -12,11 +12,11 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import GaussianDP, PureDP
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from mechanisms.datacubes import DatacubeRelease, paper_mu, workload_itself
-from mechanisms.ledger import entry
-from mechanisms.reproductions import datacubes
-from mechanisms.reproductions.datacube_data import ADULT, DOMAINS, NLTCS, TOTALS, datasets, from_file, synthetic
-from mechanisms.reproductions.datacube_runs import (
+from dpaudit_mechanisms.datacubes import DatacubeRelease, paper_mu, workload_itself
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.reproductions import datacubes
+from dpaudit_mechanisms.reproductions.datacube_data import ADULT, DOMAINS, NLTCS, TOTALS, datasets, from_file, synthetic
+from dpaudit_mechanisms.reproductions.datacube_runs import (
     FAMILIES,
     RECOVERIES,
     WORKLOADS,

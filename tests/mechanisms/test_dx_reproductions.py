@@ -8,8 +8,8 @@ import pytest
 
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from mechanisms.noise_scales import improvement_factor, noise_scales, single_scales
-from mechanisms.reproductions import dx_blowfish, dx_cities, dx_multi, dx_places, dx_single
+from dpaudit_mechanisms.noise_scales import improvement_factor, noise_scales, single_scales
+from dpaudit_mechanisms.reproductions import dx_blowfish, dx_cities, dx_multi, dx_places, dx_single
 
 QUICK = Options(seed=3, quick=True)
 SECONDS = "seconds"

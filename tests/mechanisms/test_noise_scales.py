@@ -13,10 +13,10 @@ from scipy import optimize
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy import check_metric, shortest_paths
-from mechanisms.dx_laplace import DxLaplace
-from mechanisms.noise_scales import RULES, improvement_factor, noise_scales
-from mechanisms.optimal_scales import SCALE_LOSSES, _dual, optimal_scales, scale_loss
-from mechanisms.psa import psa, psa_exact
+from dpaudit_mechanisms.dx_laplace import DxLaplace
+from dpaudit_mechanisms.noise_scales import RULES, improvement_factor, noise_scales
+from dpaudit_mechanisms.optimal_scales import SCALE_LOSSES, _dual, optimal_scales, scale_loss
+from dpaudit_mechanisms.psa import psa, psa_exact
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=80)
 ROUNDING = 1e-11  # relative: at most 4 passes of sums of 4 ratios each

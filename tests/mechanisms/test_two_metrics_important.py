@@ -9,8 +9,8 @@ from sampler_checks import is_drawn_from
 
 import dpaudit
 from dpaudit.errors import UsageError
-from mechanisms.faulty.two_metrics import ImportantByTheData
-from mechanisms.two_metrics import (
+from dpaudit_mechanisms.faulty.two_metrics import ImportantByTheData
+from dpaudit_mechanisms.two_metrics import (
     FiniteSpaces,
     ImportantOnTheLine,
     OnTheLine,

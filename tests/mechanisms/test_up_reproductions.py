@@ -9,9 +9,9 @@ import pytest
 
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from mechanisms.ledger import entry
-from mechanisms.reproductions import up_linear_sets, up_triangles
-from mechanisms.two_metrics import OnTheLine, query_profile
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.reproductions import up_linear_sets, up_triangles
+from dpaudit_mechanisms.two_metrics import OnTheLine, query_profile
 
 QUICK = Options(quick=True)
 

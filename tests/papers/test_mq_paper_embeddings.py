@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mechanisms.distances.calibration import practical
-from mechanisms.distances.embeddings import (
+from dpaudit_mechanisms.distances.calibration import practical
+from dpaudit_mechanisms.distances.embeddings import (
     RandomProjection,
     SubsetDistances,
     expansion_and_contraction,
@@ -293,7 +293,7 @@ def test_exponents_of_the_euclidean_release():
 @pytest.mark.claim("MQ-R8.2")
 def test_projections_serve_an_adaptive_analyst_and_subsets_change_with_the_queries():
     assert entry("MQ-R8.1").verdict == "verified in part"
-    from mechanisms.distances import Calibration
+    from dpaudit_mechanisms.distances import Calibration
 
     projection = RandomProjection(2, 4, seed=1)
     tuned = Calibration(3, projection.widths, 1, 0.5, 1.0, 1.0, 1.0)

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from dpaudit.errors import UsageError
-from mechanisms.distances import AverageDistances, MetricDistances, StableProjection, sufficient_stable_images
-from mechanisms.distances.stable_projection import size_biased, stable_sizes
+from dpaudit_mechanisms.distances import AverageDistances, MetricDistances, StableProjection, sufficient_stable_images
+from dpaudit_mechanisms.distances.stable_projection import size_biased, stable_sizes
 
 MISS = 1e-9
 

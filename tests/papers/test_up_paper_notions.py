@@ -15,10 +15,10 @@ from dpaudit.errors import UsageError
 from dpaudit.exact import hockey_stick_divergence
 from dpaudit.exact import privacy_loss as finite_loss
 from dpaudit.privacy.finite_metrics import check_metric
-from mechanisms.exponential import Exponential
-from mechanisms.laplace import Laplace
-from mechanisms.ledger import entry
-from mechanisms.two_metrics import FiniteSpaces, GlobalSensitivity, PrivacyFirst
+from dpaudit_mechanisms.exponential import Exponential
+from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.two_metrics import FiniteSpaces, GlobalSensitivity, PrivacyFirst
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
