@@ -13,7 +13,9 @@ from dpaudit.cli.outputs import output_console
 @main.command("claims")
 @click.option("--paper", help="Show the claims of this paper only.")
 @click.option(
-    "--verdict", type=click.Choice(["verified", "refuted as printed", "not checkable"]), help="Show these only."
+    "--verdict",
+    type=click.Choice(["verified", "verified in part", "refuted as printed", "not checkable"]),
+    help="Show these only.",
 )
 @click.option("--tests", help="Folder of the tests whose marks count.  [default: tests, if one there marks a claim]")
 @click.option("--out", help="Folder for claims.json and claims.html.  [default: write no files]")

@@ -25,7 +25,8 @@ from dpaudit.version import __version__
 
 TESTS = "tests"  # the folder whose marks count, where none is named
 FILES = ("claims.json", "claims.html")
-STYLES = {"verified": "", "refuted as printed": "bold red", "not checkable": "yellow"}
+STYLES = {"verified": "", "verified in part": "cyan", "refuted as printed": "bold red", "not checkable": "yellow"}
+SLUGS = {"verified": "verified", "verified in part": "part", "refuted as printed": "refuted", "not checkable": "not"}
 
 
 def claims(
@@ -103,6 +104,9 @@ def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
             "tests": [f"{root}/{mark.node}" for mark in nodes.get(entry.id, [])],
             "counterexample": dict(entry.counterexample) or None,
             "corrected": entry.corrected or None,
+            "unchecked": entry.unchecked or None,
+            "scope": entry.scope or None,
+            "extraction": entry.extraction or None,
         }
         for ledger in ledgers
         for entry in ledger.entries
@@ -121,7 +125,7 @@ def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
             "rows": [
                 {
                     "entry": entry,
-                    "slug": entry.verdict.split()[0],
+                    "slug": SLUGS[entry.verdict],
                     "evidence": evidence_text(entry),
                     "counterexample": _data_text(entry.counterexample),
                     "tests": [
@@ -137,8 +141,9 @@ def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
 
 
 def evidence_text(entry: Entry) -> str:
-    """How an entry was checked, in one text: methods, evidence, reading, error rate, reason."""
-    parts = [f"{', '.join(entry.how)}: {entry.evidence}"]
+    """How an entry was checked, in one text: what was not, methods, evidence, reading, error rate, reason."""
+    parts = [f"Not checked: {entry.unchecked}"] if entry.unchecked else []
+    parts.append(f"{', '.join(entry.how)}: {entry.evidence}")
     for name, value in (("Reading", entry.reading), ("Error rate", entry.error_rate), ("Reason", entry.reason)):
         if value:
             parts.append(f"{name}: {value}")
@@ -152,9 +157,10 @@ def _template() -> Template:
     return Environment(loader=loader, autoescape=True, **options).get_template("claims.html.j2")
 
 
-def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, verdict: str | None) -> list[Table]:
+def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, verdict: str | None) -> list[Table | Text]:
+    """A table a paper, with the scopes of its theorems below it."""
     nodes = _nodes(marks or ())
-    tables = []
+    tables: list[Table | Text] = []
     for ledger in ledgers:
         entries = [entry for entry in ledger.entries if verdict in (None, entry.verdict)]
         if not entries:
@@ -181,6 +187,11 @@ def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, verdict: st
                 *tests,
             )
         tables.append(table)
+        scopes = [entry for entry in entries if entry.scope]
+        if scopes:
+            tables.append(Text("What is stated, and what was checked", "bold"))
+            tables += [Text.assemble(f"  {entry.id}: ", entry.scope) for entry in scopes]
+            tables.append(Text(""))
     return tables
 
 

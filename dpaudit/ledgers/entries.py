@@ -5,11 +5,15 @@ paper has is known from elsewhere (`Ledger.ids`), so that a claim cannot be forg
 
 Verdicts
 --------
-* `verified`: the statement was checked, under the reading that the entry names, and no counterexample was found by the
-  search that its evidence describes. An exact check covers the instances that it enumerates or draws, not all of them.
+* `verified`: the statement was checked as it is printed, under the reading that the entry names, and no counterexample
+  was found by the search that its evidence describes. An exact check covers the instances that it enumerates or draws,
+  not all of them: for a theorem, a lemma, a proposition or a corollary `scope` sets both side by side.
+* `verified in part`: as before for a part of the statement; `unchecked` says which part no test touches.
 * `refuted as printed`: there is a counterexample, kept as data; `corrected` has what holds instead, where something
   does, and the same tests check it.
-* `not checkable`: no run could decide it, for the `reason` that is given.
+* `not checkable`: no run could decide any part of it, for the `reason` that is given.
+
+docs/verdicts-of-papers.md has the rule by which the four are told apart.
 
 Nothing here imports the auditor: packages of mechanisms read their ledgers with it.
 """
@@ -26,8 +30,9 @@ from typing import Any
 from dpaudit.errors import UsageError
 
 GROUP = "dpaudit.ledger"
-VERDICTS = ("verified", "refuted as printed", "not checkable")
+VERDICTS = ("verified", "verified in part", "refuted as printed", "not checkable")
 METHODS = ("exact", "property-based", "statistical", "reading")
+GENERAL = ("Thm", "Theorem", "Lemma", "Prop.", "Proposition", "Cor.", "Corollary")  # first words of their locators
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +65,13 @@ class Entry:
         What holds instead; needed where the statement is refuted.
     reason : str
         Why it cannot be checked; needed for "not checkable", empty elsewhere.
+    unchecked : str
+        What of the statement no test touches; needed for "verified in part", empty elsewhere.
+    scope : str
+        For what the statement is made, and for what it was checked; needed where a theorem, a lemma, a proposition or a
+        corollary (by `locator`) is verified, wholly or in part.
+    extraction : str
+        What of the print may be the fault of the text that was extracted from it, such as a lost bar or index.
     """
 
     id: str
@@ -74,6 +86,9 @@ class Entry:
     counterexample: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     corrected: str = ""
     reason: str = ""
+    unchecked: str = ""
+    scope: str = ""
+    extraction: str = ""
 
     def __post_init__(self) -> None:
         where = f" in the entry {self.id!r}"
@@ -88,6 +103,7 @@ class Entry:
             "error_rate": "statistical" in self.how,
             "counterexample": self.verdict == "refuted as printed",
             "reason": self.verdict == "not checkable",
+            "unchecked": self.verdict == "verified in part",
         }
         for name, is_needed in needed.items():
             if bool(getattr(self, name)) != is_needed:
@@ -97,6 +113,13 @@ class Entry:
                 )
         if self.verdict == "refuted as printed" and not self.corrected:
             raise UsageError(f"corrected must say what holds instead, got an empty text{where}.")
+        if self.is_general and self.verdict.startswith("verified") and not self.scope:
+            raise UsageError(f"scope must set what is stated beside what was checked, got an empty text{where}.")
+
+    @property
+    def is_general(self) -> bool:
+        """Whether it is a theorem, a lemma, a proposition or a corollary of the paper."""
+        return self.locator.startswith(GENERAL)
 
 
 @dataclasses.dataclass(frozen=True)

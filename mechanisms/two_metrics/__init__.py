@@ -1,7 +1,8 @@
 """Mechanisms between two metric spaces: one family, from privacy-first to utility-first (Wu, Xia, He).
 
 `levels` has the construction that all of them instantiate, and the one proof; `finite` the mechanisms between finite
-spaces, `line` those on the real line, `k_norm` those for linear queries in several dimensions, `triangles` the datasets
+spaces, `line` and
+`important` those on the real line, `k_norm` those for linear queries in several dimensions, `triangles` the datasets
 of all graphs with n nodes.
 """
 
@@ -14,6 +15,7 @@ from dpaudit_mechanisms.two_metrics.finite import (
     WidenedPrivacyFirst,
     WidenedStaircase,
 )
+from dpaudit_mechanisms.two_metrics.important import ImportantOnTheLine, widened_staircase_profile
 from dpaudit_mechanisms.two_metrics.k_norm import KNorm
 from dpaudit_mechanisms.two_metrics.levels import (
     PartitionAndWeight,
@@ -30,6 +32,7 @@ __all__ = [
     "FiniteSpaces",
     "GlobalSensitivity",
     "GraphClasses",
+    "ImportantOnTheLine",
     "KNorm",
     "Ladder",
     "LevelMechanism",
@@ -49,4 +52,5 @@ __all__ = [
     "query_profile",
     "staircase_profile",
     "whole_steps",
+    "widened_staircase_profile",
 ]

@@ -79,7 +79,19 @@ def test_the_json_file_has_the_published_fields(run, tmp_path):
     run("--out", "deep/place")
     rows = json.loads((tmp_path / "deep/place/claims.json").read_text(encoding="utf-8"))
     assert [set(row) for row in rows] == [
-        {"id", "paper", "kind", "verdict", "evidence", "tests", "counterexample", "corrected"}
+        {
+            "id",
+            "paper",
+            "kind",
+            "verdict",
+            "evidence",
+            "tests",
+            "counterexample",
+            "corrected",
+            "unchecked",
+            "scope",
+            "extraction",
+        }
     ] * 3
     assert rows[1] == {
         "id": "AB-2",
@@ -90,9 +102,44 @@ def test_the_json_file_has_the_published_fields(run, tmp_path):
         "tests": ["tests/test_it.py::test_two", "tests/test_it.py::test_more"],
         "counterexample": {"n": 1},
         "corrected": "Two is two.",
+        "unchecked": None,
+        "scope": None,
+        "extraction": None,
     }
     assert rows[0]["counterexample"] is None and rows[0]["corrected"] is None
     assert rows[2]["evidence"] == "exact, statistical: Looked at. Reading: A reading. Error rate: 1e-9"
+
+
+PART = {
+    **SOUND,
+    "id": "EF-1",
+    "verdict": "verified in part",
+    "locator": "Thm 1",
+    "unchecked": "The lower bound.",
+    "scope": "Stated for all n; checked for n = 1, 2.",
+    "extraction": "A bar may be lost.",
+}
+
+
+def test_what_is_verified_in_part_is_counted_apart_and_says_first_what_was_not_checked(run, tmp_path, monkeypatch):
+    entries = (Entry(**PART), Entry(**{**SOUND, "id": "EF-2"}))
+    stated(monkeypatch, Ledger("ef", "E and F", ("EF-1", "EF-2"), entries))
+    shown = run("--out", "out").stdout
+    assert re.search(r"EF-1 .*verified in part .*none", shown)
+    assert "ef: 2 claims: 1 verified, 1 verified in part." in shown
+    assert "What is stated, and what was checked" in shown
+    assert "EF-1: Stated for all n; checked for n = 1, 2." in shown
+    only = run("--verdict", "verified").stdout
+    assert "EF-2" in only and "EF-1:" not in only and "What is stated" not in only
+    row = json.loads((tmp_path / "out/claims.json").read_text(encoding="utf-8"))[0]
+    assert row["evidence"].startswith("Not checked: The lower bound. exact: Looked at.")
+    assert [row[name] for name in ("unchecked", "scope", "extraction")] == [
+        PART[name] for name in ("unchecked", "scope", "extraction")
+    ]
+    page = (tmp_path / "out/claims.html").read_text(encoding="utf-8")
+    for text in ('class="verdict part"', "<dt>Scope</dt><dd>Stated for all n", "<dt>Extraction</dt><dd>A bar may be"):
+        assert text in page
+    assert page.count('<a href="#EF-1">') == 1  # among those that are verified in part
 
 
 def test_the_page_links_to_the_tests_and_escapes_what_it_shows(run, tmp_path):

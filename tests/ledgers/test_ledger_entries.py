@@ -48,12 +48,15 @@ def test_a_file_becomes_entries_with_texts_on_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"verdict": "true"}, r"verdict must be one of verified, refuted as printed, not checkable, got 'true' in the"),
+        ({"verdict": "true"}, r"verdict must be one of verified, verified in part, .*, not checkable, got 'true' in"),
         ({"how": ("looked",)}, r"how must name some of exact, property-based, statistical, reading, got \['looked'\]"),
         ({"how": ()}, r"how must name some of .*, got \[\]"),
         ({"statement": " "}, r"statement must be given, got an empty text in the entry 'AB-1'\."),
         ({"how": ("statistical",)}, r"error_rate must be given for this verdict and method, got ''"),
         ({"error_rate": "0.1"}, r"error_rate must be empty for this verdict and method, got '0\.1'"),
+        ({"verdict": "verified in part"}, r"unchecked must be given for this verdict and method, got ''"),
+        ({"unchecked": "A half."}, r"unchecked must be empty for this verdict and method, got 'A half\.'"),
+        ({"locator": "Lemma 3"}, r"scope must set what is stated beside what was checked, got an empty text in the"),
         ({"verdict": "not checkable"}, r"reason must be given for this verdict and method, got ''"),
         ({"counterexample": {"n": 1}}, r"counterexample must be empty for this verdict and method, got \{'n': 1\}"),
         ({"verdict": "refuted as printed"}, r"counterexample must be given for this verdict and method, got \{\}"),

@@ -11,6 +11,7 @@ import pytest
 
 import dpaudit
 from dpaudit_mechanisms.constrained.affine import Affine
+from dpaudit_mechanisms.constrained.algorithm_1 import GeometricOnHierarchy
 from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
 from dpaudit_mechanisms.constrained.equalities import GaussianOnEqualities, LaplaceOnEqualities
 from dpaudit_mechanisms.constrained.finite import FiniteLaw
@@ -22,6 +23,7 @@ from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
 from dpaudit_mechanisms.constrained.rejection import Rejected
 from dpaudit_mechanisms.faulty.constrained import (
     ConditionedLaplaceForgetsTheMass,
+    GeometricForgetsTheProposal,
     HierarchyForgetsTheLevels,
     ImagedOntoTheData,
     LaplaceOnAnyTotal,
@@ -66,6 +68,7 @@ SOUND = [
     TopDown(1.0, TREE, non_negative=True),
     HierarchyMetropolis(1.0, TREE, sweeps=20),
     HierarchyMetropolis(1.0, TREE, non_negative=True, sweeps=40),
+    GeometricOnHierarchy(1.0, TREE, steps=60),
     Mixture(WIDE_AND_NARROW, [0.9, 0.1]),
     FiniteLaw([[0.2, 0.3, 0.5], [0.3, 0.3, 0.4]]).given([True, True, False]),
     FiniteLaw([[0.2, 0.3, 0.5], [0.3, 0.3, 0.4]]).moved([0, 1, 1]),
@@ -92,6 +95,7 @@ TWINS = [
     ImagedOntoTheData(1.0, [-INF], [INF]),
     MixtureByTheData(WIDE_AND_NARROW, [0.9, 0.1]),
     MetropolisStartsAtTheTruth(1.0, TREE),
+    GeometricForgetsTheProposal(1.0, TREE, steps=40),
 ]
 
 
@@ -99,6 +103,7 @@ TWINS = [
 @pytest.mark.claim("CD-L3.3")
 @pytest.mark.claim("CD-S11")
 @pytest.mark.claim("CD-T3.9.2")
+@pytest.mark.claim("CD-N1")
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: type(twin).__name__)
 def test_a_twin_is_caught(twin):
     assert "promised" in twin.fault

@@ -13,6 +13,7 @@ from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.reproductions.command import picture, reproduce, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
+from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned, TopDown, level_errors
 from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.reproductions import constrained_variance, dx_single, taxi, taxi_data
 
@@ -160,3 +161,16 @@ def test_a_file_is_passed_on_from_the_command_line_and_refused_where_none_is_rea
     _, written = reproduce("taxi", taxi.reproduction, seed=0, quick=True, **given)
     assert [path.name for path in written] == ["taxi.json", "taxi.png"]
     assert "1 trips of the given file" in written[0].read_text()
+
+
+@pytest.mark.claim("CD-E1")
+@pytest.mark.parametrize("kind", [TopDown, HierarchyConditioned])
+def test_the_printed_ratios_of_zone_errors_are_no_chance_of_single_runs(kind):
+    """Noise proportional to 1 / epsilon on the paper's tree: the log of a run's error ratio is about log 4 +- 0.09."""
+    tree = Hierarchy.of_sizes([43, 61, 1, 69, 69, 20])
+    counts, rng = np.full(263, 11_000.0), np.random.default_rng(20_261_570)
+    found = [level_errors(tree, tree.totals(counts), kind(epsilon, tree).sample(counts, 200, rng))[:, 2]
+             for epsilon in (0.5, 2.0)]  # fmt: skip
+    logs = np.log(found[0] / found[1])
+    assert logs.mean() == pytest.approx(np.log(4.0), abs=0.05) and 0.06 < logs.std() < 0.12
+    assert logs.min() > np.log(2.5)  # 5 deviations; printed 1.60 (M_MH) and 1.86 (TopDown)

@@ -109,14 +109,30 @@ def test_no_additive_noise_with_a_full_density_has_an_invariant_that_an_answer_s
     So "M(D) in C exactly if f(D) in C, with probability one" leaves sets of measure 0 that no answer lies in, the empty
     set and the whole space: the invariants of the later claims are sets that true answers lie in.
     """
+    data = entry("CD-D3.1").counterexample
+    assert data["answer"] >= data["half_line_from"]  # f(D) is in C, and M(D) is not with probability 1/2
+    assert noise.sf(data["half_line_from"] - data["answer"]) == data["mass_of_half_line"] < 1.0
     for answer, end in itertools.product((-2.0, 0.0, 1.0, 8.0), (-10.0, 0.0, 1.0)):
         # inside and outside of the half-line; one of them may be as small as 1e-72
         assert noise.sf(end - answer) > 0.0 and noise.cdf(end - answer) > 0.0
     samples = noise.rvs(size=(10_000, 2), random_state=np.random.default_rng(20_261_511))
-    line = Affine([[1.0, 1.0]])  # a random vector with a density misses it
+    line = Affine(data["matrix"])  # a random vector with a density misses it
+    assert line.contains([[0.0, 0.0]]).all() and line.contains(samples).mean() == data["mass_of_line"]
     assert not line.contains(samples).any() and line.contains(line.project(samples)).all()
     half_plane = (samples.sum(axis=1) >= 0.0).mean()
     assert 0.4 < half_plane < 0.6  # 20 standard deviations about 1/2
+
+
+@pytest.mark.claim("CD-S5")
+def test_the_conditioned_density_is_not_the_density_of_the_noise():
+    data = entry("CD-S5").counterexample
+    law = stats.laplace(data["answer"])
+    assert law.pdf(data["u"]) == pytest.approx(data["left"], rel=1e-12)
+    right = law.pdf(data["u"]) / law.sf(data["half_line_from"])
+    assert right == pytest.approx(data["right"], rel=1e-12) and data["right"] != data["left"]
+    given = ConditionedLaplace(1.0, [data["half_line_from"]], [math.inf])
+    z = data["u"] * given.scale
+    assert np.exp(given.log_density([0.0], [[z]]))[0] == pytest.approx(data["right"] / given.scale, rel=1e-9)
 
 
 # ---- conditioning on equalities (CD-S6, Lemma 3.3) ------------------------------------------------------------------
@@ -462,6 +478,9 @@ def test_rejection_is_inefficient_and_chains_are_not(n):
     samples = Laplace(1.0, (1.0,) * n).sample(np.zeros(n), 20_000, np.random.default_rng(20_261_514))
     assert (samples >= 0.0).all(axis=1).mean() == pytest.approx(2.0**-n, abs=0.025)  # at least 7 standard deviations
     assert 2.0**263 > 1e79
+    # Importance sampling from the noise has the weights 0 and 1: as many draws count as rejection accepts.
+    weights = (samples >= 0.0).all(axis=1).astype(float)
+    assert weights.sum() ** 2 / (weights**2).sum() == weights.sum()
 
 
 @pytest.mark.claim("CD-F1")

@@ -139,10 +139,9 @@ def test_the_rows_of_a_marginal_are_a_group(seed):
 
 @pytest.mark.claim("DC-G3")
 def test_a_binary_tree_has_a_group_more_than_printed_unless_its_root_is_left_out():
-    data = entry("DC-G3").counterexample
-    rows, grouping = stacked(tree(data["cells"]))
-    assert rows == data["rows"] and is_grouping(rows, grouping)
-    assert grouping_number(rows) == data["grouping_number"] == math.ceil(math.log2(data["cells"])) + 1
+    rows, grouping = stacked(tree(2))
+    assert rows == [[1, 1], [1, 0], [0, 1]] and is_grouping(rows, grouping)
+    assert grouping_number(rows) == 2 == math.ceil(math.log2(2)) + 1
     for n in (2, 4, 8):
         for root in (True, False):
             rows, grouping = stacked(tree(n, root=root))
@@ -154,6 +153,8 @@ def test_a_binary_tree_has_a_group_more_than_printed_unless_its_root_is_left_out
         assert n > 3 or grouping_number(rows) is None
         rows, grouping = stacked(tree(n))  # repeated on the levels below: again a group more than printed
         assert is_grouping(rows, grouping) and max(grouping) + 1 == math.ceil(math.log2(n)) + 1
+        rows, grouping = stacked(tree(n, root=False))  # and as printed without the root
+        assert is_grouping(rows, grouping) and max(grouping) + 1 == math.ceil(math.log2(n))
 
 
 @pytest.mark.claim("DC-G4")

@@ -27,6 +27,7 @@ from datacube_literal import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from scipy.special import gammaln
 
 from dpaudit_mechanisms.ledger import entry
 
@@ -243,6 +244,35 @@ def test_the_expected_error_of_uniform_fourier_noise_is_below_its_bound(d, k):
         expected = cells * 2 ** (d / 2 - k) * scale * mean
         assert expected <= size * math.sqrt(2 ** (3 + k))
         assert factor == 1 or expected > 0.5 * size * math.sqrt(2 ** (3 + k))
+
+
+@pytest.mark.claim("DC-TB1.1")
+@pytest.mark.parametrize("attributes", range(13))
+def test_and_so_it_is_for_every_set_of_marginals(attributes):
+    """E = n 2^(d/2) / n scale mean with scale = 2 |B| 2^(-d/2): 2 |B| times the mean of n Laplace variables, any B."""
+    cells = 2**attributes
+    j = np.arange(1, cells + 1)
+    logs = gammaln(2 * cells - j) - gammaln(cells - j + 1) - gammaln(cells) - (2 * cells - j - 1) * math.log(2)
+    weights = np.exp(logs)
+    assert weights.sum() == pytest.approx(1.0, rel=1e-9)
+    mean = float(j @ weights)
+    assert mean <= math.sqrt(2 * cells) and 2.0 * mean <= math.sqrt(2.0 ** (3 + attributes))
+
+
+@pytest.mark.claim("DC-N3")
+def test_the_gaussian_fourier_bound_is_within_a_factor_of_the_lower_one_for_a_fixed_k_only():
+    def over(d, k):
+        return math.sqrt(k * math.comb(d + k, k) / math.comb(d, k))
+
+    for k in range(1, 6):
+        ratios = [over(d, k) for d in range(2 * k + 1, 41)]
+        assert ratios == sorted(ratios, reverse=True) and ratios[-1] > math.sqrt(k)
+        assert over(10**6, k) == pytest.approx(math.sqrt(k), rel=1e-3)
+    assert [over(40, k) for k in (1, 2, 3)] == pytest.approx([1.012, 1.486, 1.936], abs=1e-3)
+    assert [over(d, (d - 1) // 2) for d in (10, 20, 40)] == pytest.approx([4.37, 23.2, 449.7], rel=1e-2)
+    for d in range(3, 41):  # and no strategy of the table is below it
+        for k in range(1, (d + 1) // 2):
+            assert over(d, k) >= 1.0
 
 
 @pytest.mark.claim("DC-TB1.2")

@@ -129,6 +129,28 @@ def test_laplace_noise_under_the_meta_procedure_keeps_the_metric_on_all_neighbou
     assert largest == pytest.approx(1.0, rel=1e-9)
 
 
+@pytest.mark.claim("DX-T1")
+@FIXED
+@given(SEEDS, st.integers(1, 3), st.integers(2, 3), st.booleans())
+def test_and_so_it_does_for_any_function_of_histograms_over_all_pairs_of_the_definition(seed, k, elements, bounded):
+    """q' is a table of random values, its sensitivities are largest changes over the pairs at i and j (DX-D3)."""
+    rng = np.random.default_rng(seed)
+    inputs = list(itertools.product(range(3), repeat=elements))
+    values = {x: rng.normal(size=k) for x in inputs}
+    near = [(x, tuple(y.tolist()), i, j) for x in inputs for y, i, j in neighbours(x, bounded) if tuple(y) in values]
+    sensitivity = np.zeros((elements, elements))
+    for x, y, i, j in near:
+        change = np.abs(values[x] - values[y]).sum()
+        sensitivity[i, j] = sensitivity[j, i] = max(sensitivity[i, j], change)
+    c = rng.uniform(0.1, 3.0, size=k)
+    reached = np.zeros_like(sensitivity)
+    for x, y, i, j in near:  # d = the sensitivities: the least budgets that the condition allows
+        loss = laplace_privacy_loss(c * (values[x] - values[y]), c)
+        assert loss <= sensitivity[i, j] * (1.0 + 1e-12)
+        reached[i, j] = reached[j, i] = max(reached[i, j], loss)
+    assert reached == pytest.approx(sensitivity, rel=1e-9)
+
+
 # ---- the problem ----------------------------------------------------------------------------------------------------
 
 

@@ -192,6 +192,16 @@ def test_budgets_of_independent_mechanisms_add_up_to_no_less():
     assert ratio(*both) == ratio(*response) ** 2 == 9
 
 
+@pytest.mark.claim("DX-F1.2")
+def test_budgets_of_mechanisms_with_common_coins_do_not_add_up():
+    data = entry("DX-F1.2").counterexample
+    coin, joint = ([[Fraction(v) for v in row] for row in rows] for rows in ([data["coin"]] * 2, data["joint"]))
+    for columns in ((0, 0, 1, 1), (0, 1, 0, 1)):  # worlds (coin, coin xor secret): each part is a fair coin
+        part = [[sum(v for v, c in zip(row, columns, strict=True) if c == k) for k in range(2)] for row in joint]
+        assert part == coin and ratio(*part) == 1
+    assert ratio(*joint) == float(data["loss"]) == math.inf
+
+
 @pytest.mark.claim("DX-F1.3")
 @THOUSAND
 @given(mechanisms())

@@ -23,8 +23,9 @@ def test_every_claim_has_a_test_and_every_mark_names_a_claim():
 
 
 def test_the_papers_have_the_claims_that_their_specifications_list():
-    # The counts are those of the specification of each paper; the ids of one paper stand together.
-    counts = Counter(name.split("-")[0] for name in paper_ids())
+    # The counts are those of the specification of each paper; ids X-N<k> are of what it leaves out.
+    numbered = [name for name in paper_ids() if "-N" not in name]
+    counts = Counter(name.split("-")[0] for name in numbered)
     assert counts == {"DX": 109, "UP": 70, "CD": 54, "DC": 77, "MQ": 69}
     assert [found.paper for found in ledgers()] == [paper for paper, _ in PAPERS.values()]
     assert ledger("DX").is_written

@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpaudit_mechanisms.distances.calibration import practical
 from dpaudit_mechanisms.distances.embeddings import (
     RandomProjection,
     SubsetDistances,
     expansion_and_contraction,
     largest_stretch,
+    net_stretch,
     printed_sets,
     scales,
     sufficient_images,
@@ -290,7 +292,7 @@ def test_exponents_of_the_euclidean_release():
 @pytest.mark.claim("MQ-R8.1")
 @pytest.mark.claim("MQ-R8.2")
 def test_projections_serve_an_adaptive_analyst_and_subsets_change_with_the_queries():
-    assert entry("MQ-R8.1").verdict == "not checkable"
+    assert entry("MQ-R8.1").verdict == "verified in part"
     from dpaudit_mechanisms.distances import Calibration
 
     projection = RandomProjection(2, 4, seed=1)
@@ -313,7 +315,7 @@ def test_projections_serve_an_adaptive_analyst_and_subsets_change_with_the_queri
 
 @pytest.mark.claim("MQ-L9")
 @FIXED
-@given(SEEDS, st.integers(1, 4))
+@given(SEEDS, st.integers(1, 5))
 def test_the_certified_stretch_is_an_upper_bound_and_exact_in_two_dimensions(seed, dimension):
     rng = np.random.default_rng(seed)
     matrix = rng.normal(size=(int(rng.integers(1, 20)), dimension))
@@ -323,6 +325,32 @@ def test_the_certified_stretch_is_an_upper_bound_and_exact_in_two_dimensions(see
     assert found <= largest_stretch(matrix) * (1.0 + ROUNDING)
     if dimension <= 2:
         assert found >= largest_stretch(matrix) * (1.0 - 1e-2)
+    else:  # few points: the bound has to hold for every fineness, and none is finer than the corners of the faces
+        for points in (dimension * 2 ** (dimension - 1), 500, 3_000):
+            assert found <= net_stretch(matrix, points) * (1.0 + ROUNDING)
+        assert net_stretch(matrix, dimension * 2 ** (dimension - 1) - 1) == math.inf
+
+
+@pytest.mark.claim("MQ-L9")
+@pytest.mark.claim("MQ-N4")
+@pytest.mark.parametrize(
+    ("dimension", "images", "largest"), [(3, 4_000, 1.06), (4, 4_000, 1.08), (5, 4_000, 1.13), (8, 4_000, 1.36)]
+)
+def test_the_default_scaling_keeps_distances_up_to_five_dimensions(dimension, images, largest):
+    """Contraction over 500 directions: sqrt(pi / 2) = 1.253 and more by singular values alone, as still in dimension 8.
+
+    One seed, so that nothing is random here.
+    """
+    rng = np.random.default_rng(20_261_616)
+    directions = rng.normal(size=(500, dimension))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    embedding = RandomProjection(dimension, images, seed=4)
+    found = np.abs(directions @ embedding.matrix.T).sum(axis=1)
+    assert found.max() <= 1.0 and 1.0 / found.min() < largest
+    drawn = np.random.default_rng(4).normal(size=(images, dimension))
+    by_norm = math.sqrt(images) * np.linalg.norm(drawn, 2)
+    assert by_norm / np.abs(directions @ drawn.T).sum(axis=1).min() > 1.25
+    assert (net_stretch(drawn) < by_norm) == (dimension < 7)
 
 
 def stretches(matrix):
@@ -389,12 +417,15 @@ def test_sets_are_drawn_with_halving_probabilities():
 @pytest.mark.claim("MQ-T11")
 @pytest.mark.claim("MQ-S12")
 @pytest.mark.claim("MQ-K14")
-@pytest.mark.parametrize("claim_id", ["MQ-A4", "MQ-T11", "MQ-S12", "MQ-K14"])
+@pytest.mark.claim("MQ-C5")
+@pytest.mark.claim("MQ-C17")
+@pytest.mark.parametrize("claim_id", ["MQ-A4", "MQ-T11", "MQ-S12", "MQ-K14", "MQ-C5", "MQ-C17"])
 def test_as_printed_two_query_points_have_one_image(claim_id):
     data = entry(claim_id).counterexample
     k, n = len(data["queries"]), data["records"]
     for seed in range(20):  # whatever is drawn: the one scale has probability 1
         embedding = SubsetDistances(on_the_line, data["queries"], printed_sets(k, n), seed, "printed")
+        assert len(embedding.widths) == 512 > math.log2(k)  # nor is the dimension log k (MQ-C5)
         images = embedding.embed([data["point"], data["query"]])
         assert np.abs(images[0] - images[1]).sum() == data["image_distance"] < 1.0 / (64.0 * math.log2(k))
         corrected = SubsetDistances(on_the_line, data["queries"], printed_sets(k, n), seed)
@@ -588,3 +619,49 @@ def test_dimension_and_error_grow_with_the_number_of_queries():
         embedding = SubsetDistances(on_the_line, [[x] for x in np.linspace(0.0, 1.0, k)], 2, seed=1)
         found.append((len(embedding.widths), MetricDistances(embedding, [[0.0]], 10**5, 1.0).alpha))
     assert found == sorted(found) and found[0][0] < found[2][0] and found[0][1] < found[2][1]
+
+
+@pytest.mark.claim("MQ-N1")
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("factor", [0.25, 3.0, 100.0])
+def test_errors_are_linear_in_the_diameter(delta, factor):
+    widths = np.array([0.6, 0.4])
+    found = [practical(10**5, s * widths, 1.0, delta, queries=50, beta=0.05).alpha for s in (1.0, factor)]
+    assert found[1] == pytest.approx(factor * found[0], rel=1e-6)
+    offline = [OfflineDistances(10**5, s * widths, 1.0, delta) for s in (1.0, factor)]
+    assert offline[1].alpha == pytest.approx(factor * offline[0].alpha, rel=1e-9)
+    rng = np.random.default_rng(20_261_617)
+    data, places = rng.uniform(size=(2_000, 2)) * widths, rng.uniform(size=(20, 2)) * widths
+    small, large = (OfflineDistances(2_000, s * widths, 5.0, delta) for s in (1.0, factor))
+    answers = small.answers(data, places, 3, np.random.default_rng(5))
+    scaled = large.answers(factor * data, factor * places, 3, np.random.default_rng(5))
+    assert scaled == pytest.approx(factor * answers, rel=1e-6, abs=1e-9 * factor)
+    embeddings = [SubsetDistances(lambda a, b, s=s: s * on_the_line(a, b), [[0.0], [1.0]], 2, diameter=s)
+                  for s in (1.0, factor)]  # fmt: skip
+    alphas = [MetricDistances(embedding, [[0.0]], 10**5, 1.0, delta).alpha for embedding in embeddings]
+    assert alphas[1] == pytest.approx(factor * alphas[0], rel=1e-9)
+
+
+@pytest.mark.claim("MQ-N2")
+def test_the_steps_of_the_general_release_are_polynomial_in_n_and_k():
+    """Distances are counted by the metric itself, on the smallest case; the rest from the sizes of what is built."""
+    counted = []
+
+    def counting(a, b):
+        counted.append(len(a) * len(b))
+        return on_the_line(a, b)
+
+    n, k = 10, 4
+    embedding = SubsetDistances(counting, [[x] for x in np.linspace(0.0, 1.0, k)], 8)
+    mechanism = MetricDistances(embedding, embedding.queries, n, 1.0)
+    mechanism.sample(np.zeros((n, 1)), 1, np.random.default_rng(1))
+    assert sum(counted) == n * k + k * k
+    for n, k in itertools.product((10, 100, 1_000, 10_000), (2, 8, 64)):
+        coordinates = printed_sets(k, n) * scales(k)
+        # each coordinate has its share of the budget: the grid is the coarser for that, and never finer than 1 / n
+        intervals = OfflineDistances(n, [1.0], 1.0 / coordinates).intervals
+        assert intervals <= max(n, 2)
+        asked = coordinates * (intervals + 1)
+        steps = n * k + k * k + (2 * n + k) * coordinates + asked * (1.0 + math.log2(n))
+        assert steps <= 2.0**40 * n**3 * k**2
+        assert steps <= 2.0**20 * n * k**2 * (1.0 + math.log2(n)) ** 3

@@ -66,7 +66,7 @@ def greedy(averages, alpha, places, rng=None, noisy=False, worst=True):
 
 
 @pytest.mark.claim("MQ-C1")
-@pytest.mark.parametrize("order", [1, 2, np.inf])
+@pytest.mark.parametrize("order", [1, 1.5, 2, 3, np.inf])
 @FIXED
 @given(SEEDS)
 def test_average_distances_are_convex_and_lipschitz_in_the_query(order, seed):
@@ -235,6 +235,41 @@ def test_greedy_adversaries_stay_below_the_bound(alpha):
         for worst in (True, False):
             most = max(most, len(greedy(averages, alpha, places, worst=worst)[0]))
     assert most <= math.sqrt(2.0 / alpha) + 1.0 and most >= 0.2 / math.sqrt(alpha) - 1.0
+
+
+class Convex:
+    """A 1-Lipschitz convex function into [0, 1] with any slopes and heights: no average of distances in general."""
+
+    def __init__(self, rng):
+        self.ends = np.sort(np.concatenate([[0.0, 1.0], rng.uniform(size=int(rng.integers(0, 12)))]))
+        self.steps = np.sort(rng.uniform(*np.sort(rng.uniform(-1.0, 1.0, size=2)), size=len(self.ends) - 1))
+        heights = np.concatenate([[0.0], np.cumsum(self.steps * np.diff(self.ends))])
+        room = 1.0 - np.ptp(heights)
+        self.heights = heights - heights.min() + rng.choice([0.0, room, rng.uniform(0.0, room)])
+
+    def tangents(self, at):
+        x = np.asarray(at, dtype=float)[:, 0]
+        j = np.clip(np.searchsorted(self.ends, x, side="right"), 1, len(self.steps)) - 1
+        return np.interp(x, self.ends, self.heights)[:, None], self.steps[j][:, None]
+
+
+@pytest.mark.claim("MQ-L4")
+@pytest.mark.claim("MQ-L5")
+@pytest.mark.claim("MQ-S1")
+@FIXED
+@given(SEEDS, st.sampled_from(TOLERANCES[1:]), st.booleans())
+def test_all_convex_functions_keep_the_bounds_and_not_only_averages_of_distances(seed, alpha, noisy):
+    rng = np.random.default_rng(seed)
+    function = Convex(rng)
+    places = np.unique(np.concatenate([np.linspace(0.0, 1.0, 60), function.ends]))
+    for worst in (True, False):
+        found, _ = greedy(function, alpha, places, rng, noisy=noisy, worst=worst)
+        assert len(found) <= math.sqrt((4.0 if noisy else 2.0) / alpha) + 1.0
+        if not noisy:
+            values, slopes = (part[:, 0] for part in function.tangents(np.array(found).reshape(-1, 1)))
+            for a, b in itertools.combinations(range(len(found)), 2):
+                assert (slopes[b] - slopes[a]) * (found[b] - found[a]) > alpha - ROUNDING
+            assert len(values) == len(found)
 
 
 @pytest.mark.claim("MQ-D4")

@@ -409,6 +409,13 @@ def test_euclidean_distances_over_the_diameter_are_convex_and_lipschitz(seed, di
     assert abs(phi(x) - phi(z)) <= np.linalg.norm(x - z) + ROUNDING
     assert np.linalg.norm(np.ones(dimension)) >= 1.0  # without the diameter a corner's distance leaves [0, 1]
 
+    def psi(point):  # l1: convex, and Lipschitz in l2 with sqrt(l), reached on the diagonal
+        return np.abs(point - y).sum()
+
+    assert psi(part * x + (1 - part) * z) <= part * psi(x) + (1 - part) * psi(z) + ROUNDING
+    assert abs(psi(x) - psi(z)) <= diameter * np.linalg.norm(x - z) + ROUNDING
+    assert psi(y + 1.0) - psi(y) == pytest.approx(diameter * np.linalg.norm(np.ones(dimension)))
+
 
 @pytest.mark.claim("MQ-C20")
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4])

@@ -189,7 +189,10 @@ def test_one_signed_sets_do_not_converge_at_the_printed_index():
 @pytest.mark.claim("UP-D13")
 def test_shells_that_share_an_end_would_not_be_disjoint():
     """So Definition 13 can only be meant up to ends: +-[a, a + D] and +-[a + D, a + 2 D] have a + D in common."""
-    top, shells = 1.0, first_shells([[0.0, 1.0]], 3)
+    data = entry("UP-D13").counterexample
+    a, top = data["a"], data["sensitivity"]
+    assert a + top == data["shared"] and a <= data["shared"] <= a + top <= data["shared"] <= a + 2.0 * top
+    shells = first_shells([[0.0, 1.0]], 3)
     assert is_convergent(shells[1], shells[2], top) and starts_converging([[0.0, 1.0]], top, 3) == 1
     assert not is_convergent(shells[1], shells[3], top)
     assert not is_convergent(union([[1.0, 2.0]]), union([[2.0, 3.0]]), top)  # one sign only
@@ -259,7 +262,7 @@ def test_without_width_the_second_set_is_better_than_the_staircase_after_all():
 
 
 @pytest.mark.claim("UP-F8")
-@pytest.mark.parametrize("name", ["V_2", "V_3"])
+@pytest.mark.parametrize("name", ["V_1", "V_2", "V_3"])
 def test_densities_rise_again_where_one_neighbour_jumps_to(name):
     mechanism = query_mechanism(SETS[name], 1.0, 5.0)
     inside, gap, jump = mechanism.log_density(0.0, [2.0, 800.0, 1000.5])

@@ -18,7 +18,7 @@ from dpaudit.privacy.finite_metrics import check_metric
 from dpaudit_mechanisms.exponential import Exponential
 from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.ledger import entry
-from dpaudit_mechanisms.two_metrics import GlobalSensitivity, PrivacyFirst
+from dpaudit_mechanisms.two_metrics import FiniteSpaces, GlobalSensitivity, PrivacyFirst
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
@@ -174,8 +174,10 @@ def test_sensitivities_of_queries_and_of_scores_by_enumeration():
 
 
 @pytest.mark.claim("UP-D3")
+@pytest.mark.claim("UP-S1")
 def test_the_printed_laplace_density_has_mass_1_in_one_dimension_only():
     data = entry("UP-D3").counterexample
+    assert entry("UP-S1").counterexample == data  # no law, so no mechanism that could be private
 
     def printed(*r):
         rate = data["epsilon"] / data["sensitivity"]
@@ -420,3 +422,17 @@ def test_the_rationals_of_the_literal_spaces_are_the_doubles_of_the_mechanisms()
     space = random_space(3)
     assert all(isinstance(v, Fraction) for row in space.hidden for v in row)
     assert space.spaces().privacy_metric.tolist() == [[float(v) for v in row] for row in space.hidden]
+
+
+@pytest.mark.claim("UP-T1")
+@pytest.mark.claim("UP-T2")
+@pytest.mark.claim("UP-T4")
+@pytest.mark.claim("UP-T5")
+def test_on_an_infinite_space_there_may_be_no_density_at_all():
+    """The reading of the theorems: integers with all distances 1 have level 1 everywhere but at the truth."""
+    totals = []
+    for count in (5, 20, 80):
+        ones = 1.0 - np.eye(count)
+        mechanism = PrivacyFirst(FiniteSpaces(ones, range(count), ones), 1.0)
+        totals.append(float(np.exp(-mechanism.levels[0]).sum()))
+    assert totals == pytest.approx([1.0 + (count - 1) / math.e for count in (5, 20, 80)])  # without a limit

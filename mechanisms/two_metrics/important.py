@@ -1,0 +1,169 @@
+"""The third category on the real line (theorems 4 to 6): staircase levels with widths, and a penalty on other values.
+
+`widened_staircase_profile` has the levels of UP-T4 for one linear query and the same width for all values: the values
+of datasets that at most `steps` neighbours lie between are on level 0 together, and each further level is Delta f wide.
+`ImportantOnTheLine` is UP-T5 and UP-T6 over any profile: the density is exp(-epsilon (level + t)) outside of a set E of
+values and exp(-epsilon level) on it. E is fixed, so its share of the density moves with the answer, and alpha with it:
+2 epsilon where no level changes by more than 1, as in the finite family.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import number
+from dpaudit.privacy.pairs import Pair
+from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, union
+from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
+from dpaudit_mechanisms.two_metrics.line import OnTheLine, Profile, query_shells
+
+
+def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profile:
+    """Levels of the widened staircase (UP-T4) for one linear query, with the width `steps` for every value.
+
+    T_0 is f(x) + A, with A the changes that chains of `steps` neighbours can make. Level i is what is within i Delta f
+    of a point of A, and not within (i - 1) Delta f: A reaches every multiple of Delta f up to steps Delta f, so that
+    from level 1 on nothing is missing between.
+
+    Parameters
+    ----------
+    neighbouring_set : array_like of float, shape (intervals, 2)
+        V_f without its negative, which belongs to it.
+    steps : int
+        delta, in steps between datasets, at least 0; 0 gives the staircase.
+
+    Examples
+    --------
+    >>> widened_staircase_profile([[0.0, 1.0], [2.0, 3.0]], 1).level([0.5, 1.5, 2.5, 5.9, 6.1]).tolist()
+    [0.0, 1.0, 0.0, 1.0, 2.0]
+    """
+    given = union(table("neighbouring_set", neighbouring_set, (None, 2)))
+    top = positive("neighbouring_set", float(np.abs(given).max()))
+    count = whole_number("steps", steps, 0)
+    shells = query_shells(given)
+    reached = next(shells)
+    for _ in range(count):
+        reached = next(shells)
+    end = count * top
+    inside = np.clip(reached, 0.0, None)
+    inside = inside[inside[:, 1] - inside[:, 0] > 1e-9 * top]
+    between = difference(union([[0.0, end + top]]), reached)
+    ends = np.concatenate([inside, between])
+    levels = np.concatenate([np.zeros(len(inside)), np.ones(len(between))])
+    order = np.argsort(ends[:, 0])
+    edges = np.concatenate([[0.0], ends[order, 1]])
+    return Profile(edges, levels[order], top, 2.0, np.concatenate([given, -given[:, ::-1]]))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ImportantOnTheLine(PartitionAndWeight):
+    """Answers one real-valued query; values outside of E weigh exp(-epsilon penalty) less.
+
+    Parameters
+    ----------
+    profile : Profile
+        Levels of the deviation: `widened_staircase_profile` for UP-T5, `query_profile` for UP-T6.
+    epsilon : float
+        Weight of one level in nats, in (0, inf); the claim is 2 epsilon.
+    important : array_like of float, shape (intervals, 2)
+        E, a union of intervals of values; fixed, whatever the data.
+    penalty : float
+        t, in levels, in [0, inf).
+
+    Examples
+    --------
+    >>> from dpaudit_mechanisms.two_metrics.line import staircase_profile
+    >>> mechanism = ImportantOnTheLine(staircase_profile(1.0), 1.0, [[0.0, 10.0]], 1.0)
+    >>> np.exp(np.diff(mechanism.log_density(0.0, [-0.5, 0.5]))).round(4).tolist()  # e
+    [2.7183]
+    """
+
+    profile: Profile
+    epsilon: float
+    important: FloatArray
+    penalty: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        object.__setattr__(self, "important", union(table("important", self.important, (None, 2))))
+        object.__setattr__(
+            self, "penalty", number("penalty", self.penalty, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
+        )
+
+    def important_values(self, data: Any) -> FloatArray:
+        """E on one input: the same for all."""
+        return self.important
+
+    def share(self, data: Any) -> float:
+        """The probability of E on one input without the penalty."""
+        cuts = self.important_values(data) - float(answer(data, None))
+        ends = np.array([[self._up_to(float(end)) for end in cut] for cut in cuts])
+        return float((ends[:, 1] - ends[:, 0]).sum())
+
+    def _up_to(self, deviation: float) -> float:
+        """The probability of deviations from 0 to this one without the penalty, with its sign."""
+        profile, away = self.profile, abs(deviation)
+        masses = profile.cells(self.epsilon)[0]
+        total, found = masses.sum(), 0.0
+        widths = np.diff(profile.edges)
+        covered = np.clip(away - profile.edges[:-1], 0.0, widths)
+        if len(widths):
+            found += float((masses[:-1] * covered / widths).sum())
+        if away > profile.edges[-1]:
+            cells, part = divmod((away - profile.edges[-1]) / profile.width, 1.0)
+            ratio = math.exp(-self.epsilon)
+            found += float(masses[-1] * (1.0 - ratio**cells * (1.0 - part * -math.expm1(-self.epsilon))))
+        return math.copysign(found / total / 2.0, deviation)
+
+    def level_at(self, data: Any, outputs: Any) -> FloatArray:
+        """The level of each output on one answer, with the penalty, shape (size,)."""
+        batch = output_batch(outputs, ())
+        levels = self.profile.level(batch - float(answer(data, None)))
+        return levels + self.penalty * ~is_inside(self.important_values(data), batch)
+
+    def lowest_level(self, data: Any) -> float:
+        """That of the profile, which the penalty does not lower."""
+        return self.profile.lowest
+
+    def log_alpha_of(self, data: Any) -> float:
+        """Natural log of the total, for levels that are counted from the lowest one."""
+        share = self.share(data)
+        left = share + (1.0 - share) * math.exp(-self.epsilon * self.penalty)
+        return math.log(float(self.profile.cells(self.epsilon)[0].sum())) + math.log(left)
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        """`size` outputs on one answer, shape (size,): values outside of E are kept with probability exp(-epsilon t).
+
+        Raises
+        ------
+        UsageError
+            If E is so unlikely, and the penalty so large, that fewer than one draw in a million would be kept.
+        """
+        plain, found, missing = OnTheLine(self.profile, self.epsilon), [np.empty(0)], size
+        keep = math.exp(-self.epsilon * self.penalty)
+        rate = self.share(data) * (1.0 - keep) + keep
+        if rate < 1e-6:
+            raise UsageError(f"important must be likelier or the penalty smaller, got a share of {rate:.2g} to keep.")
+        while missing > 0:
+            draws = plain.sample(data, math.ceil(1.2 * missing / rate) + 16, rng)
+            kept = draws[is_inside(self.important_values(data), draws) | (rng.random(len(draws)) < keep)][:missing]
+            found.append(kept)
+            missing -= len(kept)
+        return np.concatenate(found)
+
+    def privacy_loss(self, x: Any, x_prime: Any) -> float:
+        """Exact privacy loss of two answers in nats: far out on either side a level changes in either direction."""
+        levels = OnTheLine(self.profile, self.epsilon).privacy_loss(x, x_prime)
+        return levels + abs(self.log_alpha_of(x) - self.log_alpha_of(x_prime))
+
+    def pairs(self) -> list[Pair]:
+        """The largest change of the answer by a neighbour, across an end of E and within it."""
+        top, end = float(self.profile.steps.max()), float(self.important[0, 0])
+        return [Pair(end, end - top), Pair(end, end + top)]
