@@ -9,7 +9,7 @@
 'not_refuted'
 
 Names are imported where they are first used, so that `import dpaudit` (and the pytest plugin) costs nothing.
-(The modules are `auditing` and `replaying`, so that `dpaudit.audit` and `dpaudit.replay` are always the functions.)
+(Rooms have other names than functions, so that `dpaudit.audit` and `dpaudit.museum` are always the functions.)
 """
 
 from __future__ import annotations
@@ -21,12 +21,19 @@ from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from dpaudit import domains, laws, libraries, strategies
-    from dpaudit.auditing import audit
+    from dpaudit.audits.auditing import audit
+    from dpaudit.audits.doubles_replaying import replay_floating_point
+    from dpaudit.audits.grey_box import GreyBoxResult, replay_same_randomness
+    from dpaudit.audits.planning import plan
+    from dpaudit.audits.replaying import replay
+    from dpaudit.audits.search_result import SearchResult
+    from dpaudit.audits.searching import Search, search_pairs
+    from dpaudit.audits.time_limits import TooSlowError, audit_within
+    from dpaudit.audits.utility import UtilityResult, audit_utility
     from dpaudit.certificates import Certificate, certify, load_certificate
     from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
     from dpaudit.conformance.result import CheckResult
     from dpaudit.conformance.running import check
-    from dpaudit.doubles_replaying import replay_floating_point
     from dpaudit.errors import (
         DpauditCheckpointWarning,
         DpauditError,
@@ -40,10 +47,7 @@ if TYPE_CHECKING:
     )
     from dpaudit.exact.finite_mechanism import FiniteMechanism
     from dpaudit.exhibits import Exhibit, museum
-    from dpaudit.grey_box import GreyBoxResult, replay_same_randomness
     from dpaudit.laws import LAWS, Law
-    from dpaudit.plan_result import Plan
-    from dpaudit.planning import plan
     from dpaudit.privacy.claims import (
         ApproxDP,
         Claim,
@@ -57,28 +61,24 @@ if TYPE_CHECKING:
     from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.profiles import Profile, register_profile
-    from dpaudit.replaying import replay
     from dpaudit.reports import write_report
     from dpaudit.reports.dossier import Dossier, read_dossier
-    from dpaudit.results import AuditResult, Finding, FloatingPointFinding, SideFinding, load
+    from dpaudit.results.model import AuditResult, Finding, FloatingPointFinding, SideFinding, load
+    from dpaudit.results.plan_result import Plan
     from dpaudit.scores.auditing import audit_scores
     from dpaudit.scores.result import ScoresResult, load_scores
-    from dpaudit.search_result import SearchResult
-    from dpaudit.searching import Search, search_pairs
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.isolation.limits import Isolation
     from dpaudit.subjects.programs import exec_subject
     from dpaudit.subjects.protocol import InteractiveMechanism, Mechanism, SessionEnded
     from dpaudit.subjects.sessions import as_sessions
     from dpaudit.subjects.utility_bounds import UtilityBound
-    from dpaudit.time_limits import TooSlowError, audit_within
-    from dpaudit.utility import UtilityResult, audit_utility
 
 _HOMES = {
     "LAWS": "dpaudit.laws",
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
-    "AuditResult": "dpaudit.results",
+    "AuditResult": "dpaudit.results.model",
     "Certificate": "dpaudit.certificates",
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
@@ -89,18 +89,18 @@ _HOMES = {
     "DpauditInconclusiveWarning": "dpaudit.errors",
     "DpauditNoteWarning": "dpaudit.errors",
     "Exhibit": "dpaudit.exhibits",
-    "Finding": "dpaudit.results",
+    "Finding": "dpaudit.results.model",
     "FiniteMechanism": "dpaudit.exact.finite_mechanism",
-    "FloatingPointFinding": "dpaudit.results",
+    "FloatingPointFinding": "dpaudit.results.model",
     "GaussianDP": "dpaudit.privacy.claims",
-    "GreyBoxResult": "dpaudit.grey_box",
+    "GreyBoxResult": "dpaudit.audits.grey_box",
     "InteractiveMechanism": "dpaudit.subjects.protocol",
     "Isolation": "dpaudit.subjects.isolation.limits",
     "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
     "Pair": "dpaudit.privacy.pairs",
-    "Plan": "dpaudit.plan_result",
+    "Plan": "dpaudit.results.plan_result",
     "Profile": "dpaudit.profiles",
     "ProfileClaim": "dpaudit.privacy.claims",
     "OutputError": "dpaudit.errors",
@@ -108,41 +108,41 @@ _HOMES = {
     "PureDP": "dpaudit.privacy.claims",
     "RenyiDP": "dpaudit.privacy.claims",
     "ScoresResult": "dpaudit.scores.result",
-    "Search": "dpaudit.searching",
-    "SearchResult": "dpaudit.search_result",
-    "SideFinding": "dpaudit.results",
+    "Search": "dpaudit.audits.searching",
+    "SearchResult": "dpaudit.audits.search_result",
+    "SideFinding": "dpaudit.results.model",
     "SessionEnded": "dpaudit.subjects.protocol",
     "Subject": "dpaudit.subjects.callables",
     "SubjectError": "dpaudit.errors",
-    "TooSlowError": "dpaudit.time_limits",
+    "TooSlowError": "dpaudit.audits.time_limits",
     "UsageError": "dpaudit.errors",
     "UtilityBound": "dpaudit.subjects.utility_bounds",
-    "UtilityResult": "dpaudit.utility",
+    "UtilityResult": "dpaudit.audits.utility",
     "ZeroConcentratedDP": "dpaudit.privacy.claims",
     "all_pairs": "dpaudit.privacy.pairs",
     "as_sessions": "dpaudit.subjects.sessions",
     "as_subject": "dpaudit.subjects.callables",
-    "audit": "dpaudit.auditing",
+    "audit": "dpaudit.audits.auditing",
     "audit_scores": "dpaudit.scores.auditing",
-    "audit_utility": "dpaudit.utility",
-    "audit_within": "dpaudit.time_limits",
+    "audit_utility": "dpaudit.audits.utility",
+    "audit_within": "dpaudit.audits.time_limits",
     "certify": "dpaudit.certificates",
     "check": "dpaudit.conformance.running",
     "conformance_checks": "dpaudit.conformance.faces",
     "exec_subject": "dpaudit.subjects.programs",
-    "load": "dpaudit.results",
+    "load": "dpaudit.results.model",
     "load_certificate": "dpaudit.certificates",
     "load_scores": "dpaudit.scores.result",
     "museum": "dpaudit.exhibits",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
-    "plan": "dpaudit.planning",
+    "plan": "dpaudit.audits.planning",
     "register_profile": "dpaudit.profiles",
     "read_dossier": "dpaudit.reports.dossier",
-    "replay": "dpaudit.replaying",
-    "replay_floating_point": "dpaudit.doubles_replaying",
-    "replay_same_randomness": "dpaudit.grey_box",
-    "search_pairs": "dpaudit.searching",
+    "replay": "dpaudit.audits.replaying",
+    "replay_floating_point": "dpaudit.audits.doubles_replaying",
+    "replay_same_randomness": "dpaudit.audits.grey_box",
+    "search_pairs": "dpaudit.audits.searching",
     "write_report": "dpaudit.reports",
 }
 # Whole rooms of names, as `dpaudit.laws.mixture`.

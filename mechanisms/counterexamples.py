@@ -527,7 +527,7 @@ def search(claim: str, seconds: float, rng: np.random.Generator) -> dict[str, An
 @click.option("--out", default="reports/counterexamples.json", show_default=True, help="The log.")
 def main(minutes: float, seed: int, out: str) -> None:
     """Search for counterexamples to what is verified, claim by claim, and write the log."""
-    from dpaudit.saving import write_whole
+    from dpaudit.results.saving import write_whole
 
     records = []
     for n, claim in enumerate(TARGETS):

@@ -27,7 +27,7 @@ from rich.console import Console
 
 import dpaudit
 from dpaudit.privacy.pairs import as_pairs
-from dpaudit.results import to_json, write_whole
+from dpaudit.results.model import to_json, write_whole
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.targets import resolve_target
 

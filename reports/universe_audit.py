@@ -18,7 +18,7 @@ from rich.console import Console
 import dpaudit
 from dpaudit.reports.progress import live_progress
 from dpaudit.reports.terminal import finding_table, summary_table, universe_text, violation_text
-from dpaudit.results import write_whole
+from dpaudit.results.model import write_whole
 from dpaudit_mechanisms import planar_laplace
 from dpaudit_mechanisms.faulty import planar_laplace as faulty
 from dpaudit_mechanisms.measurements import figures, is_as_expected

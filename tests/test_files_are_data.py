@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.cli import main
+from dpaudit.results.saved_inputs import MOST_BYTES, restored
+from dpaudit.results.saving import SHARED, write_whole
 from dpaudit.running.store import COLUMNS, Store
-from dpaudit.saved_inputs import MOST_BYTES, restored
-from dpaudit.saving import SHARED, write_whole
 
 MECHANISM = """
 from pathlib import Path

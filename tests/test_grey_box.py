@@ -16,7 +16,7 @@ import pytest
 
 import dpaudit
 from dpaudit import replay_same_randomness
-from dpaudit.results import SideFinding
+from dpaudit.results.model import SideFinding
 from dpaudit.running.streams import GREY_BOX
 
 SEED = 20_261_122

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.inputs import distinct_inputs, identity_of
+from dpaudit.privacy.inputs import distinct_inputs, identity_of
 from dpaudit.privacy.pairs import as_pairs
 
 

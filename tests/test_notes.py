@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit import Pair, reports
+from dpaudit.audits.findings import CONTROL_VIOLATED
 from dpaudit.cli import main
-from dpaudit.findings import CONTROL_VIOLATED
-from dpaudit.inputs import is_same_input
+from dpaudit.privacy.inputs import is_same_input
 from dpaudit.reports import dossier, redaction
-from dpaudit.results import SAME_INPUT
+from dpaudit.results.model import SAME_INPUT
 
 
 def sound(data, size, rng):

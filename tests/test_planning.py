@@ -15,7 +15,7 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit import SubjectError, UsageError, planning
-from dpaudit.planning import LARGEST_SAMPLES, MOST_BUDGETS, _round_sizes, least_share
+from dpaudit.audits.planning import LARGEST_SAMPLES, MOST_BUDGETS, _round_sizes, least_share
 
 METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit import results
 from dpaudit.errors import OutputError, UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.results import (
+from dpaudit.results import model as results
+from dpaudit.results.model import (
     EXIT_STATUS,
     VERDICTS,
     AuditResult,

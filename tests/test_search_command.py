@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpaudit.cli import main
-from dpaudit.results import load
+from dpaudit.results.model import load
 
 CODE = """
 import numpy as np

@@ -15,9 +15,9 @@ import pytest
 
 import dpaudit
 from dpaudit import Search, domains, search_pairs
-from dpaudit.results import load
+from dpaudit.audits.search_result import place_sentence
+from dpaudit.results.model import load
 from dpaudit.running import streams
-from dpaudit.search_result import place_sentence
 
 SEED = 20_261_122
 SURE = 1.0 - 1e-9

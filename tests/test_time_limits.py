@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import dpaudit
-from dpaudit import planning
+from dpaudit.audits import planning
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 
@@ -101,7 +101,7 @@ def test_the_command_line_audits_within_the_time_and_says_what_was_cut(tmp_path,
     def too_slow(*arguments, **options):
         raise dpaudit.TooSlowError(planned)
 
-    monkeypatch.setattr("dpaudit.time_limits.check_time", too_slow)
+    monkeypatch.setattr("dpaudit.audits.time_limits.check_time", too_slow)
     command = ["audit", "slow_release.py:slow", "--claim", "eps=1", "--pairs", "0,1", "--seconds", "60", "--out", "x"]
     outcome = CliRunner().invoke(main, command)
     assert outcome.exit_code in (0, 5), outcome.output

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit import universe_auditing
+from dpaudit.audits import universe_auditing
 from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import AbsoluteMetric
-from dpaudit.results import VERDICTS, AuditResult
+from dpaudit.results.model import VERDICTS, AuditResult
+from dpaudit.results.universe_table import UniverseTable
 from dpaudit.running import draws
 from dpaudit.subjects.callables import Subject
-from dpaudit.universe_table import UniverseTable
 
 METRIC = dpaudit.MetricDP(AbsoluteMetric(1.0))
 COUNT = 70  # inputs: 2,415 pairs, above the least number of a universe

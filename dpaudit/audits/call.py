@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 
 from dpaudit.audits import severity
+from dpaudit.audits.claim_metadata import claim_metadata
+from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
 from dpaudit.audits.options import Options
-from dpaudit.claim_metadata import claim_metadata
+from dpaudit.audits.universe_auditing import UniverseAudit, is_universe
 from dpaudit.environment import environment
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import LabelGame, Progress
 from dpaudit.evidence.order import Change, in_small_batches
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import pool_pairs
-from dpaudit.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
-from dpaudit.inputs import distinct_inputs, inputs_apart, is_same_input
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.inputs import distinct_inputs, inputs_apart, is_same_input
 from dpaudit.privacy.pairs import AllPairs, Pair
-from dpaudit.results import VERDICTS, AuditResult, Finding, FloatingPointFinding, Severity, SideFinding, to_json
+from dpaudit.results.model import VERDICTS, AuditResult, Finding, FloatingPointFinding, Severity, SideFinding, to_json
+from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.digests import digest
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.nights import AccumulatingAudit
@@ -30,8 +32,6 @@ from dpaudit.running.store import Store
 from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, RESTART, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation import OutOfPatience
-from dpaudit.universe_auditing import UniverseAudit, is_universe
-from dpaudit.universe_table import NOT_ASKED, UniverseTable
 
 DEPEND = "Draws depend on each other, and the check supposes that they do not."
 IDS_SHOWN = 5  # pairs that a checkpoint names

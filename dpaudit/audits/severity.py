@@ -25,7 +25,7 @@ from dpaudit.evidence.order import Change
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results import Finding, Severity
+from dpaudit.results.model import Finding, Severity
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject

@@ -21,8 +21,8 @@ from dpaudit.bench.problem import Problem
 from dpaudit.bench.summary import summary
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
-from dpaudit.results import from_json, to_json, write_whole
-from dpaudit.saving import SHARED
+from dpaudit.results.model import from_json, to_json, write_whole
+from dpaudit.results.saving import SHARED
 
 SCHEMA = "dpaudit.bench/1"
 FILE = "bench.json"

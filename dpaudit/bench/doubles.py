@@ -13,7 +13,7 @@ from scipy import stats
 import dpaudit
 from dpaudit.bench.design import Design
 from dpaudit.errors import DpauditError
-from dpaudit.results import FloatingPointFinding
+from dpaudit.results.model import FloatingPointFinding
 
 EPSILON = 0.1
 SAMPLES = 10_000  # of an input; the low bits are tested on seven tenths of them

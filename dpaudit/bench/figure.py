@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.bench.design import TARGETS
-from dpaudit.saving import SHARED, write_whole
+from dpaudit.results.saving import SHARED, write_whole
 
 ROW = 0.19  # inches a problem
 # Colour-blind safe (Okabe and Ito); shapes differ as well.

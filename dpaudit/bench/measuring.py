@@ -20,7 +20,7 @@ from dpaudit.bench.design import CONFIDENCE, Design
 from dpaudit.bench.optimum import bound, draws_to_detection, parameter_bound
 from dpaudit.bench.problem import Law, Peer, Problem
 from dpaudit.evidence.order import LARGEST_SHARE
-from dpaudit.results import AuditResult
+from dpaudit.results.model import AuditResult
 from dpaudit.subjects.callables import as_subject
 
 Record = dict[str, Any]

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Literal
 
-from dpaudit.saving import as_float, check_types, read_saved, to_json, write_whole
+from dpaudit.results.saving import as_float, check_types, read_saved, to_json, write_whole
 
 SCHEMA = "dpaudit.certificate/1"
 LONGEST_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal

@@ -31,10 +31,10 @@ from dpaudit.errors import OutputError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dpaudit.audits.searching import Search
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
-    from dpaudit.results import AuditResult, Finding, Verdict
-    from dpaudit.searching import Search
+    from dpaudit.results.model import AuditResult, Finding, Verdict
     from dpaudit.subjects.callables import Subject
     from dpaudit.subjects.domains import Relation
 
@@ -154,7 +154,7 @@ def audit_command(
     options can be set in [tool.dpaudit] of pyproject.toml.
     """
     from dpaudit.privacy.parsing import parse_claim
-    from dpaudit.results import EXIT_STATUS, VERDICTS
+    from dpaudit.results.model import EXIT_STATUS, VERDICTS
     from dpaudit.subjects.isolation import as_isolation
     from dpaudit.subjects.targets import names_pairs, resolve_pairs, resolve_target
 
@@ -294,8 +294,8 @@ def _cut_to_time(
     TooSlowError
         If a subject is too slow for any audit in its time; its plan is printed.
     """
+    from dpaudit.audits.time_limits import TooSlowError, check_time, cut_text
     from dpaudit.reports.plan import plan_table
-    from dpaudit.time_limits import TooSlowError, check_time, cut_text
 
     cut: dict[int, int] = {}
     for number, subject in enumerate(subjects):
@@ -316,7 +316,7 @@ def _within(
     seconds: float, sought: Search, subject: Subject, claim: Claim | None, config: Config, options: dict[str, Any]
 ) -> Any:
     """The search, with the audit of what it finds within these seconds."""
-    from dpaudit.time_limits import Sought
+    from dpaudit.audits.time_limits import Sought
 
     return Sought(sought, seconds, subject, claim, config.audit_options(options))
 
@@ -339,10 +339,10 @@ def _run(
     run: RunInTerminal,
 ) -> AuditResult:
     """Audit one subject, with the progress on stderr."""
-    from dpaudit.auditing import audit
+    from dpaudit.audits.auditing import audit
+    from dpaudit.audits.searching import Search
     from dpaudit.running.streams import fresh_seed
     from dpaudit.search.shrinking import audit_and_shrink
-    from dpaudit.searching import Search
 
     stated = config.audit_options(options)
     plan = run.plan()
@@ -418,7 +418,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
 
 def _warn_of_repeated(pairs: Sequence[Pair]) -> None:
     """Say once on stderr which pairs are the same: each takes a share of the error rate, and finds no more."""
-    from dpaudit.inputs import repeated_pairs
+    from dpaudit.privacy.inputs import repeated_pairs
     from dpaudit.reports.wording import plural
 
     repeated = repeated_pairs(pairs)
@@ -432,7 +432,7 @@ def _warn_of_repeated(pairs: Sequence[Pair]) -> None:
 def _warn_of_controls(result: AuditResult) -> None:
     """Say on stderr which pairs are of an input with itself: most likely they were not meant to be."""
     from dpaudit.reports.wording import plural
-    from dpaudit.results import SAME_INPUT
+    from dpaudit.results.model import SAME_INPUT
 
     names = [plain(finding.id) for finding in result.findings if SAME_INPUT in finding.notes]
     if names:

@@ -33,7 +33,7 @@ def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: boo
     the figures are; 3 if a problem or a measurement broke.
     """
     from dpaudit.bench.command import bench, problem_table
-    from dpaudit.saving import check_folder
+    from dpaudit.results.saving import check_folder
 
     console = output_console()
     if listing:

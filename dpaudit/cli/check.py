@@ -54,7 +54,7 @@ def check_command(
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.reports.check import check_table
     from dpaudit.reports.check import listing as check_listing
-    from dpaudit.saving import check_folder
+    from dpaudit.results.saving import check_folder
     from dpaudit.subjects.targets import load_target, resolve_pairs
 
     console = output_console()

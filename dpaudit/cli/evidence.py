@@ -66,7 +66,7 @@ def export_command(subject: str | None, out: str | None, path: str) -> None:
     """Export what `explain` says as JSON, of schema dpaudit.evidence/1."""
     import json
 
-    from dpaudit.saving import write_whole
+    from dpaudit.results.saving import write_whole
 
     document = _document(path)
     document["subjects"] = _chosen(document, [subject] if subject is not None else [])

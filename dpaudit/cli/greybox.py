@@ -37,7 +37,7 @@ def greybox_command(
 
     from rich.text import Text
 
-    from dpaudit.grey_box import replay_same_randomness
+    from dpaudit.audits.grey_box import replay_same_randomness
     from dpaudit.reports import wording
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
 

@@ -91,7 +91,7 @@ def deployment_command(path: str) -> None:
     checks and quotes it.
     """
     from dpaudit.reports.deployment_template import text
-    from dpaudit.results import write_whole
+    from dpaudit.results.model import write_whole
 
     place = Path(path)
     if place.exists():
@@ -144,7 +144,7 @@ def _template(name: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Write a new file of the current folder, and say so."""
-    from dpaudit.saving import write_whole
+    from dpaudit.results.saving import write_whole
 
     if path.exists():
         raise UsageError(f"file must be one that is not there yet, got {str(path)!r}.")
@@ -154,7 +154,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _add_settings(samples: int, confidence: float, out: str) -> None:
-    from dpaudit.saving import write_whole
+    from dpaudit.results.saving import write_whole
 
     path = Path(SETTINGS)
     there = path.read_text(encoding="utf-8") if path.exists() else ""

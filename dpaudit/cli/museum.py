@@ -46,7 +46,7 @@ def museum_command(
     from dpaudit.exhibits import museum
     from dpaudit.exhibits.command import run_museum
     from dpaudit.exhibits.page import figures
-    from dpaudit.saving import check_folder
+    from dpaudit.results.saving import check_folder
 
     exhibits = museum(*names)
     console = output_console()

@@ -27,7 +27,7 @@ def chosen_outputs(
 ) -> tuple[tuple[str, ...], Path]:
     """The formats to write and their folder, both checked; no format where neither was asked for."""
     from dpaudit.reports import FORMATS, check_format
-    from dpaudit.saving import check_folder
+    from dpaudit.results.saving import check_folder
 
     stated = formats(report) if report is not None else config.report
     folder = Path(out) if out is not None else Path(os.path.relpath(config.out)) if config.out is not None else None

@@ -62,7 +62,7 @@ def plan_command(
     For several masses of the event that an excess may sit in: the smallest loss that the audit finds, and how many
     samples the excess needs. TARGET is run only to see how long a run takes. Exit status 0.
     """
-    from dpaudit.planning import plan
+    from dpaudit.audits.planning import plan
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.reports.plan import excess, plan_table, share, shares
     from dpaudit.subjects.targets import resolve_pairs, resolve_target

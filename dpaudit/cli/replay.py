@@ -13,7 +13,7 @@ from dpaudit.errors import UsageError
 if TYPE_CHECKING:
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
-    from dpaudit.results import AuditResult
+    from dpaudit.results.model import AuditResult
     from dpaudit.subjects.callables import Subject
 
 
@@ -49,10 +49,10 @@ def replay_command(
 
     A result is data: code that it names is run only with --trust-file. The code to run is printed first.
     """
+    from dpaudit.audits.replaying import replay
     from dpaudit.privacy.parsing import parse_claim
-    from dpaudit.replaying import replay
     from dpaudit.reports.replay import replay_lines
-    from dpaudit.results import load
+    from dpaudit.results.model import load
     from dpaudit.subjects.targets import names_pairs, resolve_target
 
     saved = load(result)
@@ -79,7 +79,7 @@ def replay_command(
         click.echo(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).", err=True)
     console = output_console()
     if floating_point:
-        from dpaudit.doubles_replaying import replay_floating_point
+        from dpaudit.audits.doubles_replaying import replay_floating_point
         from dpaudit.reports import doubles
 
         leaks = saved.floating_point.pairs if saved.floating_point is not None else ()
@@ -145,7 +145,7 @@ def _saved_claim(saved: AuditResult, subject: Subject, trust_file: bool) -> Clai
 
 def _recorded(saved: AuditResult, pair: str | None) -> str | None:
     """Where the audit had its pairs from, if the result names it and does not hold the inputs of this one."""
-    from dpaudit.replaying import why_not_held
+    from dpaudit.audits.replaying import why_not_held
 
     given = saved.options.get("pairs")
     found = next((finding for finding in saved.findings if finding.id == pair), None)

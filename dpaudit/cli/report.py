@@ -83,7 +83,7 @@ def report_command(
     from dpaudit.reports.dossier import Dossier, kind_of, read_dossier, subject_of
     from dpaudit.reports.redaction import redacted
     from dpaudit.reports.sign_off import read_sign_off
-    from dpaudit.results import write_whole
+    from dpaudit.results.model import write_whole
 
     config = read_config()
     if deployment is not None and profile != "compliance":
@@ -185,7 +185,7 @@ def _difference(config: Config, dossier: Dossier, report: str | None, out: str |
 def _written(config: Config, document: Document, stem: str, report: str | None, out: str | None) -> None:
     """Print a document of its own, and write it where a format or a folder is named."""
     from dpaudit.reports import document_html, document_markdown, file_name
-    from dpaudit.results import write_whole
+    from dpaudit.results.model import write_whole
 
     chosen: tuple[str, ...] = ()
     folder = Path()

@@ -12,7 +12,7 @@ from dpaudit.cli.group import Command
 from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from dpaudit.searching import Search
+    from dpaudit.audits.searching import Search
     from dpaudit.subjects.callables import Subject
     from dpaudit.subjects.domains import Relation
 
@@ -80,7 +80,7 @@ def chosen_search(
     given = [name for name, value in (("pairs", pairs), ("search", search), ("examples", examples)) if value]
     if len(given) != 1:
         raise UsageError(f"pairs must be given in one way, got --{' and --'.join(given)}.")
-    from dpaudit.searching import Search
+    from dpaudit.audits.searching import Search
 
     place: dict[str, Any] = {"domain": _domain(search)} if search is not None else {"examples": _list(examples or "")}
     stated = {"budget": budget, "pairs": count}
@@ -104,8 +104,8 @@ def guessed_search(
     UsageError
         If nothing can be guessed, with what to give.
     """
+    from dpaudit.audits.searching import Search
     from dpaudit.search.guessing import guess_domain
-    from dpaudit.searching import Search
 
     guess = guess_domain(subject.mechanism, example, adjacency or "add_remove", user)
     stated = {"budget": budget, "pairs": count}

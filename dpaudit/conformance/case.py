@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing import audit
+from dpaudit.audits.auditing import audit
 from dpaudit.conformance.outcomes import CheckFailed, CheckSkipped
 from dpaudit.conformance.registry import STATISTICAL
 from dpaudit.errors import UsageError
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
-from dpaudit.inputs import identity_of
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.results import AuditResult
+from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import CHECK_DRAWS, stream
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.copies import copied

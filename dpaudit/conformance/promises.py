@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from dpaudit.audits.utility import audit_utility
 from dpaudit.conformance.case import Case, fail, p_text
 from dpaudit.conformance.laws_of_outputs import distribution_of
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
@@ -18,13 +19,12 @@ from dpaudit.errors import UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcdp_rho
-from dpaudit.inputs import distinct_inputs
 from dpaudit.numerals import compared
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results import AuditResult, Finding, FloatingPointPair
+from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit.utility import audit_utility
 
 ROUNDING = 1e-9  # relative, for exact figures in floating point
 ABSOLUTE = 1e-12  # the same at a budget of 0

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.errors import UsageError
-from dpaudit.results import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
-from dpaudit.saving import utf8
+from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
+from dpaudit.results.saving import utf8
 
 SCHEMA = "dpaudit.check/1"
 STATUSES = (*VERDICTS, "xfail", "skipped")

@@ -47,7 +47,7 @@ from dpaudit.evidence.real_columns import Path, paths_of, read_path
 from dpaudit.evidence.tasks import Draw, Request, Task, TaskResult
 from dpaudit.privacy.claims import Budget, FloatArray
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results import FloatingPointFinding, FloatingPointPair
+from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
 
 ERROR_RATE = 1e-3  # of the whole check, beside the audit's own
 MASS_SHARE = 0.05  # of a pair's level, spent on the probability of a guess where the line has a delta

@@ -16,7 +16,7 @@ from dpaudit.evidence.refined_edges import RefinedGame
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.sequential_game import SequentialGame
 from dpaudit.privacy.claims import ApproxDP, Claim
-from dpaudit.results import Keys, Look
+from dpaudit.results.model import Keys, Look
 
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 REPEATS = (

@@ -17,7 +17,7 @@ from dpaudit.evidence.outcomes import MAXIMUM_TOKEN, Outcomes, canonical, plain
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
 from dpaudit.reading.unread import unread
-from dpaudit.results import Keys
+from dpaudit.results.model import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
 LEAST = 20  # outputs, of which it is worth saying that all are the same

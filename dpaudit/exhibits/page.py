@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
-from dpaudit.results import Verdict
+from dpaudit.results.model import Verdict
 
 COLUMNS = ("bug", "source", "claim", "pair told", "runs", "pair searched", "runs", "mended", "witness")
 

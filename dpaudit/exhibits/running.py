@@ -19,15 +19,15 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.auditing import audit
+from dpaudit.audits.auditing import audit
+from dpaudit.audits.searching import Search
 from dpaudit.errors import DpauditError
 from dpaudit.exhibits.exhibit import Exhibit, Release
 from dpaudit.privacy.pairs import short_form
-from dpaudit.results import AuditResult
+from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import fresh_seed
 from dpaudit.search.shrinking import KIND as SHRUNK
 from dpaudit.search.shrinking import audit_and_shrink
-from dpaudit.searching import Search
 
 PARTS = ("told", "searched", "mended", "releases")
 MENDED_RATE = 0.01  # of one run over all exhibits, with one seed

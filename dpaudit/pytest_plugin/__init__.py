@@ -41,7 +41,7 @@ from dpaudit.pytest_plugin.summary import Summary
 
 if TYPE_CHECKING:
     from dpaudit.certificates import Certificate
-    from dpaudit.results import AuditResult
+    from dpaudit.results.model import AuditResult
 
     DpAudit = Callable[..., AuditResult]
     DpCertify = Callable[..., Certificate]

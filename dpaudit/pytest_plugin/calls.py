@@ -37,10 +37,10 @@ from dpaudit.pytest_plugin.texts import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dpaudit.audits.replaying import Replay
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
-    from dpaudit.replaying import Replay
-    from dpaudit.results import AuditResult
+    from dpaudit.results.model import AuditResult
     from dpaudit.subjects.callables import Subject
 
 FRAME = 4  # of the test that called dp_audit, as warnings count
@@ -77,7 +77,7 @@ class _Call:
         pairs: Any,
         options: dict[str, Any],
     ) -> None:
-        from dpaudit.auditing import stated_claim, stated_pairs
+        from dpaudit.audits.auditing import stated_claim, stated_pairs
         from dpaudit.reports.wording import clean
         from dpaudit.subjects.callables import as_subject
 
@@ -151,7 +151,7 @@ class _Call:
 
     def _key(self, confidence: float | None) -> Any:
         """What two calls share that draw the same bits from the same seed, as far as can be seen."""
-        from dpaudit.inputs import identity_of
+        from dpaudit.privacy.inputs import identity_of
 
         if not self._may_repeat:
             return None
@@ -195,7 +195,7 @@ class _Call:
     def audit(self) -> AuditResult:
         """Audit, record what was found, and let the test fail, warn or go on."""
         __tracebackhide__ = True
-        from dpaudit.auditing import audit
+        from dpaudit.audits.auditing import audit
         from dpaudit.reports import wording
 
         try:
@@ -292,7 +292,7 @@ def _check_names(options: dict[str, Any]) -> None:
     """`UsageError` if an option is none of `dpaudit.audit`."""
     import inspect
 
-    from dpaudit.auditing import audit
+    from dpaudit.audits.auditing import audit
 
     known = [name for name, one in inspect.signature(audit).parameters.items() if one.kind is one.KEYWORD_ONLY]
     for name in options:

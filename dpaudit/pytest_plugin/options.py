@@ -129,7 +129,7 @@ class Settings:
         places = {"cache": self.cache, "store": self.store.parent if self.store is not None else None}
         for name, folder in places.items():
             if self.from_command_line(name) and folder is not None:
-                from dpaudit.saving import check_folder  # with numpy: only where there is something to check
+                from dpaudit.results.saving import check_folder  # with numpy: only where there is something to check
 
                 check_folder(f"--dp-{name}", folder)
 

@@ -20,7 +20,7 @@ from dpaudit.pytest_plugin.options import Settings
 from dpaudit.pytest_plugin.unmatched import judged
 
 if TYPE_CHECKING:
-    from dpaudit.results import AuditResult
+    from dpaudit.results.model import AuditResult
 
 SCHEMA = "dpaudit.session/1"
 ORDER = ("violated", "error", "inconclusive", "not_refuted")
@@ -53,7 +53,7 @@ class Summary:
     def _check_report(self) -> None:
         """Tell before anything runs of a format that cannot be written, and of a folder that nothing fits in."""
         from dpaudit.reports import FORMATS, check_format
-        from dpaudit.saving import check_folder
+        from dpaudit.results.saving import check_folder
 
         for name in self.settings.formats:
             if name not in FORMATS:
@@ -169,7 +169,7 @@ class Summary:
         Everything is written beside its place first, so that what cannot be written leaves nothing behind.
         """
         from dpaudit.reports import file_name, write_report
-        from dpaudit.results import to_json, write_whole
+        from dpaudit.results.model import to_json, write_whole
 
         out = self.settings.out
         folders = {}
@@ -277,7 +277,7 @@ def one_log(logs: list[str]) -> str:
 
 def _result(record: dict[str, Any]) -> AuditResult | None:
     """The result that a record carries; None where the audit broke, or its saved witness was enough."""
-    from dpaudit.results import AuditResult
+    from dpaudit.results.model import AuditResult
 
     text = record.get("result")
     return AuditResult.from_dict(json.loads(text)) if text is not None else None

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
 
 if TYPE_CHECKING:
+    from dpaudit.audits.replaying import Replay
     from dpaudit.pytest_plugin.budget import SessionBudget
-    from dpaudit.replaying import Replay
-    from dpaudit.results import AuditResult
+    from dpaudit.results.model import AuditResult
 
 BROKEN_SHOWN = 5  # messages of pairs that broke
 LINES_SHOWN = 40  # of the traceback of what a mechanism raised, the innermost ones

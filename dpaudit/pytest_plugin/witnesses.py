@@ -22,10 +22,10 @@ from dpaudit.errors import DpauditError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dpaudit.audits.replaying import Replay
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
-    from dpaudit.replaying import Replay
-    from dpaudit.results import AuditResult, Finding
+    from dpaudit.results.model import AuditResult, Finding
 
 SCHEMA = "dpaudit.witness/2"
 FOLDER = "witnesses"
@@ -33,7 +33,7 @@ FOLDER = "witnesses"
 
 def save(cache: Path, node_id: str, number: int, result: AuditResult) -> None:
     """Keep the worst violation of a result that has a witness; a folder that cannot be written keeps nothing."""
-    from dpaudit.results import write_whole
+    from dpaudit.results.model import write_whole
 
     worst = next((finding for finding in result.violated if finding.witness is not None), None)
     if worst is None:
@@ -79,7 +79,7 @@ def _digest(text: str) -> str:
 
 def keep_out(cache: Path) -> None:
     """Keep the folder out of git."""
-    from dpaudit.results import write_whole
+    from dpaudit.results.model import write_whole
 
     ignore = cache / ".gitignore"
     if not ignore.exists():
@@ -102,7 +102,7 @@ def clear(cache: Path) -> None:
 
 def saved(cache: Path, node_id: str, number: int) -> AuditResult | None:
     """What was saved of a call; None where there is nothing that this version can read."""
-    from dpaudit.results import AuditResult
+    from dpaudit.results.model import AuditResult
 
     try:
         record = json.loads(_file(cache, node_id, number).read_text(encoding="utf-8"))
@@ -127,7 +127,7 @@ def replay_saved(
     It takes as many draws as it was found in, and at most `samples` of an input.
     P(confirmed) <= 1 - confidence if the claim holds for the pair.
     """
-    from dpaudit.replaying import replay
+    from dpaudit.audits.replaying import replay
 
     finding = found.findings[0] if found.findings else None
     pair = next((one for one in pairs if finding is not None and _digest(one.id) == finding.id), None)

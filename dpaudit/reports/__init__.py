@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
-from dpaudit.results import AuditResult, write_whole
+from dpaudit.results.model import AuditResult, write_whole
 
 if TYPE_CHECKING:
     from dpaudit.conformance.result import CheckResult
     from dpaudit.reports.document import Document
     from dpaudit.reports.dossier import Dossier
+    from dpaudit.results.utility_result import UtilityResult
     from dpaudit.scores.result import ScoresResult
-    from dpaudit.utility_result import UtilityResult
 
     Reported = AuditResult | CheckResult | UtilityResult | Dossier
 

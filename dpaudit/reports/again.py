@@ -12,13 +12,13 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from dpaudit.audits.replaying import why_not_held
 from dpaudit.conformance.faces import ERROR_RATE, SAMPLES
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.replaying import why_not_held
 from dpaudit.reports.wording import clean, escaped
-from dpaudit.results import AuditResult
+from dpaudit.results.model import AuditResult
 
 STAND_IN = "audit.json"  # for the file of a result, where it is not known
 

@@ -12,8 +12,8 @@ from dpaudit.reports.again import Again, again, check_again
 from dpaudit.reports.dossier import Dossier, Result, Source, subject_of
 from dpaudit.reports.items import Item, checks_text
 from dpaudit.reports.wording import clean, name_text, percent_text, plural
-from dpaudit.results import VERDICTS, AuditResult
-from dpaudit.utility_result import UtilityResult
+from dpaudit.results.model import VERDICTS, AuditResult
+from dpaudit.results.utility_result import UtilityResult
 
 SUBJECTS = 3  # named on the first page, of those that a sentence is about
 RESULTS = 12  # with a sentence each there

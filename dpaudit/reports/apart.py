@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.reports.wording import clean
-from dpaudit.saved_inputs import is_redacted
+from dpaudit.results.saved_inputs import is_redacted
 
 SHOWN = 3  # places where they differ
 VALUE = 60  # characters of a value there

@@ -13,8 +13,8 @@ from typing import Any
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural
-from dpaudit.saving import from_json
-from dpaudit.side_findings import SideFinding
+from dpaudit.results.saving import from_json
+from dpaudit.results.side_findings import SideFinding
 
 ROWS = 200  # of a table
 

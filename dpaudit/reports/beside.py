@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 
 from dpaudit.reports.wording import clean, percent_text
-from dpaudit.side_findings import SideFinding, SideStatus
+from dpaudit.results.side_findings import SideFinding, SideStatus
 
 TITLES: Mapping[str, str] = {
     "timing": "Running time",

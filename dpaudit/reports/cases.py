@@ -16,8 +16,8 @@ from dpaudit.reports import beside, doubles, wording
 from dpaudit.reports.apart import apart
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.wording import clean, name_text, number_text
-from dpaudit.results import AuditResult, Finding
-from dpaudit.utility_result import UtilityFinding, UtilityResult
+from dpaudit.results.model import AuditResult, Finding
+from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
 STATUSES = ("violated", "error", "warning", "inconclusive", "not_refuted", "xfail", "skipped")
 PAIRS = 1000  # cases of single pairs of one audit, the worst first; a last case counts the others

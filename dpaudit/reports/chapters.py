@@ -13,8 +13,8 @@ from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.items import status_word
 from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural
-from dpaudit.results import AuditResult
-from dpaudit.utility_result import UtilityResult
+from dpaudit.results.model import AuditResult
+from dpaudit.results.utility_result import UtilityResult
 
 PAIRS = 20  # rows of the table of a chapter, beside the violated ones
 MOST_PAIRS = 200

@@ -17,8 +17,8 @@ from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
 from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.written import UNDATED, date_text
-from dpaudit.results import AuditResult
-from dpaudit.utility_result import UtilityResult
+from dpaudit.results.model import AuditResult
+from dpaudit.results.utility_result import UtilityResult
 from dpaudit.version import __version__
 
 LINE = 5_000  # characters of a line that runs findings again

@@ -28,7 +28,7 @@ from dpaudit.reports import wording
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
 from dpaudit.reports.wording import compared, lower_text, name_text, number_text, percent_text
-from dpaudit.results import AuditResult, Finding
+from dpaudit.results.model import AuditResult, Finding
 
 STEPS = 60  # points of a curve, less one
 TABLE_STEPS = 12  # rows of its table, less one

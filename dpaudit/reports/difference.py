@@ -16,8 +16,8 @@ from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.items import status_word
 from dpaudit.reports.wording import clean, compared, name_text, number_text, plural
 from dpaudit.reports.written import date_text
-from dpaudit.results import VERDICTS, AuditResult, Finding
-from dpaudit.saved_inputs import is_redacted, saved_input
+from dpaudit.results.model import VERDICTS, AuditResult, Finding
+from dpaudit.results.saved_inputs import is_redacted, saved_input
 from dpaudit.version import __version__
 
 ROWS = 200

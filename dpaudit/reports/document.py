@@ -10,7 +10,7 @@ import dataclasses
 from typing import Literal
 
 from dpaudit.reports.figures import Figure
-from dpaudit.results import Verdict
+from dpaudit.results.model import Verdict
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,10 +16,10 @@ from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.reports.deployment import Deployment
-from dpaudit.results import SCHEMA as AUDIT_SCHEMA
-from dpaudit.results import VERDICTS, AuditResult, Verdict
-from dpaudit.utility_result import SCHEMA as UTILITY_SCHEMA
-from dpaudit.utility_result import UtilityResult
+from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
+from dpaudit.results.model import VERDICTS, AuditResult, Verdict
+from dpaudit.results.utility_result import SCHEMA as UTILITY_SCHEMA
+from dpaudit.results.utility_result import UtilityResult
 
 if TYPE_CHECKING:
     from dpaudit.reports.attachments import Attachment

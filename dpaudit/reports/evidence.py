@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
-from dpaudit.results import to_json
+from dpaudit.results.model import to_json
 
 SCHEMA = "dpaudit.evidence/1"
 SHORT = 12  # digits of a digest that are shown

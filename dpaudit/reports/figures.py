@@ -25,7 +25,7 @@ from dpaudit.reports.wording import (
     threshold,
     unit,
 )
-from dpaudit.results import VERDICTS, AuditResult, Finding, Look
+from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
 
 WIDE = 900.0
 MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read

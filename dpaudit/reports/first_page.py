@@ -19,8 +19,8 @@ from dpaudit.reports.measured_picture import Bar, picture
 from dpaudit.reports.severity import FIRST_PROOF, RULE, Severity, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
 from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural
-from dpaudit.results import VERDICTS, AuditResult, Verdict
-from dpaudit.utility_result import UtilityResult
+from dpaudit.results.model import VERDICTS, AuditResult, Verdict
+from dpaudit.results.utility_result import UtilityResult
 
 ROWS = 10  # of the table; others are in their chapters
 NAMED = 3  # subjects or items that a statement names

@@ -20,8 +20,8 @@ from dpaudit.reports.wording import (
     plural,
     ratio_text,
 )
-from dpaudit.results import VERDICTS, AuditResult, Finding
-from dpaudit.utility_result import UtilityFinding, UtilityResult
+from dpaudit.results.model import VERDICTS, AuditResult, Finding
+from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
 PLACES = 400  # most inputs on a map
 LINES = 1500  # most pairs on a map, the worst

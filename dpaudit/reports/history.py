@@ -29,7 +29,7 @@ from dpaudit.reports.first_page import Line, line_of
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, number_text, plural
 from dpaudit.reports.written import date_text
-from dpaudit.results import VERDICTS, AuditResult, Verdict
+from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 from dpaudit.version import __version__
 
 RELEASE_FILE = "release.toml"

@@ -17,13 +17,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from dpaudit.findings import ZERO_BUDGET_LOSS
+from dpaudit.audits.findings import ZERO_BUDGET_LOSS
 from dpaudit.reports import beside, doubles, figures, scope, universe, wording
 from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.apart import apart
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text
 from dpaudit.reports.written import UNDATED, date_text
-from dpaudit.results import AuditResult, Finding
+from dpaudit.results.model import AuditResult, Finding
 
 TOP_ROWS = 50  # rows of the ranked table, beside all violated pairs
 MAXIMUM_ROWS = 1000  # of any table

@@ -16,7 +16,7 @@ from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.cases import Case, cases
 from dpaudit.reports.dossier import Dossier, Result, Source, kind_of, subject_of, subjects_of
 from dpaudit.reports.wording import clean
-from dpaudit.results import AuditResult, to_json
+from dpaudit.results.model import AuditResult, to_json
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"

@@ -15,7 +15,7 @@ from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.apart import apart
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text
 from dpaudit.reports.written import date_text
-from dpaudit.results import AuditResult, Finding
+from dpaudit.results.model import AuditResult, Finding
 
 LIMIT = 900_000  # bytes
 ROWS = 20  # of the table of pairs

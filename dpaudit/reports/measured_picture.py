@@ -11,7 +11,7 @@ from markupsafe import Markup
 from dpaudit.reports.drawing import NARROW, Axis, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
 from dpaudit.reports.wording import clean, compared, lower_text, number_text, plural
-from dpaudit.results import Verdict
+from dpaudit.results.model import Verdict
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
 LEAST = 1.5  # the axis goes on so far at least

@@ -10,12 +10,12 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES, LEARNING_OF_RENYI
+from dpaudit.audits.universe_auditing import SELECTED
 from dpaudit.errors import UsageError
-from dpaudit.plan_result import Needed, Plan, PlannedBudget
-from dpaudit.planning import LEARNING, LEARNING_OF_LINES, LEARNING_OF_RENYI
 from dpaudit.reports.terminal import short_count
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
-from dpaudit.universe_auditing import SELECTED
+from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
 
 NAME_WIDTH, SHORT_NAME = 22, 14
 DIGITS = 3

@@ -23,7 +23,7 @@ from dpaudit.errors import UsageError
 from dpaudit.evidence.label_game import Progress
 from dpaudit.reports import wording
 from dpaudit.reports.terminal import short_count
-from dpaudit.results import to_json
+from dpaudit.results.model import to_json
 
 PLAIN_SECONDS = 10.0  # between two plain lines
 

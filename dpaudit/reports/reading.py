@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
-from dpaudit.plan_result import SCHEMA as PLAN_SCHEMA
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports.attachments import (
     Attachment,
@@ -27,8 +26,9 @@ from dpaudit.reports.attachments import (
 from dpaudit.reports.dossier import READERS, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
 from dpaudit.reports.evidence import evidence_document
-from dpaudit.results import AuditResult, Finding, Look
-from dpaudit.saving import as_float, from_json, read_saved
+from dpaudit.results.model import AuditResult, Finding, Look
+from dpaudit.results.plan_result import SCHEMA as PLAN_SCHEMA
+from dpaudit.results.saving import as_float, from_json, read_saved
 
 SESSION_SCHEMA = "dpaudit.session/1"
 SQLITE = b"SQLite format 3\0"

@@ -35,7 +35,7 @@ import numpy as np
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.dossier import Dossier, Result, Source, content_of, kind_of
-from dpaudit.results import (
+from dpaudit.results.model import (
     SAME_INPUT,
     AuditResult,
     Finding,
@@ -45,9 +45,9 @@ from dpaudit.results import (
     SideFinding,
     WitnessRecord,
 )
-from dpaudit.saved_inputs import REDACTED
-from dpaudit.saving import utf8
-from dpaudit.utility_result import UtilityResult
+from dpaudit.results.saved_inputs import REDACTED
+from dpaudit.results.saving import utf8
+from dpaudit.results.utility_result import UtilityResult
 
 DIGITS = 12  # of names
 KEPT = 2  # significant digits of numbers that depend on the draws

@@ -23,7 +23,7 @@ from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.first_page import ranked, together
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.wording import clean, number_text, percent_text
-from dpaudit.results import AuditResult
+from dpaudit.results.model import AuditResult
 from dpaudit.version import __version__
 
 UNKNOWN = "Not stated."

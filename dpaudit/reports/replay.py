@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from dpaudit.replaying import Replay
+from dpaudit.audits.replaying import Replay
 from dpaudit.reports import wording
 
 

@@ -27,8 +27,8 @@ from dpaudit.reports.wording import (
     verdict_count,
     weak_text,
 )
-from dpaudit.results import AuditResult
-from dpaudit.saved_inputs import is_redacted
+from dpaudit.results.model import AuditResult
+from dpaudit.results.saved_inputs import is_redacted
 
 Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
 SOURCE = (

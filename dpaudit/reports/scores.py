@@ -19,7 +19,7 @@ from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, ta
 from dpaudit.reports.figures import WIDE, Data, Figure
 from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
 from dpaudit.reports.written import UNDATED, date_text
-from dpaudit.saving import check_folder, write_whole
+from dpaudit.results.saving import check_folder, write_whole
 from dpaudit.scores.planning import SHARES, OneRunPlan
 from dpaudit.scores.result import ScoresResult
 from dpaudit.version import __version__

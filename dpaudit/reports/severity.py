@@ -10,9 +10,9 @@ import dataclasses
 import math
 from typing import Literal
 
-from dpaudit.findings import ZERO_BUDGET_LOSS
+from dpaudit.audits.findings import ZERO_BUDGET_LOSS
 from dpaudit.reports import wording
-from dpaudit.results import AuditResult, Finding
+from dpaudit.results.model import AuditResult, Finding
 
 Grade = Literal["marginal", "clear", "severe"]
 GRADES: tuple[Grade, ...] = ("marginal", "clear", "severe")

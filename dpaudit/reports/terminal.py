@@ -19,8 +19,8 @@ from dpaudit.reports import beside, doubles, wording
 from dpaudit.reports.again import STAND_IN, Again, again
 from dpaudit.reports.apart import apart
 from dpaudit.reports.wording import clean, name_text, number_text
-from dpaudit.results import VERDICTS, AuditResult, Finding, Verdict
-from dpaudit.universe_table import UniverseTable
+from dpaudit.results.model import VERDICTS, AuditResult, Finding, Verdict
+from dpaudit.results.universe_table import UniverseTable
 
 SIDES_SHOWN = 10
 WORDS = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")  # of a command line, with their quotes

@@ -25,8 +25,8 @@ from dpaudit.reports.wording import (
     percent_text,
     plural,
 )
-from dpaudit.results import VERDICTS, AuditResult
-from dpaudit.universe_table import NOT_ASKED, PairRow, UniverseTable
+from dpaudit.results.model import VERDICTS, AuditResult
+from dpaudit.results.universe_table import NOT_ASKED, PairRow, UniverseTable
 
 LEAST_DOUBLE = -300.0  # decimal logarithm of a number that a double holds in full
 WORST = 25  # rows of the ranked table

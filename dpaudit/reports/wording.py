@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN
 from typing import Any
 
-from dpaudit.findings import STANDS, ZERO_BUDGET_LOSS
+from dpaudit.audits.findings import STANDS, ZERO_BUDGET_LOSS
 from dpaudit.numerals import MISSING as MISSING
 from dpaudit.numerals import compared as compared
 from dpaudit.numerals import lower_text as lower_text
 from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
-from dpaudit.results import SAME_INPUT, AuditResult, Finding, Power, Verdict
+from dpaudit.results.model import SAME_INPUT, AuditResult, Finding, Power, Verdict
 
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}

@@ -33,7 +33,7 @@ from dpaudit.reproductions.reproduction import (
     load_reproduction,
     reproduction_names,
 )
-from dpaudit.saving import SHARED, check_folder, to_json, write_whole
+from dpaudit.results.saving import SHARED, check_folder, to_json, write_whole
 from dpaudit.version import __version__
 
 SCHEMA = "dpaudit.reproduction/1"

@@ -138,7 +138,7 @@ class Checkpoint:
             If the place cannot be written.
         """
         if self.path is None:
-            from dpaudit.results import write_whole
+            from dpaudit.results.model import write_whole
 
             self._stream.seek(0)
             write_whole(path, self._stream.read(self._end))

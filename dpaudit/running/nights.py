@@ -23,8 +23,8 @@ from dpaudit.evidence.outcomes import Outcomes, canonical
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.saved_state import State, StateError, claim_digest, pair_state, restored
 from dpaudit.evidence.tasks import Draw, Task, TaskResult
-from dpaudit.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.store import Store, StoreError

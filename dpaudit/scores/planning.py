@@ -17,7 +17,7 @@ import numpy as np
 
 from dpaudit.arguments import check_options
 from dpaudit.privacy.claims import Claim
-from dpaudit.saving import to_json
+from dpaudit.results.saving import to_json
 from dpaudit.scores.auditing import records_reject
 from dpaudit.scores.guesses import Record, Rule
 from dpaudit.scores.profile_bounds import ProfileBound, check_claim, just_above, parameter_lower

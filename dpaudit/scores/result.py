@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.errors import UsageError
-from dpaudit.results import EXIT_STATUS, VERDICTS, Verdict
-from dpaudit.saving import as_float, from_json, read_saved, to_json, utf8, write_whole
+from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict
+from dpaudit.results.saving import as_float, from_json, read_saved, to_json, utf8, write_whole
 
 SCHEMA = "dpaudit.scores/1"
 

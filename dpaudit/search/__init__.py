@@ -1,6 +1,6 @@
 """Pairs that nobody has to give: domains guessed from what a mechanism says of itself, and broken pairs made small.
 
-The search itself is `dpaudit.searching`.
+The search itself is `dpaudit.audits.searching`.
 """
 
 from dpaudit.search.guessing import Guess, guess_domain

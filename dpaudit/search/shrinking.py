@@ -3,7 +3,8 @@
 How it shrinks. Passes propose smaller pairs: rows that both inputs share are left out, in halves first and then one by
 one, and values become rounder or those of other rows. Each proposal stays adjacent in the same sense, as only what both
 inputs have in common is changed, or a value that differs into another one of the domain. A proposal is taken if its
-estimated loss on draws of its own is still `KEEP` standard deviations above its budget (`dpaudit.searching.excess`).
+estimated loss on draws of its own is still `KEEP` standard deviations above its budget
+(`dpaudit.audits.searching.excess`).
 
 Why the error rate holds. What is taken is chosen on streams of the purposes `SHRINKING`, which no audit draws from. The
 last pair is then audited once, under a root seed of its own, at a share of the error rate: given everything that was
@@ -22,15 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing import audit, stated_claim
+from dpaudit.audits.auditing import audit, stated_claim
+from dpaudit.audits.searching import Search, excess, line_of
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
-from dpaudit.inputs import identity_of
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.differences import difference, is_frame
+from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, short_form
-from dpaudit.results import AuditResult, Finding, SideFinding, to_json
+from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.streams import fresh_seed, stream
-from dpaudit.searching import Search, excess, line_of
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import DatasetDomain, Domain, NumberDomain, TableDomain, VectorDomain
 

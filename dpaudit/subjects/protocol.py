@@ -55,7 +55,7 @@ class HasPairs(Protocol):
 
 @runtime_checkable
 class HasUtilityBounds(Protocol):
-    """`utility_bounds()`: what the mechanism says about its own error (`dpaudit.utility`)."""
+    """`utility_bounds()`: what the mechanism says about its own error (`dpaudit.audits.utility`)."""
 
     def utility_bounds(self) -> Iterable[UtilityBound]: ...
 

@@ -1,4 +1,4 @@
-"""Utility bounds: what a mechanism says about its own error, in a form that can be tested (`dpaudit.utility`).
+"""Utility bounds: what a mechanism says about its own error, in a form that can be tested (`dpaudit.audits.utility`).
 
 A *loss* is the error of one output on one input: a number in [0, inf], the smaller, the better. A bound limits its law:
 

@@ -20,11 +20,11 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.audits.composition import FEATURES, REFUSED, CannotCompose, check_composition, table
+from dpaudit.audits.time_limits import audit_within
 from dpaudit.cli import main
 from dpaudit.subjects.domains import NumberDomain
 from dpaudit.subjects.isolation import isolated
 from dpaudit.subjects.targets import resolve_target
-from dpaudit.time_limits import audit_within
 
 SURE = 1.0 - 1e-9
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.audits import severity
-from dpaudit.results import Finding
+from dpaudit.results.model import Finding
 
 PAIR = [(0.0, 1.0)]
 

@@ -7,7 +7,7 @@ import pytest
 from dpaudit.conformance import promises
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.privacy.claims import Budget
-from dpaudit.results import AuditResult, Finding, FloatingPointPair
+from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
 
 
 def result_of(finding):

@@ -12,7 +12,7 @@ from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.pools import Member, MovedDensity, Pool, pool_pairs
 from dpaudit.evidence.tasks import Request
-from dpaudit.inputs import distinct_inputs
+from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.running.draws import Drawer
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.translations import location_of, says_so

@@ -7,7 +7,7 @@ import pytest
 
 from dpaudit.evidence.outcomes import from_objects, read_outputs
 from dpaudit.evidence.remarks import LEAST, TEXTS_DIFFER, keys_of, remarks
-from dpaudit.results import Keys
+from dpaudit.results.model import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
 

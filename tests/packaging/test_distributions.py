@@ -85,7 +85,7 @@ def test_uninstalling_leaves_a_package_of_the_users_named_mechanisms(installed, 
         assert (own / "__init__.py").read_text() == "MINE = True\n"
         listing = "from importlib.metadata import files; print(*files('dpaudit'), sep='\\n')"
         files = installed.run("python", "-c", listing)
-        assert "dpaudit/auditing.py" in files.stdout
+        assert "dpaudit/audits/auditing.py" in files.stdout
         assert not [line for line in files.stdout.splitlines() if line.startswith("mechanisms/")]
     finally:
         (own / "__init__.py").unlink()

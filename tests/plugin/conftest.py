@@ -10,10 +10,10 @@ import textwrap
 import hypothesis  # noqa: F401
 import pytest
 
-import dpaudit.auditing
+import dpaudit.audits.auditing
+import dpaudit.audits.replaying
 import dpaudit.config
 import dpaudit.conformance.running
-import dpaudit.replaying
 import dpaudit.reports.compliance
 import dpaudit.reports.document_html
 import dpaudit.reports.document_markdown

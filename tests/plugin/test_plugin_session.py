@@ -247,7 +247,7 @@ def test_the_line_that_replays_has_the_path_from_where_pytest_was_called(pyteste
 def test_low_bits_fail_a_strict_session_at_their_share_alone(monkeypatch):
     from dpaudit.privacy.claims import Budget
     from dpaudit.pytest_plugin.calls import _leak_at
-    from dpaudit.results import FloatingPointFinding, FloatingPointPair
+    from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
 
     pair = FloatingPointPair("a", "0", "1", Budget(1.0, 0.0), "leaks", 2.0, 4e-6, 5e-4, 9, 0, 0, 1.0, "")
     found = FloatingPointFinding("leaks", "", 1e-3, 9, (pair, dataclasses.replace(pair, verdict="nothing_found")))

@@ -49,7 +49,7 @@ def test_a_violation_fails_with_all_that_is_needed_to_repeat_it(pytester, write)
         ]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
-    result.stdout.no_fnmatch_line("*dpaudit/auditing.py*")
+    result.stdout.no_fnmatch_line("*dpaudit/audits/auditing.py*")
 
 
 def test_the_printed_line_repeats_the_failure(pytester, write):
@@ -374,7 +374,7 @@ def test_nothing_is_imported_and_nothing_is_said_when_no_audit_runs(pytester):
 
         def test_light(dp_audit):
             heavy = {"numpy", "scipy", "click", "rich", "jinja2", "joblib", "tomllib", "dpaudit.config"}
-            heavy |= {"dpaudit.auditing", "dpaudit.results", "dpaudit.pytest_plugin.calls"}
+            heavy |= {"dpaudit.audits.auditing", "dpaudit.results.model", "dpaudit.pytest_plugin.calls"}
             assert "dpaudit.pytest_plugin" in sys.modules
             assert not heavy & set(sys.modules)
     """)

@@ -12,7 +12,7 @@ import pytest
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.privacy.claims import Budget
-from dpaudit.results import (
+from dpaudit.results.model import (
     AuditResult,
     Finding,
     FloatingPointFinding,
@@ -22,7 +22,7 @@ from dpaudit.results import (
     SideFinding,
     WitnessRecord,
 )
-from dpaudit.utility_result import UtilityFinding, UtilityResult
+from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
 # fmt: off
 CITIES = [

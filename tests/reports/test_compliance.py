@@ -25,7 +25,7 @@ from dpaudit.reports.dossier import Dossier, Source, digest_of, read_dossier
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.items import SECTIONS, items
 from dpaudit.reports.redaction import redacted
-from dpaudit.results import Keys, SideFinding
+from dpaudit.results.model import Keys, SideFinding
 
 DECLARED = """
 name = "A deployment"

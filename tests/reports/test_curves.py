@@ -13,7 +13,7 @@ from scipy import stats
 from dpaudit.privacy.claims import Budget, GaussianDP
 from dpaudit.reports import curves, figures, geometry
 from dpaudit.reports.drawing import NARROW
-from dpaudit.results import Look, WitnessRecord
+from dpaudit.results.model import Look, WitnessRecord
 
 
 def witnessed(synthetic, correct, wrong, abstained, mode="fixed", **changes):

@@ -11,7 +11,7 @@ from dpaudit import reports
 from dpaudit.cli import audit as command
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import wording
-from dpaudit.results import SideFinding
+from dpaudit.results.model import SideFinding
 
 
 @pytest.fixture(params=["call_order", "independence"])

@@ -21,7 +21,7 @@ from dpaudit.reports.figures import Figure
 from dpaudit.reports.glossary import TERMS, Linker
 from dpaudit.reports.severity import FIRST_PROOF, severity_of
 from dpaudit.reports.sign_off import read_sign_off, results_digest
-from dpaudit.results import Power, WitnessRecord
+from dpaudit.results.model import Power, WitnessRecord
 
 
 def page(dossier):

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from dpaudit.reports import doubles, html, markdown, scope
 from dpaudit.reports.terminal import floating_point_text
-from dpaudit.results import FloatingPointFinding
+from dpaudit.results.model import FloatingPointFinding
 
 NOT_APPLICABLE = FloatingPointFinding("not_applicable", "No real number.", 1e-3)
 

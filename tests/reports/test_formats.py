@@ -18,7 +18,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports.anchors import anchor_of
 from dpaudit.reports.cases import cases
 from dpaudit.reports.dossier import Dossier, read_dossier
-from dpaudit.results import load
+from dpaudit.results.model import load
 
 DATA = Path(__file__).parent / "data"
 

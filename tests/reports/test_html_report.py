@@ -16,7 +16,7 @@ from dpaudit import reports
 from dpaudit.errors import UsageError
 from dpaudit.reports import figures, scope
 from dpaudit.reports.html import render
-from dpaudit.results import Look
+from dpaudit.results.model import Look
 
 VOID = {"meta", "wbr"}
 CHROMIUM = shutil.which("chromium")

@@ -15,7 +15,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports.dossier import read_dossier
 from dpaudit.reports.reading import audit_of_store
 from dpaudit.reports.redaction import redacted
-from dpaudit.side_findings import SideFinding
+from dpaudit.results.side_findings import SideFinding
 
 
 def night(**changes):

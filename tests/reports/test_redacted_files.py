@@ -15,7 +15,7 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.redaction import redacted
-from dpaudit.results import SideFinding, WitnessRecord
+from dpaudit.results.model import SideFinding, WitnessRecord
 
 NAMES = ("Quillfeather", "Zabaglione", "Xanthippe")  # names of inputs
 VALUES = ("918273.645", "naevus", "555-0199")  # what the inputs hold

@@ -11,7 +11,7 @@ from importlib import resources
 import jsonschema
 import pytest
 
-from dpaudit.results import (
+from dpaudit.results.model import (
     FLOATING_POINT_VERDICTS,
     SCHEMA,
     VERDICTS,

@@ -14,8 +14,8 @@ from dpaudit import reports
 from dpaudit.reports import terminal, universe, wording
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.redaction import redacted
-from dpaudit.results import AuditResult
-from dpaudit.universe_table import NOT_ASKED, UniverseTable
+from dpaudit.results.model import AuditResult
+from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 
 
 @pytest.fixture

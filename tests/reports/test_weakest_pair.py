@@ -8,7 +8,7 @@ import pytest
 from dpaudit import reports
 from dpaudit.pytest_plugin.texts import weakness_text
 from dpaudit.reports import wording
-from dpaudit.results import Power
+from dpaudit.results.model import Power
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def test_an_interruption_before_the_first_draw_saves_nothing(tmp_path, monkeypat
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpaudit.auditing.stated_pairs", interrupted)
+    monkeypatch.setattr("dpaudit.audits.auditing.stated_pairs", interrupted)
     done = CliRunner().invoke(main, [*ARGUMENTS, "-q"])
     assert (done.exit_code, done.stderr) == (130, "Interrupted.\n")
     assert list(tmp_path.iterdir()) == []

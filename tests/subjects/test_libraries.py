@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.claim_metadata import claim_metadata, compared_claims
+from dpaudit.audits.claim_metadata import claim_metadata, compared_claims
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.call_outcomes import Failed

@@ -8,7 +8,7 @@
 
 None imports its library before it is used; where the library is absent, one message says what to install. What the
 library's own metadata promise for a pair (`promised(x, x_prime)` of the mechanism) is compared with the claim of the
-audit: the side finding "claim_metadata" (`dpaudit.claim_metadata`).
+audit: the side finding "claim_metadata" (`dpaudit.audits.claim_metadata`).
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpaudit import side_channels
+from dpaudit.audits import side_channels
+from dpaudit.audits.side_channels import INDEPENDENCE_RATE, independence_finding, independence_tests
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results import SideFinding
-from dpaudit.side_channels import INDEPENDENCE_RATE, independence_finding, independence_tests
+from dpaudit.results.model import SideFinding
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 

@@ -11,8 +11,8 @@ import pytest
 from hostile_subjects import clock, time_passes
 
 import dpaudit
-from dpaudit.results import SideFinding
-from dpaudit.side_channels import TIMING_RATE, timing_finding, timing_test
+from dpaudit.audits.side_channels import TIMING_RATE, timing_finding, timing_test
+from dpaudit.results.model import SideFinding
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import IsolatedSubject, Isolation, isolated, worker
 

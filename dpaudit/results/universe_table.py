@@ -1,7 +1,7 @@
 """The compact table of all pairs of a universe: what an audit of many pairs found, a few numbers a pair.
 
 Pairs are rows of arrays; inputs are named by position and id. Verdicts are codes: positions in `VERDICTS`, and
-`NOT_ASKED` for a pair of which the claim asks nothing. Conventions on units as in `dpaudit.results`.
+`NOT_ASKED` for a pair of which the claim asks nothing. Conventions on units as in `dpaudit.results.model`.
 
 Saved (`universe` in audit.json) as flat lists in the order of the pairs: bounds and p-values rounded towards saying
 less (5 significant digits, 3 decimals), budgets to 8 digits; of violated pairs in full, so that what is violated reads
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.results import VERDICTS, Verdict
+from dpaudit.results.verdicts import VERDICTS, Verdict
 
 NOT_ASKED = -1
 LETTERS: Mapping[str, int] = {

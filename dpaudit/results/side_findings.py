@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.saving import as_float, as_floats, to_json
+from dpaudit.results.saving import as_float, as_floats, to_json
 
 FloatingPointVerdict = Literal["leaks", "nothing_found", "not_applicable"]
 FLOATING_POINT_VERDICTS: tuple[FloatingPointVerdict, ...] = ("leaks", "nothing_found", "not_applicable")

@@ -13,15 +13,15 @@ import math
 import os
 from collections.abc import Mapping
 from decimal import ROUND_FLOOR, Context
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.saved_inputs import kept, may_be_infinite, restored
-from dpaudit.saving import as_float, as_floats, from_json, read_saved, to_json, utf8, write_whole
-from dpaudit.side_findings import (
+from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
+from dpaudit.results.saving import as_float, as_floats, from_json, read_saved, to_json, utf8, write_whole
+from dpaudit.results.side_findings import (
     FLOATING_POINT_VERDICTS,
     SIDE_STATUSES,
     FloatingPointFinding,
@@ -30,9 +30,10 @@ from dpaudit.side_findings import (
     SideFinding,
     SideStatus,
 )
+from dpaudit.results.verdicts import VERDICTS, Verdict
 
 if TYPE_CHECKING:
-    from dpaudit.universe_table import UniverseTable
+    from dpaudit.results.universe_table import UniverseTable
 
 __all__ = [
     "EXIT_STATUS",
@@ -61,9 +62,6 @@ __all__ = [
 
 SCHEMA = "dpaudit.audit/1"
 MOST_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
-Verdict = Literal["violated", "error", "inconclusive", "not_refuted"]
-# Of a whole result the first of these that any finding has; never "private", "safe" or "passed".
-VERDICTS: tuple[Verdict, ...] = ("violated", "error", "inconclusive", "not_refuted")
 SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a note of a finding
 EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
 
@@ -454,7 +452,7 @@ class AuditResult:
         """
         if record.get("schema") != SCHEMA:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        from dpaudit.universe_table import UniverseTable
+        from dpaudit.results.universe_table import UniverseTable
 
         # the last three may be missing
         apart = ("findings", "not_asked", "floating_point", "universe", "side_findings")
@@ -487,7 +485,7 @@ class AuditResult:
         return result
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write audit.json: complete, or not at all; raises as `dpaudit.saving.write_whole`."""
+        """Write audit.json: complete, or not at all; raises as `dpaudit.results.saving.write_whole`."""
         write_whole(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dpaudit.auditing import PairSource, audit
+from dpaudit.audits.auditing import PairSource, audit
+from dpaudit.audits.planning import plan
 from dpaudit.errors import UsageError
-from dpaudit.plan_result import Plan
-from dpaudit.planning import plan
 from dpaudit.privacy.claims import Claim, number_text
-from dpaudit.results import AuditResult
+from dpaudit.results.model import AuditResult
+from dpaudit.results.plan_result import Plan
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import as_isolation, isolated
 

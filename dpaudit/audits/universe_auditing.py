@@ -18,6 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dpaudit.audits.findings import (
+    FOUND_WITH,
+    ZERO_BUDGET_LOSS,
+    broken_text,
+    changes_of,
+    finding_of,
+    named,
+    withhold_all,
+)
 from dpaudit.errors import UsageError
 from dpaudit.evidence import binomial
 from dpaudit.evidence.failures import Failure
@@ -25,16 +34,15 @@ from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
 from dpaudit.evidence.label_game import LabelGame, Mode, Progress
 from dpaudit.evidence.order import Change
 from dpaudit.evidence.universe import UniverseGame
-from dpaudit.findings import FOUND_WITH, ZERO_BUDGET_LOSS, broken_text, changes_of, finding_of, named, withhold_all
-from dpaudit.inputs import Inputs, inputs_of
 from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP
+from dpaudit.privacy.inputs import Inputs, inputs_of
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
-from dpaudit.results import VERDICTS, Finding, Power, WitnessRecord
+from dpaudit.results.model import VERDICTS, Finding, Power, WitnessRecord
+from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import COINS, DRAWS, RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
-from dpaudit.universe_table import NOT_ASKED, UniverseTable
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
 TABLE_RUNS = 20_000_000  # over all inputs, at most: about 20 seconds for a mechanism of 0.2 microseconds a draw

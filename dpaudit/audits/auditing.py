@@ -18,20 +18,20 @@ from typing import Any, Protocol, runtime_checkable
 
 from dpaudit.audits.call import Call
 from dpaudit.audits.composition import check_composition
+from dpaudit.audits.grey_box import MOST_PAIRS as MOST_REPLAYED
+from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.options import Options, Running
+from dpaudit.audits.side_channels import contained_findings
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.evidence import floating_point as doubles
 from dpaudit.evidence.label_game import Mode, Progress
-from dpaudit.grey_box import MOST_PAIRS as MOST_REPLAYED
-from dpaudit.grey_box import GreyBox
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.results import AuditResult, Finding, SideFinding
+from dpaudit.results.model import AuditResult, Finding, SideFinding
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.draws import Crew
 from dpaudit.running.streams import fresh_seed
-from dpaudit.side_channels import contained_findings
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 

@@ -29,7 +29,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.auditing import stated_claim, stated_pairs
+from dpaudit.audits.auditing import stated_claim, stated_pairs
+from dpaudit.audits.findings import ZERO_BUDGET_LOSS
+from dpaudit.audits.universe_auditing import (
+    SELECTED,
+    TABLE_SHARE,
+    budgets_of,
+    is_universe,
+    losses_found,
+    table_draws,
+)
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.evidence import floating_point
@@ -40,21 +49,12 @@ from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import pool_pairs
 from dpaudit.evidence.universe import UniverseGame
 from dpaudit.exact.response import loss_on_claim, value_of_loss
-from dpaudit.findings import ZERO_BUDGET_LOSS
-from dpaudit.inputs import distinct_inputs, inputs_of
-from dpaudit.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.privacy.claims import Claim, PureDP, number, whole_number
+from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pairs import Pair
+from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.streams import PLAN_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
-from dpaudit.universe_auditing import (
-    SELECTED,
-    TABLE_SHARE,
-    budgets_of,
-    is_universe,
-    losses_found,
-    table_draws,
-)
 
 EVENT_MASSES = (0.5, 0.1, 0.01)
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs

@@ -40,16 +40,16 @@ from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.evidence import means
 from dpaudit.evidence.binomial import binomial_lower
-from dpaudit.inputs import identity_of
 from dpaudit.privacy.claims import FloatArray, number, whole_number
+from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import as_pairs, short_form
-from dpaudit.results import Verdict
+from dpaudit.results.model import Verdict
+from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 from dpaudit.running.streams import UTILITY_DRAWS, UTILITY_SEARCH, fresh_seed, stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.targets import what_raised
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit.utility_result import UtilityFinding, UtilityResult
 
 __all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "stated_bounds"]
 

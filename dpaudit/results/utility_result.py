@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.errors import UsageError
-from dpaudit.results import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
-from dpaudit.saved_inputs import saved_input
-from dpaudit.saving import as_float, from_json, utf8
+from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
+from dpaudit.results.saved_inputs import saved_input
+from dpaudit.results.saving import as_float, from_json, utf8
 
 SCHEMA = "dpaudit.utility/1"
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.audits.findings import change_sentence
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.evidence.cells import cells_from_dict
 from dpaudit.evidence.failures import Failure, common_failure
@@ -38,13 +39,12 @@ from dpaudit.evidence.renyi_epochs import Epoch
 from dpaudit.evidence.renyi_game import RenyiGame
 from dpaudit.evidence.rules import rule_from_dict
 from dpaudit.evidence.tasks import Draw, Request, Task
-from dpaudit.findings import change_sentence
 from dpaudit.privacy.claims import Claim, FloatArray, whole_number
 from dpaudit.privacy.pairs import Pair, short_form
-from dpaudit.results import AuditResult, Finding
+from dpaudit.results.model import AuditResult, Finding
+from dpaudit.results.saved_inputs import is_digest, is_redacted
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import BATCH_REPLAY_DRAWS, REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
-from dpaudit.saved_inputs import is_digest, is_redacted
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.isolation import as_audited
 from dpaudit.subjects.translations import location_of, says_so

@@ -2,7 +2,7 @@
 
 A number of the output is *recognised* where it is its value on constant noise plus a multiple of one number that the
 generator gave, on every stream. What the shift of the noise-free parts then loses, and whether a claim allows it, is
-computed here; what it means is said in `dpaudit.grey_box`.
+computed here; what it means is said in `dpaudit.audits.grey_box`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair, counted_pairs, differing_pairs
-from dpaudit.results import SideFinding
+from dpaudit.results.model import SideFinding
 from dpaudit.subjects.callables import Subject
 
 KIND = "claim_metadata"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from dpaudit.audits.replaying import check_not_redacted, saved_inputs
 from dpaudit.errors import UsageError
 from dpaudit.evidence.floating_point import Candidate, count_again
 from dpaudit.evidence.low_bit_records import rule_from_dict
 from dpaudit.privacy.claims import Budget, whole_number
 from dpaudit.privacy.pairs import Pair
-from dpaudit.replaying import check_not_redacted, saved_inputs
-from dpaudit.results import AuditResult, FloatingPointPair
+from dpaudit.results.model import AuditResult, FloatingPointPair
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import FLOAT_REPLAY_COINS, FLOAT_REPLAY_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import as_subject

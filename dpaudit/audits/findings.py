@@ -10,9 +10,9 @@ from typing import Any
 from dpaudit.evidence.failures import Failure
 from dpaudit.evidence.order import ENDS, RATE, Change
 from dpaudit.evidence.pair_game import PairGame
-from dpaudit.inputs import is_same_input
+from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results import SAME_INPUT, Finding, Power, SideFinding, Verdict, WitnessRecord
+from dpaudit.results.model import SAME_INPUT, Finding, Power, SideFinding, Verdict, WitnessRecord
 
 IN_SMALL_BATCHES = 1  # inputs that are drawn once more, for their order alone
 LEAST_SHOWN = 1e-100  # p-value of a change that is printed as it is

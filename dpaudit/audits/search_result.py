@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpaudit.grey_box import GreyBoxResult
+from dpaudit.audits.grey_box import GreyBoxResult
 from dpaudit.privacy.pairs import Pair, counted_pairs
-from dpaudit.results import Finding, SideFinding, SideStatus, to_json
+from dpaudit.results.model import Finding, SideFinding, SideStatus, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS
 
 KIND = "pair_search"

@@ -41,7 +41,7 @@ from dpaudit.evidence.independence import dependence, equal_pairs, features, mor
 from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results import SideFinding
+from dpaudit.results.model import SideFinding
 from dpaudit.running.streams import INDEPENDENCE_DRAWS, TIMING_COINS, TIMING_DRAWS, stream
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation import IsolatedSubject

@@ -1,0 +1,16 @@
+"""What was found: the result models, how they are saved, and how they are read back.
+
+Names of the model are here as well (`dpaudit.results.Finding`); they are imported where they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    from dpaudit.results import model
+
+    if name.startswith("_") or not hasattr(model, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(model, name)
