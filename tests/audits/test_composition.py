@@ -107,7 +107,13 @@ def evidence(result):
     return [{**pair, "power": None} for pair in record["pairs"]], record["verdict"], record["seed"]
 
 
-@pytest.mark.parametrize(("first", "second", "said"), CELLS, ids=[f"{a}, {b}" for a, b, _ in CELLS])
+def walked(first, second, said):
+    """One cell; those that take processes of their own are walked by `make long`, but for the first mode's."""
+    is_quick = said.startswith("no") or (first == "sequential" and second not in ("dask", "isolation", "universe"))
+    return pytest.param(first, second, said, id=f"{first}, {second}", marks=() if is_quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("first", "second", "said"), [walked(*cell) for cell in CELLS])
 def test_every_two_features_work_together_or_say_what_would_break(first, second, said, tmp_path, request):
     if said.startswith("no"):
         reason = REFUSED[frozenset({first, second})]
@@ -144,6 +150,7 @@ def test_every_feature_is_walked_with_every_other():
         assert two <= set(FEATURES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sequential", "adaptive"])
 @pytest.mark.parametrize("interface", ["calls", "batches"])
 def test_isolated_evidence_goes_on_and_its_checkpoint_resumes(tmp_path, mode, interface):
@@ -200,6 +207,7 @@ def test_a_round_that_is_drawn_together_is_noted_as_one(tmp_path):
     torn.close()
 
 
+@pytest.mark.slow
 def test_a_restart_under_isolation_and_a_store_shares_no_draws(tmp_path):
     """A batch that raises makes the subject one that is called once a draw: from then on pairs are apart."""
 

@@ -36,19 +36,19 @@ def audited(mechanism, claim="eps=1", pairs=PAIR, **options):
     return dpaudit.audit(mechanism, claim, pairs, **{"samples": 20_000, "seed": 1, "floating_point": False, **options})
 
 
-@pytest.mark.parametrize("true", [1.3, 3.0])
-def test_bounds_behind_a_violation_exceed_the_truth_no_more_often_than_the_level(true):
-    """At confidence 0.5 each bound is above the truth with probability 0.5 at most: 104 of 150 has 7e-7 or less."""
-    most = int(stats.binom.isf(1e-6, 150, 0.5))
+@pytest.mark.parametrize(("true", "audits"), [(3.0, 60), pytest.param(1.3, 300, marks=pytest.mark.slow)])
+def test_bounds_behind_a_violation_exceed_the_truth_no_more_often_than_the_level(true, audits):
+    """At confidence 0.5 each bound is above the truth with probability 0.5 at most: more than `most` with 1e-6."""
+    most = int(stats.binom.isf(1e-6, audits, 0.5))
     results = [
         audited(response(true), samples=1_500, seed=seed, confidence=0.5, inconclusive_factor=100.0)
-        for seed in range(150)
+        for seed in range(audits)
     ]
     above = sum(result.epsilon_lower > true for result in results)
     assert above <= most
     # And it is not a constant: the stage is there, and its bounds are of different draws.
     found = [result.findings[0].severity for result in results if result.verdict == "violated"]
-    assert len(found) > 75 and all(one is not None for one in found)
+    assert len(found) > audits // 2 and all(one is not None for one in found)
     assert len({one.parameter_lower for one in found}) > 10
 
 
