@@ -67,7 +67,8 @@ def read_any(path: str) -> Read:
         if isinstance(error, UsageError):
             raise
         raise UsageError(f"result must follow {schema or 'a side finding'}, got {error!r} at {path!r}.") from error
-    result, content = read_saved(path, READERS if schema in READERS else {**READERS, **OTHERS})
+    is_result = isinstance(schema, str) and schema in READERS
+    result, content = read_saved(path, READERS if is_result else {**READERS, **OTHERS})
     return [Source(path, hashlib.sha256(content).hexdigest(), result)], []
 
 

@@ -100,9 +100,14 @@ def test_a_feature_of_an_output_does_not_depend_on_its_batch(mixed, vector):
 MODULES = ["faces", "laws_of_outputs", "running"]
 
 
-@pytest.mark.parametrize("name", [*(f"conformance.{name}" for name in MODULES), "evidence.independence",
-                                  "evidence.means", "side_channels", "subjects.utility_bounds", "subjects.sessions",
-                                  "subjects.isolation.limits", "subjects.isolation.subject", "utility"])  # fmt: skip
+EXAMPLES = [
+    *(f"conformance.{name}" for name in MODULES),
+    *("evidence.independence", "evidence.means", "audits.side_channels", "audits.utility"),
+    *("subjects.utility_bounds", "subjects.sessions", "subjects.isolation.limits", "subjects.isolation.subject"),
+]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_the_examples_in_the_docstrings_run(name):
     found = doctest.testmod(importlib.import_module(f"dpaudit.{name}"))
     assert found.attempted > 0 and found.failed == 0

@@ -59,3 +59,18 @@ def write(pytester):
         return pytester.makepyfile(**{name: textwrap.dedent(MECHANISMS) + textwrap.dedent(code)})
 
     return write
+
+
+@pytest.fixture
+def replay_line():
+    """The one command of a run that replays its failure, in one line: long ones go on behind a backslash."""
+
+    def joined(result):
+        start = next(k for k, line in enumerate(result.outlines) if line.strip().startswith("replay "))
+        parts = [result.outlines[start]]
+        while parts[-1].endswith("\\"):
+            parts.append(result.outlines[start + len(parts)])
+        words = " ".join(part.rstrip("\\").strip() for part in parts).split()
+        return " ".join(words)
+
+    return joined

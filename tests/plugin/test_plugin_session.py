@@ -219,12 +219,12 @@ def test_a_fixture_that_no_test_names_is_refused(pytester, write):
     result.stdout.fnmatch_lines(["*UsageError: dp_audit must be known when tests are collected, got a test that *"])
 
 
-def test_the_line_that_replays_keeps_the_share_of_its_test(pytester, write):
+def test_the_line_that_replays_keeps_the_share_of_its_test(pytester, write, replay_line):
     write(SHARES + "    def test_leaky(dp_audit):\n        dp_audit(leaky, samples=200, **PLAIN)\n")
     first = pytester.runpytest("--dp-confidence", "0.98")
-    line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
+    line = replay_line(first)
     assert "--dp-confidence 0.98" in line and "--dp-test-error 0.004" in line
-    again = pytester.runpytest(*line.removeprefix("  replay   pytest ").replace("'", "").split())
+    again = pytester.runpytest(*line.removeprefix("replay pytest ").replace("'", "").split())
     failure = [text for text in first.outlines if text.startswith("  ")]
     assert failure == [text for text in again.outlines if text.startswith("  ")]
 

@@ -28,7 +28,7 @@ def test_tests_that_say_their_confidence_go_on_from_session_to_session(pytester,
     assert draws[1] > draws[0]
 
 
-def test_evidence_is_kept_at_a_stated_confidence_and_its_line_finds_it_again(pytester, write):
+def test_evidence_is_kept_at_a_stated_confidence_and_its_line_finds_it_again(pytester, write, replay_line):
     write("""
         @pytest.mark.dp_audit(confidence=0.99, calls=1)
         def test_kept(dp_audit):
@@ -40,7 +40,7 @@ def test_evidence_is_kept_at_a_stated_confidence_and_its_line_finds_it_again(pyt
     """)
     result = pytester.runpytest("--dp-store", "evidence.sqlite", "--dp-cache", "none")
     result.assert_outcomes(passed=1, failed=1)
-    (line,) = {line.strip() for line in result.outlines if line.strip().startswith("replay ")}
+    line = replay_line(result)
     assert line.endswith("--dp-store evidence.sqlite")
     assert any("dpaudit evidence forget" in line for line in result.outlines)
     again = pytester.runpytest(*line.split()[2:], "--dp-cache", "none")
