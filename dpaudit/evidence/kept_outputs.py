@@ -41,7 +41,7 @@ def packed(outcomes: Outcomes) -> bytes | None:
         return NUMBERS + zlib.compress(about + b"\n" + content, 1)
     try:
         text = json.dumps([_plain(output, 0) for output in outcomes.raw])
-    except NotPlain:
+    except (NotPlain, ValueError):  # the second: an integer beyond the limit of its text
         return None
     return OBJECTS + zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
 

@@ -162,7 +162,10 @@ def _error_from_data(data: Any) -> SubjectError:
 
 
 def _framed(data: Any, arrays: list[NDArray[Any]]) -> bytes:
-    text = json.dumps(data, separators=(",", ":")).encode()
+    try:
+        text = json.dumps(data, separators=(",", ":")).encode()
+    except ValueError as error:  # an integer beyond the limit of its text
+        raise NotPlainError("int") from error
     return b"".join([struct.pack("<I", len(text)), text, *(array.tobytes() for array in arrays)])
 
 

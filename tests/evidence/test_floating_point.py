@@ -129,14 +129,13 @@ def test_what_the_low_bits_give_away_is_found(mechanism, pair, budget, bound):
         assert finding.samples <= 20_600  # about 10,000 of each input: labels are coins
 
 
-def test_naive_laplace_noise_is_found_by_its_lowest_bit_where_the_location_is_hidden():
-    # The input is a list of people, so that no location can be guessed: the event is that of the literature.
+def test_naive_laplace_noise_around_a_fact_of_a_dataset_is_found():
+    # The input is a list of people: the location is guessed among its length, sum, mean and others.
     def count(data, size, rng):
         return sum(data) + rng.laplace(scale=10.0, size=size)
 
     found = run(count, ([0.0], [1.0]), Budget(0.1, 0.0)).pairs[0]
-    assert found.description.startswith("Outputs that are no multiple of 2^-53: ")
-    assert "0 of " in found.description and found.wrong == 0
+    assert "log(u) can be" in found.description and "0 of " in found.description and found.wrong == 0
     assert found.epsilon_lower > 2.0  # measured: 3.3
 
 

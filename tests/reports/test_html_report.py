@@ -15,7 +15,7 @@ import pytest
 from dpaudit import reports
 from dpaudit.errors import UsageError
 from dpaudit.reports import figures, scope
-from dpaudit.reports.html import render
+from dpaudit.reports.html import render, script
 from dpaudit.results.model import Look
 
 VOID = {"meta", "wbr"}
@@ -91,8 +91,15 @@ def test_the_same_result_gives_the_same_bytes(synthetic):
     assert render(synthetic.make("violated")) == render(synthetic.make("violated"))
 
 
+def without_script(source):
+    """The page without the one script that is ours, which stands there once and to the letter."""
+    own = f"<script>{script()}</script>"
+    assert source.count(own) == 1
+    return source.replace(own, "")
+
+
 def test_the_page_asks_for_nothing_from_outside(any_result):
-    source = render(any_result)
+    source = without_script(render(any_result))
     for tag, attributes in Page(source).elements:
         assert tag not in ("script", "link", "img", "iframe", "object", "base", "form")
         assert not {name for name in attributes if name.startswith("on") or name in ("src", "href", "action", "srcdoc")}
@@ -275,7 +282,7 @@ def test_what_was_tested_depends_on_the_result(synthetic):
 
 
 def test_hostile_names_stay_text(synthetic):
-    source = render(synthetic.make("hostile"))
+    source = without_script(render(synthetic.make("hostile")))
     assert "<script" not in source
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", source)
     assert "\\u202e" in Page(source).text  # seen, not obeyed
@@ -288,7 +295,7 @@ def test_a_huge_message_and_input_are_cut(synthetic):
 
 
 def test_nan_and_none_are_printed_as_a_dash(synthetic):
-    text = Page(render(synthetic.make("infinite"))).text
+    text = Page(without_script(render(synthetic.make("infinite")))).text
     assert not re.search(r"\b(nan|NaN|None at|null)\b", text)
     assert "–" in text and "∞" in text
 
@@ -315,7 +322,7 @@ def test_an_unknown_suffix_names_the_known_ones(synthetic, tmp_path):
 
 
 def test_an_unknown_format_names_the_known_ones(synthetic):
-    with pytest.raises(UsageError, match="format must be one of html, json, md, junit, sarif, pdf, in-toto, got 'txt'"):
+    with pytest.raises(UsageError, match=r"format must be one of html, json, md, junit, .*, oscal, got 'txt'"):
         reports.render(synthetic.make("single"), "txt")
 
 

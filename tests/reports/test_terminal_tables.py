@@ -59,7 +59,7 @@ def test_a_violation_is_told_in_its_order(synthetic):
         "20261120",
     ):
         assert fact in text
-    assert "dpaudit replay out/audit.json --pair 'Dresden|Mainz'\n" in text
+    assert "dpaudit replay out/audit.json --pair 'Dresden|Mainz' --target release.py:mechanism\n" in text
 
 
 def test_a_violation_fits_eighty_columns_but_for_the_command(any_result):
@@ -68,7 +68,7 @@ def test_a_violation_fits_eighty_columns_but_for_the_command(any_result):
             violation_text(any_result)
         return
     lines = shown(violation_text(any_result), soft_wrap=True).split("\n")
-    assert [line for line in lines if len(line) > 80 and "--pair" not in line] == []
+    assert [line for line in lines if len(line) > 80 and "--pair" not in line and "--target" not in line] == []
     assert max(len(line) for line in shown(violation_text(any_result)).split("\n")) <= 80
 
 
