@@ -237,7 +237,7 @@ def _outcome(lines: Sequence[Line]) -> str:
 
 def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
     rate = together(dossier)
-    text = f"All results of this report together contain a false alarm with probability at most {percent_text(rate)}."
+    text = f"The verdicts of this report together contain a false alarm with probability at most {percent_text(rate)}."
     if rate > (1.0 - TOGETHER) * (1.0 + 1e-9):  # sums of decimal rates
         text += f" That is of lower confidence than the {percent_text(TOGETHER)} that a decision should rest on."
     blind = [line.blind for line in lines if line.blind is not None and line.verdict == "not_refuted"]
@@ -245,6 +245,9 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
         most = max(blind)
         size = f"below {number_text(most, 3)} times the promise" if math.isfinite(most) else "of any size"
         text += f" Where nothing was found, a loss {size} could have been missed."
+    rest = beside(dossier)
+    if rest > 0.0:
+        text += f" What was looked at beside the verdicts, such as low bits, adds at most {percent_text(rest)}."
     return text
 
 
@@ -252,12 +255,23 @@ def together(dossier: Dossier) -> float:
     """The probability that any result of the report is a false alarm, at most: the sum of their error rates.
 
     Union bound: nothing is supposed of how results depend on each other. A list of checks has its rate for each
-    mechanism. What was looked at beside the claims has rates of its own and is not counted.
+    mechanism. What was looked at beside the claims has rates of its own: see `beside`.
     """
     rates = [1.0 - result.confidence for result in dossier.audits]
     rates += [1.0 - result.confidence for result in dossier.utilities]
     rates += [one.error_rate for one in dossier.checks for _ in one.mechanisms]
     return min(1.0, math.fsum(rates))
+
+
+def beside(dossier: Dossier) -> float:
+    """The same of findings beside the claims: low bits, order and time of calls. No verdict depends on these."""
+    rates = [
+        result.floating_point.error_rate
+        for result in dossier.audits
+        if result.floating_point is not None and result.floating_point.verdict != "not_applicable"
+    ]
+    sides = [side for result in dossier.audits for side in result.side_findings if side.status != "not_applicable"]
+    return min(1.0, math.fsum([*rates, *(side.error_rate or 0.0 for side in sides)]))
 
 
 def _gaps(found: Sequence[Item]) -> str:

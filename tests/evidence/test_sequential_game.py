@@ -93,7 +93,7 @@ def test_expected_wealth_is_at_most_one_for_a_game_that_refits_after_every_draw(
             if on == "outputs":
                 game.fit(fit_partitions(outcomes(of_x), outcomes(of_x_prime)), 0.05)
             else:
-                game.fit_again()
+                game.prepare_on_counts()
         total += math.prod(probability for *_, probability in sequence) * math.exp(game.log_wealth)
         levels[round(game.log_wealth, 6)] += 1
     assert len(levels) > 3  # it did bet
@@ -312,7 +312,7 @@ def test_bets_fitted_on_counts_are_those_fitted_on_the_outputs_that_were_counted
     for played in (game, other):
         feed(played, of_x, of_x_prime)
         played.update()
-    game.fit_again()
+    game.prepare_on_counts()
     other.fit(fit_partitions(outcomes(first + of_x), outcomes(second + of_x_prime)), 0.05)
     for played in (game, other):
         feed(played, of_x[::2], of_x_prime[::2])
@@ -431,7 +431,7 @@ def test_partitions_that_cannot_come_back_are_counted_whatever_their_weight(monk
     game.fit(partitions, 0.05, is_last=True)
     assert len(game.epochs[-1].partitions) == len(partitions) == 7
     feed(game, [0.0, 5.0], [1.0])
-    game.fit_again()
+    game.prepare_on_counts()
     assert len(game.epochs[-1].partitions) == 7
 
 
