@@ -276,13 +276,18 @@ def _shown(pair: CertifiedPair) -> str:
     claimed = f"{pair.claimed:.6g}"
     at = f" at delta {pair.delta:.6g}" if pair.delta > 0 else ""
     text = f"a loss of {'at least ' * (not pair.is_explored)}{loss}{at}, claimed {claimed}."
+    return f"{text} {event_text(pair)}".rstrip()
+
+
+def event_text(pair: CertifiedPair) -> str:
+    """The event that shows the loss of a pair, with its two probabilities, as a sentence; empty where there is none."""
     event = pair.event
     if event is None:
-        return text
+        return ""
     names = ", ".join(event.outcomes[:3]) + (", …" if event.count > 3 else "")
     what = f"The output {names}" if event.count == 1 else f"The event {{{names}}}"
     other = pair.x_prime_id if event.likelier_under == pair.x_id else pair.x_id
     first, second = short_fraction(event.probability), short_fraction(event.other_probability)
     if pair.is_explored:
-        return f"{text} {what} has probability {first} on {event.likelier_under} and {second} on {other}."
-    return f"{text} {what} has probability at least {first} on {event.likelier_under}, at most {second} on {other}."
+        return f"{what} has probability {first} on {event.likelier_under} and {second} on {other}."
+    return f"{what} has probability at least {first} on {event.likelier_under}, at most {second} on {other}."

@@ -64,7 +64,7 @@ def report_command(
     report: str | None,
     out: str | None,
 ) -> None:
-    """Render saved RESULTs as reports: audit.json, check.json, utility.json, a session's folder, a store, a plan.
+    """Render saved RESULTs as reports: audits, checks, certificates, scores, a session's folder, a store.
 
     Formats: html, md, json, junit (.junit.xml), sarif, pdf (needs the extra `pdf`), in-toto (.intoto.json), registry
     (a draft for the public registry of deployments), label and label-svg (one page), oscal (NIST OSCAL assessment
@@ -111,13 +111,22 @@ def report_command(
             write_whole(place, envelope_text)
             click.echo(place)
         return
+    beside = [one for one in dossier.attachments if one.judged is not None]
     for one in dossier.attachments:
+        if one.judged is not None:
+            continue
         click.echo(f"Note: {plain(one.name)} ({one.kind}) is shown with --profile compliance alone.", err=True)
     names = []
     for source in dossier.sources:
         described = getattr(source.result, "subject", None) or source.result.to_dict()["mechanisms"][0]
         names.append(subject_of(described))
-    for source, place in zip(dossier.sources, places(folder, names), strict=True):
+    names += [subject_of(one.judged.subject) for one in beside if one.judged is not None]
+    where = places(folder, names)
+    for one, place in zip(beside, where[len(dossier.sources) :], strict=True):
+        alone = Dossier((), is_redacted=dossier.is_redacted, attachments=(one,))
+        for path in write_reports(alone, place, chosen, one.kind, saved=one.name):
+            click.echo(path)
+    for source, place in zip(dossier.sources, where[: len(dossier.sources)], strict=True):
         alone = Dossier((source,), is_redacted=dossier.is_redacted)
         kind = kind_of(source.result)
         # An audit has a page of its own, which says how to replay; what is redacted cannot be replayed.

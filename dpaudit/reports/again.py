@@ -91,9 +91,7 @@ def check_again(result: CheckResult, mechanism: Mapping[str, Any]) -> Again | No
     return Again(line + "".join(f" --{name.replace('_', '-')} {value}" for name, value in options.items()))
 
 
-def _from_python(
-    result: AuditResult, pair: str, path: str, low_bits: bool, missing: list[str], is_held: bool
-) -> Again:
+def _from_python(result: AuditResult, pair: str, path: str, low_bits: bool, missing: list[str], is_held: bool) -> Again:
     """The call, with the reasons why no command can do it."""
     function = "dpaudit.replay_floating_point" if low_bits else "dpaudit.replay"
     arguments, given = [f"dpaudit.load({path!r})", "mechanism"], ["the mechanism that was audited"]

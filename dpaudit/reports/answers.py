@@ -31,7 +31,10 @@ def subjects_text(dossier: Dossier) -> str:
 def headline(dossier: Dossier) -> str:
     """The verdict over all results, in one line."""
     having = sum(source.result.verdict == dossier.verdict for source in dossier.sources)
-    count = plural(len(dossier.sources), "result")
+    having += sum(one.verdict == dossier.verdict for one in dossier.judged)
+    count = plural(len(dossier.sources) + len(dossier.judged), "result")
+    if dossier.verdict == "not_refuted" and not dossier.sources and all(one.kind == "proof" for one in dossier.judged):
+        return f"Proved for the pairs that are listed, in {count}"
     if dossier.verdict == "violated":
         return _violated(dossier, count)
     return {
@@ -45,6 +48,7 @@ def _violated(dossier: Dossier, count: str) -> str:
     """What is broken: a promise of privacy or error, or only checks of how the code behaves."""
     others = [source.result for source in dossier.sources if not isinstance(source.result, CheckResult)]
     broken = sum(result.verdict == "violated" for result in others)
+    broken += sum(one.verdict == "violated" for one in dossier.judged)
     broken += sum(any(map(_breaks_claim, one.of_status("violated"))) for one in dossier.checks)
     failed = [r.name for one in dossier.checks for r in one.of_status("violated") if not _breaks_claim(r)]
     if broken:
@@ -59,7 +63,7 @@ def _breaks_claim(record: CheckRecord) -> bool:
 
 def _claim_text(dossier: Dossier) -> str:
     """How the privacy claims stand of which none is violated."""
-    found: set[str] = {result.verdict for result in dossier.audits}
+    found: set[str] = {result.verdict for result in dossier.audits} | {one.verdict for one in dossier.judged}
     found |= {record.status for one in dossier.checks for record in one.records if record.name in CLAIM}
     if "xfail" in found:
         return "the privacy claim is a known failure"
@@ -83,6 +87,8 @@ def _promised(dossier: Dossier) -> tuple[str, ...]:
     claims: dict[str, list[str]] = {}
     for result in dossier.audits:
         claims.setdefault(clean(result.claim, 120), []).append(clean(subject_of(result.subject), 60))
+    for one in dossier.judged:
+        claims.setdefault(one.claim, []).append(clean(subject_of(one.subject), 60))
     parts = []
     if claims:
         shown = list(claims.items())[:RESULTS]
@@ -116,6 +122,12 @@ def _tested(dossier: Dossier) -> tuple[str, ...]:
         others.append(
             f"{plural(len(result.findings), 'measurement')} of errors of {clean(subject_of(result.subject), 60)}."
         )
+    others += [
+        f"All that {clean(subject_of(one.subject), 60)} may draw, for a proof on listed pairs."
+        if one.kind == "proof"
+        else f"Scores of {clean(subject_of(one.subject), 60)}, from training with and without them."
+        for one in dossier.judged
+    ]
     more = [f"And {plural(len(others) - RESULTS, 'more result')}."] if len(others) > RESULTS else []
     return (*parts, *others[:RESULTS], *more)
 
@@ -126,7 +138,10 @@ def _found(dossier: Dossier) -> tuple[str, ...]:
     rest = Counter(result.verdict.replace("_", " ") for result in ranked[RESULTS:])
     counted = ", ".join(f"{count:,} {word}" for word, count in rest.items())
     more = [f"And {plural(rest.total(), 'more result')} in their chapters: {counted}."] if rest else []
-    return (*(_result_found(result) for result in ranked[:RESULTS]), *more)
+    judged = sorted(dossier.judged, key=lambda one: VERDICTS.index(one.verdict))
+    told = [f"{clean(subject_of(one.subject), 60)}: {one.sentence}" for one in judged[:RESULTS]]
+    told += [f"And {plural(len(judged) - RESULTS, 'more certificate or audit of scores')}."] if judged[RESULTS:] else []
+    return (*(_result_found(result) for result in ranked[:RESULTS]), *more, *told)
 
 
 def _gravity(result: Result) -> tuple[int, bool]:
@@ -226,7 +241,15 @@ def _other_rates(dossier: Dossier) -> list[str]:
             "A mechanism that keeps its stated error bounds is said to break one with probability at most "
             f"{percent_text(max(bounds))}."
         )
-    rates = [*(1.0 - result.confidence for result in dossier.audits), *lists, *bounds]
+    scored = [one.error_rate for one in dossier.judged if one.kind == "scores"]
+    if scored:
+        parts.append(
+            "An audit of scores whose assumptions hold speaks of a violation of a kept promise with probability at "
+            f"most {percent_text(max(scored))}."
+        )
+    if any(one.kind == "proof" for one in dossier.judged):
+        parts.append("A certificate is proved for the pairs that it lists: chance has no part in it.")
+    rates = [*(1.0 - result.confidence for result in dossier.audits), *lists, *bounds, *scored]
     if len(rates) > 1:  # union bound: nothing is supposed of how results depend on each other
         own = f"Each of {plural(len(dossier.audits), 'audit')} has its own error rate. " if dossier.audits[1:] else ""
         total = percent_text(min(1.0, math.fsum(rates)))

@@ -1,6 +1,7 @@
 """What a dossier holds beside results with a verdict: plans, replays on the same randomness, and sessions of tests.
 
-An attachment has a chapter of its own and no row on page one. Redaction leaves attachments out, as they may quote data.
+An attachment has a chapter of its own. Those that judge a promise (`dpaudit.reports.judged`) have a row on page one and
+are redacted; redaction leaves the others out, as they may quote data.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
@@ -16,15 +17,21 @@ from dpaudit.reports.wording import clean, name_text, number_text, percent_text,
 from dpaudit.results.saving import from_json
 from dpaudit.results.side_findings import SideFinding
 
+if TYPE_CHECKING:
+    from dpaudit.certificates.certificate import Certificate
+    from dpaudit.reports.judged import Judged
+    from dpaudit.scores.result import ScoresResult
+
 ROWS = 200  # of a table
 
 
 @dataclasses.dataclass(frozen=True)
 class Attachment:
-    """A file that is reported and judges no promise.
+    """A file that is reported beside the results.
 
     `name` is the path as the caller wrote it, `digest` the SHA-256 of the file, `kind` a word, and `blocks` what the
-    report says of it under `title`.
+    report says of it under `title`. Where it judges a promise, `judged` says how, and `result` is what it holds;
+    `is_keyed` says that a secret key went into the digest (`dpaudit.reports.redaction`).
     """
 
     name: str
@@ -32,6 +39,9 @@ class Attachment:
     kind: str
     title: str
     blocks: tuple[Block, ...]
+    judged: Judged | None = None
+    result: Certificate | ScoresResult | None = None
+    is_keyed: bool = False
 
 
 def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:

@@ -34,8 +34,8 @@ class Case:
     claim : str
         Empty where none is known.
     check : str
-        What was tested, the same in every run: "claim", "floating_point", the kind of a side finding, the name of a
-        check, or "utility: " and the name of a bound.
+        What was tested, the same in every run: "claim", "certificate", "scores", "floating_point", the kind of
+        a side finding, the name of a check, or "utility: " and the name of a bound.
     name : str
         The check with the pair or input.
     status : str
@@ -65,7 +65,11 @@ class Case:
 
 def cases(dossier: Dossier) -> tuple[Case, ...]:
     """All cases, in the order of the results."""
-    return tuple(case for source in dossier.sources for case in _cases(source.result))
+    found = [case for source in dossier.sources for case in _cases(source.result)]
+    for one in dossier.judged:
+        check = "certificate" if one.kind == "proof" else "scores"
+        found.append(Case(one.subject, one.claim, check, check, one.verdict, clean(one.sentence, 1000)))
+    return tuple(found)
 
 
 def counts(dossier: Dossier) -> dict[str, int]:

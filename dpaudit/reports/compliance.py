@@ -157,6 +157,9 @@ def _provenance(dossier: Dossier) -> Section:
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
         marks.append(result.verdict)
         digests.append((name, source.digest))
+    for one in dossier.attachments:
+        if one.judged is not None:
+            digests.append((clean(one.name, 120), one.digest))
     kind = "HMAC-SHA256, under a key that was not kept" if dossier.is_redacted else "SHA-256"
     blocks: list[Block] = [
         Table("Results that this report was made from", columns, tuple(rows), marks=tuple(marks)),

@@ -23,6 +23,7 @@ from dpaudit.results.utility_result import UtilityResult
 
 if TYPE_CHECKING:
     from dpaudit.reports.attachments import Attachment
+    from dpaudit.reports.judged import Judged
     from dpaudit.reports.sign_off import SignOff
 
 Result = AuditResult | CheckResult | UtilityResult
@@ -49,7 +50,7 @@ class Dossier:
     Attributes
     ----------
     sources : tuple of Source
-        In the order given; at least one.
+        In the order given; may be empty where an attachment judges a promise.
     deployment : Deployment or None
         What the user declares.
     is_redacted : bool
@@ -57,7 +58,7 @@ class Dossier:
     sign_off : SignOff or None
         What somebody decided on these results.
     attachments : tuple of Attachment
-        What is reported beside them and judges no promise; redaction leaves it out.
+        What is reported beside them; redaction leaves out what judges no promise.
     """
 
     sources: tuple[Source, ...]
@@ -87,15 +88,21 @@ class Dossier:
         return tuple(source.result for source in self.sources if isinstance(source.result, UtilityResult))
 
     @property
+    def judged(self) -> tuple[Judged, ...]:
+        """What certificates and audits of scores among the attachments say."""
+        return tuple(one.judged for one in self.attachments if one.judged is not None)
+
+    @property
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted that any result has."""
-        found = {source.result.verdict for source in self.sources}
+        found = {source.result.verdict for source in self.sources} | {one.verdict for one in self.judged}
         return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
 
     @property
     def subjects(self) -> tuple[str, ...]:
         """The names of what was audited, checked or measured, each once, in the order of the results."""
-        return tuple(dict.fromkeys(subject_of(one) for source in self.sources for one in subjects_of(source.result)))
+        every = [subject_of(one) for source in self.sources for one in subjects_of(source.result)]
+        return tuple(dict.fromkeys([*every, *(subject_of(one.subject) for one in self.judged)]))
 
     def without(self, results: Iterable[Result]) -> tuple[str, ...]:
         """The names of the subjects that none of these results is about; the same code is the same subject."""
@@ -136,7 +143,7 @@ def digest_of(result: Result) -> str:
 
 
 def read_dossier(paths: Iterable[str | os.PathLike[str]], deployment: Deployment | None = None) -> Dossier:
-    """Read saved results of any kind: audit.json, check.json, utility.json, session.json, plan.json, a store.
+    """Read saved results of any kind: audits, checks, certificates, scores, sessions, plans, a store.
 
     Raises
     ------
@@ -151,7 +158,7 @@ def read_dossier(paths: Iterable[str | os.PathLike[str]], deployment: Deployment
     for found, beside in read:
         sources += found
         attachments += beside
-    if not sources:
+    if not sources and not any(one.judged for one in attachments):
         got = "none" if not read else "only what judges no promise"
         raise UsageError(f"results must be at least one file with a result, got {got}.")
     return Dossier(tuple(sources), deployment, attachments=tuple(attachments))

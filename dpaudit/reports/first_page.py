@@ -1,7 +1,8 @@
 """Page one of a compliance report: one table, one picture, three statements and a block to sign, read in one minute.
 
-A row is one subject and one kind of promise: privacy (an audit), errors (a test of stated error bounds) or behaviour (a
-run of the conformance suite). Measured figures are bounds; ratios are of a bound to its promise, 1 being the promise.
+A row is one subject and one kind of promise: privacy (an audit), proof (a certificate), scores (of canaries), errors (a
+test of stated error bounds) or behaviour (a run of the conformance suite). Measured figures are bounds; ratios are of a
+bound to its promise, 1 being the promise.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier, Source, subject_of
 from dpaudit.reports.items import Item
+from dpaudit.reports.judged import Judged
 from dpaudit.reports.measured_picture import Bar, picture
 from dpaudit.reports.severity import FIRST_PROOF, RULE, Severity, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
@@ -54,10 +56,13 @@ class Line:
     low: float | None = None
     high: float | None = None
     blind: float | None = None
+    judged: Judged | None = None
 
     @property
     def words(self) -> str:
         """The verdict with its symbol and, of a broken promise of privacy, its severity."""
+        if self.judged is not None:
+            return self.judged.word
         graded = f", {self.severity.words}" if self.severity is not None else ""
         word = "Checks failed" if self.kind == "behaviour" and self.verdict == "violated" else WORDS[self.verdict]
         return f"{SYMBOLS[self.verdict]} {word}{graded}"
@@ -82,8 +87,8 @@ def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
 
 def ranked(dossier: Dossier) -> tuple[Line, ...]:
     """A line for each result, the gravest first, privacy before errors before behaviour."""
-    kinds = ("privacy", "errors", "behaviour")
-    lines = [line_of(source) for source in dossier.sources]
+    kinds = ("proof", "privacy", "scores", "errors", "behaviour")
+    lines = [line_of(source) for source in dossier.sources] + [_judged(one) for one in dossier.judged]
 
     def key(line: Line) -> tuple[int, int, float]:
         return VERDICTS.index(line.verdict), kinds.index(line.kind), -(line.low or 0.0)
@@ -97,6 +102,14 @@ def line_of(source: Source) -> Line:
     if isinstance(result, AuditResult):
         return _privacy(result)
     return _behaviour(result) if isinstance(result, CheckResult) else _errors(result)
+
+
+def _judged(one: Judged) -> Line:
+    """The row of a certificate or of an audit of scores."""
+    name = clean(subject_of(one.subject), 60)
+    return Line(
+        name, one.kind, one.claim, one.measured, one.verdict, None, one.sure, one.missed, one.low, one.high, None, one
+    )
 
 
 def _privacy(result: AuditResult) -> Line:
@@ -202,7 +215,7 @@ def _found(lines: Sequence[Line]) -> str:
 
 def _promised(lines: Sequence[Line]) -> str:
     """What was promised of privacy, in a sentence; empty where nothing was."""
-    count = len({line.subject for line in lines if line.kind == "privacy"})
+    count = len({line.subject for line in lines if line.kind in ("privacy", "proof", "scores")})
     if not count:
         return ""
     who = "1 mechanism promises" if count == 1 else f"{count:,} mechanisms promise"
@@ -217,7 +230,11 @@ def _outcome(lines: Sequence[Line]) -> str:
         unclear = [line for line in lines if line.verdict != "not_refuted"]
         if unclear:
             return f"No promise was found broken, but {plural(len(unclear), 'test')} of {len(lines):,} gave no answer."
-        return f"No promise was found broken, of {plural(subjects, 'mechanism')}. That does not prove them kept."
+        proved = sum(line.kind == "proof" for line in lines)
+        if proved == len(lines):
+            return "Every promise is proved for the pairs that are listed, and for no others."
+        more = f" {plural(proved, 'promise')} of {len(lines):,} proved for the pairs listed." if proved else ""
+        return f"No promise was found broken, of {plural(subjects, 'mechanism')}. That does not prove them kept.{more}"
     if not broken:
         return f"{failed[0].subject} fails checks of how its code must behave; no promise of privacy was found broken."
     worst = broken[0]
@@ -225,6 +242,8 @@ def _outcome(lines: Sequence[Line]) -> str:
     more = f" {plural(others, 'more promise')} below {'is' if others == 1 else 'are'} broken too." if others else ""
     if worst.kind == "errors":
         return f"{worst.subject} makes larger errors than it states.{more}"
+    if worst.judged is not None:
+        return f"{worst.subject} breaks that promise: {worst.judged.sentence}{more}"
     size = ""
     if worst.low is not None and math.isfinite(worst.low):
         size = f": the loss of privacy is at least {compared(worst.low, 1.0)[0]} times what was promised"
@@ -260,6 +279,7 @@ def together(dossier: Dossier) -> float:
     rates = [1.0 - result.confidence for result in dossier.audits]
     rates += [1.0 - result.confidence for result in dossier.utilities]
     rates += [one.error_rate for one in dossier.checks for _ in one.mechanisms]
+    rates += [one.error_rate for one in dossier.judged]
     return min(1.0, math.fsum(rates))
 
 

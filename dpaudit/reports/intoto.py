@@ -35,7 +35,16 @@ def render(dossier: Dossier) -> str:
         "predicateType": PREDICATE,
         "predicate": {
             "result": "FAILED" if failed else "WARNED" if warned else "PASSED",
-            "configuration": [entry for source in dossier.sources for entry in _configuration(source)],
+            "configuration": [entry for source in dossier.sources for entry in _configuration(source)]
+            + [
+                {
+                    "name": clean(one.name, 200),
+                    "digest": {"dpauditKeyedSha256" if one.is_keyed else "sha256": one.digest},
+                    "mediaType": "application/json",
+                }
+                for one in dossier.attachments
+                if one.judged is not None
+            ],
             "passedTests": _names(found, ("not_refuted",)),
             "warnedTests": _names(found, WARNED),
             "failedTests": _names(found, FAILED),
@@ -51,11 +60,11 @@ def _names(found: tuple[Case, ...], statuses: tuple[str, ...]) -> list[str]:
 def _subjects(dossier: Dossier) -> list[dict[str, Any]]:
     """What was tested, each once: its name, and dpaudit's fingerprint of it as a digest of its own kind."""
     seen: dict[tuple[str, str], dict[str, Any]] = {}
-    for source in dossier.sources:
-        for subject in subjects_of(source.result):
-            name = clean(str(subject.get("target") or subject_of(subject)), 200)
-            mark = clean(str(subject.get("fingerprint") or "unknown"), 128)
-            seen.setdefault((name, mark), {"name": name, "digest": {"dpauditFingerprint": mark}})
+    every = [subject for source in dossier.sources for subject in subjects_of(source.result)]
+    for subject in [*every, *(one.subject for one in dossier.judged)]:
+        name = clean(str(subject.get("target") or subject_of(subject)), 200)
+        mark = clean(str(subject.get("fingerprint") or "unknown"), 128)
+        seen.setdefault((name, mark), {"name": name, "digest": {"dpauditFingerprint": mark}})
     return list(seen.values())
 
 

@@ -47,7 +47,7 @@ def render(dossier: Dossier) -> str:
 
 def document(dossier: Dossier) -> dict[str, Any]:
     """The assessment results as JSON values."""
-    ids = _Identifiers(results_digest(dossier) if dossier.sources else "")
+    ids = _Identifiers(results_digest(dossier))
     now, rate = iso_text(), percent_text(together(dossier))
     tool, plan = ids("tool"), ids("plan")
     groups: dict[tuple[str, str, str, str], list[Case]] = {}

@@ -1,7 +1,7 @@
 """Reading everything that can be reported: saved results, sessions of tests, stores of evidence, plans and replays.
 
 A session becomes the results that its tests saved; a store becomes an audit for each mechanism and claim, of all its
-nights together. What judges no promise becomes an attachment.
+nights together. Certificates, scores and what judges no promise become attachments.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpaudit.certificates.certificate import SCHEMA as CERTIFICATE_SCHEMA
+from dpaudit.certificates.certificate import Certificate
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports.attachments import (
@@ -26,15 +28,19 @@ from dpaudit.reports.attachments import (
 from dpaudit.reports.dossier import READERS, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
 from dpaudit.reports.evidence import evidence_document
+from dpaudit.reports.judged import certificate_attachment, scores_attachment
 from dpaudit.results.model import AuditResult, Finding, Look
 from dpaudit.results.plan_result import SCHEMA as PLAN_SCHEMA
 from dpaudit.results.saving import as_float, from_json, read_saved
+from dpaudit.scores.result import SCHEMA as SCORES_SCHEMA
+from dpaudit.scores.result import ScoresResult
 
 SESSION_SCHEMA = "dpaudit.session/1"
 SQLITE = b"SQLite format 3\0"
 SIDE_KEYS = {"kind", "status", "summary", "error_rate", "details"}
 NO_POWER = "A store of evidence does not hold what it would have found, so that finding nothing is not judged."
-OTHERS = dict.fromkeys((SESSION_SCHEMA, PLAN_SCHEMA, STORE_SCHEMA), AuditResult.from_dict)  # named in its message
+JUDGED = (CERTIFICATE_SCHEMA, SCORES_SCHEMA)
+OTHERS = dict.fromkeys((SESSION_SCHEMA, PLAN_SCHEMA, STORE_SCHEMA, *JUDGED), AuditResult.from_dict)  # named in messages
 Read = tuple[list[Source], list[Attachment]]
 
 
@@ -59,6 +65,8 @@ def read_any(path: str) -> Read:
         if schema == PLAN_SCHEMA:
             check_record(PLAN_SCHEMA, record, ("subject", "claim", "samples", "pairs", "runs", "confidence", "budgets"))
             return [], [plan_attachment(path, digest, record)]
+        if schema in JUDGED:
+            return [], [_judged(path, schema)]
         if schema == STORE_SCHEMA:
             return _subjects(path, digest, record["subjects"]), []
         if schema is None and SIDE_KEYS.issubset(record):
@@ -70,6 +78,31 @@ def read_any(path: str) -> Read:
     is_result = isinstance(schema, str) and schema in READERS
     result, content = read_saved(path, READERS if is_result else {**READERS, **OTHERS})
     return [Source(path, hashlib.sha256(content).hexdigest(), result)], []
+
+
+def _judged(path: str, schema: str) -> Attachment:
+    """A certificate or an audit of scores; the verdict of a certificate must be that of its pairs."""
+    if schema == SCORES_SCHEMA:
+        result, content = read_saved(path, {SCORES_SCHEMA: ScoresResult.from_dict})
+        return scores_attachment(path, hashlib.sha256(content).hexdigest(), result)
+    result, content = read_saved(path, {CERTIFICATE_SCHEMA: _certificate_of})
+    return certificate_attachment(path, hashlib.sha256(content).hexdigest(), result)
+
+
+def _certificate_of(record: Mapping[str, Any]) -> Certificate:
+    result = Certificate.from_dict(record)
+    if not result.pairs:
+        raise UsageError("pairs must be at least one, got none.")
+    bounds = ("claimed", "epsilon_lower", "epsilon_upper", "delta", "mass_left", "value_lower", "value_upper")
+    for pair in result.pairs:
+        missing = next((name for name in bounds if math.isnan(getattr(pair, name))), None)
+        if missing is not None:
+            raise UsageError(f"{missing} must be a number, got null at pair {pair.id!r:.80}.")
+        if pair.verdict == "violated" and pair.value_lower < pair.claimed:
+            raise UsageError(f"verdict must be that of the bounds, got 'violated' at pair {pair.id!r:.80}.")
+    if record["verdict"] != result.verdict:
+        raise UsageError(f"verdict must be that of the pairs, {result.verdict!r}, got {record['verdict']!r}.")
+    return result
 
 
 def _is_store(path: str) -> bool:

@@ -56,13 +56,24 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
             }
             for source in dossier.sources
         ],
+        "attachments": [
+            {
+                "name": one.name,
+                "kind": one.kind,
+                "digest": one.digest,
+                "digest_is_keyed": one.is_keyed,
+                "result": one.result.to_dict(),
+            }
+            for one in dossier.attachments
+            if one.result is not None
+        ],
     }
 
 
 def _promise(line: first_page.Line) -> dict[str, Any]:
     """A row of page one; ratios as multiples of the promise."""
     graded = line.severity
-    values = {field.name: getattr(line, field.name) for field in dataclasses.fields(line)}
+    values = {field.name: getattr(line, field.name) for field in dataclasses.fields(line) if field.name != "judged"}
     values["severity"] = None if graded is None else dataclasses.asdict(graded)
     return {key: to_json(value) for key, value in values.items()}
 

@@ -33,8 +33,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from dpaudit.certificates.certificate import Certificate, CertifiedPair
 from dpaudit.conformance.result import CheckResult
+from dpaudit.reports.attachments import Attachment
 from dpaudit.reports.dossier import Dossier, Result, Source, content_of, kind_of
+from dpaudit.reports.judged import certificate_attachment, scores_attachment
 from dpaudit.results.model import (
     SAME_INPUT,
     AuditResult,
@@ -48,6 +51,7 @@ from dpaudit.results.model import (
 from dpaudit.results.saved_inputs import REDACTED
 from dpaudit.results.saving import utf8
 from dpaudit.results.utility_result import UtilityResult
+from dpaudit.scores.result import ScoresResult
 
 DIGITS = 12  # of names
 KEPT = 2  # significant digits of numbers that depend on the draws
@@ -70,6 +74,12 @@ def _lower(value: float, budget: float) -> float:
     return next((one for one in rounded if (one > budget) == (value > budget)), value)
 
 
+def _upper(value: float, budget: float) -> float:
+    """An upper bound, rounded up, with as many digits as it takes to stay within the budget if it is."""
+    rounded = [_rounded(value, ROUND_CEILING, digits) for digits in (KEPT, 3, 4, 6, 9, 17)]
+    return next((one for one in rounded if (one > budget) == (value > budget)), value)
+
+
 def _p_value(value: float) -> float:
     """The power of ten at or above it."""
     return value if not 0.0 < value < math.inf else min(1.0, 10.0 ** math.ceil(math.log10(value)))
@@ -87,12 +97,33 @@ def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
     if deployment is not None:
         source_name = deployment.source.replace("\\", "/").rpartition("/")[2]
         deployment = dataclasses.replace(deployment, source=source_name, coordinates={})
-    return Dossier(tuple(sources), deployment, is_redacted=True)
+    beside = [mask.attachment(place, one) for place, one in enumerate(dossier.attachments, 1) if one.result is not None]
+    return Dossier(tuple(sources), deployment, is_redacted=True, attachments=tuple(beside))
 
 
 def _without_texts(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options without what the command line was given as claim and pairs: records, or files named after a person."""
     return {name: value for name, value in options.items() if name not in ("claim", "pairs")}
+
+
+def _scores(result: ScoresResult) -> ScoresResult:
+    """Without seed, guesses, wealth and curve: bounds and counts of two digits."""
+    return dataclasses.replace(
+        result,
+        seed=NO_SEED,
+        scores_in=_count(result.scores_in),
+        scores_out=_count(result.scores_out),
+        epsilon_lower=_lower(result.epsilon_lower, result.budget if result.parameter == "epsilon" else math.inf),
+        parameter_lower=_lower(result.parameter_lower, result.budget),
+        ceiling=_upper(result.ceiling, result.budget if result.parameter == "epsilon" else math.inf),
+        parameter_ceiling=_upper(result.parameter_ceiling, result.budget),
+        trade_off=(),
+        guesses=(),
+        decided_after=None,
+        log_wealth=None,
+        notes=tuple(REDACTED for _ in result.notes),
+        seconds=_rounded(result.seconds),
+    )
 
 
 class _Mask:
@@ -149,7 +180,7 @@ class _Mask:
             return "|".join(self.name(half) for half in halves)
         return self.name(name, "pair")
 
-    def _names(self, one: Finding | FloatingPointPair) -> dict[str, Any]:
+    def _names(self, one: Finding | FloatingPointPair | CertifiedPair) -> dict[str, Any]:
         """The names of a pair and of its inputs."""
         x_id, x_prime_id = self.name(one.x_id), self.name(one.x_prime_id)
         plain = one.id == f"{one.x_id}|{one.x_prime_id}"
@@ -210,6 +241,37 @@ class _Mask:
 
     def _side(self, finding: SideFinding) -> SideFinding:
         return dataclasses.replace(finding, summary=REDACTED, details={})
+
+    def attachment(self, place: int, one: Attachment) -> Attachment:
+        """A certificate or an audit of scores, with its rows and its chapter made anew from what is left."""
+        name, digest = f"a{place}-{one.kind}.json", self.digest(json.dumps(one.digest).encode("ascii"), 64)
+        if isinstance(one.result, Certificate):
+            return certificate_attachment(name, digest, self._certificate(one.result), is_keyed=True)
+        if isinstance(one.result, ScoresResult):
+            return scores_attachment(name, digest, _scores(one.result), is_keyed=True)
+        raise TypeError(f"no redaction is known of {one.kind!r}")
+
+    def _certificate(self, result: Certificate) -> Certificate:
+        pairs = tuple(self._certified(pair) for pair in result.pairs)
+        refusal = REDACTED if result.refusal else ""
+        inputs, runs, seconds = _count(result.inputs), _count(result.runs), _rounded(result.seconds)
+        return dataclasses.replace(result, pairs=pairs, refusal=refusal, inputs=inputs, runs=runs, seconds=seconds)
+
+    def _certified(self, pair: CertifiedPair) -> CertifiedPair:
+        """Bounds are those of the input's exact probabilities: two digits of them stay, and no event."""
+        return dataclasses.replace(
+            pair,
+            **self._names(pair),
+            epsilon_lower=_rounded(pair.epsilon_lower, ROUND_FLOOR),
+            epsilon_upper=_rounded(pair.epsilon_upper, ROUND_CEILING),
+            value_lower=_lower(pair.value_lower, pair.claimed),
+            value_upper=_upper(pair.value_upper, pair.claimed),
+            mass_left=min(1.0, _rounded(pair.mass_left, ROUND_CEILING)),
+            exact=None,
+            event=None,
+            profile=(),
+            reason=REDACTED if pair.reason else "",
+        )
 
     def _check(self, result: CheckResult) -> CheckResult:
         records = tuple(

@@ -44,7 +44,9 @@ class SignOff:
 
 def results_digest(dossier: Dossier) -> str:
     """SHA-256 over the digests of the results, whatever their order: what a sign-off is bound to."""
-    text = "\n".join(sorted(source.digest for source in dossier.sources))
+    digests = [source.digest for source in dossier.sources]
+    digests += [one.digest for one in dossier.attachments if one.judged is not None]
+    text = "\n".join(sorted(digests))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 

@@ -1,0 +1,192 @@
+"""Certificates and audits of scores in a report: attachments that judge a promise, and so have a row on page one.
+
+A certificate is proved, for its pairs alone; its "kept" counts as not refuted in the verdict over all results, and its
+"open" as inconclusive. Bounds are rounded in their own direction: lower ones down.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from dpaudit.reports.attachments import Attachment
+from dpaudit.reports.document import Block, Facts, Paragraph, Table
+from dpaudit.reports.wording import clean, compared, lower_text, name_text, number_text, percent_text, plural, symbol
+from dpaudit.results.model import Verdict
+
+if TYPE_CHECKING:
+    from dpaudit.certificates.certificate import Certificate, CertifiedPair
+    from dpaudit.scores.result import ScoresResult
+
+ROWS = 200  # of the table of pairs
+COLUMNS = ("pair", "verdict", "claimed", "at least", "at most", "ε at least", "ε at most", "δ", "mass left")
+VERDICTS: Mapping[str, Verdict] = {"violated": "violated", "open": "inconclusive", "kept": "not_refuted"}
+SYMBOLS: Mapping[str, str] = {"violated": "✗", "open": "?", "kept": "✓"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """What a certificate or an audit of scores says of one promise.
+
+    Attributes
+    ----------
+    subject : dict
+        As results keep it: `name`, `target`, `fingerprint`.
+    kind : {"proof", "scores"}
+    claim, measured, word, sure, missed : str
+        The cells of a row on page one.
+    verdict : Verdict
+        As it counts in the verdict over all results.
+    error_rate : float
+        The probability of a false alarm, at most: 0 of a proof.
+    sentence : str
+        What was found, for running text.
+    low, high : float or None
+        Proven bounds as multiples of the promise.
+    """
+
+    subject: Mapping[str, Any]
+    kind: Literal["proof", "scores"]
+    claim: str
+    measured: str
+    word: str
+    sure: str
+    missed: str
+    verdict: Verdict
+    error_rate: float
+    sentence: str
+    low: float | None = None
+    high: float | None = None
+
+
+def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed: bool = False) -> Attachment:
+    """A certificate with its row and its chapter."""
+    judged = _of_certificate(result)
+    subject = clean(judged.subject.get("name") or judged.subject.get("target") or "unnamed subject", 80)
+    facts = [
+        ("Claim", judged.claim),
+        ("Runs", f"{result.runs:,} of the mechanism on {plural(result.inputs, 'input')}, through all that it may draw"),
+        ("A claim counts as exceeded", f"beyond {number_text(result.rounding)} (nats of ε, a share of δ)"),
+    ]
+    blocks: list[Block] = [Paragraph(judged.sentence), Facts(tuple(facts))]
+    order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
+    rows = tuple(_row(pair) for pair in order[:ROWS])
+    marks = tuple(VERDICTS[pair.verdict] for pair in order[:ROWS])
+    blocks.append(Table("What is proved, pair by pair", COLUMNS, rows, len(order) - len(rows), marks))
+    told = [(name_text(pair.id, 80), _event(pair) or clean(pair.reason, 600)) for pair in order[:ROWS]]
+    told = [(pair, text) for pair, text in told if text]
+    if told:
+        blocks.append(Table("What shows the loss, or is missing", ("pair", "text"), tuple(told)))
+    blocks.append(Paragraph("Losses are in nats. Nothing is proved of a pair that is not listed.", "note"))
+    title = f"{subject}: a certificate"
+    return Attachment(name, digest, "certificate", title, tuple(blocks), judged, result, is_keyed)
+
+
+def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bool = False) -> Attachment:
+    """An audit of scores with its row and its chapter; the course of a keyed, redacted one is left out."""
+    from dpaudit.reports import scores
+
+    judged = _of_scores(name, result)
+    rows = scores.facts(result)
+    if is_keyed:
+        rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
+    blocks: list[Block] = [Paragraph(judged.sentence), Facts(tuple((clean(key), clean(text, 400)) for key, text in rows))]
+    if result.trade_off:
+        drawn = scores.trade_off_figure(result)
+        blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
+    assumed = tuple((clean(text, 400),) for text in result.assumptions)
+    blocks.append(Table("Assumptions of the design", ("assumption",), assumed))
+    blocks += [Paragraph(f"Note: {clean(text, 400)}") for text in result.notes]
+    title = f"{clean(judged.subject['name'], 80)}: an audit of scores"
+    return Attachment(name, digest, "scores", title, tuple(blocks), judged, result, is_keyed)
+
+
+def _of_certificate(result: Certificate) -> Judged:
+    count, verdict = len(result.pairs), result.verdict
+    these = "this pair" if count == 1 else f"these {plural(count, 'pair')}"
+    claim = clean(result.claim, 80)
+    number = sum(pair.verdict == verdict for pair in result.pairs)
+    of = f"{number:,} of {plural(count, 'pair')}" if count > 1 else "the pair"
+    asked = [pair for pair in result.pairs if math.isfinite(pair.claimed)]
+    low = max((_over(pair.value_lower, pair.claimed) for pair in asked), default=0.0)
+    high = max((_over(pair.value_upper, pair.claimed) for pair in asked), default=math.inf)
+    sure = "proved"
+    if verdict == "kept":
+        word = measured = f"proved for {these}"
+        low = min(low, 1.0)  # what exceeds the claim by its rounding alone does not count
+        if asked:
+            measured += f"; the worst is at most {number_text(max(high, 0.0), 4)} × what was promised"
+        missed, sentence = "pairs that are not listed", f"{claim} is proved for {these}."
+    elif verdict == "violated":
+        worst = result.worst
+        word = "Broken: disproved"
+        event = _event(worst)
+        measured = f"disproved on {of}; {name_text(worst.id, 80)}: {_loss(worst)}{' ' + event if event else ''}"
+        missed = "a larger loss, on these pairs or others"
+        sentence = f"{claim} is disproved on {of}. {name_text(worst.id, 80)}: {_loss(worst)} {event}".strip()
+    else:
+        word, sure = "Open: not settled", "nothing is proved of the claim"
+        if result.refusal:
+            measured = sentence = clean(f"it could not be traced: {result.refusal}", 400)
+        else:
+            left = f"up to {number_text(result.mass_left, 3)} of the probability left unexplored"
+            measured, sentence = f"nothing proved of {of}; {left}", f"{claim}: nothing is proved of {of}, with {left}."
+        missed = "whatever was left unexplored"
+    return Judged(
+        result.subject, "proof", claim, measured, f"{SYMBOLS[verdict]} {word}", sure, missed, VERDICTS[verdict], 0.0,
+        sentence, low if low > 0.0 else None, high if verdict != "open" and math.isfinite(high) else None,
+    )  # fmt: skip
+
+
+def _over(value: float, promised: float) -> float:
+    """The value as a multiple of what was promised; of a promise of 0 it is 0 or infinite."""
+    return value / promised if promised > 0.0 else math.inf if value > 0.0 else 0.0
+
+
+def _loss(pair: CertifiedPair) -> str:
+    if math.isinf(pair.value_lower):
+        return f"the loss is infinite, claimed {number_text(pair.claimed)}."
+    lower, claimed = compared(pair.value_lower, pair.claimed)
+    at = f" at δ = {number_text(pair.delta)}" if pair.delta > 0.0 else ""
+    return f"the loss is at least {lower}{at}, claimed {claimed}."
+
+
+def _event(pair: CertifiedPair) -> str:
+    from dpaudit.certificates.certificate import event_text
+
+    return clean(event_text(pair), 600)
+
+
+def _row(pair: CertifiedPair) -> tuple[str, ...]:
+    lower = compared(pair.value_lower, pair.claimed)[0]
+    return (
+        name_text(pair.id, 60), "proved" if pair.verdict == "kept" else pair.verdict, number_text(pair.claimed), lower,
+        number_text(pair.value_upper), lower_text(pair.epsilon_lower), number_text(pair.epsilon_upper),
+        number_text(pair.delta), number_text(pair.mass_left, 3),
+    )  # fmt: skip
+
+
+def _of_scores(name: str, result: ScoresResult) -> Judged:
+    base = os.path.basename(name.replace("\\", "/"))
+    sign, claim = symbol(result.parameter), clean(result.claim, 80)
+    lower, budget = compared(result.parameter_lower, result.budget)
+    epsilon = lower if result.parameter == "epsilon" else lower_text(result.epsilon_lower)
+    measured = f"ε at least {epsilon} at δ = {number_text(result.delta)}; no more than {number_text(result.ceiling)} "
+    measured += "could have shown"
+    if result.parameter != "epsilon":
+        measured += f"; {sign} at least {lower}, of {number_text(result.parameter_ceiling)} that could have shown"
+    word: str = {"violated": "✗ Broken", "inconclusive": "? Not settled", "not_refuted": "✓ No breach found"}[
+        result.verdict
+    ]
+    missed = "how much larger the loss is"
+    if result.verdict != "violated":
+        missed = f"all that the scores do not show; {sign} above {number_text(result.parameter_ceiling)} of any size"
+    sentence = f"Canaries of {clean(base, 60)}: {sign} is at least {lower}; promised: at most {budget} ({claim})."
+    low = _over(result.parameter_lower, result.budget) if result.budget > 0.0 else None
+    return Judged(
+        {"name": f"canaries of {base}"}, "scores", claim, measured, word, percent_text(result.confidence), missed,
+        result.verdict, 1.0 - result.confidence, sentence, low,
+    )  # fmt: skip
