@@ -93,7 +93,8 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     rows = scores.facts(result)
     if is_keyed:
         rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
-    blocks: list[Block] = [Paragraph(judged.sentence), Facts(tuple((clean(key), clean(text, 400)) for key, text in rows))]
+    told = tuple((clean(key), clean(text, 400)) for key, text in rows)
+    blocks: list[Block] = [Paragraph(judged.sentence), Facts(told)]
     if result.trade_off:
         drawn = scores.trade_off_figure(result)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
