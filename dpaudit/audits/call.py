@@ -139,7 +139,8 @@ class Call:
         games, more = [game for game, _ in played.pairs], 0
         severities, of_stages = self._severities(pairs, asked_claims, played)
         # A night of a store has asked: what it was told stays with the evidence. So has a stage, in small batches.
-        has_asked = self.store is not None or of_stages > 0 or any(game.change for game in games)
+        has_stage = severities is not None and any(severity is not None for severity in severities.values())
+        has_asked = self.store is not None or has_stage or any(game.change for game in games)
         if games and not played.failure and not has_asked:
             clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
             games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x)
@@ -166,17 +167,20 @@ class Call:
 
     def _severities(
         self, pairs: Sequence[Pair], claims: Sequence[Claim], played: Played
-    ) -> tuple[dict[int, Severity], int]:
-        """How bad the clearest violated pairs are, by position, and the runs that this took.
+    ) -> tuple[dict[int, Severity | None] | None, int]:
+        """How bad the violated pairs are, by position (None for one that has no bound of a stage), and the runs.
 
-        Where draws of a stage depend on each other, that is noted as of the pair.
+        Where draws of a stage depend on each other, that is noted as of the pair. None where there are no stages.
         """
-        if not self.options.severity or self.options.mode == "fixed" or self.store is not None or played.failure:
-            return {}, 0
+        depends = any(game.change for game, _ in played.pairs)
+        if not self.options.severity or self.options.mode == "fixed" or self.store is not None or depends:
+            return None, 0
         of_pair = {group[0]: game for group, game in zip(played.groups, played.pairs, strict=True) if len(group) == 1}
-        broken = [k for k, (game, _) in of_pair.items() if game.is_violated and game.change is None]
-        found: dict[int, Severity] = {}
+        broken = [k for k, (game, _) in of_pair.items() if game.is_violated]
+        found: dict[int, Severity | None] = dict.fromkeys(broken)
         runs = 0
+        if played.failure:
+            return found, runs
         for k in sorted(broken, key=lambda k: (-of_pair[k][0].wealth, k))[: severity.MOST_EXAMINED]:
             game, labelled = of_pair[k]
             draws = severity.draws_of(labelled, self.options.samples, self.subject.is_vectorised)
@@ -184,12 +188,13 @@ class Call:
                 pairs[k], claims[k], game, k, subject=self.subject, draws=draws, seed=self.root, crew=self.crew
             )
             runs += taken
-            if one is not None:
-                found[k] = one
+            if game.change is not None:
+                return None, runs
+            found[k] = one
         return found, runs
 
     def _findings(
-        self, pairs: Sequence[Pair], played: Played, severities: Mapping[int, Severity]
+        self, pairs: Sequence[Pair], played: Played, severities: Mapping[int, Severity | None] | None
     ) -> tuple[Finding, ...]:
         """Those of the pairs that are asked, in their order: of a pool each member has one."""
         found_of: dict[int, Finding] = {}
@@ -199,7 +204,7 @@ class Call:
             one = self._finding(told, game, labelled, played.failure)
             if one.verdict == "error" and not one.traceback:
                 one = dataclasses.replace(one, traceback=played.traceback)
-            if one.verdict == "violated" and group[0] in severities:
+            if one.verdict == "violated" and severities is not None and group[0] in severities:
                 one = severity.with_severity(one, severities[group[0]], game)
             found_of.update(zip(group, findings_of_pool(one, members, game, self.subject.name), strict=True))
         return tuple(with_controls([found_of[k] for k in sorted(found_of)]))

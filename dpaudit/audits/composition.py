@@ -1,9 +1,9 @@
 """What composes: the features of an audit, two by two, and the reason where two of them cannot go together.
 
 A refusal is inherent: its reason names the condition of validity, or the fact, that would break. Whatever is not listed
-here works, and `tests/audits/test_composition.py` walks every cell: it holds each to "works" (the same verdict, bounds
-and bits as alone, where the second feature is not meant to change them) or to the reason that stands here. The table of
-the manual (`docs/composition.md`) is made from the same list.
+here works, and `tests/audits/test_what_composes.py` walks every cell: it holds each to "works" (the same verdict,
+bounds and bits as alone, where the second feature is not meant to change them) or to the reason that stands here. The
+table of the manual (`docs/composition.md`) is made from the same list.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def page() -> str:
         "# What composes",
         "",
         "Every two features of an audit work together, or are refused for the reason that stands here: what would no",
-        "longer hold. `tests/audits/test_composition.py` walks every row.",
+        "longer hold. `tests/audits/test_what_composes.py` walks every row.",
         "`python -m dpaudit.audits.composition` prints this page.",
         "",
         "| feature | what it is |",

@@ -10,8 +10,10 @@ and where the budget is rejected the bound that is reported is the stage's, or t
 and never the audit's own. If the truth is at most the budget, a reported bound above it needs the audit to be wrong: at
 most a, over all times and looks. If the truth is above the budget, what a rejection says is true, and only the stage
 can be wrong: at most a, given whatever the audit saw. So P(the reported bound of a pair exceeds its truth) is at most
-its level, in either case; levels sum to the error rate of the call. Which pairs have the stage depends on the audit's
-draws alone. A claim with a second bound, on epsilon, keeps that of the audit.
+its level, in either case; levels sum to the error rate of the call. A violated pair that might have had a stage, and
+has no bound of one, is reported to be just above its budget: the audit's own bound would be a second chance to be
+wrong. Where draws of any pair depend on each other, no stage says anything. A claim with a second bound, on epsilon,
+keeps that of the audit.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from dpaudit.errors import SubjectError
 from dpaudit.evidence.hockey_stick import just_above
 from dpaudit.evidence.label_game import LabelGame
 from dpaudit.evidence.order import Change
@@ -28,7 +31,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import Finding, Severity
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
-from dpaudit.subjects.callables import CallError, Subject
+from dpaudit.subjects.callables import Subject
 
 MOST_EXAMINED = 8  # violated pairs: each may take as many draws again as the audit took of it
 # Labelled draws at least: of a subject that draws batches, which are cheap, and of one that is called once a draw.
@@ -65,8 +68,8 @@ def examine(
     try:
         stage.start()
         stage.play()
-    except CallError:
-        return None, None, stage.runs
+    except SubjectError:  # what is proven stays proven
+        return None, stage.pairs[0].change, stage.runs
     (played,) = stage.pairs
     if played.change is not None or played.is_broken:
         return None, played.change, stage.runs
@@ -74,9 +77,9 @@ def examine(
     return Severity(stage.labelled(played), lower), None, stage.runs
 
 
-def with_severity(finding: Finding, severity: Severity, game: PairGame) -> Finding:
-    """The finding with the bound of its stage in the place of the audit's own."""
-    lower = severity.parameter_lower
+def with_severity(finding: Finding, severity: Severity | None, game: PairGame) -> Finding:
+    """The finding with the bound of its stage, or the least that a rejection says, in the place of the audit's own."""
+    lower = just_above(game.claim.value) if severity is None else severity.parameter_lower
     changed: dict[str, Any] = {"severity": severity, "parameter_lower": lower}
     if len(game.uses) == 1:  # the parameter is epsilon at the claim's delta
         changed["epsilon_lower"] = lower

@@ -2,7 +2,7 @@
 
 One `Test` is one use of the error rate on one pair. The label game fits it on earlier draws, fixes its level, hands it
 the counts of fresh draws, and lets it look. What it must keep, and every implementation is held to in
-`tests/evidence/test_protocols.py`:
+`tests/evidence/test_one_face.py`:
 
 * **Predictable.** What is counted (`statistic`) and what is bet are fixed by `prepare` and `prepare_on_counts`, which
   the game calls before the draws that are counted on them, and never by these draws.

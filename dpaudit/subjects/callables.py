@@ -133,7 +133,7 @@ class Subject:
 
     def held_output(self, data: Any, rng: Any, hold: Callable[[Any], Any]) -> Any:
         """What `hold` makes of the output of one call, or of the exception that it raised as an outcome (`Failed`)."""
-        return self._outcome(self._given(data), rng, hold, Told())
+        return self._outcome(self._given(data), rng, hold, Told(self._handlers))
 
     def observe_one_by_one(self, data: Any, size: int, rng: np.random.Generator) -> Iterator[Any]:
         """The outputs of `observe` of a subject that is called once a draw; others' calls may come between two of them.
@@ -150,7 +150,7 @@ class Subject:
         """What `sample` gives; `hold` makes of an output what later calls do not change."""
         if not self.is_vectorised:
             return list(self._outcomes(data, size, rng, hold))
-        handlers = signal_handlers()
+        handlers = self._handlers
         try:
             return self._call(self._given(data), size, rng, hold)
         except ProgramError:
@@ -173,7 +173,7 @@ class Subject:
         Validity: a batch must not be kept or drawn again by what its calls have left. A call that flips a bit in place
         may leave the input as it was, and only where its outcome is the bit itself.
         """
-        given, told = self._given(data), Told()
+        given, told = self._given(data), Told(self._handlers)
         if given is data or size == 1:
             for _ in range(size):
                 yield self._outcome(given, rng, hold, told)
@@ -197,7 +197,7 @@ class Subject:
         It is looked at after the first call, and less and less often. Where one has changed it, all are made again, on
         the same random numbers and each on a copy of its own.
         """
-        before, told = copy.deepcopy(rng), Told()
+        before, told = copy.deepcopy(rng), Told(self._handlers)
         outcomes: list[Any] = []
         for count in range(1, size + 1):
             outcomes.append(self._outcome(given, rng, hold, told))
@@ -206,7 +206,7 @@ class Subject:
         else:
             return outcomes
         again: list[Any] = []
-        is_repeated, has_changed, told = self.replayable, False, Told()
+        is_repeated, has_changed, told = self.replayable, False, Told(self._handlers)
         while is_repeated and len(again) < size:
             given = copied(data)
             again.append(self._outcome(given, before, hold, told))
@@ -314,6 +314,13 @@ class Subject:
         answer = function(data, **{name: given[role] for name, role in self.keywords})
         return read_batch(own_batch(answer), size, hold) if self._gives_batches else read_whole(answer)
 
+    @property
+    def _handlers(self) -> frozenset[Any]:
+        """The signal handlers from before the first call: a mechanism may leave its own behind."""
+        if self.copies.handlers is None:
+            self.copies.handlers = signal_handlers()
+        return self.copies.handlers
+
     @functools.cached_property
     def _gives_batches(self) -> bool:
         """Whether it can be asked for several outputs in one call."""
@@ -329,9 +336,9 @@ class Subject:
 class Told(set[str]):
     """The kinds of exceptions that have been located, and the signal handlers from before the first call."""
 
-    def __init__(self) -> None:
+    def __init__(self, handlers: frozenset[Any]) -> None:
         super().__init__()
-        self.handlers = signal_handlers()
+        self.handlers = handlers
 
 
 class CallError(SubjectError):

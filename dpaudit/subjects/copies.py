@@ -101,6 +101,7 @@ class WorkingCopies:
         # By the identity of the value: the value, its copy, and how many bytes that takes.
         self._known: dict[int, tuple[Any, Any, int]] = {}
         self._bytes = 0
+        self.handlers: frozenset[Any] | None = None  # of signals, from before the first call
 
     def of(self, value: Any) -> Any:
         """The copy of a value that calls work on, equal to it; the value itself where no call can change it."""
