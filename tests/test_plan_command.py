@@ -135,7 +135,7 @@ def test_a_claim_that_asks_nothing_says_so(run):
         (["m.py:own", "--pilot", "5"], 2, "pilot must be an integer of at least 100, or 0 for none, got 5."),
         (["m.py:own", "--mode", "both"], 2, "--mode"),
         (["m.py:own", "--format", "yaml"], 2, "--format"),
-        ([], 2, "TARGET"),
+        ([], 2, "target must be given"),
         (["m.py:raises", "--claim", "eps=1", "--pairs", "0,1"], 3, "ValueError: the database is gone in raises ("),
     ],
 )

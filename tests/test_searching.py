@@ -128,7 +128,7 @@ def test_the_search_has_streams_of_its_own(monkeypatch):
     monkeypatch.setattr(np.random, "SeedSequence", note)
     search_pairs(clipped_sum, "eps=1", UNIT, budget=1000, candidates=4, seed=SEED)
     own = {(streams.SEARCH_DRAWS,), (streams.SEARCH_CHOICES,), (streams.GREY_BOX,)}
-    assert taken == own
+    assert taken - {()} == own  # generators that subjects are given have no key
     others = {value for name, value in vars(streams).items() if name.isupper() and isinstance(value, int)}
     assert len(others) == len([name for name in vars(streams) if name.isupper()])  # no purpose twice
     assert not {purpose + 4 for purpose in (streams.DRAWS, streams.COINS)} & {purpose for (purpose,) in own}

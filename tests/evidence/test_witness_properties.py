@@ -152,9 +152,9 @@ any_output = st.recursive(
 
 
 def twin(value):
-    """An equal output: other types of numbers, another order of dictionaries, tuples for lists."""
+    """An equal output: other types of numbers, tuples for lists. (The order of keys is a content of its own.)"""
     if isinstance(value, dict):
-        return {key: twin(value[key]) for key in reversed(list(value))}
+        return {key: twin(item) for key, item in value.items()}
     if isinstance(value, list):
         return tuple(twin(item) for item in value)
     if isinstance(value, bool):
