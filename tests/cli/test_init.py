@@ -55,7 +55,7 @@ def test_settings_are_added_to_a_file_that_is_there_and_can_be_read(project):
 
 
 def test_questions_lead_to_the_same_files(project):
-    answers = ["y", "noise:release", "", "", "y", "", "y", "y"]
+    answers = ["y", "noise:release", "", "", "y", "", "y", "y", "n"]
     done = init(given="\n".join(answers) + "\n")
     assert done.exit_code == 0, done.output
     for name in ("tests/test_privacy.py", ".github/workflows/dpaudit.yml", ".pre-commit-config.yaml", "pyproject.toml"):
