@@ -108,6 +108,10 @@ class TracingGenerator(np.random.Generator):
             start, stop = int(a), int(b) + bool(endpoint)
             if start >= stop:
                 raise ValueError("low >= high" if not endpoint else "low > high")
+            if kind.kind != "b" and not np.iinfo(kind).min <= start < stop <= np.iinfo(kind).max + 1:
+                raise ValueError(f"low or high is out of bounds for {kind.name}")
+            if kind != np.int64:  # it wraps around elsewhere than a symbol would
+                return kind.type(start + self._tracer.uniform_integer(stop - start))
             value = uniform(self._tracer, start, stop - start)
             return kind.type(value) if type(value) is int else value
 

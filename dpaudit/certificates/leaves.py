@@ -103,11 +103,10 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
 def _check_failure(tracer: Tracer, failed: Failed) -> None:
     """Refuse an exception that symbols may have caused."""
     # Validity: a mistake that the symbols led to would be an outcome of every input, and look perfectly private.
-    if failed.kind in OF_SYMBOLS or failed.kind.startswith("UFunc"):
-        if tracer.has_wholes:
-            raise NeedsNumbers
-        if tracer.has_uniforms:
-            tracer.refuse(f"{failed.described}, which a draw that is only compared may have led to")
+    if tracer.has_wholes:
+        raise NeedsNumbers
+    if tracer.has_uniforms and (failed.kind in OF_SYMBOLS or failed.kind.startswith("UFunc")):
+        tracer.refuse(f"{failed.described}, which a draw that is only compared may have led to")
 
 
 def _token(tracer: Tracer, output: Any) -> str:

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certificates.tracing import Tracer
-from dpaudit.certificates.uniform_numbers import UniformNumber
+from dpaudit.certificates.uniform_numbers import UniformNumber, is_nan
 from dpaudit.certificates.whole_numbers import WholeNumber
 
 
 def _least(a: Any, b: Any) -> Any:
-    return a if a <= b else b
+    return a if is_nan(a) or (not is_nan(b) and a <= b) else b
 
 
 def _largest(a: Any, b: Any) -> Any:
-    return a if a >= b else b
+    return a if is_nan(a) or (not is_nan(b) and a >= b) else b
 
 
 def _clipped(a: Any, low: Any, high: Any) -> Any:

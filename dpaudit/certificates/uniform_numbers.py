@@ -6,8 +6,10 @@ are ratios of lengths, and U stays uniform on the part that was taken.
 
 The model: a double p in the program is the rational number that it is, so U < p has probability exactly p; sums and
 products of a symbol with a number are those of real numbers, without rounding; two ties (U == p) have probability 0,
-so `<` and `<=` are the same. Numpy's own uniform number is a multiple of 2**-53: each probability of the model differs
-from the program's by at most 2**-53 for each comparison on the path. The certificate is on the model.
+so `<` and `<=` are the same. Numpy's own uniform number is a multiple of 2**-53, and its sums are rounded: a sum with a
+large offset would absorb the draw. A symbol whose offset exceeds 2**20 times its scale is therefore refused, and a
+probability of the model differs from the program's by about 2**-33 at most for each operation on the path. The
+certificate is on the model.
 
 Whatever would need the number itself (`float`, `math.log`, two uniform numbers in one comparison, an output) is refused
 with the line of the call.
@@ -27,6 +29,7 @@ import numpy as np
 from dpaudit.certificates.tracing import WIDEST, Tracer
 
 Exact = Fraction | float  # a float only for an infinity or NaN
+LARGEST_OFFSET = 2**20  # of a symbol, as a multiple of its scale
 
 
 def exact(value: Any) -> Exact | None:
@@ -104,10 +107,10 @@ class UniformNumber:
         return self._is_below(other, False)
 
     def __gt__(self, other: Any) -> Any:
-        return _not(self._is_below(other, False), other)
+        return negated(self._is_below(other, False), other)
 
     def __ge__(self, other: Any) -> Any:
-        return _not(self._is_below(other, True), other)
+        return negated(self._is_below(other, True), other)
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
@@ -129,7 +132,12 @@ class UniformNumber:
 
     def _affine(self, scale: Fraction, offset: Fraction) -> Any:
         new = self._scale * scale
-        return UniformNumber(self._source, new, self._offset * scale + offset) if new else float(offset)
+        return self._with(new, self._offset * scale + offset) if new else float(offset)
+
+    def _with(self, scale: Fraction, offset: Fraction) -> Any:
+        if abs(offset) > LARGEST_OFFSET * abs(scale):
+            self._refuse("a uniform number is added to one so large that its digits are lost")
+        return UniformNumber(self._source, scale, offset)
 
     def _number(self, other: Any) -> Fraction:
         value = exact(other)
@@ -144,7 +152,9 @@ class UniformNumber:
             if other._source is not self._source:
                 self._refuse("two uniform numbers are added")
             scale, offset = self._scale + sign * other._scale, self._offset + sign * other._offset
-            return UniformNumber(self._source, scale, offset) if scale else float(offset)
+            if scale and abs(scale) * LARGEST_OFFSET < abs(self._scale):
+                self._refuse("two nearly equal multiples of a uniform number are subtracted")
+            return self._with(scale, offset) if scale else float(offset)
         return self._affine(Fraction(1), sign * self._number(other))
 
     def __add__(self, other: Any) -> Any:
@@ -215,8 +225,8 @@ class UniformNumber:
             source.low, source.high = places[part], places[part + 1]
 
     def __ceil__(self) -> int:
-        negated: UniformNumber = -self
-        return -negated.__floor__()
+        opposite: UniformNumber = -self
+        return -opposite.__floor__()
 
     def __trunc__(self) -> int:
         return math.ceil(self) if self < 0 else math.floor(self)
@@ -295,8 +305,18 @@ def _cut(source: Source, scale: Fraction, value: Fraction) -> bool:
     return below if scale > 0 else not below
 
 
-def _not(answer: Any, other: Any) -> Any:
-    return answer if answer is NotImplemented else ~answer if isinstance(other, np.ndarray) else not answer
+def is_nan(value: Any) -> bool:
+    """Whether a number, which may be a symbol, is NaN."""
+    return type(value) is not UniformNumber and isinstance(value, float | np.floating | Decimal) and math.isnan(value)
+
+
+def negated(answer: Any, other: Any) -> Any:
+    """Of `a < other` or `a <= other` the opposite; False where `other` is NaN."""
+    if answer is NotImplemented:
+        return answer
+    if isinstance(other, np.ndarray):
+        return ~answer & ~_each(is_nan, other)
+    return not answer and not is_nan(other)
 
 
 def _elements(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

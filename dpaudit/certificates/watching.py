@@ -3,7 +3,8 @@
 * Python's profiling hook sees every call of compiled code: `os.urandom` (so also `secrets`, `uuid4` and generators of
   numpy that are made without a seed), the module `random`, threads and processes; in the user's own code also clocks,
   `id` and `hash`.
-* The states of numpy's global generator, and of each generator that existed beforehand, are compared before and after.
+* The states of numpy's global generator, and of each generator that existed beforehand, are compared before and after;
+  a generator that was made meanwhile and is kept is refused.
 
 Not seen: what compiled code draws by itself, and files or devices that differ between calls. A repeated path that ends
 otherwise shows those (`dpaudit.certificates.exploring`).
@@ -13,8 +14,10 @@ from __future__ import annotations
 
 import _random
 import _thread
+import datetime
 import gc
 import os
+import random
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -40,6 +43,13 @@ IN_USERS_CODE: Mapping[Any, str] = {
         for name in ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns")
     },
     **{getattr(time, name): "the clock is read" for name in ("process_time", "thread_time", "localtime", "gmtime")},
+    **{
+        getattr(time, name): "the clock is read"
+        for name in ("clock_gettime", "clock_gettime_ns", "ctime")
+        if hasattr(time, name)
+    },
+    **{getattr(datetime.datetime, name): "the clock is read" for name in ("now", "utcnow", "today")},
+    datetime.date.today: "the clock is read",
     os.getpid: "the number of the process is read",
 }
 BY_NAME = {"fork_exec": "a process is started", "fork": "a process is started", "getrandom": ANYWHERE[os.urandom]}
@@ -49,9 +59,9 @@ class Watch:
     """Watches the runs of one certificate."""
 
     def __init__(self, own: np.random.BitGenerator) -> None:
-        kinds = _subclasses(np.random.BitGenerator)
         self.own = own
-        self.others = [item for item in gc.get_objects() if type(item) in kinds and item is not own]
+        self.others = _alive(np.random.BitGenerator, own)
+        self.randoms = _alive(random.Random, own)
         self.before = self._states()
 
     @contextmanager
@@ -80,7 +90,7 @@ class Watch:
             sys.setprofile(others)
 
     def check(self) -> None:
-        """Refuse the runs so far if a generator of numpy was moved.
+        """Refuse the runs so far if a generator of numpy was moved, or one was made that is kept.
 
         Raises
         ------
@@ -92,9 +102,24 @@ class Watch:
             raise Untraceable("Compiled code took random bits from the generator itself, past its methods.")
         if not _are_equal(now, self.before):
             raise Untraceable("A generator of numpy other than the one that is given is used.")
+        if self._has_new():
+            gc.collect()
+            if self._has_new():
+                raise Untraceable("A generator other than the one that is given was made and is kept between runs.")
+
+    def _has_new(self) -> bool:
+        known = {id(item) for item in (*self.others, *self.randoms)}
+        now = [*_alive(np.random.BitGenerator, self.own), *_alive(random.Random, self.own)]
+        return any(id(item) not in known for item in now)
 
     def _states(self) -> list[Any]:
         return [self.own.state, np.random.get_state(legacy=False), *(stream.state for stream in self.others)]  # noqa: NPY002
+
+
+def _alive(kind: type, own: object) -> list[Any]:
+    """The instances of a class that exist, but for the generators of traced runs."""
+    kinds = _subclasses(kind) - {TracingRandom}
+    return [item for item in gc.get_objects() if type(item) in kinds and item is not own]
 
 
 def _subclasses(kind: type) -> set[type]:

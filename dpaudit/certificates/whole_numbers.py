@@ -27,9 +27,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certificates.tracing import WIDEST, Tracer
-from dpaudit.certificates.uniform_numbers import UniformNumber, exact
+from dpaudit.certificates.uniform_numbers import UniformNumber, exact, negated
 
 BLOCK = 8  # values of a variable without an end that one choice tells apart
+EXACT = 2**53  # integers up to here are doubles
+ENDLESS = 2**10  # values of a variable without an end that sums are guarded for
 
 
 class Variable:
@@ -161,12 +163,10 @@ class WholeNumber:
         return self._is_below(other, False)
 
     def __gt__(self, other: Any) -> Any:
-        answer = self._is_below(other, False)
-        return answer if answer is NotImplemented else ~answer if isinstance(other, np.ndarray) else not answer
+        return negated(self._is_below(other, False), other)
 
     def __ge__(self, other: Any) -> Any:
-        answer = self._is_below(other, True)
-        return answer if answer is NotImplemented else ~answer if isinstance(other, np.ndarray) else not answer
+        return negated(self._is_below(other, True), other)
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
@@ -205,6 +205,10 @@ class WholeNumber:
 
     def _with(self, constant: int, terms: dict[Variable, int]) -> Any:
         terms = {variable: factor for variable, factor in terms.items() if factor}
+        # Validity: numpy's integers wrap around beyond 2**63, and a sum with a double is rounded beyond 2**53.
+        reach = abs(constant) + sum(abs(f) * ((v.size or ENDLESS) - 1) for v, f in terms.items())
+        if terms and reach > EXACT:
+            self._tracer.refuse("an integer draw is computed with so that it may exceed 2**53")
         return WholeNumber(self._tracer, constant, terms) if terms else constant
 
     def __add__(self, other: Any) -> Any:
