@@ -185,7 +185,7 @@ class PairGame:
     @property
     def is_hopeful(self) -> bool:
         """Whether a longer pilot may show that some rule refutes the budget."""
-        return isinstance(self.main, FixedGame) and self.main.is_hopeful
+        return self.main.is_hopeful
 
     @property
     def is_violated(self) -> bool:

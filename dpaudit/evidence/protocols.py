@@ -86,6 +86,7 @@ class Test(ABC):
     can_be_sure: ClassVar[bool] = False  # whether draws can show that more training is worth nothing
     trial: Trial | None = None  # what more draws before the test may be counted in
     is_sure = False  # whether its rule was often right, and never wrong, on its training draws
+    is_hopeful = False  # whether a rule may refute the budget, and the training draws are too few to tell
 
     def __init__(self, claim: Claim, draws: int) -> None:
         self.claim, self.draws = claim, draws

@@ -37,7 +37,7 @@ ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
         "Independent runs with fresh randomness: each score of scores_in is from a run with the canary, each of "
         "scores_out from a run without it, and everything else is the same.",
         "The score is a fixed function of the output, chosen before these runs (or on others).",
-        "The number of runs did not depend on the scores, or the bets alone decided when to stop.",
+        "The number of runs was fixed beforehand, and the scores are in the order of the runs.",
         "The claim is for the change of the data between the two kinds of run.",
     ),
 }
