@@ -14,7 +14,8 @@ import pytest
 from scipy import special, stats
 
 import dpaudit
-from dpaudit import SubjectError, UsageError, planning
+from dpaudit import SubjectError, UsageError
+from dpaudit.audits import planning
 from dpaudit.audits.planning import LARGEST_SAMPLES, MOST_BUDGETS, _round_sizes, least_share
 
 METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))

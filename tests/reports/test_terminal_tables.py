@@ -59,7 +59,8 @@ def test_a_violation_is_told_in_its_order(synthetic):
         "20261120",
     ):
         assert fact in text
-    assert "dpaudit replay out/audit.json --pair 'Dresden|Mainz' --target release.py:mechanism\n" in text
+    command = text.replace(" \\\n            ", "")  # as a shell reads it
+    assert "dpaudit replay out/audit.json --pair 'Dresden|Mainz' --target release.py:mechanism\n" in command
 
 
 def test_a_violation_fits_eighty_columns_but_for_the_command(any_result):

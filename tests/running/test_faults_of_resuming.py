@@ -95,7 +95,7 @@ def kept(tmp_path):
     path = tmp_path / "kept"
     made = open_checkpoint(path, HEADER, resume=False, replayable=True)
     for chunk in range(3):
-        made.note(0, task(chunk=chunk), RESULT)
+        made.note(0, [(task(chunk=chunk), RESULT)])
     made.close()
     return path
 
