@@ -1,4 +1,4 @@
-"""Shared by all tests: pytester, which runs pytest inside a test, a folder of the user's own code, and a time limit.
+"""Shared by all tests: pytester, which runs pytest inside a test, a folder of the user's own code, and what is slow.
 
 With `DPAUDIT_LONG_PART=k/n` in the environment, of the tests marked `slow` or `long` only those of part k run: a file
 belongs to the part that its path names. CI runs one part a commit, in turn, so that all run within n commits and the
@@ -24,6 +24,22 @@ def part_of(path, parts):
     return zlib.crc32(Path(path).relative_to(TESTS).as_posix().encode()) % parts
 
 
+def processor_seconds():
+    """Of this process and of the children that it has waited for."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """With `DPAUDIT_DURATIONS=FILE`, write down the processor seconds of each test: see `.ci/durations.py`."""
+    path = os.environ.get("DPAUDIT_DURATIONS")
+    before = processor_seconds()
+    yield
+    if path:
+        with open(f"{path}.{os.environ.get('PYTEST_XDIST_WORKER', 'one')}", "a", encoding="utf-8") as out:
+            print(f"{processor_seconds() - before:.2f}", item.nodeid, file=out)
+
+
 def pytest_collection_modifyitems(config, items):
     chosen = os.environ.get("DPAUDIT_LONG_PART")
     if not chosen:
@@ -39,17 +55,24 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in left_out]
 
 
+@pytest.fixture(autouse=True)
+def _forget_modules_of_a_test(tmp_path_factory):
+    """Forget what a test imported from a temporary folder: two tests may both write a module `m`."""
+    before = set(sys.modules)
+    yield
+    base = tmp_path_factory.getbasetemp()
+    for name in set(sys.modules) - before:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file and Path(file).is_relative_to(base):
+            del sys.modules[name]
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """An empty project as the current folder; what is imported from it is forgotten after the test."""
+    """An empty project as the current folder and the whole of what is imported from."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "pyproject.toml").write_text("")  # so that no file further up is found
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
-    yield folder
-    for name in set(sys.modules) - before:
-        file = getattr(sys.modules[name], "__file__", None)
-        if file and Path(file).is_relative_to(tmp_path):
-            del sys.modules[name]
+    return folder
