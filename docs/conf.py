@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpaudit.version import __version__
+from dpaudit.environment import __version__
 
 project = "dpaudit"
 author = "The dpaudit maintainers"

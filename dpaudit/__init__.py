@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.version import __version__
+from dpaudit.environment import __version__
 
 if TYPE_CHECKING:
     from dpaudit import domains, laws, libraries, strategies
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     )
     from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs
     from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.privacy.trade_off import FDP
     from dpaudit.profiles import Profile, register_profile
     from dpaudit.reports import write_report
     from dpaudit.reports.dossier import Dossier, read_dossier
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from dpaudit.subjects.utility_bounds import UtilityBound
 
 _HOMES = {
+    "FDP": "dpaudit.privacy.trade_off",
     "LAWS": "dpaudit.laws",
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
@@ -149,6 +151,7 @@ _HOMES = {
 _MODULES = ("domains", "laws", "libraries", "strategies")
 
 __all__ = [
+    "FDP",
     "LAWS",
     "AllPairs",
     "ApproxDP",

@@ -1,18 +1,18 @@
-"""What the numbers of a result depend on beside its seed."""
+"""The version of dpaudit, and what else the numbers of a result depend on beside its seed."""
 
 from __future__ import annotations
 
 import platform
 import sys
 
-import numpy as np
-import scipy
-
-from dpaudit.version import __version__
+__version__ = "0.1.0"
 
 
 def environment() -> dict[str, str]:
     """Versions of what the numbers depend on, and the platform."""
+    import numpy as np  # here, since `import dpaudit` reads the version alone
+    import scipy
+
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,

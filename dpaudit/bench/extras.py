@@ -6,7 +6,6 @@ that is where a measurement goes that needs more than this package, as one over 
 
 from __future__ import annotations
 
-import importlib.metadata
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from dpaudit.bench.doubles import floating_point
 from dpaudit.bench.extra import Extra
 from dpaudit.bench.scaling import jobs
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.extensions import entry_points, load
 
 GROUP = "dpaudit.measurements"
 MODES: tuple[Literal["sequential", "fixed"], ...] = ("sequential", "fixed")
@@ -137,8 +137,8 @@ def load_extras() -> dict[str, Extra]:
         If two have one name.
     """
     extras = {extra.name: extra for extra in EXTRAS}
-    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
-        extra = entry.load()
+    for entry in entry_points(GROUP):
+        extra = load(entry)
         if extra.name in extras:
             raise UsageError(f"measurements must have different names, got {extra.name!r} twice.")
         extras[extra.name] = extra

@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-import importlib.metadata
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
+from dpaudit.extensions import entry_points, load
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, epsilon_of_profile
 
 FloatArray = NDArray[np.float64]
@@ -281,8 +281,8 @@ def load_problems(names: Sequence[str] = ()) -> list[Problem]:
         If no set is installed, two problems share an id, or a name is not among them (with the closest that are).
     """
     problems: list[Problem] = []
-    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
-        problems += entry.load()()
+    for entry in entry_points(GROUP):
+        problems += load(entry)()
     if not problems:
         raise UsageError(
             f"problems must be given through the entry-point group {GROUP!r}, got none. Install the package that "

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import click
 
 from dpaudit.cli.terminating import heard_terminations, interrupt_status
+from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, SubjectError, UsageError
-from dpaudit.version import __version__
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell has them: 128 and the number of the signal
 DEBUG = "dpaudit.debug"  # key of click's context

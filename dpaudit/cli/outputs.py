@@ -26,7 +26,7 @@ def chosen_outputs(
     config: Config, report: str | None, out: str | None, default: Sequence[str] | None
 ) -> tuple[tuple[str, ...], Path]:
     """The formats to write and their folder, both checked; no format where neither was asked for."""
-    from dpaudit.reports import FORMATS, check_format
+    from dpaudit.reports import all_formats, check_format
     from dpaudit.results.saving import check_folder
 
     stated = formats(report) if report is not None else config.report
@@ -34,11 +34,11 @@ def chosen_outputs(
     if stated is None and default is None and folder is None:
         return (), Path()
     chosen = stated if stated is not None else tuple(default or AUDIT_FORMATS)
-    known = ", ".join(FORMATS)
+    known = ", ".join(all_formats())
     if not chosen:
         raise UsageError(f"report must name formats among {known}, got {report!r}.")
     for name in chosen:
-        if name not in FORMATS:
+        if name not in all_formats():
             raise UsageError(f"report must name formats among {known}, got {name!r}.")
         check_format(name)
     folder = folder if folder is not None else Path(DEFAULT_OUT)

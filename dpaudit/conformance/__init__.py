@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpaudit.conformance.faces import BoundCheck, conformance_checks, parametrize_with_checks
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive, CheckSkipped
-from dpaudit.conformance.registry import CHECKS, NAMES, CheckSpec
+from dpaudit.conformance.registry import CHECKS, CheckSpec, all_checks, check_names
 
 if TYPE_CHECKING:
     from dpaudit.conformance.result import CheckRecord, CheckResult
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHECKS",
-    "NAMES",
     "BoundCheck",
     "CheckFailed",
     "CheckInconclusive",
@@ -43,7 +42,9 @@ __all__ = [
     "CheckResult",
     "CheckSkipped",
     "CheckSpec",
+    "all_checks",
     "check",
+    "check_names",
     "conformance_checks",
     "parametrize_with_checks",
 ]

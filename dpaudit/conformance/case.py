@@ -16,7 +16,7 @@ import numpy as np
 
 from dpaudit.audits.auditing import audit
 from dpaudit.conformance.outcomes import CheckFailed, CheckSkipped
-from dpaudit.conformance.registry import STATISTICAL
+from dpaudit.conformance.registry import statistical_count
 from dpaudit.errors import UsageError
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Claim
@@ -71,7 +71,7 @@ class Case:
         self._untouched = _copies([mechanism])[0]
         self._claim, self._pairs = claim, pairs
         self.seed, self.samples = seed, samples
-        self.level = error_rate / STATISTICAL
+        self.level = error_rate / statistical_count()
         self.target = target
 
     @functools.cached_property

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive
-from dpaudit.conformance.registry import CHECKS, NAMES, CheckSpec
+from dpaudit.conformance.registry import CheckSpec, all_checks, check_names
 from dpaudit.errors import DpauditInconclusiveWarning, UsageError
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def conformance_checks(
         reasons = expected(expected_failures, one)
         options = {"samples": samples, "error_rate": error_rate, "seed": seed, "target": target}
         subjects = Subjects(one, claim, pairs, options)
-        for spec in CHECKS:
+        for spec in all_checks():
             yield BoundCheck(spec, own_name, subjects, reasons.get(spec.name, ""))
 
 
@@ -192,7 +192,7 @@ def parametrize_with_checks(
         reasons = expected(expected_failures, one)
         options = {"samples": samples, "error_rate": error_rate, "seed": seed, "target": None}
         subjects = Subjects(one, claim, pairs, options)
-        for spec in CHECKS:
+        for spec in all_checks():
             reason = reasons.get(spec.name, "")
             check = BoundCheck(spec, name, subjects, reason)
             # Only a failure of the check itself is expected: a check that breaks is an error all the same.
@@ -252,7 +252,7 @@ def expected(given: Expected | None, mechanism: Any) -> dict[str, str]:
     if not isinstance(found, Mapping):
         raise UsageError(f"expected_failures must be a dict of check names and reasons, got {found!r}.")
     for name, reason in found.items():
-        if name not in NAMES:
+        if name not in check_names():
             raise UsageError(f"expected_failures must name checks, got {name!r}. {close(name)}")
         if not isinstance(reason, str) or not reason.strip():
             raise UsageError(f"expected_failures must have a reason for each check, got {reason!r} for {name!r}.")
@@ -263,7 +263,7 @@ def close(name: str) -> str:
     """What a misspelt name of a check may have meant."""
     import difflib
 
-    near = difflib.get_close_matches(str(name), NAMES, 2)
+    near = difflib.get_close_matches(str(name), check_names(), 2)
     if near:
         return f"Did you mean {' or '.join(repr(one) for one in near)}?"
     return "dpaudit check --list prints them."

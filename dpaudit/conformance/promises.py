@@ -134,9 +134,9 @@ def law(case: Case, name: str) -> str | None:
 
     Inconclusive if it is so on each of them.
     """
-    from dpaudit.laws import LAWS
+    from dpaudit.laws import all_laws
 
-    record = next(law for law in LAWS if law.name == name)
+    record = next(law for law in all_laws() if law.name == name)
     claim = case.asked_claim
     try:
         # From all pairs, since a group needs two that share an input, which the first two need not do.

@@ -1,7 +1,8 @@
 """The list of checks: name, the property that each demands, and where it lives. Nothing is imported to read it.
 
 The order is that of the report. Names never change their meaning: people write them into their lists of known failures.
-Every statistical check has the same share of the error rate, `error_rate / STATISTICAL`, whichever of them apply.
+Every statistical check has the same share of the error rate, whichever of them apply. Other packages add checks and
+laws by the entry-point groups `dpaudit.checks` and `dpaudit.laws`: the shares become smaller, the whole stays.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import dataclasses
 import importlib
 from collections.abc import Callable
 from typing import Any
+
+from dpaudit.errors import UsageError
+from dpaudit.extensions import extensions, names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +27,7 @@ class CheckSpec:
     demands : str
         The property, as a sentence about the mechanism without a subject.
     home : str
-        `module:function` inside `dpaudit.conformance`.
+        `module:function`; of a module of `dpaudit.conformance` with a dot in front.
     is_statistical : bool
         Whether a sound mechanism can fail it by chance: then it has a share of the error rate.
     argument : str
@@ -39,7 +43,7 @@ class CheckSpec:
     def function(self) -> Callable[[Any], str | None]:
         """The check itself, imported now: takes a `Case`, returns a remark or None."""
         module, _, name = self.home.partition(":")
-        found: Callable[..., str | None] = getattr(importlib.import_module(f"dpaudit.conformance.{module}"), name)
+        found: Callable[..., str | None] = getattr(importlib.import_module(module, "dpaudit.conformance"), name)
         if not self.argument:
             return found
         return lambda case: found(case, self.argument)
@@ -73,46 +77,80 @@ LAW_NAMES: tuple[str, ...] = (
     "convexity",
 )
 
+GROUP = "dpaudit.checks"  # the entry-point group of other checks
+LAWS_GROUP = "dpaudit.laws"
+
+
+def _of_law(name: str) -> CheckSpec:
+    """The check that a law is kept."""
+    own = f"law_{name.replace(' ', '_').replace('-', '_')}"
+    return CheckSpec(own, f"keeps what follows from its claim by {name}", ".promises:law", True, name)
+
+
 CHECKS: tuple[CheckSpec, ...] = (
-    CheckSpec("seeded_determinism", "gives the same outputs from the same seed", "calls:seeded_determinism"),
+    CheckSpec("seeded_determinism", "gives the same outputs from the same seed", ".calls:seeded_determinism"),
     CheckSpec(
         "global_generators_unchanged",
         "leaves the generators of `random` and `numpy.random` as they are",
-        "calls:global_generators_unchanged",
+        ".calls:global_generators_unchanged",
     ),
     CheckSpec(
         "same_bits_in_another_process",
         "gives the same outputs from the same seed in another process",
-        "processes:same_bits_in_another_process",
+        ".processes:same_bits_in_another_process",
     ),
     CheckSpec("batch_contract", "returns `size` outputs of one shape and type for every size, 0 too",
-              "calls:batch_contract"),
-    CheckSpec("input_unchanged", "leaves its input unchanged", "calls:input_unchanged"),
-    CheckSpec("pickling", "can be pickled, and draws the same afterwards", "calls:pickling"),
-    CheckSpec("deep_copy", "can be copied, and draws the same afterwards", "calls:deep_copy"),
-    CheckSpec("refuses_nan", "refuses an input with NaN in it", "refusals:refuses_nan"),
-    CheckSpec("refuses_infinity", "refuses an input with an infinity in it", "refusals:refuses_infinity"),
-    CheckSpec("refuses_wrong_shape", "refuses an input of the wrong shape", "refusals:refuses_wrong_shape"),
-    CheckSpec("refuses_negative_counts", "refuses negative counts", "refusals:refuses_negative_counts"),
-    CheckSpec("refuses_bad_budgets", "refuses budgets that are negative or NaN", "refusals:refuses_bad_budgets"),
-    CheckSpec("independent_in_a_batch", "shares no noise within a batch", "noise:independent_in_a_batch", True),
-    CheckSpec("independent_calls", "shares no noise between calls", "noise:independent_calls", True),
-    CheckSpec("independent_processes", "shares no noise between processes", "processes:independent_processes", True),
-    CheckSpec("batch_law", "draws from one law whatever the size of the batch", "noise:batch_law", True),
+              ".calls:batch_contract"),
+    CheckSpec("input_unchanged", "leaves its input unchanged", ".calls:input_unchanged"),
+    CheckSpec("pickling", "can be pickled, and draws the same afterwards", ".calls:pickling"),
+    CheckSpec("deep_copy", "can be copied, and draws the same afterwards", ".calls:deep_copy"),
+    CheckSpec("refuses_nan", "refuses an input with NaN in it", ".refusals:refuses_nan"),
+    CheckSpec("refuses_infinity", "refuses an input with an infinity in it", ".refusals:refuses_infinity"),
+    CheckSpec("refuses_wrong_shape", "refuses an input of the wrong shape", ".refusals:refuses_wrong_shape"),
+    CheckSpec("refuses_negative_counts", "refuses negative counts", ".refusals:refuses_negative_counts"),
+    CheckSpec("refuses_bad_budgets", "refuses budgets that are negative or NaN", ".refusals:refuses_bad_budgets"),
+    CheckSpec("independent_in_a_batch", "shares no noise within a batch", ".noise:independent_in_a_batch", True),
+    CheckSpec("independent_calls", "shares no noise between calls", ".noise:independent_calls", True),
+    CheckSpec("independent_processes", "shares no noise between processes", ".processes:independent_processes", True),
+    CheckSpec("batch_law", "draws from one law whatever the size of the batch", ".noise:batch_law", True),
     CheckSpec("distribution_fits_draws", "draws from the distribution that it states",
-              "laws_of_outputs:distribution_fits_draws", True),
+              ".laws_of_outputs:distribution_fits_draws", True),
     CheckSpec("log_density_fits_draws", "draws from the log density that it states",
-              "laws_of_outputs:log_density_fits_draws", True),
-    CheckSpec("claim_exact", "keeps its claim by its own exact figures", "promises:claim_exact"),
-    CheckSpec("claim_audit", "keeps its claim on its own pairs, audited", "promises:claim_audit", True),
-    CheckSpec("floating_point", "keeps its claim in the low bits of its outputs", "promises:floating_point", True),
-    CheckSpec("utility_bounds", "keeps the error bounds that it states", "promises:utility_bounds", True),
-    CheckSpec("more_budget_less_error", "has no more error with more budget", "promises:more_budget_less_error", True),
-    *(
-        CheckSpec(f"law_{name.replace(' ', '_').replace('-', '_')}", f"keeps what follows from its claim by {name}",
-                  "promises:law", True, name)
-        for name in LAW_NAMES
-    ),
+              ".laws_of_outputs:log_density_fits_draws", True),
+    CheckSpec("claim_exact", "keeps its claim by its own exact figures", ".promises:claim_exact"),
+    CheckSpec("claim_audit", "keeps its claim on its own pairs, audited", ".promises:claim_audit", True),
+    CheckSpec("floating_point", "keeps its claim in the low bits of its outputs", ".promises:floating_point", True),
+    CheckSpec("utility_bounds", "keeps the error bounds that it states", ".promises:utility_bounds", True),
+    CheckSpec("more_budget_less_error", "has no more error with more budget", ".promises:more_budget_less_error", True),
+    *(_of_law(name) for name in LAW_NAMES),
 )  # fmt: skip
-NAMES = tuple(spec.name for spec in CHECKS)
-STATISTICAL = sum(spec.is_statistical for spec in CHECKS)
+
+
+def all_checks() -> tuple[CheckSpec, ...]:
+    """Our own checks, those of the laws that other packages add, then the checks that they add.
+
+    Raises
+    ------
+    UsageError
+        If what a package adds is no `CheckSpec`, or has another name than its entry point, or one that is taken.
+    """
+    found = [*CHECKS, *(_of_law(name) for name in names(LAWS_GROUP))]
+    for name, spec in extensions(GROUP):
+        if not isinstance(spec, CheckSpec) or spec.name != name:
+            raise UsageError(f"a check must be a CheckSpec of its entry point's name, got {spec!r:.80} at {name!r}.")
+        found.append(spec)
+    listed = [spec.name for spec in found]
+    for name in listed:
+        if listed.count(name) > 1:
+            raise UsageError(f"checks must have different names, got {name!r} twice.")
+    return tuple(found)
+
+
+def check_names() -> tuple[str, ...]:
+    """The names of all checks, in the order of the report."""
+    return tuple(spec.name for spec in all_checks())
+
+
+def statistical_count() -> int:
+    """How many checks share the error rate: all that a sound mechanism can fail by chance."""
+    return sum(spec.is_statistical for spec in all_checks())

@@ -17,7 +17,7 @@ from dpaudit.conformance.faces import (
     conformance_checks,
 )
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive, CheckSkipped
-from dpaudit.conformance.registry import NAMES, STATISTICAL
+from dpaudit.conformance.registry import check_names, statistical_count
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
@@ -75,7 +75,7 @@ def check(
     ('violated', 1)
     """
     started = time.perf_counter()
-    unknown = next((one for one in only or () if one not in NAMES), None)
+    unknown = next((one for one in only or () if one not in check_names()), None)
     if unknown is not None:
         raise UsageError(f"only must name checks, got {unknown!r}. {close(unknown)}")
     if only is not None and not only:
@@ -158,6 +158,6 @@ def _run(bound: BoundCheck, error_rate: float) -> CheckRecord:
         status=status,
         message=message,
         reason=bound.expected_failure,
-        error_share=error_rate / STATISTICAL if bound.spec.is_statistical else 0.0,
+        error_share=error_rate / statistical_count() if bound.spec.is_statistical else 0.0,
         seconds=time.perf_counter() - started,
     )

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpaudit.environment import __version__
 from dpaudit.exhibits.exhibit import Exhibit
 from dpaudit.exhibits.page import page
 from dpaudit.exhibits.running import PARTS, run
 from dpaudit.reports import document_html, document_markdown
 from dpaudit.results.model import to_json
 from dpaudit.results.saving import write_whole
-from dpaudit.version import __version__
 
 SCHEMA = "dpaudit.museum/1"
 

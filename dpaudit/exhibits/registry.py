@@ -6,11 +6,11 @@ The object of an entry point is a function without arguments that returns exhibi
 from __future__ import annotations
 
 import difflib
-import importlib.metadata
 from collections.abc import Callable, Iterable
 
 from dpaudit.errors import UsageError
 from dpaudit.exhibits.exhibit import Exhibit
+from dpaudit.extensions import entry_points
 
 GROUP = "dpaudit.museum"
 
@@ -29,7 +29,7 @@ def museum(*names: str) -> tuple[Exhibit, ...]:
     ['jax-ml/jax#3646']
     """
     found: dict[str, Exhibit] = {}
-    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+    for entry in entry_points(GROUP):
         for exhibit in exhibits_of(entry.value, entry.load):
             if exhibit.name in found:
                 raise UsageError(f"exhibits must have different names, got {exhibit.name!r} twice.")

@@ -21,7 +21,7 @@ from dpaudit.laws.linear import linear_conditioning
 from dpaudit.laws.mixing import convexity, disjoint_union, mixture
 from dpaudit.laws.nasty import NASTY, NASTY_FUNCTIONS, NastyFunction
 from dpaudit.laws.processing import AffineProjection, BoxProjection, post_processing, projection
-from dpaudit.laws.registry import LAWS, Law
+from dpaudit.laws.registry import LAWS, Law, all_laws
 
 __all__ = [
     "LAWS",
@@ -32,6 +32,7 @@ __all__ = [
     "Law",
     "NastyFunction",
     "adaptive_composition",
+    "all_laws",
     "average_claim",
     "conditioned_claim",
     "conditioning",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
+from dpaudit.extensions import extensions
 from dpaudit.laws.claims import checked
 from dpaudit.laws.composing import (
     Places,
@@ -31,6 +32,7 @@ from dpaudit.laws.processing import BoxProjection, post_processing, projection
 from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.callables import as_subject
 
+GROUP = "dpaudit.laws"  # the entry-point group of other laws
 Derivation = tuple[Any, Claim]
 MOST_PAIRS = 100  # that parallel composition is made of: one game each, even where the subject's own are a universe
 
@@ -166,3 +168,21 @@ LAWS: tuple[Law, ...] = (
     Law("parallel composition", _parallel),
     Law("convexity", _convexity),
 )
+
+
+def all_laws() -> tuple[Law, ...]:
+    """`LAWS`, then those that other packages add in the entry-point group `dpaudit.laws`.
+
+    Raises
+    ------
+    UsageError
+        If what a package adds is no `Law`, or has another name than its entry point, or one that is taken.
+    """
+    found = list(LAWS)
+    for name, law in extensions(GROUP):
+        if not isinstance(law, Law) or law.name != name:
+            raise UsageError(f"a law must be a Law of its entry point's name, got {law!r:.80} at {name!r}.")
+        if name in [known.name for known in found]:
+            raise UsageError(f"laws must have different names, got {name!r} twice.")
+        found.append(law)
+    return tuple(found)

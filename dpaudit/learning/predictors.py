@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from dpaudit.extensions import extensions
 from dpaudit.learning import kinds
 from dpaudit.learning.reductions import NO_POINTS, Points, Reduction
 from dpaudit.learning.training import Training
@@ -56,14 +57,16 @@ class Predictor:
         return cls(name, reduction, edges, merit, np.sort(lows))
 
 
+GROUP = "dpaudit.learners"  # the entry-point group
 Learner = Callable[[Training], Iterable[Predictor]]
 
 
 @functools.cache
 def learners() -> tuple[Learner, ...]:
-    """The learners of `dpaudit.learning.kinds`, in the order of their names."""
+    """The learners of `dpaudit.learning.kinds`, in the order of their names, then those of other packages."""
     names = sorted(module.name for module in pkgutil.iter_modules(kinds.__path__))
-    return tuple(importlib.import_module(f"{kinds.__name__}.{name}").propose for name in names)
+    own = [importlib.import_module(f"{kinds.__name__}.{name}").propose for name in names]
+    return (*own, *(learner for _, learner in extensions(GROUP)))
 
 
 def proposed(first: FloatArray, second: FloatArray, most: int, points: Points = NO_POINTS) -> list[Predictor]:

@@ -17,11 +17,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.ledgers.entries import VERDICTS, Entry, Ledger, load_ledgers
 from dpaudit.ledgers.marks import Mark, collect_marks
 from dpaudit.results.saving import SHARED, check_folder, write_whole
-from dpaudit.version import __version__
 
 TESTS = "tests"  # the folder whose marks count, where none is named
 FILES = ("claims.json", "claims.html")

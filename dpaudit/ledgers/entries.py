@@ -21,13 +21,13 @@ Nothing here imports the auditor: packages of mechanisms read their ledgers with
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
+from dpaudit.extensions import entry_points, load
 
 GROUP = "dpaudit.ledger"
 VERDICTS = ("verified", "verified in part", "refuted as printed", "not checkable")
@@ -196,8 +196,8 @@ def load_ledgers() -> list[Ledger]:
         If no package states any, two state the same paper or id, or a file is not as `read_ledger` says.
     """
     ledgers: list[Ledger] = []
-    for entry_point in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda found: found.name):
-        ledgers += entry_point.load()()
+    for entry in entry_points(GROUP):
+        ledgers += load(entry)()
     if not ledgers:
         raise UsageError(
             f"ledgers must be given through the entry-point group {GROUP!r}, got none. Install the package that "

@@ -77,9 +77,11 @@ from dpaudit.privacy.parsing import (
     parse_pairs,
     read_metric,
 )
+from dpaudit.privacy.trade_off import FDP
 
 __all__ = [
     "EARTH_RADIUS_KM",
+    "FDP",
     "LARGEST_EPSILON",
     "REPORT_DELTA",
     "TOLERANCE",

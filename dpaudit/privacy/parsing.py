@@ -41,6 +41,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dpaudit.errors import UsageError
+from dpaudit.extensions import extension, names
 from dpaudit.privacy.claims import (
     ApproxDP,
     Claim,
@@ -57,7 +58,8 @@ from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
 
 LONGEST_SHOWN = 80  # characters of pairs that a message writes anew
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII)
-_FORMS = "eps=E, eps=E,delta=D, rho=R, mu=M, order=O,rdp=E or metric=FILE"
+GROUP = "dpaudit.claims"  # the entry-point group of other forms: NAME=TEXT
+_FORMS = "eps=E", "eps=E,delta=D", "rho=R", "mu=M", "order=O,rdp=E", "metric=FILE"
 _CLAIMS: dict[frozenset[str], Callable[..., Claim]] = {
     frozenset({"epsilon"}): PureDP,
     frozenset({"epsilon", "delta"}): ApproxDP,
@@ -92,22 +94,42 @@ def parse_claim(text: str) -> Claim:
         raise UsageError(f"claim must be a text such as 'eps=1', got {text!r}.")
     if text.strip().startswith("metric="):
         return _metric_claim(text.strip())
+    form, equals, rest = (piece.strip() for piece in text.partition("="))
+    if equals and form not in _KEYS and (read := extension(GROUP, form)) is not None:
+        return _claim_of(read, rest, text)
     values: dict[str, float] = {}
     for part in text.split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or key not in _KEYS:
             place = f" at {text!r}" if part.strip() != text.strip() else ""
-            raise UsageError(f"claim must be {_FORMS}, got {part.strip()!r}{place}.")
+            raise UsageError(f"claim must be {_forms()}, got {part.strip()!r}{place}.")
         if _KEYS[key] in values:
             raise UsageError(f"claim must name each value once, got {part.strip()!r} again at {text!r}.")
         values[_KEYS[key]] = _read_number(key, value, text)
     build = _CLAIMS.get(frozenset(values))
     if build is None:
-        raise UsageError(f"claim must be {_FORMS}, got {text!r}.")
+        raise UsageError(f"claim must be {_forms()}, got {text!r}.")
     try:
         return build(**values)
     except UsageError as error:
         raise UsageError(f"{str(error).removesuffix('.')} at claim {text!r}.") from error
+
+
+def _forms() -> str:
+    """What a claim may look like, in words."""
+    known = [*_FORMS, *(f"{name}=..." for name in names(GROUP))]
+    return f"{', '.join(known[:-1])} or {known[-1]}"
+
+
+def _claim_of(read: Callable[[str], Claim], rest: str, text: str) -> Claim:
+    """The claim of a form that a package adds."""
+    try:
+        claim = read(rest)
+    except UsageError as error:
+        raise UsageError(f"{str(error).removesuffix('.')} at claim {text!r}.") from error
+    if not isinstance(claim, Claim):
+        raise UsageError(f"the form of a claim must give a Claim, got {claim!r:.80} at claim {text!r}.")
+    return claim
 
 
 def parse_pairs(text: str) -> Sequence[Pair]:

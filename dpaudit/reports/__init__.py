@@ -15,11 +15,13 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
+from dpaudit.extensions import extensions, names
 from dpaudit.results.model import AuditResult, write_whole
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ __all__ = [
     "FORMATS",
     "PROFILES",
     "SUFFIXES",
+    "ReportFormat",
+    "all_formats",
     "check_format",
     "file_name",
     "format_of",
@@ -57,6 +61,7 @@ SUFFIXES: Mapping[str, str] = {
     "label-svg": ".label.svg",
     "oscal": ".oscal.json",
 }
+GROUP = "dpaudit.report_formats"  # the entry-point group of other formats
 DATED = ("html", "md", "pdf", "label", "label-svg", "oscal")  # formats that say when they were written
 OTHER_SUFFIXES: Mapping[str, str] = {".xml": "junit", ".sarif.json": "sarif"}  # read, never written
 
@@ -141,6 +146,22 @@ def _oscal(result: Reported, _: str, __: str) -> str:
     return render_assessment(_dossier(result))
 
 
+@dataclasses.dataclass(frozen=True)
+class ReportFormat:
+    """A format that another package adds, under the name of its entry point (`dpaudit.report_formats`).
+
+    Attributes
+    ----------
+    suffix : str
+        Of its files, with the dot: `.tex`. No other format may have it.
+    render : callable
+        Takes a `Dossier` (`sources`, each with the saved model as `result`) and gives the content, str or bytes.
+    """
+
+    suffix: str
+    render: Callable[[Dossier], str | bytes]
+
+
 FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
     "html": _html,
     "json": _json,
@@ -156,16 +177,50 @@ FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
 }
 
 
+def _added() -> dict[str, ReportFormat]:
+    """The formats that other packages add, by name.
+
+    Raises
+    ------
+    UsageError
+        If what a package adds is no `ReportFormat`, or its name or suffix is taken.
+    """
+    found: dict[str, ReportFormat] = {}
+    taken = {*SUFFIXES.values(), *OTHER_SUFFIXES}
+    for name, added in extensions(GROUP):
+        if not isinstance(added, ReportFormat) or not re.fullmatch(r"(\.[a-z0-9]+)+", added.suffix):
+            shown = f"{added!r:.80} at {name!r}"
+            raise UsageError(f"a format must be a ReportFormat with a suffix such as .tex, got {shown}.")
+        if name in FORMATS or added.suffix in taken:
+            raise UsageError(f"formats must have different names and suffixes, got {name!r} ({added.suffix}) again.")
+        taken.add(added.suffix)
+        found[name] = added
+    return found
+
+
+def all_formats() -> tuple[str, ...]:
+    """The names of our own formats and of those that other packages add; nothing is imported."""
+    return (*FORMATS, *(name for name in names(GROUP) if name not in FORMATS))
+
+
+def _content(result: Any, added: ReportFormat, format: str) -> str | bytes:
+    """A report in a format of another package."""
+    content = added.render(_dossier(result))
+    if not isinstance(content, str | bytes):
+        raise UsageError(f"format {format} must render str or bytes, got {type(content).__name__}.")
+    return content
+
+
 def render(
     result: Reported | ScoresResult, format: str, profile: str = "plain", saved: str | os.PathLike[str] | None = None
 ) -> str | bytes:
-    """The content of a report in one of `FORMATS`.
+    """The content of a report in one of the formats.
 
     Parameters
     ----------
     result : AuditResult, CheckResult, UtilityResult, Dossier or ScoresResult
     format : str
-        One of `FORMATS`.
+        One of `all_formats()`.
     profile : {"plain", "compliance"}
         "compliance" puts a page for non-experts and the items of an evaluation first; of html, json, md and pdf only.
     saved : path, optional
@@ -186,13 +241,17 @@ def render(
         from dpaudit.reports.scores import render as render_scores
 
         return render_scores(result, format)
+    if format not in FORMATS:
+        return _content(result, _added()[format], format)
     return FORMATS[format](result, profile, os.fspath(saved) if saved is not None else "")
 
 
 def check_format(format: str) -> None:
     """`UsageError` if there is no such format, or it needs what is not installed, or a date that cannot be read."""
+    if format not in all_formats():
+        raise UsageError(f"format must be one of {', '.join(all_formats())}, got {format!r}.")
     if format not in FORMATS:
-        raise UsageError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+        _added()  # an audit must not run for a report that cannot be written
     if format in DATED:
         from dpaudit.reports.written import date_text
 
@@ -203,17 +262,18 @@ def check_format(format: str) -> None:
 
 def file_name(stem: str, format: str) -> str:
     """The name of a report's file: the stem with the suffix of the format."""
-    return stem + SUFFIXES[format]
+    return stem + (SUFFIXES[format] if format in SUFFIXES else _added()[format].suffix)
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
     """The format that the suffix of a path names, the longest suffix first; `UsageError` if it names none."""
     name = Path(path).name.lower()
-    known = {suffix: format for format, suffix in SUFFIXES.items()} | dict(OTHER_SUFFIXES)
+    added = {one.suffix: format for format, one in _added().items()}
+    known = {suffix: format for format, suffix in SUFFIXES.items()} | dict(OTHER_SUFFIXES) | added
     for suffix in sorted(known, key=len, reverse=True):
         if name.endswith(suffix) and name != suffix:
             return known[suffix]
-    raise UsageError(f"path must end in one of {', '.join(SUFFIXES.values())}, got {os.fspath(path)!r}.")
+    raise UsageError(f"path must end in one of {', '.join([*SUFFIXES.values(), *added])}, got {os.fspath(path)!r}.")
 
 
 def write_report(
@@ -249,7 +309,7 @@ def write_report(
 
 def other_reports(folder: Path, written: Collection[Path], stem: str = "audit") -> list[Path]:
     """Reports with this stem in a folder that were not written now, and so are of an earlier run."""
-    paths = (folder / file_name(stem, format) for format in FORMATS)
+    paths = (folder / file_name(stem, format) for format in all_formats())
     return [path for path in paths if path not in written and path.is_file()]
 
 

@@ -6,6 +6,7 @@ What it says is built here once, as a `Document`; the formats show it. The items
 
 from __future__ import annotations
 
+from dpaudit.environment import __version__
 from dpaudit.reports import answers, attachments, chapters, first_page, label
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
@@ -19,7 +20,6 @@ from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.model import AuditResult
 from dpaudit.results.utility_result import UtilityResult
-from dpaudit.version import __version__
 
 LINE = 5_000  # characters of a line that runs findings again
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpaudit.conformance.result import CheckResult
+from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.reports import beside, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
@@ -18,7 +19,6 @@ from dpaudit.reports.wording import clean, compared, name_text, number_text, plu
 from dpaudit.reports.written import date_text
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.saved_inputs import is_redacted, saved_input
-from dpaudit.version import __version__
 
 ROWS = 200
 RATIO_CHANGE = 0.05  # a smaller change of the ratio of a pair is not listed

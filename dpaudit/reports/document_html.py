@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from dpaudit.environment import __version__
 from dpaudit.reports import figures
 from dpaudit.reports.document import Block, Document, Table
 from dpaudit.reports.glossary import Linker, slug
 from dpaudit.reports.html import environment
-from dpaudit.version import __version__
 
 STATUSES = ("tested", "tested in part", "declared", "not assessed", "not applicable")
 WORDY = 24  # characters of a cell from which a table is read as text

@@ -20,6 +20,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Source, kind_of, subjects_of
@@ -30,7 +31,6 @@ from dpaudit.reports.redaction import redacted
 from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, number_text, plural
 from dpaudit.reports.written import date_text
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
-from dpaudit.version import __version__
 
 RELEASE_FILE = "release.toml"
 KEYS = ("version", "commit", "date")

@@ -13,6 +13,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from dpaudit.environment import __version__
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.drawing import svg, tag
@@ -21,7 +22,6 @@ from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.reports.written import date_text
-from dpaudit.version import __version__
 
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
 NOT_STATED = "Not stated."

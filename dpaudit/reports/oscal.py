@@ -13,6 +13,7 @@ import re
 import uuid
 from typing import Any
 
+from dpaudit.environment import __version__
 from dpaudit.reports.cases import Case, cases
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier
@@ -22,7 +23,6 @@ from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.sign_off import results_digest
 from dpaudit.reports.wording import clean, percent_text, plural
 from dpaudit.reports.written import UNDATED, iso_text
-from dpaudit.version import __version__
 
 VERSION = "1.1.3"  # of OSCAL
 SPACE = uuid.UUID("a3c1f0de-2f56-5d7c-9a55-3d1f6f1f5d10")  # of our name-based identifiers

@@ -6,12 +6,12 @@ import dataclasses
 import json
 from typing import Any
 
+from dpaudit.environment import __version__
 from dpaudit.reports import answers, cases, first_page
 from dpaudit.reports.dossier import Dossier, kind_of
 from dpaudit.reports.items import items
 from dpaudit.reports.scope import SOURCE
 from dpaudit.results.saving import to_json, utf8
-from dpaudit.version import __version__
 
 SCHEMA = "dpaudit.compliance/1"
 

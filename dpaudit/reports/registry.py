@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.parsing import parse_claim
@@ -24,7 +25,6 @@ from dpaudit.reports.first_page import ranked, together
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results.model import AuditResult
-from dpaudit.version import __version__
 
 UNKNOWN = "Not stated."
 LINE = 4000  # characters of a line of a text

@@ -11,11 +11,11 @@ import hashlib
 import json
 from typing import Any
 
+from dpaudit.environment import __version__
 from dpaudit.reports.anchors import anchor_of
 from dpaudit.reports.cases import Case, cases
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.wording import plural
-from dpaudit.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 HELP = (

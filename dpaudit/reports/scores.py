@@ -13,6 +13,7 @@ from rich.console import Group
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
+from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
@@ -22,7 +23,6 @@ from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.saving import check_folder, write_whole
 from dpaudit.scores.planning import SHARES, OneRunPlan
 from dpaudit.scores.result import ScoresResult
-from dpaudit.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,6 +22,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.reproductions.reproduction import (
     GROUP,
@@ -34,7 +35,6 @@ from dpaudit.reproductions.reproduction import (
     reproduction_names,
 )
 from dpaudit.results.saving import SHARED, check_folder, to_json, write_whole
-from dpaudit.version import __version__
 
 SCHEMA = "dpaudit.reproduction/1"
 DIGITS = 4  # of numbers in a printed table

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from dpaudit.errors import UsageError
+from dpaudit.extensions import entry_points
 
 GROUP = "dpaudit.reproductions"  # the entry-point group
 Cell = str | int | float | None
@@ -140,7 +141,7 @@ def reproduction_names() -> dict[str, importlib.metadata.EntryPoint]:
         If two have one name.
     """
     found: dict[str, importlib.metadata.EntryPoint] = {}
-    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+    for entry in entry_points(GROUP):
         if entry.name in found:
             raise UsageError(f"reproductions must have different names, got {entry.name!r} twice.")
         found[entry.name] = entry

@@ -27,8 +27,8 @@ import joblib
 import numpy as np
 from joblib.externals import loky
 
+from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, SubjectError, UsageError
-from dpaudit.version import __version__
 
 CLUSTERS = ("dask", "ray")
 LARGE_JOB = 1 << 16  # bytes from which a job is handed to local workers in a file, once, and not with every group

@@ -15,7 +15,7 @@ CHOSEN = ("classic laplace", "laplace 1", "laplace 1, true 2", "word 1")
 
 
 class Entry:
-    name = "test"
+    name, value = "test", "test:problems"
 
     def load(self):
         return lambda: [problem for problem in problems() if problem.id in CHOSEN]

@@ -212,10 +212,11 @@ def test_the_program_that_measures_memory_runs():
 
 def test_named_measurements_of_other_packages(monkeypatch):
     own = Extra("cities", "a universe", lambda design: {"ratio": 1.0})
-    entry = type("Entry", (), {"name": "cities", "load": lambda self: own})()
+    entry = type("Entry", (), {"name": "cities", "value": "", "load": lambda self: own})()
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == extras.GROUP else [])
     assert list(extras.load_extras()) == ["overhead", "floating_point", "memory", "jobs", "cities"]
-    again = type("Entry", (), {"name": "z", "load": lambda self: dataclasses.replace(own, name="overhead")})()
+    taken = dataclasses.replace(own, name="overhead")
+    again = type("Entry", (), {"name": "z", "value": "", "load": lambda self: taken})()
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [again])
     with pytest.raises(UsageError, match="measurements must have different names, got 'overhead' twice"):
         extras.load_extras()

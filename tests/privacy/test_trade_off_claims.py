@@ -1,0 +1,162 @@
+"""`FDP`: its profile is that of the function, never below it; audits, the command line, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+import dpaudit
+from dpaudit import FDP, GaussianDP, PureDP, UsageError
+from dpaudit.privacy.trade_off import GRID
+
+EPSILONS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+def gaussian(mu):
+    return FDP(lambda rate: norm.cdf(norm.isf(rate) - mu), name=f"f of mu = {mu:g}")
+
+
+def pure(epsilon):
+    return lambda rate: max(0.0, 1.0 - math.exp(epsilon) * rate, math.exp(-epsilon) * (1.0 - rate))
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_the_profile_of_a_gaussian_function_is_the_gaussian_one_rounded_up(mu):
+    claim = gaussian(mu)
+    for epsilon in EPSILONS:
+        exact = GaussianDP(mu).profile(epsilon)
+        assert exact <= claim.profile(epsilon) <= exact * (1.0 + 1e-3) + 1e-11, epsilon
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
+def test_the_profile_of_a_pure_function_is_the_pure_one(epsilon):
+    corner = 1.0 / (1.0 + math.exp(epsilon))
+    listed = FDP([(0.0, 1.0), (corner, corner), (1.0, 0.0)])
+    for at in (*EPSILONS, epsilon):
+        exact = PureDP(epsilon).profile(at)
+        assert exact - 1e-15 <= listed.profile(at) <= exact + 1e-11
+        assert exact - 1e-15 <= FDP(pure(epsilon)).profile(at) <= exact + 1e-5
+
+
+@st.composite
+def laws(draw):
+    """Two laws on up to six outcomes."""
+    count = draw(st.integers(2, 6))
+    weights = np.array([draw(st.lists(st.integers(0, 50), min_size=count, max_size=count)) for _ in range(2)], float)
+    weights[:, 0] += 1.0
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def corners(p, q):
+    """The trade-off function of two finite laws by its corners: events by decreasing likelihood ratio."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(-np.where(p > 0.0, q / p, np.where(q > 0.0, np.inf, 0.0)), kind="stable")
+    points = [(0.0, 1.0)]
+    for k in order:
+        points.append((points[-1][0] + p[k], points[-1][1] - q[k]))
+    merged = {}
+    for rate, value in points:
+        rate = min(rate, 1.0)
+        merged[rate] = min(merged.get(rate, 1.0), max(0.0, value))
+    merged[1.0] = 0.0
+    merged = {rate: value for rate, value in merged.items() if rate == 1.0 or rate < 1.0 - 1e-12}
+    return sorted(merged.items())
+
+
+@given(laws())
+@settings(max_examples=200, deadline=None)
+def test_two_laws_keep_the_trade_off_function_that_they_have(both):
+    # Both directions are promised, so the function is that of the pair which has both: the lines hold for it.
+    claim = FDP(corners(*both))
+    for epsilon in EPSILONS:
+        line = claim.profile(epsilon)
+        p, q = both
+        there = np.maximum(q - math.exp(epsilon) * p, 0.0).sum()
+        back = np.maximum(p - math.exp(epsilon) * q, 0.0).sum()
+        assert min(there, back) <= line + 1e-12 and line <= min(there, back) + 1e-11
+
+
+@given(st.floats(0.05, 6.0), st.floats(0.0, 10.0))
+@settings(max_examples=8, deadline=None)
+def test_between_its_points_a_function_is_rounded_down(mu, shift):
+    rates = np.sort(np.concatenate([GRID[1:-1] * (1.0 - 1e-3 * shift), np.geomspace(1e-8, 0.9, 50)]))
+    claim = gaussian(round(mu, 2))
+    assert np.all(claim.trade_off(rates) <= norm.cdf(norm.isf(rates) - round(mu, 2)) + 1e-12)
+
+
+def test_a_scale_stretches_and_the_claim_is_a_value():
+    claim = gaussian(1.0)
+    assert claim.parameter == "scale" and claim.value == 1.0 and claim.with_value(2.0).value == 2.0
+    assert claim.with_value(2.0).profile(2.0) == claim.profile(1.0)
+    assert str(claim) == "f of mu = 1" and str(claim.with_value(2.0)) == "f of mu = 1 (scale 2)"
+    again = pickle.loads(pickle.dumps(claim))
+    assert again == claim == copy.deepcopy(claim) and hash(again) == hash(claim) and claim != gaussian(2.0)
+    assert isinstance(again, FDP) and again.profile(1.0) == claim.profile(1.0)
+
+
+def normal(data, size, rng):
+    return data + rng.normal(size=size)
+
+
+# Rates: an audit at confidence 0.95 of a claim that holds is "violated" in at most 5% of seeds; these seeds are fixed.
+@pytest.mark.parametrize(("mu", "verdict"), [(1.05, "not_refuted"), (0.6, "violated")])
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_audits_hold_a_mechanism_to_its_trade_off_function(mu, verdict, mode):
+    result = dpaudit.audit(normal, gaussian(mu), [(0.0, 1.0)], samples=20_000, seed=4, mode=mode, severity=False,
+                           floating_point=False)  # fmt: skip
+    assert result.verdict == verdict
+
+
+def test_the_bound_of_a_scale_is_below_the_truth():
+    # Normal noise of mu = 1 has 1.2 times the epsilon of the claim at every delta, or more: scale 1.2 or more is true.
+    claim = FDP(lambda rate: norm.cdf(norm.isf(rate) - 1.0), scale=1.0 / 1.3)
+    result = dpaudit.audit(normal, claim, [(0.0, 1.0)], samples=40_000, seed=5, floating_point=False)
+    assert result.verdict == "violated" and 1.0 / 1.3 < result.worst.parameter_lower <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("trade_off", "message"),
+    [
+        (lambda rate: math.nan, r"trade_off must be in \[0, 1\], got nan at 0\."),
+        (lambda rate: 1.2 - rate, r"trade_off must be in \[0, 1\], got 1\.2 at 0\."),
+        (lambda rate: min(1.0, 1.1 - rate) if rate < 0.5 else 0.0, "trade_off must be at most 1 minus the rate"),
+        (lambda rate: 0.1 + 0.2 * rate if rate < 0.5 else 0.0, "trade_off must not increase"),
+        (lambda rate: (1.0 - rate**2) * (1 - rate), "trade_off must be convex"),
+        (lambda rate: 1.0 / 0.0, "trade_off must be a number at every rate"),
+        (lambda rate: "no", "trade_off must be a number at every rate"),
+        ([(0.0, 1.0)], r"trade_off must have at least two pairs of rates, got an array of shape \(1, 2\)"),
+        ([(0.1, 0.8), (1.0, 0.0)], "trade_off must have increasing rates from 0 to 1"),
+        ([(0.0, 1.0), (0.5, 0.4), (0.5, 0.3), (1.0, 0.0)], "trade_off must have increasing rates from 0 to 1"),
+        ([(0.0, 0.2), (0.5, 0.2), (0.7, 0.0), (1.0, 0.0)], "trade_off must be convex, got 0.2 at 0.5"),
+        ([(0.0, 1.0), (1.0, math.nan)], "trade_off must be in"),
+        (7, r"trade_off must have at least two pairs"),
+        ("curve", "trade_off must be a function or pairs of rates, got 'curve'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_trade_off_function_is_refused(trade_off, message):
+    with pytest.raises(UsageError, match=message):
+        FDP(trade_off)
+
+
+def test_the_command_line_reads_a_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "curve.csv").write_text("false_positive,false_negative\n0,1\n0.25,0.25\n1,0\n")
+    claim = dpaudit.parse_claim("tradeoff=curve.csv")
+    assert str(claim) == "tradeoff=curve.csv" and claim.profile(0.0) == pytest.approx(0.5, abs=1e-11)
+    assert claim == dpaudit.parse_claim("tradeoff=curve.csv")
+    (tmp_path / "broken.csv").write_text("0,1\n0.5,x\n1,0\n")
+    with pytest.raises(
+        UsageError, match=r"two numbers a line, got '0\.5,x' at point 2 at claim 'tradeoff=broken\.csv'"
+    ):
+        dpaudit.parse_claim("tradeoff=broken.csv")
+    with pytest.raises(UsageError, match=r"tradeoff must be a CSV file that can be read, got 'none\.csv'"):
+        dpaudit.parse_claim("tradeoff=none.csv")
+    with pytest.raises(UsageError, match=r"claim must be eps=E, .*metric=FILE or tradeoff=\.\.\., got 'trade=1'"):
+        dpaudit.parse_claim("trade=1")
