@@ -57,9 +57,10 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(autouse=True)
 def _forget_modules_of_a_test(tmp_path_factory):
-    """Forget what a test imported from a temporary folder: two tests may both write a module `m`."""
-    before = set(sys.modules)
+    """Forget what a test imported from a temporary folder, and the way there: two tests may both write a module `m`."""
+    before, path = set(sys.modules), list(sys.path)
     yield
+    sys.path[:] = path
     base = tmp_path_factory.getbasetemp()
     for name in set(sys.modules) - before:
         file = getattr(sys.modules[name], "__file__", None)
@@ -69,10 +70,9 @@ def _forget_modules_of_a_test(tmp_path_factory):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """An empty project as the current folder and the whole of what is imported from."""
+    """An empty project as the current folder."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "pyproject.toml").write_text("")  # so that no file further up is found
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "path", list(sys.path))
     return folder
