@@ -5,6 +5,8 @@ SEED ?= 0
 OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
+# Tests start many processes: what each imports is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: audit universe museum claims certificates compliance test processors mutants long lint docs dist clean
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy  # whose rooms are imported when they are used
 from numpy.typing import NDArray
-from scipy import linalg
 
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.threads import in_one_thread
@@ -367,7 +367,7 @@ def fit_linear(first: Outcomes, second: Outcomes, diagonal: bool = False) -> Lin
     else:
         within = (np.cov(a.T) + np.cov(b.T)).reshape(columns, columns) / 2.0
         ridge = 1e-3 + columns / draws  # shrinks the correlations that so few draws cannot tell from none
-        weights = linalg.solve(within + ridge * np.eye(columns), difference, assume_a="pos")
+        weights = scipy.linalg.solve(within + ridge * np.eye(columns), difference, assume_a="pos")
     weights = np.where(scales.spread > 0.0, weights / scales.divisor, 0.0)
     return Linear(weights, scales.low, scales.high, scales.centre)
 
@@ -417,7 +417,7 @@ def fit_quadratic(first: Outcomes, second: Outcomes) -> Quadratic | None:
     laws = []
     for side in (a[:, columns], b[:, columns]):
         covariance = np.cov(side.T) + (0.02 + 2.0 / len(side)) * np.eye(len(columns))
-        inverse = linalg.inv(covariance)
+        inverse = scipy.linalg.inv(covariance)
         laws.append((inverse, inverse @ side.mean(axis=0)))
     chosen = varying[columns]
     low, high, centre, spread = scales.low[chosen], scales.high[chosen], scales.centre[chosen], scales.spread[chosen]

@@ -23,7 +23,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray, number, number_text
@@ -108,6 +107,8 @@ class _NormMetric(Metric):
             if row.shape != rows[0].shape:
                 raise UsageError(f"points must have one shape, got {row.shape} after {rows[0].shape} at position {i}.")
         table = np.stack(rows)  # (points, coordinates)
+        from scipy.spatial.distance import cdist  # it takes longer to import than most of the package
+
         return self._factor * np.asarray(cdist(table, table, self.norm))
 
 

@@ -23,9 +23,7 @@ from concurrent.futures import Future, as_completed
 from pathlib import Path
 from typing import Any, Protocol
 
-import joblib
 import numpy as np
-from joblib.externals import loky
 
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, SubjectError, UsageError
@@ -150,6 +148,10 @@ def open_workers(jobs: int, backend: str, cluster: str | None) -> Workers | None
         return DaskWorkers(jobs, cluster)
     if backend == "ray":
         return RayWorkers(jobs, cluster)
+    if backend == "loky" and jobs == 1:
+        return None
+    import joblib
+
     if backend != "loky":
         try:
             joblib.Parallel(n_jobs=jobs, backend=backend)
@@ -184,6 +186,7 @@ class LokyWorkers:
             self._starting = [self._pool().submit(_import_numbers) for _ in range(self.slots)]
 
     def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+        loky = _loky()
         self.warm_up()
         if packed.content is not None and len(packed.content) >= LARGE_JOB and self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="dpaudit-")
@@ -218,7 +221,7 @@ class LokyWorkers:
         if self.slots not in _pools:
             threads = str(max(1, (os.cpu_count() or 1) // self.slots))
             limits = {name: os.environ.get(name, threads) for name in THREAD_VARIABLES}
-            _pools[self.slots] = loky.ProcessPoolExecutor(
+            _pools[self.slots] = _loky().ProcessPoolExecutor(
                 self.slots, timeout=IDLE_SECONDS, initializer=_leave_interrupts_to_the_parent, env=limits
             )
         return _pools[self.slots]
@@ -250,6 +253,8 @@ class JoblibWorkers:
         pass
 
     def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+        import joblib
+
         calls = (joblib.delayed(carry_out_group)(VERSIONS, packed, _pack(group)) for group in groups)
         # Not as they come: some backends cannot.
         for k, content in enumerate(joblib.Parallel(self.slots, backend=self.backend)(calls)):
@@ -405,6 +410,11 @@ class RayWorkers:
         self._packed = {}
         if self._has_started:
             self._ray.shutdown()
+
+
+def _loky() -> Any:
+    """The processes of joblib; imported when some are asked for, as most audits ask for none."""
+    return importlib.import_module("joblib.externals.loky")
 
 
 def _lost(what: str) -> SubjectError:
