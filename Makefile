@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit universe museum claims certificates compliance test processors mutants long lint docs dist clean
+.PHONY: audit universe museum claims certificates compliance test processors mutants long durations lint docs dist clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
@@ -39,6 +39,9 @@ mutants: $(VENV)/.dev
 
 long: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or long"
+
+durations: $(VENV)/.dev
+	$(BIN)/python .ci/durations.py run -n 2 --dist worksteal -m "not long"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,5 +1,7 @@
 """Shared by all tests: pytester, which runs pytest inside a test, a folder of the user's own code, and what is slow.
 
+A test that `tests/durations.json` lists is marked `slow`; `.ci/durations.py` writes the file.
+
 With `DPAUDIT_LONG_PART=k/n` in the environment, of the tests marked `slow` or `long` only those of part k run: a file
 belongs to the part that its path names. CI runs one part a commit, in turn, so that all run within n commits and the
 same commit always runs the same.
@@ -7,6 +9,7 @@ same commit always runs the same.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import zlib
@@ -40,7 +43,12 @@ def pytest_runtest_protocol(item):
             print(f"{processor_seconds() - before:.2f}", item.nodeid, file=out)
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks are chosen by -m
 def pytest_collection_modifyitems(config, items):
+    recorded = json.loads((TESTS / "durations.json").read_text(encoding="utf-8"))
+    for item in items:
+        if item.nodeid in recorded:
+            item.add_marker("slow")
     chosen = os.environ.get("DPAUDIT_LONG_PART")
     if not chosen:
         return
