@@ -63,7 +63,8 @@ if TYPE_CHECKING:
     from dpaudit.privacy.trade_off import FDP
     from dpaudit.profiles import Profile, register_profile
     from dpaudit.reports import write_report
-    from dpaudit.reports.dossier import Dossier, read_dossier
+    from dpaudit.reports.dossier import Dossier
+    from dpaudit.reports.reading import read_dossier
     from dpaudit.results.model import AuditResult, Finding, FloatingPointFinding, SideFinding, load
     from dpaudit.results.plan_result import Plan
     from dpaudit.scores.auditing import audit_scores
@@ -140,7 +141,7 @@ _HOMES = {
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.audits.planning",
     "register_profile": "dpaudit.profiles",
-    "read_dossier": "dpaudit.reports.dossier",
+    "read_dossier": "dpaudit.reports.reading",
     "replay": "dpaudit.audits.replaying",
     "replay_floating_point": "dpaudit.audits.doubles_replaying",
     "replay_same_randomness": "dpaudit.audits.grey_box",

@@ -17,7 +17,7 @@ import dpaudit
 from dpaudit.profiles import profile_named
 from dpaudit.reports import FORMATS, check_format, file_name
 from dpaudit.reports.deployment import read_deployment
-from dpaudit.reports.dossier import read_dossier
+from dpaudit.reports.reading import read_dossier
 from dpaudit_mechanisms import cities
 
 AUDITS = (("laplace", 100_000), ("laplace_too_little_noise", 100_000), ("opendp_laplace", 50_000))  # with their samples

@@ -80,7 +80,8 @@ def report_command(
         return
     if not results:
         raise click.UsageError("Missing argument 'RESULT...'.")
-    from dpaudit.reports.dossier import Dossier, kind_of, read_dossier, subject_of
+    from dpaudit.reports.dossier import Dossier, kind_of, subject_of
+    from dpaudit.reports.reading import read_dossier
     from dpaudit.reports.redaction import redacted
     from dpaudit.reports.sign_off import read_sign_off
     from dpaudit.results.model import write_whole

@@ -13,15 +13,22 @@ Formats and the names of their files: `html` and `md` (audit.html, audit.md), `j
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import os
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
-from dpaudit.extensions import extensions, names
+from dpaudit.reports.formats import (
+    SUFFIXES,
+    ReportFormat,
+    added_formats,
+    all_formats,
+    check_format,
+    file_name,
+    format_of,
+    other_reports,
+)
 from dpaudit.results.model import AuditResult, write_whole
 
 if TYPE_CHECKING:
@@ -48,22 +55,6 @@ __all__ = [
 ]
 
 PROFILES = ("plain", "compliance")
-SUFFIXES: Mapping[str, str] = {
-    "html": ".html",
-    "json": ".json",
-    "md": ".md",
-    "junit": ".junit.xml",
-    "sarif": ".sarif",
-    "pdf": ".pdf",
-    "in-toto": ".intoto.json",
-    "registry": ".registry.yaml",
-    "label": ".label.html",
-    "label-svg": ".label.svg",
-    "oscal": ".oscal.json",
-}
-GROUP = "dpaudit.report_formats"  # the entry-point group of other formats
-DATED = ("html", "md", "pdf", "label", "label-svg", "oscal")  # formats that say when they were written
-OTHER_SUFFIXES: Mapping[str, str] = {".xml": "junit", ".sarif.json": "sarif"}  # read, never written
 
 
 def _html(result: Reported, profile: str, path: str) -> str:
@@ -146,22 +137,6 @@ def _oscal(result: Reported, _: str, __: str) -> str:
     return render_assessment(_dossier(result))
 
 
-@dataclasses.dataclass(frozen=True)
-class ReportFormat:
-    """A format that another package adds, under the name of its entry point (`dpaudit.report_formats`).
-
-    Attributes
-    ----------
-    suffix : str
-        Of its files, with the dot: `.tex`. No other format may have it.
-    render : callable
-        Takes a `Dossier` (`sources`, each with the saved model as `result`) and gives the content, str or bytes.
-    """
-
-    suffix: str
-    render: Callable[[Dossier], str | bytes]
-
-
 FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
     "html": _html,
     "json": _json,
@@ -175,32 +150,6 @@ FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
     "label-svg": _label_svg,
     "oscal": _oscal,
 }
-
-
-def _added() -> dict[str, ReportFormat]:
-    """The formats that other packages add, by name.
-
-    Raises
-    ------
-    UsageError
-        If what a package adds is no `ReportFormat`, or its name or suffix is taken.
-    """
-    found: dict[str, ReportFormat] = {}
-    taken = {*SUFFIXES.values(), *OTHER_SUFFIXES}
-    for name, added in extensions(GROUP):
-        if not isinstance(added, ReportFormat) or not re.fullmatch(r"(\.[a-z0-9]+)+", added.suffix):
-            shown = f"{added!r:.80} at {name!r}"
-            raise UsageError(f"a format must be a ReportFormat with a suffix such as .tex, got {shown}.")
-        if name in FORMATS or added.suffix in taken:
-            raise UsageError(f"formats must have different names and suffixes, got {name!r} ({added.suffix}) again.")
-        taken.add(added.suffix)
-        found[name] = added
-    return found
-
-
-def all_formats() -> tuple[str, ...]:
-    """The names of our own formats and of those that other packages add; nothing is imported."""
-    return (*FORMATS, *(name for name in names(GROUP) if name not in FORMATS))
 
 
 def _content(result: Any, added: ReportFormat, format: str) -> str | bytes:
@@ -242,38 +191,8 @@ def render(
 
         return render_scores(result, format)
     if format not in FORMATS:
-        return _content(result, _added()[format], format)
+        return _content(result, added_formats()[format], format)
     return FORMATS[format](result, profile, os.fspath(saved) if saved is not None else "")
-
-
-def check_format(format: str) -> None:
-    """`UsageError` if there is no such format, or it needs what is not installed, or a date that cannot be read."""
-    if format not in all_formats():
-        raise UsageError(f"format must be one of {', '.join(all_formats())}, got {format!r}.")
-    if format not in FORMATS:
-        _added()  # an audit must not run for a report that cannot be written
-    if format in DATED:
-        from dpaudit.reports.written import date_text
-
-        date_text()  # an audit must not run for a report that cannot be written
-    if format == "pdf" and importlib.util.find_spec("reportlab") is None:
-        raise UsageError("format pdf must have reportlab installed, got none. Use pip install 'dpaudit[pdf]'.")
-
-
-def file_name(stem: str, format: str) -> str:
-    """The name of a report's file: the stem with the suffix of the format."""
-    return stem + (SUFFIXES[format] if format in SUFFIXES else _added()[format].suffix)
-
-
-def format_of(path: str | os.PathLike[str]) -> str:
-    """The format that the suffix of a path names, the longest suffix first; `UsageError` if it names none."""
-    name = Path(path).name.lower()
-    added = {one.suffix: format for format, one in _added().items()}
-    known = {suffix: format for format, suffix in SUFFIXES.items()} | dict(OTHER_SUFFIXES) | added
-    for suffix in sorted(known, key=len, reverse=True):
-        if name.endswith(suffix) and name != suffix:
-            return known[suffix]
-    raise UsageError(f"path must end in one of {', '.join([*SUFFIXES.values(), *added])}, got {os.fspath(path)!r}.")
 
 
 def write_report(
@@ -305,12 +224,6 @@ def write_report(
     target = Path(path)
     write_whole(target, render(result, format_of(target), profile, saved))
     return target
-
-
-def other_reports(folder: Path, written: Collection[Path], stem: str = "audit") -> list[Path]:
-    """Reports with this stem in a folder that were not written now, and so are of an earlier run."""
-    paths = (folder / file_name(stem, format) for format in all_formats())
-    return [path for path in paths if path not in written and path.is_file()]
 
 
 def _dossier(result: Reported) -> Dossier:

@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
-from dpaudit.errors import UsageError
 from dpaudit.reports.deployment import Deployment
-from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
-from dpaudit.results.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.results.utility_result import UtilityResult
 
 if TYPE_CHECKING:
@@ -140,40 +135,3 @@ def content_of(result: Result) -> bytes:
 def digest_of(result: Result) -> str:
     """SHA-256 of the file that the result is saved as."""
     return hashlib.sha256(content_of(result)).hexdigest()
-
-
-def read_dossier(paths: Iterable[str | os.PathLike[str]], deployment: Deployment | None = None) -> Dossier:
-    """Read saved results of any kind: audits, checks, certificates, scores, sessions, plans, a store.
-
-    Raises
-    ------
-    UsageError
-        If there is none, one cannot be read, or one is of no known schema.
-    """
-    from dpaudit.reports.reading import read_any
-
-    sources: list[Source] = []
-    attachments: list[Attachment] = []
-    read = [read_any(os.fspath(path)) for path in paths]
-    for found, beside in read:
-        sources += found
-        attachments += beside
-    if not sources and not any(one.judged for one in attachments):
-        got = "none" if not read else "only what judges no promise"
-        raise UsageError(f"results must be at least one file with a result, got {got}.")
-    return Dossier(tuple(sources), deployment, attachments=tuple(attachments))
-
-
-def _check_of(record: Mapping[str, Any]) -> CheckResult:
-    """A run of the conformance suite, each of whose mechanisms has a name."""
-    result = CheckResult.from_dict(record)
-    for mechanism in result.mechanisms:
-        _ = mechanism["name"]
-    return result
-
-
-READERS: Mapping[str, Callable[[Mapping[str, Any]], Result]] = {
-    AUDIT_SCHEMA: AuditResult.from_dict,
-    CHECK_SCHEMA: _check_of,
-    UTILITY_SCHEMA: UtilityResult.from_dict,
-}

@@ -27,7 +27,7 @@ from dpaudit.results.utility_result import UtilityResult
 ROWS = 10  # of the table; others are in their chapters
 NAMED = 3  # subjects or items that a statement names
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
-COLUMNS = ("subject", "promised", "measured", "verdict", "how sure", "what it could have missed")
+COLUMNS = ("subject", "promised", "measured", "verdict", "how sure", "what it may have missed")
 SYMBOLS: dict[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 WORDS: dict[Verdict, str] = {
     "violated": "Broken",
@@ -67,13 +67,18 @@ class Line:
         word = "Checks failed" if self.kind == "behaviour" and self.verdict == "violated" else WORDS[self.verdict]
         return f"{SYMBOLS[self.verdict]} {word}{graded}"
 
+    @property
+    def explained(self) -> str:
+        """The same, with what the severity says."""
+        return self.words if self.severity is None else f"{self.words}: {self.severity.meaning}"
+
 
 def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
     """The blocks of page one, in their order."""
     lines = ranked(dossier)
     shown = lines[:ROWS]
     rows = tuple(
-        (f"{line.subject}: {line.kind}", line.promised, line.measured, line.words, line.sure, line.missed)
+        (f"{line.subject}: {line.kind}", line.promised, line.measured, line.explained, line.sure, line.missed)
         for line in shown
     )
     marks = tuple(line.verdict for line in shown)
@@ -130,17 +135,28 @@ def _privacy(result: AuditResult) -> Line:
     lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
     symbol, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
     delta = f" at δ = {number_text(worst.budget.delta)}" if wording.is_line(worst) and worst.budget.delta else ""
-    several = len({finding.parameter_budget for finding in result.findings}) > 1
-    for_pair = " for the worst pair" if several else ""
-    stated = f"{symbol} ≤ {budget}{delta}{for_pair}"
+    budgets = [finding.parameter_budget for finding in result.findings if not math.isnan(finding.parameter_budget)]
+    is_range = len(set(budgets)) > 1
+    stated = f"{symbol} ≤ {budget}{delta}"
+    if is_range:
+        ends = (number_text(min(budgets)), number_text(max(budgets)))
+        stated = f"{symbol} ≤ {ends[0]} to {ends[1]}, a limit for each pair"
     promised = claim if stated.replace("ε ≤ ", "eps=") == claim else f"{claim}\n{stated}"
     count, broken = wording.asked_count(result), wording.verdict_count(result, "violated")
-    of = f" of {plural(count, 'pair')}" if count > 1 else ""
-    tail = f"; broken for {broken:,}{of}" if broken and of else ""
-    ratio = "" if worst.ratio_lower is None or math.isinf(worst.ratio_lower) else f" ({wording.ratio_text(worst)} ×)"
+    tail = (
+        f"; broken for {broken:,} of {plural(count, 'pair')} tested" if broken else f"; {plural(count, 'pair')} tested"
+    )
+    times = "" if worst.ratio_lower is None or math.isinf(worst.ratio_lower) else f"{wording.ratio_text(worst)} ×"
+    if is_range:
+        which = "the worst pair" if broken else "the pair nearest its limit"
+        ratio = (
+            f" for {which}, {times} its limit of {budget}{delta}" if times else f" for {which} of limit {budget}{delta}"
+        )
+    else:
+        ratio = f", {times} the promise" if times else ""
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
     missed, blind = _privacy_missed(result, graded)
-    measured = f"{symbol} at least {lower}{unit}{ratio}{tail}"
+    measured = f"{symbol} at least {lower}{unit}{ratio}{tail if count > 1 else ''}"
     return Line(name, "privacy", promised, measured, result.verdict, graded, sure, missed, low, None, blind)
 
 
@@ -156,13 +172,13 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     if weakest is None or weakest.power is None:
         return "not known", None
     power = weakest.power
-    rare = f"; more, if it shows in fewer than {percent_text(power.event_mass)} of answers"
+    rare = f"; more, if fewer than {percent_text(power.event_mass)} of answers show it"
     if math.isinf(power.detectable):
         return "a leak of any size", math.inf
     if not power.at_budget > 0.0:
-        return f"a loss below {wording.nats_text(power.detectable)}{rare}", None
+        return f"a loss up to {wording.nats_text(power.detectable)}{rare}", None
     ratio = power.detectable / power.at_budget
-    return f"a loss below {number_text(ratio, 3)} × the promise{rare}", ratio
+    return f"a loss up to {number_text(ratio, 3)} × the promise{rare}", ratio
 
 
 def _errors(result: UtilityResult) -> Line:
@@ -205,7 +221,7 @@ def statements(dossier: Dossier, lines: Sequence[Line], found: Sequence[Item]) -
     return (
         ("What was found", _found(lines)),
         ("How sure that is", _sure(dossier, lines)),
-        ("What nobody looked at, and what to do", f"{_gaps(found)} {_next(lines)}"),
+        ("What was not looked at, and what to do", f"{_gaps(dossier, found)} {_next(lines)}"),
     )
 
 
@@ -250,7 +266,9 @@ def _outcome(lines: Sequence[Line]) -> str:
     elif worst.low is not None:
         size = ": something leaks where nothing may leak"
     least = f" {FIRST_PROOF}" if worst.severity is not None and worst.severity.is_least else ""
-    grade = f" Severity: {worst.severity.words} ({worst.severity.reason})." if worst.severity is not None else ""
+    grade = ""
+    if worst.severity is not None:
+        grade = f" Severity: {worst.severity.words}, which means: {worst.severity.meaning} ({worst.severity.reason})."
     return f"{worst.subject} breaks that promise{size}.{least}{grade}{more}"
 
 
@@ -262,11 +280,15 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
     blind = [line.blind for line in lines if line.blind is not None and line.verdict == "not_refuted"]
     if blind:
         most = max(blind)
-        size = f"below {number_text(most, 3)} times the promise" if math.isfinite(most) else "of any size"
-        text += f" Where nothing was found, a loss {size} could have been missed."
+        size = (
+            f"up to {number_text(most, 3)} times the promise, or more in rare answers"
+            if most < math.inf
+            else "any size"
+        )
+        text += f" “No breach found” is no proof: a loss of {size} may have stayed hidden."
     rest = beside(dossier)
     if rest > 0.0:
-        text += f" What was looked at beside the verdicts, such as low bits, adds at most {percent_text(rest)}."
+        text += f" Findings beside the verdicts have error rates of their own, {percent_text(rest)} together at most."
     return text
 
 
@@ -294,7 +316,7 @@ def beside(dossier: Dossier) -> float:
     return min(1.0, math.fsum([*rates, *(side.error_rate or 0.0 for side in sides)]))
 
 
-def _gaps(found: Sequence[Item]) -> str:
+def _gaps(dossier: Dossier, found: Sequence[Item]) -> str:
     missing = [item.name for item in found if item.status == "not assessed"]
     said = sum(item.status == "declared" for item in found)
     parts = []
@@ -303,7 +325,25 @@ def _gaps(found: Sequence[Item]) -> str:
     text = f"Not assessed: {parts[0]}." if parts else "Every item was tested, declared or beside the point."
     if said:
         text += f" {plural(said, 'item')} rest{'s' if said == 1 else ''} on what the owner says."
-    return f"{text} Inputs and code other than those that ran were not looked at."
+    fewer = _fewer(dossier)
+    return f"{text} Other inputs and other code were not looked at.{fewer}"
+
+
+def _fewer(dossier: Dossier) -> str:
+    """Which audits asked only some of the pairs that others with the same claim asked; empty where none did."""
+    asked = [
+        (result, {finding.id for finding in result.findings}) for result in dossier.audits if result.universe is None
+    ]
+    told = []
+    for result, pairs in asked:
+        wider = [len(others) for other, others in asked if other.claim == result.claim and pairs < others]
+        if pairs and wider:
+            told.append(
+                f"{wording.subject_name(result, 60)} was tested on {len(pairs):,} of {plural(max(wider), 'pair')} that "
+                "the same promise was tested on."
+            )
+    more = f" So were {len(told) - NAMED:,} more, on fewer." if len(told) > NAMED else ""
+    return "".join(f" {text}" for text in told[:NAMED]) + more
 
 
 def _next(lines: Sequence[Line]) -> str:
@@ -313,7 +353,10 @@ def _next(lines: Sequence[Line]) -> str:
 
     parts = []
     if names("violated"):
-        parts.append(f"Release nothing more from {names('violated')} until it is mended and a new audit is clean.")
+        parts.append(
+            f"Let {names('violated')} answer nothing until it is mended and a new test finds no breach; what it has "
+            "answered so far may have revealed too much."
+        )
     if names("error"):
         parts.append(f"Have the run of {names('error')} repaired and repeated.")
     if names("inconclusive"):

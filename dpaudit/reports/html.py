@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -104,8 +105,9 @@ def environment() -> Environment:
 
 
 def breakable(text: str) -> Markup:
-    """A name, escaped, that may break behind a bar (between the inputs of a pair) and behind an underscore."""
-    return Markup(str(escape(text)).replace("|", "|<wbr>").replace("_", "_<wbr>"))
+    """A name, escaped, that may break behind a bar (between inputs), an underscore, and before a word in CamelCase."""
+    parts = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[|_])", "\x00", text.replace("\x00", ""))
+    return Markup(str(escape(parts)).replace("\x00", "<wbr>"))
 
 
 def key_figures(result: AuditResult) -> list[tuple[str, str, str]]:

@@ -134,11 +134,9 @@ def _row(bar: Bar, x: Axis, y: float, step: float, is_wide: bool) -> list[Markup
             parts.append(
                 tag("path", d=points([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)]), cls="more")
             )
-    text = f"≥ {lower_text(low, 3)} ×" if low > 0.0 or bar.high is None else ""
-    if bar.verdict == "violated":
-        text = f"≥ {compared(low, 1.0, 3)[0]} ×"
+    text = f"≥ {compared(low, 1.0)[0]} ×"  # the digits of the table above it
     if bar.high is not None:
-        text = f"{lower_text(low, 2)} to {number_text(bar.high, 2)} ×"
+        text = f"{lower_text(low, 3)} to {number_text(bar.high, 3)} ×"
     if is_wide:
         parts.append(tag("text", text, x=x.end + 10.0, y=middle + 4.0, cls=f"figure-number {bar.verdict}"))
     else:

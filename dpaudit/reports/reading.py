@@ -10,12 +10,14 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpaudit.certificates.certificate import SCHEMA as CERTIFICATE_SCHEMA
 from dpaudit.certificates.certificate import Certificate
+from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
+from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports.attachments import (
@@ -25,13 +27,17 @@ from dpaudit.reports.attachments import (
     session_attachment,
     side_attachment,
 )
-from dpaudit.reports.dossier import READERS, Source
+from dpaudit.reports.deployment import Deployment
+from dpaudit.reports.dossier import Dossier, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
 from dpaudit.reports.evidence import evidence_document
 from dpaudit.reports.judged import certificate_attachment, scores_attachment
+from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results.model import AuditResult, Finding, Look
 from dpaudit.results.plan_result import SCHEMA as PLAN_SCHEMA
 from dpaudit.results.saving import as_float, from_json, read_saved
+from dpaudit.results.utility_result import SCHEMA as UTILITY_SCHEMA
+from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import SCHEMA as SCORES_SCHEMA
 from dpaudit.scores.result import ScoresResult
 
@@ -42,6 +48,41 @@ NO_POWER = "A store of evidence does not hold what it would have found, so that 
 JUDGED = (CERTIFICATE_SCHEMA, SCORES_SCHEMA)
 OTHERS = dict.fromkeys((SESSION_SCHEMA, PLAN_SCHEMA, STORE_SCHEMA, *JUDGED), AuditResult.from_dict)  # named in messages
 Read = tuple[list[Source], list[Attachment]]
+
+
+def _check_of(record: Mapping[str, Any]) -> CheckResult:
+    """A run of the conformance suite, each of whose mechanisms has a name."""
+    result = CheckResult.from_dict(record)
+    for mechanism in result.mechanisms:
+        _ = mechanism["name"]
+    return result
+
+
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Result]] = {
+    AUDIT_SCHEMA: AuditResult.from_dict,
+    CHECK_SCHEMA: _check_of,
+    UTILITY_SCHEMA: UtilityResult.from_dict,
+}
+
+
+def read_dossier(paths: Iterable[str | os.PathLike[str]], deployment: Deployment | None = None) -> Dossier:
+    """Read saved results of any kind: audits, checks, certificates, scores, sessions, plans, a store.
+
+    Raises
+    ------
+    UsageError
+        If there is none, one cannot be read, or one is of no known schema.
+    """
+    sources: list[Source] = []
+    attachments: list[Attachment] = []
+    read = [read_any(os.fspath(path)) for path in paths]
+    for found, beside in read:
+        sources += found
+        attachments += beside
+    if not sources and not any(one.judged for one in attachments):
+        got = "none" if not read else "only what judges no promise"
+        raise UsageError(f"results must be at least one file with a result, got {got}.")
+    return Dossier(tuple(sources), deployment, attachments=tuple(attachments))
 
 
 def read_any(path: str) -> Read:

@@ -18,6 +18,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports.document import Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
+from dpaudit.reports.formats import check_format, file_name
 from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.saving import check_folder, write_whole
@@ -40,8 +41,6 @@ def check_formats(names: Sequence[str], out: str) -> tuple[str, ...]:
     UsageError
         If one is not among json, html, md and pdf, what it needs is not installed, or the folder cannot be written.
     """
-    from dpaudit.reports import check_format
-
     for name in names:
         if name not in SCORE_FORMATS:
             raise UsageError(f"report must name formats among {', '.join(SCORE_FORMATS)}, got {name!r}.")
@@ -54,8 +53,6 @@ def check_formats(names: Sequence[str], out: str) -> tuple[str, ...]:
 
 def write_reports(result: ScoresResult, out: str, names: Sequence[str]) -> list[Path]:
     """Write scores.json, scores.html, ... into a folder; their paths."""
-    from dpaudit.reports import file_name
-
     paths = [Path(out) / file_name("scores", name) for name in names]
     for path, name in zip(paths, names, strict=True):
         write_whole(path, render(result, name))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Literal
 
 from dpaudit.audits.findings import ZERO_BUDGET_LOSS
@@ -19,6 +20,11 @@ GRADES: tuple[Grade, ...] = ("marginal", "clear", "severe")
 SEVERE_RATIO = 10.0  # times the promise
 PRECISION = 1.1  # times the promise, where the result does not say which excess it would have found
 TELL_GUESSES, TELL_WRONG = 100, 0.01  # a near-deterministic tell: so many guesses, at most this share of them wrong
+MEANINGS: Mapping[Grade, str] = {
+    "marginal": "a small excess is proven; the true one may be larger",
+    "clear": "the proven excess is beyond the precision of the audit",
+    "severe": "the answers tell the two inputs apart far too well",
+}
 FIRST_PROOF = "The audit stopped at the first proof: the loss may be far larger."
 RULE = (
     "Marginal: the proven loss exceeds the promise by no more than the excess that the audit itself would have found "
@@ -54,6 +60,11 @@ class Severity:
     def words(self) -> str:
         """The grade in words: "clear", or "at least marginal" where the audit stopped at the first proof."""
         return f"at least {self.grade}" if self.is_least and self.grade != "severe" else self.grade
+
+    @property
+    def meaning(self) -> str:
+        """What the grade says, for a reader who does not know the rule."""
+        return MEANINGS[self.grade]
 
 
 def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity | None:

@@ -21,9 +21,10 @@ from dpaudit.reports import answers, compliance, document_html, document_markdow
 from dpaudit.reports.deployment import ITEMS, read_deployment
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document import Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, Source, digest_of, read_dossier
+from dpaudit.reports.dossier import Dossier, Source, digest_of
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.items import SECTIONS, items
+from dpaudit.reports.reading import read_dossier
 from dpaudit.reports.redaction import redacted
 from dpaudit.results.model import Keys, SideFinding
 

@@ -59,7 +59,9 @@ def test_a_record_cites_the_bound_its_confidence_and_its_limits(synthetic):
     assert body["dp_variant"]["variant_name"] == "Pure DP"
     assert body["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0}
     measured = body["privacy_loss"]["privacy_parameters_details"]
-    assert "measured ε at least 1.7 nats (1.7 ×), at 95% confidence" in measured and registry.LIMITS in measured
+    assert (
+        "measured ε at least 1.7 nats, 1.7 × the promise, at 95% confidence" in measured and registry.LIMITS in measured
+    )
     assert (
         "1 statistical audit, 1 run of a conformance suite, 1 test of stated" in body["implementation"]["justification"]
     )

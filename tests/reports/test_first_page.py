@@ -19,7 +19,7 @@ from dpaudit.reports.document import Facts, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.glossary import TERMS, Linker
-from dpaudit.reports.severity import FIRST_PROOF, severity_of
+from dpaudit.reports.severity import FIRST_PROOF, GRADES, MEANINGS, severity_of
 from dpaudit.reports.sign_off import read_sign_off, results_digest
 from dpaudit.results.model import Power, WitnessRecord
 
@@ -39,8 +39,8 @@ def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
     table = page(everything(synthetic))[Table]
     assert table.columns == first_page.COLUMNS and table.marks == ("violated",) * 3
     assert table.rows[0][:2] == ("city release: privacy", "eps=1")
-    assert table.rows[0][2] == "ε at least 1.7 nats (1.7 ×)"
-    assert table.rows[0][3] == "✗ Broken, at least clear" and table.rows[0][4] == "95%"
+    assert table.rows[0][2] == "ε at least 1.7 nats, 1.7 × the promise"
+    assert table.rows[0][3] == f"✗ Broken, at least clear: {MEANINGS['clear']}" and table.rows[0][4] == "95%"
     assert table.rows[0][5] == FIRST_PROOF
     assert table.rows[1][:3] == (
         "city release: errors",
@@ -57,7 +57,7 @@ def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
         (
             "doubles",
             "✓ No breach found",
-            "a loss below 1.25 × the promise; more, if it shows in fewer than 10% of answers",
+            "a loss up to 1.25 × the promise; more, if fewer than 10% of answers show it",
         ),
         ("inconclusive", "? Not settled", "a leak of any size"),
         ("error", "! No answer: it broke", "whatever the broken runs would have shown"),
@@ -106,10 +106,50 @@ def test_three_statements_say_what_broke_how_sure_that_is_and_what_to_do(synthet
     found, sure, rest = (text for _, text in page(everything(synthetic))[Facts].rows)
     assert found.startswith("1 mechanism promises a limit on what one answer reveals. city release breaks that promise")
     assert ": the loss of privacy is at least 1.7 times what was promised." in found
-    assert FIRST_PROOF in found and "Severity: at least clear (" in found and "1 more promise" in found
+    assert (
+        FIRST_PROOF in found
+        and "Severity: at least clear, which means: the proven" in found
+        and "1 more promise" in found
+    )
     # 5% of the audit, 5% of the error bounds, 0.1% of the checks
     assert "false alarm with probability at most 10.1%" in sure and "of lower confidence than the 99.9%" in sure
-    assert "Release nothing more from city release until it is mended" in rest and "Not assessed: " in rest
+    assert "Let city release answer nothing until it is mended" in rest and "Not assessed: " in rest
+    assert "tested on" not in rest
+
+
+def test_limits_that_differ_by_pair_are_a_range_and_the_worst_pair_has_its_own(synthetic):
+    pairs = [synthetic.finding("a", "b", 1.1, budget=0.25), synthetic.finding("a", "c", 0.4, budget=4.0)]
+    row = page(Dossier.of(synthetic.result(pairs)))[Table].rows[0]
+    assert row[1].endswith("ε ≤ 0.25 to 4, a limit for each pair")
+    assert row[2] == (
+        "ε at least 0.275 nats for the worst pair, 1.1 × its limit of 0.25; broken for 1 of 2 pairs tested"
+    )
+    row = page(Dossier.of(synthetic.result([synthetic.finding("a", "b", 0.5, budget=0.25), pairs[1]])))[Table].rows[0]
+    assert row[2] == "ε at least 0.125 nats for the pair nearest its limit, 0.5 × its limit of 0.25; 2 pairs tested"
+
+
+def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthetic):
+    wide = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)])
+    narrow = dataclasses.replace(wide, findings=wide.findings[:1], subject={"name": "narrow", "fingerprint": "n"})
+    text = page(Dossier.of(wide, narrow))[Facts].rows[2][1]
+    assert "narrow was tested on 1 of 2 pairs that the same promise was tested on." in text
+    assert text.count("was tested on 1") == 1
+    elsewhere = dataclasses.replace(narrow, findings=(synthetic.finding("d", "e", 0.5),))  # not one of them
+    other = dataclasses.replace(narrow, claim="another claim")
+    assert "was tested on 1" not in page(Dossier.of(wide, elsewhere, other))[Facts].rows[2][1]
+
+
+def test_the_picture_and_the_table_print_the_same_digits(synthetic):
+    blocks = page(Dossier.of(synthetic.result([synthetic.finding(ratio=1.08849)])))
+    assert "1.088 × the promise" in blocks[Table].rows[0][2]
+    for drawing in (blocks[Figure].wide, blocks[Figure].narrow):
+        assert "≥ 1.088 ×" in drawing
+
+
+def test_every_grade_says_what_it_means(synthetic):
+    assert set(MEANINGS) == set(GRADES)
+    row = page(Dossier.of(synthetic.result([synthetic.finding(ratio=1.01, mode="fixed")], mode="fixed")))[Table].rows[0]
+    assert row[3] == "✗ Broken, marginal: a small excess is proven; the true one may be larger"
 
 
 def test_results_at_the_default_of_the_compliance_profile_are_of_full_confidence(synthetic):

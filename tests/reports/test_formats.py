@@ -17,8 +17,9 @@ from dpaudit import reports
 from dpaudit.errors import UsageError
 from dpaudit.reports.anchors import anchor_of
 from dpaudit.reports.cases import cases
-from dpaudit.reports.dossier import Dossier, read_dossier
+from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.html import script
+from dpaudit.reports.reading import read_dossier
 from dpaudit.results.model import load
 
 DATA = Path(__file__).parent / "data"
@@ -213,3 +214,25 @@ def test_side_findings_are_in_every_page(synthetic):
         for profile in ("plain", "compliance"):
             text = reports.render(result, format, profile)
             assert "Running time" in text and "later kind" in text and "Inputs of a take longer" in text
+
+
+def test_every_format_has_a_suffix_and_every_suffix_a_format():
+    assert list(reports.FORMATS) == list(reports.SUFFIXES)
+
+
+def test_no_module_of_the_reports_imports_itself_through_others():
+    """An import by one module of another, also within a function, is an edge; the package itself only re-exports."""
+    edges = {}
+    for path in Path(reports.__file__).parent.glob("*.py"):
+        text = re.sub(r"^if TYPE_CHECKING:\n(?: .*\n|\n)*", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        edges[path.stem] = set(re.findall(r"^\s*from dpaudit\.reports\.(\w+) import", text, re.MULTILINE))
+        for names in re.findall(r"^\s*from dpaudit\.reports import ([\w, ]+)$", text, re.MULTILINE):
+            edges[path.stem] |= {name.strip() for name in names.split(",")}
+    del edges["__init__"]
+    assert edges["compliance"] > {"dossier", "first_page"}  # both forms are seen
+    assert all(others <= edges.keys() for others in edges.values())  # nothing from the package, which imports them
+    left = dict(edges)
+    while free := [name for name, others in left.items() if not others & left.keys()]:
+        for name in free:
+            del left[name]
+    assert not left

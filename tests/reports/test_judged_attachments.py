@@ -15,7 +15,7 @@ from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import first_page
-from dpaudit.reports.dossier import read_dossier
+from dpaudit.reports.reading import read_dossier
 from dpaudit.reports.redaction import redacted
 
 NAMES = ("Quillfeather", "Zabaglione")

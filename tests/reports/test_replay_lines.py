@@ -163,11 +163,11 @@ def check_lines(run, tmp_path, *options):
 def test_failed_checks_are_run_again_on_the_claim_and_the_pairs_that_they_had(run, tmp_path):
     options = ("--claim", "eps=1", "--pairs", "0,1; 1,2", "--samples", "1500")
     [line] = check_lines(run, tmp_path, *options)
-    before = reports.dossier.read_dossier([tmp_path / "o/check.json"]).checks[0]
+    before = reports.reading.read_dossier([tmp_path / "o/check.json"]).checks[0]
     failed = [record.name for record in before.of_status("violated")]
     assert len(failed) > 10  # more than were once listed, without a word on the others
     again = run(*shlex.split(line)[1:], "--out", "again")
-    after = reports.dossier.read_dossier([tmp_path / "again/check.json"]).checks[0]
+    after = reports.reading.read_dossier([tmp_path / "again/check.json"]).checks[0]
     assert again.exit_code == 1 and [record.name for record in after.records] == failed
     assert {record.status for record in after.records} == {"violated"}
 
