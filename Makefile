@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit universe museum claims certificates compliance test processors mutants long durations lint docs dist clean
+.PHONY: audit universe museum claims certificates compliance history test processors mutants long durations lint docs dist clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
@@ -27,6 +27,9 @@ certificates: $(VENV)/.audit
 
 compliance: $(VENV)/.audit
 	$(BIN)/python -m reports.compliance_report --seed $(SEED)
+
+history: $(VENV)/.audit
+	$(BIN)/python -m reports.history_report --seed $(SEED)
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not long"

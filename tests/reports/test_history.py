@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -72,6 +73,18 @@ def test_a_broken_and_a_mended_promise_are_told_with_their_releases(five):
     figure = next(block for block in chapter.blocks if isinstance(block, Figure))
     assert len(figure.data.rows) == 5 and figure.wide.count('class="mark violated"') == 2
     assert all(f">{name}<" in figure.wide for name in RATIOS)
+
+
+def test_the_saved_history_of_five_releases_breaks_a_promise_and_mends_it():
+    saved = Path(__file__).parents[2] / "reports" / "history"
+    ((key, course),) = courses(read_history(saved / "releases")).items()
+    assert key == ("release.py:count", "privacy")
+    assert [point.line.verdict for point in course] == [
+        "not_refuted", "not_refuted", "violated", "violated", "not_refuted",
+    ]  # fmt: skip
+    assert course[0].mark == course[4].mark != course[2].mark == course[3].mark
+    page = (saved / "history.html").read_text(encoding="utf-8")
+    assert standing(course) in page and page.count('class="mark violated"') >= 2
 
 
 def test_a_history_with_a_release_that_measured_nothing_is_drawn_without_it(synthetic, five):
