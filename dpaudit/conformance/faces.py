@@ -28,6 +28,7 @@ class Subjects:
     def __init__(self, mechanism: Any, claim: Any, pairs: Any, options: dict[str, Any]) -> None:
         self.mechanism, self.claim, self.pairs, self.options = mechanism, claim, pairs, options
         self.stated_rate: float = options["error_rate"]
+        self.inconclusive: dict[str, str] = {}  # what inconclusive checks said, by their names
         self._case: Case | None = None
 
     def limit(self, error_rate: float) -> None:
@@ -98,6 +99,7 @@ class BoundCheck:
         except UsageError as error:
             raise UsageError(f"{self.mechanism_name} cannot be checked: {error}") from None
         except CheckInconclusive as error:
+            self.subjects.inconclusive[self.name] = str(error)
             text = f"{self.mechanism_name}: {self.name} is inconclusive: {error}. Take more samples."
             warnings.warn(text, DpauditInconclusiveWarning, stacklevel=2)
 

@@ -178,6 +178,7 @@ def pytest_runtest_makereport(
 
         if isinstance(call.excinfo.value, CheckFailed | UsageError):
             report.longrepr = call.excinfo.getrepr(style="value")  # what it says; the lines that led there are ours
+    _add_check(item, call, report)
     state = item.stash.get(STATE, None)
     if state is None:
         if report.when == "call" and report.outcome == "passed":
@@ -191,6 +192,18 @@ def pytest_runtest_makereport(
     # An attribute of its own, which xdist sends along with the report, and which no JUnit file shows.
     vars(report)["dpaudit"] = [dict(record, place=list(item.location[:2])) for record in state.records]
     return report
+
+
+def _add_check(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """What a conformance check found goes with the report of its test."""
+    check = bound_check(item)
+    if check is None:
+        return
+    from dpaudit.pytest_plugin.checks import ATTRIBUTE, record_of
+
+    record = record_of(item, check, call, report)
+    if record is not None:
+        vars(report)[ATTRIBUTE] = record
 
 
 def _fail_if_expired(item: pytest.Item, report: pytest.TestReport) -> None:
@@ -214,6 +227,9 @@ class Reporting:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect what the audits of a test found, whichever process ran it."""
         self.summary.add(report.nodeid, getattr(report, "dpaudit", ()))
+        check = getattr(report, "dpaudit_check", None)
+        if check is not None:
+            self.summary.checks[report.nodeid] = check
 
 
 @pytest.hookimpl(trylast=True)

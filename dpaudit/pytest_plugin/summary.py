@@ -9,13 +9,14 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.pytest_plugin import checks
 from dpaudit.pytest_plugin.options import Settings
 from dpaudit.pytest_plugin.unmatched import judged
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "dpaudit.session/1"
 ORDER = ("violated", "error", "inconclusive", "not_refuted")
+NAMED = 10  # tests that a line of the summary names
 EARLIER_SHOWN = 4  # reports of an earlier session that are named
+CHECKS_SHOWN = 200  # failed checks in Markdown
 MOST_MARKDOWN = 900_000  # bytes: a CI service drops a longer job summary whole
 PUBLIC = (
     "call", "verdict", "subject", "claim", "share", "confidence", "seed", "epsilon_lower", "ratio_lower", "known",
@@ -39,6 +42,7 @@ class Summary:
         self.settings = settings
         self.plan: Mapping[str, Any] | None = None
         self.found: dict[str, dict[int, dict[str, Any]]] = {}  # by node id and number of the call
+        self.checks: dict[str, dict[str, Any]] = {}  # conformance checks, by node id
         self.problem = ""
         self.collected: list[Mapping[str, Any]] = []  # what each process that collected found of known violations
         self.unmatched: list[tuple[str, bool]] = []  # what is said of those of no test, and whether it is a failure
@@ -82,6 +86,9 @@ class Summary:
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
             lines.append(f"dpaudit: {_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
+            lines += [f"dpaudit:   low bits leak: {one}" for one in self.leaking()]
+        if self.checks:
+            lines.append(f"dpaudit: {checks.counted(self.ordered_checks)}")
         lines += [f"dpaudit: {line}" for line in self.notes_lines()]
         if self.plan is not None:
             lines.append(f"dpaudit: {promise_text(self.plan)}")
@@ -101,6 +108,17 @@ class Summary:
         if self.problem:
             lines.append(f"dpaudit: {self.problem}")
         return lines
+
+    def leaking(self) -> list[str]:
+        """The tests whose audits found low bits that leak: the first of them by name, the others counted."""
+        tests = list(dict.fromkeys(node_id for node_id, record in self.records if record.get("leaks")))
+        more = len(tests) - NAMED
+        return tests[:NAMED] + ([f"and {_plural(more, 'more test')}"] if more > 0 else [])
+
+    @property
+    def ordered_checks(self) -> list[dict[str, Any]]:
+        """The record of every conformance check, in order of node ids."""
+        return [self.checks[node_id] for node_id in sorted(self.checks)]
 
     def notes_lines(self) -> list[str]:
         """How many tests have notes that a warning told, and each of these once."""
@@ -140,7 +158,7 @@ class Summary:
     def finish(self) -> None:
         """Judge known violations of no test, and write the report where one is asked for; the summary tells both."""
         self.unmatched = judged(self.settings.config, self.settings.known_violations, self.collected)
-        if not self.settings.formats or not self.records:
+        if not self.settings.formats or not (self.records or self.checks):
             return
         try:
             results = [(node_id, record, _result(record)) for node_id, record in self.records]
@@ -161,7 +179,8 @@ class Summary:
             | {name: record[name] for name in PUBLIC if name in record}
             for node_id, record in self.records
         ]
-        return {"schema": SCHEMA, "session": dict(self.plan or {}), "audits": audits}
+        session = {"schema": SCHEMA, "session": dict(self.plan or {}), "audits": audits}
+        return session | {"checks": [checks.public(one) for one in self.ordered_checks]} if self.checks else session
 
     def _write(self, results: list[tuple[str, dict[str, Any], AuditResult]]) -> list[Path]:
         """A folder an audit, and what is of the whole session; the paths of the latter.
@@ -188,7 +207,16 @@ class Summary:
                     path = write_report(result, folder / file_name("audit", format))
                     if format == "sarif":
                         logs.append(path.read_text(encoding="utf-8"))
+            lists = checks.results(self.ordered_checks)
+            places = {name: _slug(name, 1) for name in lists}
+            for name, checked in lists.items():
+                for format in self.settings.formats:
+                    path = write_report(checked, staged / places[name] / file_name("check", format))
+                    if format == "sarif":
+                        logs.append(path.read_text(encoding="utf-8"))
             session = to_json(self.described())
+            for entry, record in zip(session.get("checks", ()), self.ordered_checks, strict=True):
+                entry["folder"] = places[record["list"]]
             for audit in session["audits"]:
                 audit["folder"] = folders.get((audit["test"], audit["call"]))
             files = {
@@ -209,6 +237,9 @@ class Summary:
 
         head = ["# dpaudit", ""]
         head += [f"* {text(line.removeprefix('dpaudit: '), 400)}" for line in self.lines()]
+        head += self._checks_markdown(text)
+        if not self.records:
+            return "\n".join(head) + "\n"
         head += ["", "| test | claim | verdict | loss at least | seed | report |", "|" + " --- |" * 6]
         rows = []
         for verdict in ORDER:
@@ -235,6 +266,20 @@ class Summary:
         if len(shown) < len(rows):
             shown += ["", f"And {_plural(len(rows) - len(shown), 'more audit')}: see session.json."]
         return "\n".join([*head, *shown]) + "\n"
+
+    def _checks_markdown(self, text: Callable[[str, int], str]) -> list[str]:
+        """A table of the conformance checks that failed or broke; nothing where none did."""
+        grave = [one for one in self.ordered_checks if one["check"]["status"] in checks.GRAVE]
+        if not grave:
+            return []
+        lines = ["", "| failed check | mechanism | what was seen |", "|" + " --- |" * 3]
+        for one in grave[:CHECKS_SHOWN]:
+            check = one["check"]
+            cells = (text(one["test"], 200), text(check["mechanism"], 80), text(check["message"], 400))
+            lines.append(f"| {' | '.join(cells)} |")
+        if len(grave) > CHECKS_SHOWN:
+            lines += ["", f"And {_plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json."]
+        return lines
 
 
 def promise_text(plan: Mapping[str, Any]) -> str:
@@ -289,7 +334,8 @@ def _earlier(out: Path, written: list[Path]) -> list[Path]:
 
     now = set(written)
     folders = sorted(folder for folder in out.iterdir() if folder.is_dir())
-    found = [path for folder in folders for path in other_reports(folder, now)]
+    stems = ("audit", "check")
+    found = [path for folder in folders for stem in stems for path in other_reports(folder, now, stem)]
     return [*other_reports(out, now, "session"), *other_reports(out, now), *found]
 
 

@@ -103,6 +103,11 @@ def session_attachment(
         )
     if "profile" in session:
         facts.append(("Profile", clean(str(session["profile"]), 60)))
+    checks = record.get("checks", ())
+    if checks:
+        ended = Counter(str(check["status"]).replace("_", " ") for check in checks)
+        told = ", ".join(f"{count:,} {word}" for word, count in ended.items())
+        facts.append(("Conformance checks", f"{len(checks):,}: {told}"))
     known = [audit for audit in audits if audit.get("known")]
     if known:
         facts.append(("Known violations", f"{len(known):,}, which fail no test"))

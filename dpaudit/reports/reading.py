@@ -177,6 +177,11 @@ def _session(path: str, digest: str, record: Mapping[str, Any]) -> Read:
             continue
         result, content = read_saved(place, READERS)
         sources.append(Source(str(place), hashlib.sha256(content).hexdigest(), result))
+    for name in dict.fromkeys(str(check.get("folder") or "") for check in record.get("checks", ())):
+        place = folder / name / "check.json"
+        if name and place.is_file():
+            result, content = read_saved(place, READERS)
+            sources.append(Source(str(place), hashlib.sha256(content).hexdigest(), result))
     return sources, [session_attachment(path, digest, record, without, subjects)]
 
 

@@ -77,6 +77,7 @@ def test_the_report_is_markdown_for_a_job_summary_too(pytester, write):
 def test_a_job_summary_stays_below_its_limit(monkeypatch, pytester):
     found = summary.Summary.__new__(summary.Summary)
     found.plan, found.problem, found.written, found.earlier, found.unmatched = None, "", [], [], []
+    found.checks = {}
     found.settings = types.SimpleNamespace(store=None)
     record = {"call": 1, "verdict": "violated", "claim": "eps=1" * 50, "known": "", "seed": 1, "epsilon_lower": 1.0}
     found.found = {f"test_it.py::test[{'<x>' * 60}{n:05}]": {1: record} for n in range(3_000)}

@@ -1,0 +1,74 @@
+"""Conformance checks of a session reach its files and its summary, whether or not anything was audited."""
+
+import json
+import xml.etree.ElementTree
+
+from dpaudit.conformance.registry import CHECKS
+from dpaudit.pytest_plugin import summary
+from dpaudit.reports.reading import READERS, read_dossier
+from dpaudit.results.saving import read_saved
+
+# A release that changes its input in place fails `input_unchanged`, without chance: no error rate.
+CHECKED = """
+    class Release:
+        claim = "eps=1"
+        pairs = [([0.0], [1.0])]
+
+        def __call__(self, data, size, rng):
+            data[0] += 1.0
+            return rng.laplace(size=size)
+
+    @dpaudit.parametrize_with_checks([Release()], samples=1_000, expected_failures={"KEY": "known | so"})
+    def test_release(check):
+        if check.name in ("input_unchanged", "global_generators_unchanged", "seeded_determinism"):
+            check()
+"""
+
+
+def test_checks_that_fail_are_in_every_file_of_a_session_without_an_audit(pytester, write):
+    write(CHECKED.replace(', expected_failures={"KEY": "known | so"}', ""))
+    result = pytester.runpytest("--dp-report", "json,junit,sarif,md", "--dp-out", "out")
+    result.assert_outcomes(passed=len(CHECKS) - 1, failed=1)
+    out = pytester.path / "out"
+    result.stdout.fnmatch_lines(
+        ["dpaudit: * checks of 1 mechanism: 1 failed, *", f"dpaudit: written {out / 'session.json'}"]
+    )
+    session = json.loads((out / "session.json").read_text())
+    (failed,) = [one for one in session["checks"] if one["status"] == "violated"]
+    assert (failed["check"], failed["mechanism"], failed["file"]) == ("input_unchanged", "Release", "test_it.py")
+    assert failed["message"] and session["audits"] == []
+    folder = out / failed["folder"]
+    saved, _ = read_saved(folder / "check.json", READERS)
+    assert saved.verdict == "violated" and len(saved.records) == len(CHECKS)
+    assert "Release" in (folder / "check.md").read_text()
+    suite = xml.etree.ElementTree.parse(folder / "check.junit.xml").getroot()
+    assert suite.get("failures") == "1"
+    text = (out / "session.md").read_text()
+    assert "| failed check | mechanism |" in text and "input\\_unchanged" in text
+    (ran,) = json.loads((out / "session.sarif").read_text())["runs"]
+    assert [one["level"] for one in ran["results"]].count("error") == 1
+    dossier = read_dossier([out])  # the session as a whole
+    assert dossier.verdict == "violated" and len(dossier.checks) == 1
+
+
+def test_a_known_failure_of_a_check_is_one_in_the_files_and_an_outdated_one_an_error(pytester, write):
+    write(CHECKED.replace("KEY", "input_unchanged"))
+    pytester.runpytest("--dp-report", "json", "--dp-out", "out").assert_outcomes(passed=len(CHECKS) - 1, xfailed=1)
+    session = json.loads((pytester.path / "out" / "session.json").read_text())
+    assert [(one["check"], one["reason"]) for one in session["checks"] if one["status"] == "xfail"] == [
+        ("input_unchanged", "known | so")
+    ]
+    assert "failed check" not in (pytester.path / "out" / "session.md").read_text()
+    write(CHECKED.replace("KEY", "seeded_determinism"))
+    pytester.runpytest("--dp-report", "json", "--dp-out", "out").assert_outcomes(passed=len(CHECKS) - 2, failed=2)
+    session = json.loads((pytester.path / "out" / "session.json").read_text())
+    (outdated,) = [one for one in session["checks"] if one["status"] == "error"]
+    assert outdated["check"] == "seeded_determinism" and "Remove it." in outdated["message"]
+
+
+def test_the_summary_names_the_tests_whose_low_bits_leak():
+    found = summary.Summary.__new__(summary.Summary)
+    record = {"call": 1, "verdict": "not_refuted", "known": "", "leaks": True}
+    found.found = {f"test_it.py::test_{n:02}": {1: record} for n in range(12)}
+    found.found["test_it.py::test_quiet"] = {1: record | {"leaks": False}}
+    assert found.leaking() == [*(f"test_it.py::test_{n:02}" for n in range(10)), "and 2 more tests"]
