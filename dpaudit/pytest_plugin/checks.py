@@ -122,8 +122,8 @@ def described(subjects: Any) -> dict[str, Any]:
 
     try:
         case = subjects.case
+        claim = str(case.claim) if case.claim is not None else None
+        found: dict[str, Any] = to_json({**case.subject.describe(), "claim": claim, "pairs": len(case.pairs)})
     except (Exception, SystemExit):  # its own test says what is wrong with it
         return {"claim": None, "pairs": 0}
-    claim = str(case.claim) if case.claim is not None else None
-    found: dict[str, Any] = to_json({**case.subject.describe(), "claim": claim, "pairs": len(case.pairs)})
     return found

@@ -66,6 +66,16 @@ def test_a_known_failure_of_a_check_is_one_in_the_files_and_an_outdated_one_an_e
     assert outdated["check"] == "seeded_determinism" and "Remove it." in outdated["message"]
 
 
+def test_a_mechanism_that_cannot_be_checked_is_an_error_in_the_files(pytester, write):
+    write(CHECKED.replace(', expected_failures={"KEY": "known | so"}', "").replace("eps=1", "epsi=1"))
+    pytester.runpytest("--dp-report", "json", "--dp-out", "out", "-k", "claim_audit or input_unchanged")
+    session = json.loads((pytester.path / "out" / "session.json").read_text())
+    assert {one["status"] for one in session["checks"]} <= {"error", "not_refuted", "violated"}
+    (folder,) = {one["folder"] for one in session["checks"]}
+    saved, _ = read_saved(pytester.path / "out" / folder / "check.json", READERS)
+    assert saved.mechanisms[0]["name"] == "Release" and saved.mechanisms[0]["claim"] is None
+
+
 def test_the_summary_names_the_tests_whose_low_bits_leak():
     found = summary.Summary.__new__(summary.Summary)
     record = {"call": 1, "verdict": "not_refuted", "known": "", "leaks": True}
