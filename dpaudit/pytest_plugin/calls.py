@@ -136,7 +136,7 @@ class _Call:
                 )
             return True
         can = self._may_repeat and self.options.get("mode", "sequential") == "sequential"
-        can = can and not self.options.get("isolation") and self.options.get("checkpoint") is None
+        can = can and self.options.get("isolation") in (None, False, "off") and self.options.get("checkpoint") is None
         return self.settings.store is not None and stated and can
 
     @property

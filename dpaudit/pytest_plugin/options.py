@@ -33,6 +33,7 @@ AUDIT_OPTIONS: dict[str, tuple[type, str]] = {
     "samples": (int, "runs on each input of a pair, about and at most, for each dp_audit"),
     "seed": (int, "seed of each dp_audit, instead of one derived from the test's node id; nothing saved is replayed"),
     "mode": (str, "sequential (stop as soon as the evidence is there), adaptive (draw more where it grows) or fixed"),
+    "isolation": (str, "limits of the process that runs each mechanism, such as seconds=1,memory=2G; off: none"),
 }
 SESSION_OPTIONS: dict[str, tuple[type, str]] = {
     "confidence": (float, "confidence of the whole session, in (0, 1): its audits and checks share 1 - confidence"),
@@ -94,6 +95,10 @@ class Settings:
                         number(key, value, "in (0, 1)", lambda rate: 0.0 < rate < 1.0)
                     elif key == "session_seed":
                         whole_number(key, value, "a non-negative integer", 0)
+                    elif key == "isolation":
+                        from dpaudit.subjects.isolation import as_isolation
+
+                        as_isolation(value)
                     elif key == "profile" and value:  # an empty text is the default
                         profile_named(value)
                 except UsageError as error:

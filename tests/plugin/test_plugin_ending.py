@@ -54,3 +54,25 @@ def test_a_child_that_ends_itself_is_left_alone_and_nothing_stays_changed(pytest
             assert os._exit.__module__ == "posix"
     """)
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
+
+
+def test_a_session_can_isolate_its_mechanisms(pytester, write):
+    """The mechanism leaves a list behind in its own process: in that of pytest it stays empty only where isolated."""
+    write("""
+        CALLS = []
+
+        def counting(data, size, rng):
+            CALLS.append(size)
+            return data + rng.laplace(size=size)
+
+        def test_it(dp_audit):
+            warnings.simplefilter("ignore")
+            dp_audit(counting, samples=100, floating_point=False, **PLAIN)
+            assert CALLS == []
+        """)
+    pytester.runpytest("--dp-isolation", "seconds=60", "--dp-cache", "none").assert_outcomes(passed=1)
+    pytester.runpytest("--dp-cache", "none").assert_outcomes(failed=1)
+    pytester.runpytest("--dp-isolation", "off", "--dp-cache", "none").assert_outcomes(failed=1)
+    result = pytester.runpytest("--dp-isolation", "second=60")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*second*at --dp-isolation.*"])
