@@ -151,7 +151,8 @@ class GreyBoxResult:
             )
         else:
             summary = (
-                f"No difference on {self.runs} equal streams but in the outputs ({counted_pairs(len(self.pairs))})."
+                f"Both inputs drew the same and called the same on {self.runs} equal streams "
+                f"({counted_pairs(len(self.pairs))}); their outputs may differ."
             )
         found = worst.grade in ("definite", "implied")
         details = {

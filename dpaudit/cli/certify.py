@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.errors import UsageError
 
@@ -29,6 +29,7 @@ STATUS = {"kept": 0, "violated": 1, "open": 5}
 )
 @click.option("--out", type=click.Path(dir_okay=False), help="Save the certificate to this file, as JSON.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@with_quiet
 @with_debug
 @click.pass_context
 def certify_command(
@@ -85,5 +86,5 @@ def certify_command(
             if len(ordered) > PAIRS_SHOWN:
                 console.print(Text(f"and {len(ordered) - PAIRS_SHOWN:,} more pairs"))
         if out is not None:
-            console.print(Text(f"Written: {out}"), soft_wrap=True)
+            note(f"Written: {plain(out)}", err=False)
     ctx.exit(STATUS[result.verdict])

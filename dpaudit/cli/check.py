@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, report_error, with_debug
+from dpaudit.cli.group import main, note, report_error, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.config import formats
 from dpaudit.errors import OutputError, UsageError
@@ -29,6 +29,7 @@ LONGEST = 1_000  # characters of a claim, or of pairs, as they are kept for the 
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--out", help="Folder to write check.json to.  [default: none]")
 @click.option("--list", "listing", is_flag=True, help="Print the checks and stop.")
+@with_quiet
 @with_debug
 @click.pass_context
 def check_command(
@@ -91,7 +92,7 @@ def check_command(
         except OutputError as error:  # what was found is known, and a failed check stays one
             status = report_error(ctx, error)
             ctx.exit(found.exit_status if found.verdict == "violated" else status)
-        click.echo(f"Written: {written}", err=form == "json")
+        note(f"Written: {written}", err=form == "json")
     ctx.exit(found.exit_status)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console
 
 
@@ -20,6 +20,7 @@ from dpaudit.cli.outputs import output_console
 @click.option("--tests", help="Folder of the tests whose marks count.  [default: tests, if one there marks a claim]")
 @click.option("--out", help="Folder for claims.json and claims.html.  [default: write no files]")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit status 1 if a claim has no test.")
+@with_quiet
 @with_debug
 @click.pass_context
 def claims_command(ctx: click.Context, /, only_check: bool, **options: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import UsageError
 
@@ -31,6 +31,7 @@ def _with_store(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @evidence_group.command("list")
 @_with_store
+@with_quiet
 @with_debug
 def list_command(path: str) -> None:
     """List the mechanisms and claims that have evidence, one row each."""
@@ -42,6 +43,7 @@ def list_command(path: str) -> None:
 @evidence_group.command("explain")
 @click.argument("subject", required=False)
 @_with_store
+@with_quiet
 @with_debug
 def explain_command(subject: str | None, path: str) -> None:
     """Explain what the evidence says, and with which certainty, pair by pair and night by night.
@@ -61,6 +63,7 @@ def explain_command(subject: str | None, path: str) -> None:
 @click.argument("subject", required=False)
 @click.option("--out", metavar="FILE", help="Where to write; the terminal by default.")
 @_with_store
+@with_quiet
 @with_debug
 def export_command(subject: str | None, out: str | None, path: str) -> None:
     """Export what `explain` says as JSON, of schema dpaudit.evidence/1."""
@@ -81,6 +84,7 @@ def export_command(subject: str | None, out: str | None, path: str) -> None:
 @evidence_group.command("merge")
 @click.argument("others", nargs=-1, required=True, metavar="OTHER...")
 @_with_store
+@with_quiet
 @with_debug
 def merge_command(others: tuple[str, ...], path: str) -> None:
     """Take the evidence of OTHER stores into the store, which is made if it is not there.
@@ -103,6 +107,7 @@ def merge_command(others: tuple[str, ...], path: str) -> None:
 @click.argument("subjects", nargs=-1, metavar="SUBJECT...")
 @click.option("--changed", multiple=True, metavar="TARGET", help="Forget what was found of earlier forms of TARGET.")
 @_with_store
+@with_quiet
 @with_debug
 def forget_command(subjects: tuple[str, ...], changed: tuple[str, ...], path: str) -> None:
     """Forget the evidence of a SUBJECT, or of the earlier forms of a TARGET whose fingerprint has changed.

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.errors import UsageError
 
@@ -21,6 +21,7 @@ FOUND, NOTHING_FOUND, NOT_APPLICABLE = 1, 0, 5  # exit statuses, as of an audit
 @click.option("--runs", type=int, default=16, show_default=True, help="Streams on which each input is run.")
 @click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@with_quiet
 @with_debug
 @click.pass_context
 def greybox_command(

@@ -17,7 +17,7 @@ from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, SubjectError, UsageError
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell has them: 128 and the number of the signal
-DEBUG = "dpaudit.debug"  # key of click's context
+DEBUG, QUIET = "dpaudit.debug", "dpaudit.quiet"  # keys of click's context
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -76,6 +76,23 @@ def with_debug(command: Command) -> Command:
     return click.option("--debug", is_flag=True, is_eager=True, expose_value=False, callback=remember, help=text)(
         command
     )
+
+
+def with_quiet(command: Command) -> Command:
+    def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        ctx.meta[QUIET] = value
+
+    text = "No notes on stderr, and no word of what was written."
+    return click.option("--quiet", "-q", is_flag=True, is_eager=True, expose_value=False, callback=remember, help=text)(
+        command
+    )
+
+
+def note(text: str, err: bool = True) -> None:
+    """Say what is neither result nor error, on stderr or, with err=False, on stdout; nothing with --quiet."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is None or not (ctx.meta.get(QUIET) or ctx.params.get("quiet")):
+        click.echo(text, err=err)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

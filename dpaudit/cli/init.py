@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, with_debug, with_quiet
 from dpaudit.config import FILE as SETTINGS
 from dpaudit.config import read_config
 from dpaudit.errors import UsageError
@@ -38,6 +38,7 @@ def init_group(ctx: click.Context) -> None:
     metavar="WHAT",
     help="What the workflow installs: dpaudit (from an index), ./a/wheel.whl, or ./a/checkout.",
 )
+@with_quiet
 @with_debug
 def workflow_command(install: str) -> None:
     """Write a GitHub workflow that runs the audits of the test suite.
@@ -48,6 +49,7 @@ def workflow_command(install: str) -> None:
 
 
 @init_group.command("hook")
+@with_quiet
 @with_debug
 def hook_command() -> None:
     """Write a hook for pre-commit that runs quick audits before a push.
@@ -61,6 +63,7 @@ def hook_command() -> None:
 @click.option("--samples", type=int, default=100_000, show_default=True, help="Runs on each input of a pair, at most.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of all statements of one audit.")
 @click.option("--out", default="build/audits", show_default=True, help="Folder for reports.")
+@with_quiet
 @with_debug
 def settings_command(samples: int, confidence: float, out: str) -> None:
     """Add [tool.dpaudit] to pyproject.toml, which is made where it is absent."""
@@ -74,6 +77,7 @@ def settings_command(samples: int, confidence: float, out: str) -> None:
 @click.argument("target", metavar="MODULE:FUNCTION")
 @click.option("--claim", required=True, help="The promise, as for `dpaudit audit`.")
 @click.option("--pairs", required=True, help="Pairs of inputs as JSON, such as 0,1: as for `dpaudit audit`.")
+@with_quiet
 @with_debug
 def test_command(target: str, claim: str, pairs: str) -> None:
     """Write a first test of MODULE:FUNCTION, tests/test_privacy.py."""
@@ -82,6 +86,7 @@ def test_command(target: str, claim: str, pairs: str) -> None:
 
 @init_group.command("deployment")
 @click.argument("path", default="deployment.toml", metavar="[FILE]")
+@with_quiet
 @with_debug
 def deployment_command(path: str) -> None:
     """Write FILE (deployment.toml), in which you declare what a report cannot measure.

@@ -8,8 +8,10 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
+from dpaudit.cli.chatter import Sparing, told, warnings_once
+from dpaudit.cli.group import note, plain
 from dpaudit.config import Config, formats
 from dpaudit.errors import UsageError
 
@@ -78,15 +80,21 @@ def write_reports(
 
 @contextlib.contextmanager
 def subject_output() -> Iterator[None]:
-    """While the subject runs, what it prints goes to stderr: stdout says the report alone.
+    """While the subject runs, the first of what it prints goes to stderr: stdout says the report alone.
 
-    Also what it writes past Python, in C code or in worker processes, where stdout is that of the process.
+    What it writes past Python, in C code or in worker processes, goes there whole, where stdout is that of the process.
     """
     with contextlib.ExitStack() as undo:
         if sys.stdout is sys.__stdout__:  # else a caller of this process has put something else there
             undo.enter_context(_descriptor_of_stderr())
-        undo.enter_context(contextlib.redirect_stdout(sys.stderr))
-        yield
+        spared = Sparing(sys.stderr)
+        undo.enter_context(contextlib.redirect_stdout(cast(TextIO, spared)))
+        more = undo.enter_context(warnings_once())
+        try:
+            yield
+        finally:
+            for text in told(spared, more):
+                note(f"Note: {plain(text)}")
 
 
 @contextlib.contextmanager

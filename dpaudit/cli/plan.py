@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from dpaudit.arguments import MODES
-from dpaudit.cli.group import main, with_debug
+from dpaudit.cli.group import main, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.cli.subjects import check_complete
 from dpaudit.config import read_config
@@ -40,6 +40,7 @@ from dpaudit.errors import UsageError
     help="Instead of TARGET: how many canaries one training run needs, for `dpaudit scores`.",
 )
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@with_quiet
 @with_debug
 @click.pass_context
 def plan_command(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.group import main, plain, with_debug
+from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.errors import UsageError
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--floating-point", is_flag=True, help="Run the witness on low bits, of a pair whose low bits leak.")
 @click.option("--samples", type=click.IntRange(min=1), help="Runs on each input; as many as the audit by default.")
 @click.option("--seed", type=click.IntRange(min=0), help="A fresh one by default.")
+@with_quiet
 @with_debug
 @click.pass_context
 def replay_command(
@@ -66,7 +67,7 @@ def replay_command(
         raise UsageError(f"claim must not be given with --floating-point, got {claim!r}: the budget is the saved one.")
     recorded = _recorded(saved, pair) if trust_file else None
     ran = [target, *(text for text in (pairs or recorded,) if text is not None and names_pairs(text))]
-    click.echo(plain(f"Running code: {', '.join(ran)}{' (as the file says)' * is_from_file}."), err=True)
+    note(plain(f"Running code: {', '.join(ran)}{' (as the file says)' * is_from_file}."))
     with subject_output():
         subject = resolve_target(target)
     before = saved.subject.get("fingerprint")
@@ -76,7 +77,7 @@ def replay_command(
             "not that of the file). Nothing was called. Give it with --target to replay the witness on it."
         )
     if before and before != subject.fingerprint:
-        click.echo(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).", err=True)
+        note(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).")
     console = output_console()
     if floating_point:
         from dpaudit.audits.doubles_replaying import replay_floating_point

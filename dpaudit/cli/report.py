@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.group import main, plain, with_debug
+from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
 from dpaudit.cli.outputs import DEFAULT_OUT, chosen_outputs, places, write_reports
 from dpaudit.config import Config, read_config
 from dpaudit.errors import UsageError
@@ -49,6 +49,7 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
 @click.option("--key", "public_key", help="Public key (PEM) for --verify.")
 @click.option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}]")
+@with_quiet
 @with_debug
 def report_command(
     results: tuple[str, ...],
@@ -116,7 +117,7 @@ def report_command(
     for one in dossier.attachments:
         if one.judged is not None:
             continue
-        click.echo(f"Note: {plain(one.name)} ({one.kind}) is shown with --profile compliance alone.", err=True)
+        note(f"Note: {plain(one.name)} ({one.kind}) is shown with --profile compliance alone.")
     names = []
     for source in dossier.sources:
         described = getattr(source.result, "subject", None) or source.result.to_dict()["mechanisms"][0]
@@ -216,4 +217,4 @@ def _written(config: Config, document: Document, stem: str, report: str | None, 
             write_whole(path, pdf.render(document))
         else:
             write_whole(path, (document_html if name == "html" else document_markdown).render(document))
-        click.echo(f"Written: {path}", err=True)
+        note(f"Written: {path}")

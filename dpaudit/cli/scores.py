@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, report_error, with_debug
+from dpaudit.cli.group import main, note, report_error, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console
 from dpaudit.config import formats
 from dpaudit.errors import OutputError, UsageError
@@ -31,6 +31,7 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--out", help="Folder to write scores.json, scores.html and scores.md to.  [default: none]")
 @click.option("--report", help="Formats to write there: json, html, md, pdf, with commas.")
+@with_quiet
 @with_debug
 @click.pass_context
 def scores_command(
@@ -67,5 +68,5 @@ def scores_command(
             status = report_error(ctx, error)
             ctx.exit(result.exit_status if result.verdict == "violated" else status)
         for path in written:
-            click.echo(f"Written: {path}", err=form == "json")
+            note(f"Written: {path}", err=form == "json")
     ctx.exit(result.exit_status)

@@ -26,6 +26,7 @@ from dpaudit.privacy.claims import FloatArray
 
 ABSTAIN = -1
 MOST_NAMED, LONGEST_NAMED = 4, 60  # outcomes or ranges in the description of a rule, and characters of an outcome
+LEAST = math.nextafter(0.0, 1.0)
 INSET = 6  # spacings by which thresholds of rules that are hardly ever wrong may move
 
 
@@ -123,9 +124,9 @@ class Rule:
         digits = 6 if not 0.0 < gap < scale < math.inf else int(np.clip(math.log10(scale / gap) + 3.0, 6, 17))
         parts = []
         if self.high < math.inf:
-            parts.append(f"guess {above} where it is above {self.high:.{digits}g}")
+            parts.append(f"guess {above} where it is {_above(self.high, digits)}")
         if self.low > -math.inf:
-            parts.append(f"guess {below} where it is below {self.low:.{digits}g}")
+            parts.append(f"guess {below} where it is {_below(self.low, digits)}")
         if self.nan_guess != ABSTAIN:
             parts.append(f"guess {x if self.nan_guess == 1 else x_prime} where it is {_not_a_number(self)}")
         return f"Look at {self.score.describe()}: " + ("; ".join(parts) if parts else "never guess") + "."
@@ -256,11 +257,21 @@ def _range(low: float, high: float) -> str:
     return f"from {start} to {stop}"
 
 
+def _above(threshold: float, digits: int) -> str:
+    """What lies above a threshold, in words; doubles just beside 0 by 0 itself."""
+    return "at least 0" if threshold == -LEAST else f"above {threshold + 0.0:.{digits}g}"  # + 0.0: not "-0"
+
+
+def _below(threshold: float, digits: int) -> str:
+    """What lies below it, as `_above`."""
+    return "at most 0" if threshold == LEAST else f"below {threshold + 0.0:.{digits}g}"
+
+
 def _end(end: float, digits: int) -> tuple[str, bool]:
     """The end of a range in words, and whether it is the next double after the one that is said."""
     before = math.nextafter(end, -math.inf)
-    is_next = math.isfinite(end) and len(repr(before)) + 3 < len(repr(end))
-    said = before if is_next else end
+    is_next = end == LEAST or (math.isfinite(end) and len(repr(before)) + 3 < len(repr(end)))
+    said = (before if is_next else end) or 0.0  # not "-0"
     return (_whole(said) if is_next or said.is_integer() else f"{said:.{digits}g}"), is_next
 
 

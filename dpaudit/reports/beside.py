@@ -26,6 +26,7 @@ WORDS: Mapping[SideStatus, str] = {
     "nothing_found": "nothing found",
     "not_applicable": "not applicable",
 }
+FOUND: Mapping[str, str] = {"pair_search": "a violated pair found", "shrunk_pair": "a smaller pair found"}
 COLUMNS = ("looked at", "status", "what was seen", "error rate", "details")
 APART = "None of this is a part of the verdict or of its bounds; each line has an error rate of its own."
 DETAILS = 600  # characters of the details of one finding
@@ -35,6 +36,11 @@ def title(finding: SideFinding) -> str:
     """The name of what was looked at."""
     known = TITLES.get(finding.kind)
     return known if known is not None else clean(finding.kind.replace("_", " "), 40)
+
+
+def status_text(finding: SideFinding) -> str:
+    """What came of it, in words that stand behind its name."""
+    return FOUND.get(finding.kind, WORDS["found"]) if finding.status == "found" else WORDS[finding.status]
 
 
 def rate_text(finding: SideFinding) -> str:
@@ -50,4 +56,4 @@ def details_text(finding: SideFinding) -> str:
 def row(finding: SideFinding) -> list[str]:
     """A row of `COLUMNS`."""
     summary = clean(finding.summary, 600)
-    return [title(finding), WORDS[finding.status], summary, rate_text(finding), details_text(finding)]
+    return [title(finding), status_text(finding), summary, rate_text(finding), details_text(finding)]

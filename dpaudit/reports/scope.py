@@ -114,7 +114,7 @@ def _is_of_calls(result: AuditResult) -> bool:
 def sides_text(result: AuditResult, kinds: Sequence[str]) -> str:
     """What the side findings of these kinds say; empty where none of them applied."""
     looked = [f for f in result.side_findings if f.kind in kinds and f.status != "not_applicable"]
-    texts = [f"{beside.title(f)}: {beside.WORDS[f.status]}. {clean(f.summary, 400)}" for f in looked]
+    texts = [f"{beside.title(f)}: {beside.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
     if texts:  # what was looked at must not stand for the rest of the item
         seen = {f.kind for f in looked}
         texts += [sentence for kind, sentence in UNSEEN.items() if kind in kinds and kind not in seen]

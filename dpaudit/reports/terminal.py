@@ -63,7 +63,7 @@ def side_findings_text(result: AuditResult) -> Text | None:
     lines = Text()
     for place, side in enumerate(result.side_findings[:SIDES_SHOWN]):
         style = "yellow" if side.status == "found" else "dim"
-        head = f"{beside.title(side)}: {beside.WORDS[side.status]}"
+        head = f"{beside.title(side)}: {beside.status_text(side)}"
         lines.append("\n" * (place > 0)).append(head, style).append(f". {clean(side.summary, 300)}")
     more = len(result.side_findings) - SIDES_SHOWN
     return lines.append(f"\nand {more:,} more beside the claim") if more > 0 else lines

@@ -1,0 +1,93 @@
+"""What a subject prints and warns while it runs: the first of it is shown, the rest is counted.
+
+A mechanism is called a hundred thousand times. Lines that it prints in this process go to stderr, the first `LINES` of
+them; of the warnings that one line of code gives, the first is shown. What is held back is told once, at the end. What
+other processes and C code write is passed on as it comes. Warnings of dpaudit itself are all shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from dpaudit import errors
+
+LINES = 5  # that are shown
+LONGEST = 500  # characters of each
+
+
+class Sparing:
+    """A stream that passes on the first lines, and counts the others. What is no writing of text, it leaves alone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._place = 0  # characters of the line that is being written
+        self.lines = 0
+
+    def write(self, text: str) -> int:
+        """Pass on what belongs to the first lines; how much was taken, which is all of it."""
+        *whole, rest = str(text).split("\n")
+        for line in whole:
+            self._part(line)
+            if self.lines < LINES:
+                self._stream.write("\n")
+            self.lines += 1
+            self._place = 0
+        self._part(rest)
+        return len(text)
+
+    def _part(self, text: str) -> None:
+        if self.lines < LINES:
+            self._stream.write(text[: max(0, LONGEST - self._place)])
+        self._place += len(text)
+
+    def writelines(self, lines: Any) -> None:
+        """As `write`, of each."""
+        for line in lines:
+            self.write(line)
+
+    @property
+    def count(self) -> int:
+        """How many lines there were; one that has begun counts."""
+        return self.lines + (self._place > 0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def warnings_once() -> Iterator[Counter[tuple[str, str, int]]]:
+    """For a while, of the warnings from one line of code the first is shown; the others are counted.
+
+    By category, file and line. A filter that makes errors of warnings still does.
+    """
+    more: Counter[tuple[str, str, int]] = Counter()
+    seen: set[tuple[str, str, int]] = set()
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def sparing(message: Any, category: Any, filename: str, lineno: int, *others: Any, **named: Any) -> None:
+            key = (category.__name__, filename, lineno)
+            if key in seen and category.__module__ != errors.__name__:
+                more[key] += 1
+                return
+            seen.add(key)
+            shown(message, category, filename, lineno, *others, **named)
+
+        warnings.showwarning = sparing
+        yield more
+
+
+def told(stream: Sparing, more: Counter[tuple[str, str, int]]) -> list[str]:
+    """What was held back, a sentence each."""
+    notes = []
+    if stream.count > LINES:
+        notes.append(f"The subject printed {stream.count:,} lines; the first {LINES} are shown.")
+    for (category, file, line), count in more.most_common(LINES):
+        notes.append(f"{file}:{line} gave {count:,} more warnings of the kind {category}.")
+    if len(more) > LINES:
+        notes.append(f"{len(more) - LINES:,} more places gave warnings again.")
+    return notes
