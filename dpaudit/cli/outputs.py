@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import sys
@@ -87,7 +88,7 @@ def subject_output() -> Iterator[None]:
     with contextlib.ExitStack() as undo:
         if sys.stdout is sys.__stdout__:  # else a caller of this process has put something else there
             undo.enter_context(_descriptor_of_stderr())
-        spared = Sparing(sys.stderr)
+        spared = Sparing(sys.stderr if sys.stderr is not None else io.StringIO())  # None where it is closed
         undo.enter_context(contextlib.redirect_stdout(cast(TextIO, spared)))
         more = undo.enter_context(warnings_once())
         try:

@@ -30,7 +30,7 @@ def record_of(
     """What a phase of a test says of its check, as values of JSON; None of a phase that says nothing new."""
     if report.when == "teardown" or (report.when == "setup" and report.outcome != "failed"):
         return None
-    from dpaudit.conformance.registry import STATISTICAL
+    from dpaudit.conformance.registry import statistical_count
 
     status, message = _status(check, call, report)
     subjects, spec = check.subjects, check.spec
@@ -46,7 +46,7 @@ def record_of(
             "status": status,
             "message": message,
             "reason": check.expected_failure,
-            "error_share": rate / STATISTICAL if spec.is_statistical else 0.0,
+            "error_share": rate / statistical_count() if spec.is_statistical else 0.0,
             "seconds": float(report.duration),
         },
         "error_rate": rate,
