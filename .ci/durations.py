@@ -35,7 +35,8 @@ def write(found: dict[str, float]) -> None:
     """Keep those that take `LIMIT` or more, one line each, by name."""
     slow = {test: round(seconds, 1) for test, seconds in sorted(found.items()) if seconds >= LIMIT}
     KEPT.write_text(json.dumps(slow, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"{len(slow)} of {len(found)} tests take {LIMIT} s or more, {sum(slow.values()):.0f} of {sum(found.values()):.0f} s.")
+    of = f"{sum(slow.values()):.0f} of {sum(found.values()):.0f} s"
+    print(f"{len(slow)} of {len(found)} tests take {LIMIT} s or more, {of}.")
 
 
 def main(arguments: list[str]) -> int:
