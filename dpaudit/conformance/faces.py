@@ -28,6 +28,7 @@ class Subjects:
     def __init__(self, mechanism: Any, claim: Any, pairs: Any, options: dict[str, Any]) -> None:
         self.mechanism, self.claim, self.pairs, self.options = mechanism, claim, pairs, options
         self.stated_rate: float = options["error_rate"]
+        self.ran: set[str] = set()  # the names of checks that were called
         self.inconclusive: dict[str, str] = {}  # what inconclusive checks said, by their names
         self._case: Case | None = None
 
@@ -87,6 +88,7 @@ class BoundCheck:
             As their names say. Whatever else is raised broke the check.
         """
         __tracebackhide__ = True
+        self.subjects.ran.add(self.name)
         return self.spec.function()(self.subjects.case)
 
     def __call__(self) -> None:

@@ -64,6 +64,8 @@ def _status(check: BoundCheck, call: pytest.CallInfo[None], report: pytest.TestR
         if report.outcome == "failed":  # a strict xfail that passed
             text = f"expected_failures must name checks that fail, got {check.name}, which does not. Remove it."
             return "error", text
+        if check.name not in check.subjects.ran:
+            return "skipped", "The test did not call the check."
         told = check.subjects.inconclusive.get(check.name)
         return ("not_refuted", "") if told is None else ("inconclusive", told)
     error = call.excinfo.value

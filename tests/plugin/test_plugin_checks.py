@@ -37,6 +37,13 @@ def test_checks_that_fail_are_in_every_file_of_a_session_without_an_audit(pytest
     (failed,) = [one for one in session["checks"] if one["status"] == "violated"]
     assert (failed["check"], failed["mechanism"], failed["file"]) == ("input_unchanged", "Release", "test_it.py")
     assert failed["message"] and session["audits"] == []
+    # A check that its test never calls is not said to have been passed.
+    passed = {one["check"] for one in session["checks"] if one["status"] == "not_refuted"}
+    assert passed == {"global_generators_unchanged", "seeded_determinism"}
+    uncalled = [one for one in session["checks"] if one["status"] == "skipped"]
+    assert len(uncalled) == len(CHECKS) - 3 and {one["message"] for one in uncalled} == {
+        "The test did not call the check."
+    }
     folder = out / failed["folder"]
     saved, _ = read_saved(folder / "check.json", READERS)
     assert saved.verdict == "violated" and len(saved.records) == len(CHECKS)
@@ -70,7 +77,9 @@ def test_a_mechanism_that_cannot_be_checked_is_an_error_in_the_files(pytester, w
     write(CHECKED.replace(', expected_failures={"KEY": "known | so"}', "").replace("eps=1", "epsi=1"))
     pytester.runpytest("--dp-report", "json", "--dp-out", "out", "-k", "claim_audit or input_unchanged")
     session = json.loads((pytester.path / "out" / "session.json").read_text())
-    assert {one["status"] for one in session["checks"]} <= {"error", "not_refuted", "violated"}
+    assert {one["check"]: one["status"] for one in session["checks"]} == {
+        "input_unchanged": "error", "claim_audit": "skipped",
+    }  # fmt: skip
     (folder,) = {one["folder"] for one in session["checks"]}
     saved, _ = read_saved(pytester.path / "out" / folder / "check.json", READERS)
     assert saved.mechanisms[0]["name"] == "Release" and saved.mechanisms[0]["claim"] is None
