@@ -39,7 +39,7 @@ from scipy import special
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.evidence import means
-from dpaudit.evidence.binomial import binomial_lower
+from dpaudit.evidence.binomial import binomial_lower, binomial_upper
 from dpaudit.privacy.claims import FloatArray, number, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import as_pairs, short_form
@@ -247,7 +247,7 @@ def _measured_tail(bound: UtilityBound, limit: float, losses: FloatArray, level:
         "measured": above / draws,
         # Validity: the draws are independent, so `above` is binomial; the limit exceeds the truth at most this often.
         "lower": binomial_lower(above, draws, LOWER_SHARE * level),
-        "upper": means.probability_upper(above, draws, (1.0 - LOWER_SHARE) * level),
+        "upper": binomial_upper(above, draws, (1.0 - LOWER_SHARE) * level),
         "p_value": tail,
         "detectable": means.detectable_probability(draws, allowed, LOWER_SHARE * level, FOUND_WITH),
     }

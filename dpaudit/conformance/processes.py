@@ -19,7 +19,7 @@ from dpaudit.conformance.case import Case, fail, raised, shown, tokens
 from dpaudit.conformance.noise import CONSTANT
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
 from dpaudit.errors import SubjectError
-from dpaudit.evidence.means import probability_upper
+from dpaudit.evidence.binomial import binomial_upper
 
 SIZE = 8
 LONG = 64  # outputs of each of two processes that must not be equal throughout
@@ -94,7 +94,7 @@ def independent_processes(case: Case) -> str | None:
     if len(set(pilot)) == 1:
         raise CheckSkipped(CONSTANT)
     equal = sum(a == b for a, b in zip(pilot[::2], pilot[1::2], strict=True))
-    likely = probability_upper(equal, PILOT // 2, 0.5 * case.level)
+    likely = binomial_upper(equal, PILOT // 2, 0.5 * case.level)
     size = LONG if likely >= 1.0 else max(LONG, math.ceil(math.log(0.5 * case.level) / math.log(max(likely, 1e-9))))
     if likely >= 1.0 or size > 100 * LONG:
         raise CheckInconclusive("the outputs vary too little to tell whether two processes share their noise")

@@ -32,6 +32,32 @@ def binomial_lower(successes: float, trials: float, level: float) -> float:
     return float(special.betaincinv(successes, trials - successes + 1.0, level))
 
 
+def binomial_lower_each(successes: FloatArray, trials: FloatArray, level: FloatArray) -> FloatArray:
+    """The same, elementwise.
+
+    Examples
+    --------
+    >>> binomial_lower_each(np.array([8.0, 0.0]), np.array([10.0, 10.0]), np.array([0.05, 0.05])).round(6).tolist()
+    [0.493099, 0.0]
+    """
+    positive = successes > 0
+    found = special.betaincinv(np.where(positive, successes, 1.0), np.maximum(trials - successes, 0.0) + 1.0, level)
+    return np.where(positive, found, 0.0)
+
+
+def binomial_upper(successes: float, trials: float, level: float) -> float:
+    """Clopper-Pearson upper confidence limit of a binomial probability: exact, non-coverage at most `level`.
+
+    Examples
+    --------
+    >>> round(binomial_upper(2, 10, 0.05), 6)
+    0.506901
+    """
+    if successes >= trials:
+        return 1.0
+    return float(special.betaincinv(successes + 1.0, trials - successes, 1.0 - level))
+
+
 def binomial_upper_tail(successes: float, trials: float, probability: FloatArray) -> FloatArray:
     """P(Binomial(trials, probability) >= successes), for each probability in [0, 1]."""
     probability = np.clip(np.asarray(probability, dtype=float), 0.0, 1.0)

@@ -28,7 +28,7 @@ import math
 import numpy as np
 from scipy import special
 
-from dpaudit.evidence.binomial import binomial_upper_tail
+from dpaudit.evidence.binomial import binomial_upper, binomial_upper_tail
 from dpaudit.privacy.claims import FloatArray
 
 INTERVALS = 256  # of the grid over w: c is off by 1/256 of its range, some tenth of a standard deviation
@@ -59,9 +59,8 @@ def joint_p_value(
     [True, False]
     """
     spent = UPPER_SHARE * level
-    guesses, most = correct + wrong, 1.0
-    if guesses < draws:
-        most = float(special.betaincinv(guesses + 1.0, draws - guesses, 1.0 - spent))
+    guesses = correct + wrong
+    most = binomial_upper(guesses, draws, spent)
     statistic = correct - weight * wrong
     if statistic <= 0.0 or cost >= most:
         return 1.0

@@ -187,19 +187,6 @@ def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArra
     return high
 
 
-def probability_upper(successes: int, trials: int, level: float) -> float:
-    """Clopper-Pearson upper confidence limit of a binomial probability: exact, non-coverage at most `level`.
-
-    Examples
-    --------
-    >>> round(probability_upper(2, 10, 0.05), 6)
-    0.506901
-    """
-    if successes >= trials:
-        return 1.0
-    return float(special.betaincinv(successes + 1.0, trials - successes, 1.0 - level))
-
-
 def critical_count(trials: int, probability: float, level: float) -> int:
     """The fewest successes k with P(Binomial(trials, probability) >= k) < level; trials + 1 if there are none."""
     low, high = 0, trials + 1  # tail(0) = 1 is not below the level; tail(trials + 1) = 0 is

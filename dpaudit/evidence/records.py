@@ -11,22 +11,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
+from dpaudit.evidence.binomial import binomial_lower_each
 from dpaudit.privacy.claims import FloatArray
 
 DOWN = 1.0 - 1e-9  # bounds are rounded down by more than the error of the special functions
-
-
-def success_lower(successes: FloatArray, trials: FloatArray, level: FloatArray) -> FloatArray:
-    """Clopper-Pearson lower limits, elementwise.
-
-    Examples
-    --------
-    >>> success_lower(np.array([8.0, 0.0]), np.array([10.0, 10.0]), np.array([0.05, 0.05])).round(6).tolist()
-    [0.493099, 0.0]
-    """
-    positive = successes > 0
-    found = special.betaincinv(np.where(positive, successes, 1.0), np.maximum(trials - successes, 0.0) + 1.0, level)
-    return np.where(positive, found, 0.0)
 
 
 def epsilon_lower(
@@ -35,7 +23,7 @@ def epsilon_lower(
     """Lower confidence bounds on epsilon, each with P(bound > truth) <= its level; 0 where there is nothing to say."""
     costs = cost > 0.0
     spent = np.where(costs, level * mass_share, 0.0)
-    accuracy = DOWN * success_lower(correct, guesses, level - spent)
+    accuracy = DOWN * binomial_lower_each(correct, guesses, level - spent)
     k = _relative_cost(guesses, draws, cost, spent)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(k < 1.0, (accuracy - k) / (1.0 - k), 0.0)
@@ -73,7 +61,7 @@ def log_p_values(
 
 def _relative_cost(guesses: FloatArray, draws: float, cost: FloatArray, spent: FloatArray) -> FloatArray:
     """Cost over the lower limit of the probability of a guess; 0 where there is no cost."""
-    mass = np.where(cost > 0.0, DOWN * success_lower(guesses, np.full_like(guesses, draws), spent), 1.0)
+    mass = np.where(cost > 0.0, DOWN * binomial_lower_each(guesses, np.full_like(guesses, draws), spent), 1.0)
     with np.errstate(divide="ignore"):
         return np.where(cost > 0.0, cost / mass, 0.0)
 

@@ -10,7 +10,7 @@ import dpaudit
 from dpaudit.conformance import noise, processes
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed, CheckSkipped
-from dpaudit.evidence.means import probability_upper
+from dpaudit.evidence.binomial import binomial_upper
 
 
 class TakesNaNAtTheEnd(NoisyCounts):
@@ -93,6 +93,6 @@ def test_two_processes_are_compared_on_enough_outputs(monkeypatch):
     assert processes.independent_processes(case) is None
     pilot = processes.tokens(case.draw(0, processes.PILOT, "independent_processes", 0), processes.PILOT)
     equal = sum(a == b for a, b in zip(pilot[::2], pilot[1::2], strict=True))
-    likely = probability_upper(equal, processes.PILOT // 2, 0.5 * case.level)
+    likely = binomial_upper(equal, processes.PILOT // 2, 0.5 * case.level)
     assert equal / len(pilot) * 2 < likely < 1.0
     assert len(asked[0]) == len(asked[1]) == math.ceil(math.log(0.5 * case.level) / math.log(likely)) > processes.LONG

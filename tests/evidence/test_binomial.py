@@ -127,3 +127,20 @@ def test_a_p_value_is_at_most_one_and_one_without_a_guess():
 def test_a_p_value_with_delta_is_never_below_what_is_spent_on_the_mass():
     p = binomial.p_value(10_000, 10_000, 10_000, 0.0, 1e-6, LEVEL, MASS_SHARE)
     assert LEVEL * MASS_SHARE <= p <= LEVEL * MASS_SHARE + 1e-12
+
+
+@pytest.mark.parametrize("level", [0.05, 1e-6])
+def test_the_limits_are_those_of_statsmodels(level):
+    """Its `proportion_confint(method="beta")` splits alpha in two halves; both call the inverse of the beta law."""
+    proportion = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is an extra")
+    for trials in (1, 10, 1_000, 100_000):
+        for successes in {0, 1, trials // 3, trials - 1, trials}:
+            low, high = proportion.proportion_confint(successes, trials, alpha=2.0 * level, method="beta")
+            lower, upper = (
+                binomial.binomial_lower(successes, trials, level),
+                binomial.binomial_upper(successes, trials, level),
+            )
+            assert lower == pytest.approx(low, rel=1e-9, abs=1e-300)  # two routines of the same function
+            assert 1.0 - upper == pytest.approx(1.0 - high, rel=1e-7, abs=1e-12)
+            each = binomial.binomial_lower_each(np.array([successes]), np.array([trials]), np.array([level]))
+            assert each[0] == lower

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpaudit.evidence import means
+from dpaudit.evidence import binomial, means
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 LOSSES = st.lists(st.floats(0.0, 100.0), min_size=1, max_size=30).map(np.array)
@@ -74,7 +74,7 @@ def test_the_limits_of_two_valued_losses_miss_no_more_often_than_the_level(zeros
         missed["below"] += chance * (means.mean_lower(losses, level, fractions) > mean)
         missed["by the largest"] += chance * (means.mean_upper(losses, level, fractions, 1.0, None) < mean)
         missed["by the deviation"] += chance * (means.mean_upper(losses, level, fractions, None, deviation) < mean)
-        missed["of a probability"] += chance * (means.probability_upper(count, draws, level) < zeros)
+        missed["of a probability"] += chance * (binomial.binomial_upper(count, draws, level) < zeros)
     assert max(missed.values()) <= level, missed
 
 
