@@ -251,7 +251,7 @@ class _Engine:
         if (samples, mode) not in self._sizes:
             # A label game that is never started knows how many draws it would keep for the pilot.
             claims, ends = [PureDP(1.0)] * self.pairs, [(0, 1)] * self.pairs
-            options: dict[str, Any] = {"samples": samples, "confidence": self.confidence, "mode": mode}
+            options: dict[str, Any] = {"samples": samples, "error_rate": 1.0 - self.confidence, "mode": mode}
             game = LabelGame(claims, ends, **options, draw=_never, coin=_never)
             least = LEAST_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
             self._sizes[samples, mode] = (game.pilot, int(least * game.planned) - game.most_before_test)

@@ -307,7 +307,7 @@ class UniverseAudit:
                 [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs],
                 [(int(i), int(j)) for i, j in positions.reshape(-1, 2)],
                 samples=samples,
-                confidence=1.0 - (1.0 - TABLE_SHARE) * (1.0 - self.confidence),
+                error_rate=(1.0 - TABLE_SHARE) * (1.0 - self.confidence),
                 mode=self.mode,
                 draw=Drawer(self.subject, data, self.root, DRAWS + restart, self.crew),
                 coin=lambda round_, pair: stream(self.root, COINS + restart, round_, pair),
