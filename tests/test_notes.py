@@ -121,7 +121,7 @@ def test_the_command_line_warns_of_controls(tmp_path, monkeypatch):
     (tmp_path / "notes_m.py").write_text(code)
 
     def run(pairs, *options):
-        given = ("--claim", "eps=1", "--pairs", pairs, "--samples", "1000", "--seed", "1", *options)
+        given = ("--claim", "eps=1", "--pairs", pairs, "--samples", "10000", "--seed", "1", *options)
         return CliRunner(env={"COLUMNS": "200"}).invoke(main, ["audit", "notes_m.py:sound", *given])
 
     alone = run("0,0", "--out", "o")
@@ -167,7 +167,7 @@ def five(data, rng):
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
 @pytest.mark.parametrize(("mechanism", "printed"), [(nothing, "None"), (nan, "nan"), (five, "5")])
 def test_a_mechanism_that_always_says_the_same_is_not_refuted_and_says_so(mechanism, printed, mode):
-    result = audited(mechanism, mode=mode)
+    result = audited(mechanism, mode=mode, samples=40_000)
     assert result.verdict == "not_refuted"  # it keeps every promise
     (note,) = result.findings[0].notes
     assert note.startswith("All ") and f"outputs that were looked at, on both inputs, read as {printed}:" in note
@@ -215,7 +215,7 @@ def test_a_control_beside_other_pairs_leaves_the_verdict_to_them():
     """At distance 0 a metric claim has the budget 0, which no number of draws shows to be kept."""
     claim = dpaudit.MetricDP(lambda a, b: abs(a - b))
     result = dpaudit.audit(
-        lambda data, size, rng: data + rng.laplace(size=size), claim, [(0, 0), (0, 1)], samples=2_000, seed=1
+        lambda data, size, rng: data + rng.laplace(size=size), claim, [(0, 0), (0, 1)], samples=5_000, seed=1
     )
     assert [finding.verdict for finding in result.findings] == ["not_refuted", "not_refuted"]
 

@@ -235,7 +235,7 @@ class Call:
                 of_games,
                 games,
                 samples=self.options.samples,
-                confidence=self.options.confidence,
+                error_rate=1.0 - self.options.confidence,
                 mode=self.options.mode,
                 draw=Drawer(subject, inputs, root, DRAWS + restart, self.crew),
                 coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),

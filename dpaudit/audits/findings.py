@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.evidence.failures import Failure
+from dpaudit.evidence.learned_power import learned_losses
 from dpaudit.evidence.order import ENDS, RATE, Change
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import SAME_INPUT, Finding, Power, SideFinding, Verdict, WitnessRecord
+from dpaudit.results.model import SAME_INPUT, Finding, LearnedLoss, Power, SideFinding, Verdict, WitnessRecord
 
 IN_SMALL_BATCHES = 1  # inputs that are drawn once more, for their order alone
 LEAST_SHOWN = 1e-100  # p-value of a change that is printed as it is
@@ -32,7 +32,6 @@ EARLIER = (
     "That was seen in an earlier night of this evidence, and later ones go on from it. To begin anew, forget it with "
     "`dpaudit evidence forget`."
 )
-ZERO_BUDGET_LOSS = 0.1  # nats: the detectable loss above which a pair of budget 0 is inconclusive
 
 
 def named(pair: Pair) -> dict[str, Any]:
@@ -61,8 +60,8 @@ def finding_of(
     if game.failure is not None:
         message = broken_text(subject_name, game.failure)
         return Finding(**common, verdict="error", message=message, traceback=game.failure.traceback)
-    power = Power(event_mass, FOUND_WITH, *game.main.power(event_mass, FOUND_WITH))
     control = is_same_input(pair)
+    power = _power(game, event_mass)
     verdict = _verdict(game, power, inconclusive_factor)
     # Validity: bounds and power suppose that draws are independent; a violation alone may rest on fair labels.
     is_withheld = game.change is not None and not (game.is_fair and verdict == "violated")
@@ -212,9 +211,14 @@ def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
     return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
 
 
+def _power(game: PairGame, event_mass: float) -> Power:
+    """What the pair's own test finds: in the best case, and of events that it has to learn."""
+    known = game.main.power(event_mass, FOUND_WITH)
+    learned = learned_losses(game.main, event_mass, FOUND_WITH, game.is_fixed)
+    return Power(event_mass, FOUND_WITH, *known, tuple(LearnedLoss(form, loss) for form, loss in learned))
+
+
 def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdict:
     if game.is_violated:
         return "violated"
-    limit = inconclusive_factor * power.at_budget if power.at_budget > 0.0 else ZERO_BUDGET_LOSS
-    found_nothing = math.isinf(power.detectable)
-    return "inconclusive" if found_nothing or power.detectable > limit else "not_refuted"
+    return "not_refuted" if power.suffices(inconclusive_factor) else "inconclusive"

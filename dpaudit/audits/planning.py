@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from dpaudit.audits.auditing import stated_claim, stated_pairs
-from dpaudit.audits.findings import ZERO_BUDGET_LOSS
 from dpaudit.audits.universe_auditing import (
     SELECTED,
     TABLE_SHARE,
@@ -44,19 +43,23 @@ from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.evidence import floating_point
 from dpaudit.evidence.failures import common_failure
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, MODES, LabelGame, Mode
+from dpaudit.evidence.learned_power import learned_losses
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import pool_pairs
+from dpaudit.evidence.protocols import Test
 from dpaudit.evidence.universe import UniverseGame
 from dpaudit.exact.response import loss_on_claim, value_of_loss
 from dpaudit.privacy.claims import Claim, PureDP, number, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pairs import Pair
+from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.streams import PLAN_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 
 EVENT_MASSES = (0.5, 0.1, 0.01)
+FORMS_MASS = 0.1  # of the events that are said by their form: the default of an audit
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
 LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
 # Measured, as `tests/test_planning_power.py` does: an audit finds what a witness that knows the event finds in so many
@@ -165,7 +168,10 @@ def plan(
             _power(engine, pair_claim, mass, is_estimate, samples, mode, over, cost.per_run)
             for mass, is_estimate in rows
         )
-        planned = PlannedBudget(pair.id, count, pair_claim.parameter, pair_claim.value, powers, estimate)
+        by_form = engine.by_form(pair_claim, FORMS_MASS, samples, mode)
+        planned = PlannedBudget(
+            pair.id, count, pair_claim.parameter, pair_claim.value, powers, by_form, estimate
+        )
         budgets.append(planned)
     runs = engine.runs(samples)
     return Plan(
@@ -235,6 +241,16 @@ def least_share(pairs: int) -> float:
 # --- the power of an audit that has not run ------------------------------------------------------------------------
 
 
+def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> Test:
+    """The game about a claim of one pair, meant for so many labelled draws at this level, of which none is drawn."""
+    no_outputs = read_outputs(np.arange(16.0) % 2.0, 16)
+    pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
+    # A game has its grid of bets from its first fit: here on outputs of no meaning, which the power does not see.
+    pair.fit(no_outputs, no_outputs, level)
+    pair.start(level)
+    return pair.main
+
+
 class _Engine:
     """What the audit's own tests find, at the level that every one of its pairs has at least."""
 
@@ -244,14 +260,13 @@ class _Engine:
         self.level = (1.0 - confidence) * least_share(pairs) * (TABLE_SHARE if universe else 1.0)
         self._sizes: dict[tuple[int, Mode], tuple[int, int]] = {}
         self._known: dict[Any, float] = {}
-        self._no_outputs = read_outputs(np.arange(16.0) % 2.0, 16)
 
     def size(self, samples: int, mode: Mode) -> tuple[int, int]:
         """Labelled draws that a pair's rules are fitted on before its first bet, and those that it is tested on."""
         if (samples, mode) not in self._sizes:
             # A label game that is never started knows how many draws it would keep for the pilot.
             claims, ends = [PureDP(1.0)] * self.pairs, [(0, 1)] * self.pairs
-            options: dict[str, Any] = {"samples": samples, "confidence": self.confidence, "mode": mode}
+            options: dict[str, Any] = {"samples": samples, "error_rate": 1.0 - self.confidence, "mode": mode}
             game = LabelGame(claims, ends, **options, draw=_never, coin=_never)
             least = LEAST_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
             self._sizes[samples, mode] = (game.pilot, int(least * game.planned) - game.most_before_test)
@@ -275,11 +290,7 @@ class _Engine:
             game = self._table(claim, max(samples, 1))
             return float(losses_found(game, event_mass, self.power)[0])
         draws = self.size(samples, mode)[1]
-        pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
-        # A game has its grid of bets from its first fit: here on outputs of no meaning, which the power does not see.
-        pair.fit(self._no_outputs, self._no_outputs, self.level)
-        pair.start(self.level)
-        return pair.main.power(event_mass, self.power)[0]
+        return game_before_draws(claim, draws, mode, self.level).power(event_mass, self.power)[0]
 
     def learned(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
         """The same for the audit itself, which learns the event; see the module's docstring."""
@@ -292,6 +303,14 @@ class _Engine:
         if worth < LEAST_SAMPLES or math.isinf(least):
             return math.inf
         return max(self.known(claim, event_mass, worth, mode), least)
+
+    def by_form(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> tuple[LearnedLoss, ...]:
+        """The same by the form in which the event shows, as a finding of the audit says it; none of a universe."""
+        if self.universe:
+            return ()
+        game = game_before_draws(claim, self.size(samples, mode)[1], mode, self.level)
+        losses = learned_losses(game, event_mass, self.power, mode == "fixed")
+        return tuple(LearnedLoss(form, loss) for form, loss in losses)
 
     def needed(self, finds: Callable[[int], float], loss: float) -> float:
         """The least round number of samples at which `finds` is at most `loss`; inf if there is none up to 10^9."""

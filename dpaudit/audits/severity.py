@@ -58,7 +58,7 @@ def examine(
         [claim],
         [(2 * place, 2 * place + 1)],
         samples=draws,
-        confidence=1.0 - game.level,
+        error_rate=game.level,
         mode="fixed",
         draw=Drawer(subject, data, seed, SEVERITY_DRAWS, crew),
         coin=lambda round_, _: stream(seed, SEVERITY_COINS, place, round_),

@@ -20,7 +20,6 @@ from scipy import special
 
 from dpaudit.audits.findings import (
     FOUND_WITH,
-    ZERO_BUDGET_LOSS,
     broken_text,
     changes_of,
     finding_of,
@@ -38,7 +37,7 @@ from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, Metri
 from dpaudit.privacy.inputs import Inputs, inputs_of
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
-from dpaudit.results.model import VERDICTS, Finding, Power, WitnessRecord
+from dpaudit.results.model import VERDICTS, ZERO_BUDGET_LOSS, Finding, Power, WitnessRecord
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import COINS, DRAWS, RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
@@ -307,7 +306,7 @@ class UniverseAudit:
                 [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs],
                 [(int(i), int(j)) for i, j in positions.reshape(-1, 2)],
                 samples=samples,
-                confidence=1.0 - (1.0 - TABLE_SHARE) * (1.0 - self.confidence),
+                error_rate=(1.0 - TABLE_SHARE) * (1.0 - self.confidence),
                 mode=self.mode,
                 draw=Drawer(self.subject, data, self.root, DRAWS + restart, self.crew),
                 coin=lambda round_, pair: stream(self.root, COINS + restart, round_, pair),

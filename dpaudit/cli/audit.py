@@ -373,7 +373,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
     """The result of one audit on stdout; what broke on stderr."""
     from rich.text import Text
 
-    from dpaudit.reports import terminal, wording
+    from dpaudit.reports import by_form, terminal, wording
 
     target = wording.clean(result.subject.get("target") or result.subject.get("name"))
     console.print(Text(f"{target}, claim {wording.clean(result.claim)}"))
@@ -394,6 +394,8 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
         console.print(Text(f"{wording.headline(result)}.", terminal.STYLES[result.verdict]))
         if result.verdict != "error" and result.findings:
             console.print(Text(wording.power_sentence(result)))
+            if (forms := by_form.table(result)) is not None:
+                console.print(forms)
         if result.verdict == "inconclusive" and wording.is_weak(result):
             console.print(Text("Take more samples with --samples."))
     notes = terminal.notes_text(result)

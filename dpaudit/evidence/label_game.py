@@ -117,8 +117,8 @@ class LabelGame:
     samples : int
         At most 2 * samples labelled draws are taken a pair; in adaptive mode about samples runs an input, on average
         over the inputs (coins may call for a few more), and `ADAPTIVE_REACH` times as many labelled draws a pair.
-    confidence : float
-        Of everything together: P(some bound of some pair exceeds its truth) <= 1 - confidence.
+    error_rate : float
+        Of everything together: P(some bound of some pair exceeds its truth) is at most this.
     mode : {"sequential", "adaptive", "fixed"}
     draw : callable
         Carries out tasks; see `Task`.
@@ -141,7 +141,7 @@ class LabelGame:
         inputs: Sequence[tuple[int, int] | Pool],
         *,
         samples: int,
-        confidence: float,
+        error_rate: float,
         mode: Mode,
         draw: Draw,
         coin: Callable[[int, int], np.random.Generator],
@@ -151,7 +151,7 @@ class LabelGame:
         calls: bool = False,
         largest_batch: int | None = None,
     ) -> None:
-        self.error_rate = 1.0 - confidence
+        self.error_rate = error_rate
         self._calls, self._largest_batch = calls, largest_batch
         self.mode, self.planned = mode, 2 * samples
         self._draw, self._coin = draw, coin

@@ -69,7 +69,7 @@ class PairGame:
         hints: Hints = NO_HINTS,
         alone: bool = False,
     ) -> None:
-        self.claim, self.hints = claim, hints
+        self.claim, self.hints, self.is_fixed = claim, hints, not sequential
         self.pool = inputs if isinstance(inputs, Pool) else Pool.single(inputs)
         self.uses = tests_of(claim, sequential, draws, alone and len(self.pool.members) == 1)
         self.main = self.uses[0][1]

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import beside, curves, doubles, figures, geometry, universe, wording
+from dpaudit.reports import beside, by_form, curves, doubles, figures, geometry, universe, wording
 from dpaudit.reports.apart import apart
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
@@ -43,7 +43,9 @@ def _audit(dossier: Dossier, result: AuditResult, prefix: str) -> Iterator[Secti
     name = wording.subject_name(result)
     title = f"{name}: the claim against what was measured"
     text = wording.plain_summary(result)
-    power = [Paragraph(wording.power_sentence(result))] if _is_quiet(result) else []
+    power: list[Block] = [Paragraph(wording.power_sentence(result))] if _is_quiet(result) else []
+    if forms := by_form.rows(result):
+        power.append(Table("What would have been found, by form", by_form.COLUMNS, forms))
     notes = [Paragraph(f"Note: {note}") for note in wording.notes(result)]
     opening: list[Block] = [Paragraph(f"{wording.headline(result)}.", "lead"), Paragraph(text), *power, *notes]
     yield Section(prefix, title, (*opening, Facts(_facts(result))), mark=result.verdict)

@@ -18,13 +18,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from dpaudit.audits.findings import ZERO_BUDGET_LOSS
-from dpaudit.reports import beside, doubles, figures, scope, universe, wording
+from dpaudit.reports import beside, by_form, doubles, figures, scope, universe, wording
 from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.apart import apart
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text
 from dpaudit.reports.written import UNDATED, date_text
-from dpaudit.results.model import AuditResult, Finding
+from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult, Finding
 
 TOP_ROWS = 50  # rows of the ranked table, beside all violated pairs
 MAXIMUM_ROWS = 1000  # of any table
@@ -51,6 +50,8 @@ def render(result: AuditResult, path: str = STAND_IN) -> str:
             verdict=result.verdict,
             headline=wording.headline(result),
             found=wording.power_sentence(result) if result.verdict in ("not_refuted", "inconclusive") else "",
+            by_form=by_form.rows(result),
+            by_form_columns=by_form.COLUMNS,
             summary=wording.plain_summary(result),
             notes=wording.notes(result),
             keys=key_figures(result),

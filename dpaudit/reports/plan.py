@@ -19,6 +19,7 @@ from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
 
 NAME_WIDTH, SHORT_NAME = 22, 14
 DIGITS = 3
+BUDGETS_BY_FORM = 3  # columns of the table by form
 UNCLEAR = 2.0  # an excess from which it has to be written in percent
 NONE = "none"  # no loss is found, or no number of samples is enough
 
@@ -40,7 +41,10 @@ def plan_table(plan: Plan) -> Group:
     found = f"Found with probability {probability} in {plan.samples:,} samples ({mode}):"
     needed = f"Samples that find {percent_text(plan.over)} over the claim with probability {probability}:"
     lines = [Text(line) for line in _sentences(plan)]
-    return Group(Text(opening), Text(f"\n{found}"), _found(plan), Text(needed), _needed(plan), *lines)
+    forms = [Text("Found of an event of mass 0.1, by where it shows (nats):"), _by_form(plan)]
+    if not plan.budgets[0].by_form:
+        forms = []
+    return Group(Text(opening), Text(f"\n{found}"), _found(plan), *forms, Text(needed), _needed(plan), *lines)
 
 
 def too_slow_text(plan: Plan) -> str:
@@ -121,6 +125,15 @@ def _found(plan: Plan) -> Table:
                 "any" if math.isinf(power.allowed) else number_text(power.allowed, DIGITS),
                 *figures,
             )
+    return table
+
+
+def _by_form(plan: Plan) -> Table:
+    """Learned losses of each form, a column a budget: the first `BUDGETS_BY_FORM`."""
+    shown = plan.budgets[:BUDGETS_BY_FORM]
+    table = _table("where it shows", *(name_text(planned.id, SHORT_NAME) for planned in shown))
+    for place, one in enumerate(shown[0].by_form):
+        table.add_row(one.form, *(_figure(planned.by_form[place].loss) for planned in shown))
     return table
 
 

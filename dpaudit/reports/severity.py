@@ -11,9 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from dpaudit.audits.findings import ZERO_BUDGET_LOSS
 from dpaudit.reports import wording
-from dpaudit.results.model import AuditResult, Finding
+from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult, Finding
 
 Grade = Literal["marginal", "clear", "severe"]
 GRADES: tuple[Grade, ...] = ("marginal", "clear", "severe")

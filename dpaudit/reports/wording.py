@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN
 from typing import Any
 
-from dpaudit.audits.findings import STANDS, ZERO_BUDGET_LOSS
+from dpaudit.audits.findings import STANDS
 from dpaudit.numerals import MISSING as MISSING
 from dpaudit.numerals import compared as compared
 from dpaudit.numerals import lower_text as lower_text
 from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
-from dpaudit.results.model import SAME_INPUT, AuditResult, Finding, Power, Verdict
+from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
 
 # Side findings that say that draws are not independent, and what was found of calls.
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
@@ -245,8 +245,7 @@ def least_powerful(result: AuditResult) -> Finding | None:
     def weakness(finding: Finding) -> tuple[bool, float]:
         power = finding.power
         assert power is not None
-        limit = factor * power.at_budget if power.at_budget > 0.0 else ZERO_BUDGET_LOSS
-        return finding.verdict == "inconclusive", math.inf if math.isinf(power.detectable) else power.detectable / limit
+        return finding.verdict == "inconclusive", power.excess(factor)
 
     with_power = [finding for finding in result.findings if finding.power is not None]
     return max(with_power, key=weakness, default=None)
@@ -260,6 +259,18 @@ def weak_text(findings: Sequence[Finding]) -> str:
         return f"only a leak {above} (none is allowed)"
     far = "only a leak far above the promise"
     return f"{far} (of a pair of budget 0: {above})" if any(zero) else far
+
+
+def _learned_text(power: Power) -> str:
+    """What an audit finds that does not know the outputs, as the end of a sentence."""
+    if not power.learned:
+        return ": an audit has to find them, which takes several times the draws."
+    losses = [one.loss for one in power.learned]
+    if math.isinf(min(losses)):
+        return ". The audit has to find them, and of no loss is it promised that it does."
+    some = "" if math.isinf(max(losses)) else f" to {nats_text(max(losses))}"
+    rest = ", and of other forms none" if math.isinf(max(losses)) else ""
+    return f". The audit has to find them: it finds {nats_text(min(losses))}{some}, by the form of the leak{rest}."
 
 
 def power_sentence(result: AuditResult) -> str:
@@ -293,8 +304,8 @@ def power_sentence(result: AuditResult) -> str:
     return (
         f"{opening} a loss of {nats_text(power.detectable)} or more {kind} would have been found with probability at "
         f"least {probability}; {allowed}. Smaller excesses can have "
-        "been missed. This is said of a test that knows which outputs these are: an audit has to find them, which "
-        "takes about twice the draws, and more where the loss is small or they are scattered among many others."
+        "been missed. This is said of a test that knows which outputs these are"
+        f"{_learned_text(power)}"
     )
 
 

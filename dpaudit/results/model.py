@@ -48,6 +48,7 @@ __all__ = [
     "FloatingPointPair",
     "FloatingPointVerdict",
     "Keys",
+    "LearnedLoss",
     "Look",
     "Power",
     "SideFinding",
@@ -61,9 +62,20 @@ __all__ = [
 ]
 
 SCHEMA = "dpaudit.audit/1"
+DECIDING_FORM = "several intervals"  # of the event whose learned loss decides whether a pair is inconclusive
+LEARNED_ALLOWANCE = 1.5  # how much larger that loss may be than one in the best case: decision 38
+ZERO_BUDGET_LOSS = 0.1  # nats: what has to be found of a pair of budget 0 in the best case
 MOST_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
 SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a note of a finding
 EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnedLoss:
+    """What the check finds of an event of one form that it has to learn: the loss in nats, inf for none."""
+
+    form: str
+    loss: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,14 +85,50 @@ class Power:
     The alternative: under x the outputs fall into an event with `event_mass` in total over both labels' sides, and
     inside it the log-odds of the label are `detectable`, symmetrically in both directions; outside it the two laws
     agree. `detectable` is the smallest loss, in nats, that this check finds with probability at least `probability` if
-    its rule knows the event (to find it as well takes more draws, see `dpaudit.plan`); `at_budget` is the loss of the
-    same type that sits exactly on the claim. inf: no such loss would have been found.
+    its rule knows the event, the best case; `at_budget` is the loss of the same type that sits exactly on the claim.
+    inf: no such loss would have been found. `learned` has the same for an audit that has to find the event, by the form
+    of it: a measured allowance, see `dpaudit.evidence.learned_power`. It is empty in older files, and for the pairs of
+    a universe that were not examined in depth.
     """
 
     event_mass: float
     probability: float
     detectable: float
     at_budget: float
+    learned: tuple[LearnedLoss, ...] = ()
+
+    @property
+    def deciding(self) -> float:
+        """The loss by which a pair is inconclusive: of an event in several intervals that has to be learned.
+
+        The best case where no learned figure is known.
+        """
+        return next((one.loss for one in self.learned if one.form == DECIDING_FORM), self.detectable)
+
+    def excess(self, inconclusive_factor: float) -> float:
+        """The losses found over the losses that have to be found, the larger ratio of two; inf: nothing is found.
+
+        For a pair to be judged, the best case has to be within `inconclusive_factor` times what the claim allows
+        (within `ZERO_BUDGET_LOSS` where that is nothing), and the learned loss of an event in several intervals within
+        `LEARNED_ALLOWANCE` times as much.
+        """
+        limit = inconclusive_factor * self.at_budget if self.at_budget > 0.0 else ZERO_BUDGET_LOSS
+        if math.isinf(self.detectable) or math.isinf(self.deciding):
+            return math.inf
+        if not self.learned:
+            return self.detectable / limit
+        return max(self.detectable / limit, self.deciding / (LEARNED_ALLOWANCE * limit))
+
+    def suffices(self, inconclusive_factor: float) -> bool:
+        """Whether a pair that is not violated is "not refuted": else it is inconclusive."""
+        return self.excess(inconclusive_factor) <= 1.0
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Power:
+        """What a file holds."""
+        numbers = as_floats({name: value for name, value in record.items() if name != "learned"})
+        learned = [LearnedLoss(str(one["form"]), as_float(one["loss"])) for one in record.get("learned", ())]
+        return cls(**numbers, learned=tuple(learned))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,7 +306,7 @@ class Finding:
         for name in ("parameter_budget", "epsilon_lower", "parameter_lower"):
             values[name] = as_float(values[name])
         values["budget"] = Budget(**as_floats(values["budget"]))
-        values["power"] = Power(**as_floats(values["power"])) if values.get("power") else None
+        values["power"] = Power.from_dict(values["power"]) if values.get("power") else None
         values["keys"] = Keys(**values["keys"]) if values.get("keys") else None
         severity = values.get("severity")
         values["severity"] = (

@@ -14,7 +14,7 @@ import json
 import os
 from typing import Any
 
-from dpaudit.results.model import to_json, write_whole
+from dpaudit.results.model import LearnedLoss, to_json, write_whole
 
 SCHEMA = "dpaudit.plan/1"
 
@@ -86,13 +86,18 @@ class EventEstimate:
 
 @dataclasses.dataclass(frozen=True)
 class PlannedBudget:
-    """One pair, and how many pairs it stands for: those of its budget, and those between it and the next larger one."""
+    """One pair, and how many pairs it stands for: those of its budget, and those between it and the next larger one.
+
+    `by_form` has the losses that the audit finds of an event of mass 0.1 that it has to learn, by the form of the
+    event, as a finding has them; empty for a universe.
+    """
 
     id: str
     pairs: int
     parameter: str
     budget: float
     powers: tuple[PlannedPower, ...]
+    by_form: tuple[LearnedLoss, ...] = ()
     estimate: EventEstimate | None = None
 
 

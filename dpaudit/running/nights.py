@@ -288,7 +288,7 @@ class AccumulatingAudit:
             [self.claims[k] for k in chosen],
             [self.positions[k] for k in chosen],
             samples=self.samples,
-            confidence=confidence,
+            error_rate=1.0 - confidence,
             mode=self.mode,
             draw=self._drawer(seed, purpose),
             coin=lambda round_, pair: stream(seed, COINS + purpose, round_, pair),

@@ -38,10 +38,10 @@ def audited(mechanism, claim="eps=1", pairs=PAIR, **options):
 
 @pytest.mark.parametrize(("true", "audits"), [(3.0, 60), pytest.param(1.3, 300, marks=pytest.mark.slow)])
 def test_bounds_behind_a_violation_exceed_the_truth_no_more_often_than_the_level(true, audits):
-    """At confidence 0.5 each bound is above the truth with probability 0.5 at most: more than `most` with 1e-6."""
-    most = int(stats.binom.isf(1e-6, audits, 0.5))
+    """At confidence 0.9 each bound is above the truth with probability 0.1 at most: more than `most` with 1e-6."""
+    most = int(stats.binom.isf(1e-6, audits, 0.1))
     results = [
-        audited(response(true), samples=1_500, seed=seed, confidence=0.5, inconclusive_factor=100.0)
+        audited(response(true), samples=1_500, seed=seed, confidence=0.9, inconclusive_factor=100.0)
         for seed in range(audits)
     ]
     above = sum(result.epsilon_lower > true for result in results)
@@ -50,6 +50,35 @@ def test_bounds_behind_a_violation_exceed_the_truth_no_more_often_than_the_level
     found = [result.findings[0].severity for result in results if result.verdict == "violated"]
     assert len(found) > audits // 2 and all(one is not None for one in found)
     assert len({one.parameter_lower for one in found}) > 10
+
+
+def normal(data, size, rng):
+    return data + rng.normal(size=size)
+
+
+def of_parity(data, size, rng):
+    return response(3.0)(data % 2.0, size, rng)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "pairs", "true"),
+    [
+        (normal, "mu=0.3", PAIR, 1.0),
+        pytest.param(of_parity, "eps=1", [(2.0 * k, 2.0 * k + 1.0) for k in range(10)], 3.0, marks=pytest.mark.slow),
+    ],
+    ids=["mu", "more pairs than are examined"],
+)
+def test_no_bound_of_a_call_exceeds_its_truth_more_often_than_the_error_rate(mechanism, claim, pairs, true):
+    """P(some bound of a call is above the truth) is at most 0.1: more than `most` of the calls with 1e-6 at most."""
+    calls = 30
+    most = int(stats.binom.isf(1e-6, calls, 0.1))
+    above = examined = 0
+    for seed in range(calls):
+        result = audited(mechanism, claim, pairs, samples=1_500, seed=seed, confidence=0.9, pool=False)
+        above += any(finding.parameter_lower > true for finding in result.findings)
+        examined += sum(finding.severity is not None for finding in result.findings)
+    assert above <= most
+    assert examined >= calls // 2 * min(len(pairs), severity.MOST_EXAMINED)
 
 
 def test_a_bound_is_worth_printing_where_the_loss_is_large():

@@ -84,7 +84,7 @@ def leaking_third(i, size, rng):
 
 def game_of(outputs, claims, inputs, *, samples=200, mode="sequential", confidence=0.95, coins=None):
     deck, coins = Deck(outputs), coins or Coins()
-    game = LabelGame(claims, inputs, samples=samples, confidence=confidence, mode=mode, draw=deck, coin=coins)
+    game = LabelGame(claims, inputs, samples=samples, error_rate=1.0 - confidence, mode=mode, draw=deck, coin=coins)
     return game, deck, coins
 
 

@@ -206,7 +206,7 @@ def test_batches_that_raise_show_nothing():
         return data + rng.laplace(scale=2.0, size=size)
 
     result = dpaudit.audit(large_only, **{**OPTIONS, "mode": "fixed"})
-    assert result.verdict == "not_refuted" and not result.side_findings
+    assert result.verdict != "violated" and result.findings[0].power is not None and not result.side_findings
 
 
 def test_later_outcomes_keep_to_their_bound_and_reach_to_the_end():

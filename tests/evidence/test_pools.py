@@ -225,7 +225,7 @@ def test_what_a_worker_is_sent_of_a_pool_counts_the_same_there():
         [PureDP(1.0)],
         [Pool([Member((0, 1), np.array(0.0), np.array(1.0)), Member((1, 2), np.array(1.0), np.array(1.0))])],
         samples=200,
-        confidence=0.95,
+        error_rate=0.05,
         mode="fixed",
         draw=Drawer(as_subject(LAPLACE), [0.0, 1.0, 2.0], 1, 0),
         coin=lambda round_, pair: np.random.default_rng([round_, pair]),

@@ -46,7 +46,7 @@ def game_of(mechanism, claim, seed, samples=200):
         [parse_claim(claim) if isinstance(claim, str) else claim],
         [(0, 1)],
         samples=samples,
-        confidence=0.95,
+        error_rate=0.05,
         mode="sequential",
         draw=Drawer(subject, data, seed, 0),
         coin=lambda round_, pair: stream(seed, 1, round_, pair),

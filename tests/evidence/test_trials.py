@@ -235,7 +235,7 @@ def game_of(monkeypatch, claims, inputs, samples, kept=500, shift=0.05):
     def coin(round_, pair):
         return np.random.default_rng([round_, pair, 99])
 
-    game = LabelGame(claims, inputs, samples=samples, confidence=0.95, mode="fixed", draw=deck, coin=coin)
+    game = LabelGame(claims, inputs, samples=samples, error_rate=0.05, mode="fixed", draw=deck, coin=coin)
     return game, deck
 
 

@@ -86,7 +86,7 @@ def play(case: Case, number: int) -> LabelGame:
         [case.claim],
         [(0, 1)],
         samples=SAMPLES,
-        confidence=1.0 - SPENT,
+        error_rate=SPENT,
         mode="sequential",
         draw=draw,
         coin=lambda round_, pair: rngs[2],

@@ -31,7 +31,7 @@ def test_it_fails_where_expected_failures_are_run(pytester, write):
 
 
 def test_it_fails_when_it_has_vanished(pytester, write):
-    write(known("sound", samples=3000, factor=100))
+    write(known("sound", samples=20_000, factor=100))
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(

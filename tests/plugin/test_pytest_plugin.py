@@ -133,12 +133,12 @@ FORGETS = """
     def test_forgets(dp_audit):
         def forgets(x, rng): x + rng.laplace()
         for _ in range(2):
-            dp_audit(forgets, claim="eps=1", pairs=[(0.0, 1.0)], samples=2_000, floating_point=False)
+            dp_audit(forgets, claim="eps=1", pairs=[(0.0, 1.0)], samples=4_000, floating_point=False)
 
     def test_returns(dp_audit):
         dp_audit(lambda x, rng: 0.5 * rng.integers(2), samples=20_000, floating_point=False, **SURE)
 """  # neither looks at its input: where all outputs are one no alarm is possible, with SURE its rate is below 1e-9
-NOTE = "0.0|1.0: All 4,000 outputs that were looked at, on both inputs, read as None: does the mechanism *"
+NOTE = "0.0|1.0: All 8,000 outputs that were looked at, on both inputs, read as None: does the mechanism *"
 
 
 def test_a_note_warns_and_the_summary_repeats_it_once(pytester, write):
@@ -338,7 +338,7 @@ def test_the_cause_of_an_error_is_shown_where_it_is_of_the_users_code(tmp_path):
 def test_workers_of_xdist_report_their_verdicts(pytester, write):
     write("""
         def test_sound(dp_audit):
-            dp_audit(sound, samples=2000, **SURE)
+            dp_audit(sound, samples=20_000, **SURE)
 
         @pytest.mark.parametrize("n", range(3))
         def test_leaky(dp_audit, n):

@@ -525,10 +525,10 @@ class InBatches(KnowsByAddress):
 @pytest.mark.parametrize("kind", [OneByOne, InBatches])
 def test_an_input_keeps_its_address_as_long_as_it_is_not_changed(kind, make):
     pairs = [(make([value, 0.0]), make([value + 1.0, 0.0])) for value in (0.0, 20.0)]
-    for scale, verdict in ((1.0, "not_refuted"), (0.1, "violated")):
+    for scale, is_violated in ((1.0, False), (0.1, True)):
         for mode in ("sequential", "fixed"):
             found = dpaudit.audit(kind(scale), "eps=1.5", pairs, samples=2000, seed=SEED, mode=mode)
-            assert [finding.verdict for finding in found.findings] == [verdict] * 2
+            assert [finding.verdict == "violated" for finding in found.findings] == [is_violated] * 2
 
 
 def test_changes_are_found_in_values_with_numbers_that_are_none():

@@ -372,7 +372,7 @@ def test_the_slower_defects_of_diffprivlib_are_found(mechanisms, name):
     low_bits = name.endswith("low_bits")
     result = dpaudit.audit(subject, samples=samples, mode="fixed", seed=1, floating_point=low_bits)
     if low_bits:
-        assert result.verdict == "not_refuted" and result.floating_point.verdict == "leaks"
+        assert result.verdict != "violated" and result.floating_point.verdict == "leaks"
         assert re.search("no multiple of 2", result.floating_point.pairs[0].description)
     else:
         assert result.verdict == "violated"
