@@ -186,6 +186,19 @@ def document(result: ScoresResult) -> Document:
     )
 
 
+def steps_below(known: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
+    """The corners of a staircase below a convex limit that falls: each step has the height of its right end.
+
+    A chord of the limit would lie above it, and say too much.
+
+    Examples
+    --------
+    >>> steps_below([(0.0, 1.0), (0.5, 0.2), (1.0, 0.0)])
+    [(0.0, 0.2), (0.5, 0.2), (0.5, 0.0), (1.0, 0.0)]
+    """
+    return [corner for left, right in pairwise(known) for corner in ((left[0], right[1]), right)]
+
+
 def trade_off_figure(result: ScoresResult) -> Figure:
     """The band for the trade-off function against the claim's curve."""
     has_lower = any(point.thresholds_lower is not None for point in result.trade_off)
@@ -203,8 +216,8 @@ def trade_off_figure(result: ScoresResult) -> Figure:
         body = frame(x, y, "type I error", "type II error", width, gutters=False)
         for cls, _, value in curves:
             known = [(point.type_one, value(point)) for point in result.trade_off]
-            if cls == "curve w1":  # convex: a chord would lie above it, so each step has the limit of its right end
-                known = [corner for left, right in pairwise(known) for corner in ((left[0], right[1]), right)]
+            if cls == "curve w1":
+                known = steps_below(known)
             path = [(x(at), y(high)) for at, high in known if high is not None]
             body.append(tag("path", d=points(path), cls=cls))
         return svg(body, width, 0.75 * width, description)

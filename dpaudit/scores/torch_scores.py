@@ -1,4 +1,4 @@
-"""Scores of canaries from a trained torch module, whoever trained it: opacus, or a loop of one's own (extra `opacus`)."""
+"""Scores of canaries from a trained torch module: by opacus, or by a loop of one's own (extra `opacus`)."""
 
 from __future__ import annotations
 

@@ -103,6 +103,7 @@ TWINS: tuple[Twin, ...] = (
         10.0,
         (0.5**0.5, 0.5**0.5),
         _of_both_tensors,
+        runs=600,
     ),
     Twin(
         "noise_once_an_epoch",

@@ -48,7 +48,9 @@ def errors_row(name, errors, audits):
 
 def coverage(audits=10_000):
     lines = table("case", "audits in error", "rate", "rate at most, 99.9%", "p-value of at most 5%")
-    lines += [errors_row(*found, audits) for found in simulated_audits.error_rates(audits, SEED)]
+    for found in simulated_audits.error_rates(audits, SEED):
+        lines.append(errors_row(*found, audits))
+        print(lines[-1], flush=True)  # it takes minutes
     for number, (name, estimator) in enumerate(simulated_audits.INVALID.items()):
         rng = np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(1_000 + number,)))
         count = audits if estimator is not simulated_audits.gaussian_alone else audits // 10
@@ -144,11 +146,8 @@ def sound():
     used = [decided(scores, dpaudit.PureDP(1.0), LEVEL, rng) for _ in range(200)]
     late = sum(count is None or count > 60 for count in used)
     median = int(np.median([count or 10**9 for count in used]))
-    lines += [
-        "",
-        "Scores until training without noise is rejected at epsilon = 1, over 200 orders of the coins: median",
-    ]
-    lines += [f"{median}; {late} of 200 took more than 60."]
+    text = "Scores until training without noise is rejected at epsilon = 1, over 200 orders of the coins: median"
+    lines += ["", f"{text} {median};", f"{late} of 200 took more than 60."]
     return lines
 
 
