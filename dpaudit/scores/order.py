@@ -40,8 +40,8 @@ def order_p_value(scores: FloatArray, rng: np.random.Generator) -> float:
 
     Examples
     --------
-    >>> order_p_value(np.arange(4.0), np.random.default_rng(0)) == 4.0 / math.factorial(4)
-    True
+    >>> round(order_p_value(np.arange(4.0), np.random.default_rng(0)), 12)  # 4 of 24
+    0.166666666667
     """
     kept = np.where(np.isnan(scores), -np.inf, scores)
     found = sorted_probability(kept) if is_sorted(kept) else 1.0
@@ -62,8 +62,8 @@ def sorted_probability(scores: FloatArray) -> float:
 
     Examples
     --------
-    >>> sorted_probability(np.array([0.0, 0.0, 1.0])) == 2.0 / 6.0
-    True
+    >>> round(sorted_probability(np.array([0.0, 0.0, 1.0])), 12)  # 2 of 6
+    0.333333333333
     """
     counts = np.unique(scores, return_counts=True)[1]
     return math.exp(min(0.0, float(special.gammaln(counts + 1.0).sum() - special.gammaln(len(scores) + 1.0))))

@@ -72,9 +72,10 @@ class ProfileBound:
     def trade_off_upper(self, type_one: FloatArray) -> FloatArray:
         """Upper limits of the trade-off function at type I errors in [0, 1].
 
-        For epsilon between two neighbours e < e' of a grid, 1 - delta(epsilon) - e^epsilon a is at most 1 - delta(e') -
-        e^e a, and e^-epsilon (1 - delta(epsilon) - a) at most e^-e (1 - delta(e') - a), since the bound on delta does
-        not increase; beyond the grid delta is at least 0. So the staircase is above the supremum over all epsilons.
+        For epsilon between two neighbours u < v of a grid, 1 - delta(epsilon) - exp(epsilon) a is at most 1 - delta(v)
+        - exp(u) a, and exp(-epsilon) (1 - delta(epsilon) - a) at most exp(-u) (1 - delta(v) - a) or 0, since the bound
+        on delta does not increase; beyond the grid delta is at least 0. So the staircase is above the supremum over all
+        epsilons.
         """
         at = np.asarray(type_one, dtype=float)[:, None]  # (points, 1)
         rest, slope = 1.0 - np.append(self.delta(FINE_GRID)[1:], 0.0), np.exp(FINE_GRID)

@@ -1,5 +1,6 @@
 """Audits from scores: verdicts, designs, what is refused, coverage, and the tightness against what others print."""
 
+import itertools
 import math
 
 import numpy as np
@@ -207,6 +208,14 @@ def test_a_sequential_audit_decides_as_scores_come_and_later_looks_agree():
     assert (found[0].verdict, found[-1].verdict) == ("inconclusive", "violated") or found[0].verdict == "not_refuted"
     decided = [result.decided_after for result in found if result.decided_after is not None]
     assert len(decided) >= 2 and len(set(decided[1:])) == 1  # once decided, the same at every later look
+    courses = [
+        play(*labelled(scores_in[:n], scores_out[:n], np.random.default_rng(0)), dpaudit.PureDP(0.5))
+        for n in (99, 103, 300)
+    ]
+    for short, long in itertools.pairwise(courses):  # at any number of scores, not at ends of blocks alone
+        assert long.sizes[: len(short.sizes)] == short.sizes
+        assert long.at_budget[: len(short.sizes)] == pytest.approx(short.at_budget)
+        assert np.all(long.largest >= short.largest - 1e-12)
     bounds = [result.parameter_lower for result in found]
     assert bounds == sorted(bounds)  # nothing that was found is lost
     upper = np.array([[point.upper for point in result.trade_off] for result in found])
