@@ -79,6 +79,14 @@ def band_errs(limits, at, true):
     return bool(np.any(limits.upper(at) < true - 1e-12) or np.any(limits.thresholds_lower(at) > true + 1e-12))
 
 
+def law_errors(runs, size):
+    """Runs in which the band of one of the two laws misses it at some threshold; scores are quantiles of uniforms."""
+    found = law_band(size, 1.0 - (1.0 - LEVEL) ** 0.5)
+    rng = np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(2_100,)))
+    uniforms = np.sort(rng.random((runs, 2, size)), axis=2)
+    return int(((uniforms < found.lower[1:]) | (uniforms > found.upper[:-1])).any(axis=(1, 2)).sum())
+
+
 def bands(runs=2_000, size=100):
     at = np.linspace(0.0, 1.0, 101)
     lines = table("band at 95%, both limits at 101 points", "runs in error", "rate", "rate at most, 99.9%", "p-value")
@@ -94,6 +102,7 @@ def bands(runs=2_000, size=100):
             errors["all scores"] += band_errs(band(*scores, LEVEL), at, true)
             errors["at each look"] += band_errs(anytime_bands(*scores, LEVEL), at, true)
         lines += [errors_row(f"{name}, {size} a side, {which}", count, runs) for which, count in errors.items()]
+    lines.append(errors_row(f"both laws, {size} a side, all thresholds", law_errors(runs, size), runs))
     lines += ["", "Its width over that of the DKW band (Massart's constant), one law, 95%, as many scores:", ""]
     lines += table("scores", "mean", "at 0", "at 1%", "at 5%", "at 10%", "at 50%", "sequential, mean")
     for count in (100, 1_000, 10_000):
