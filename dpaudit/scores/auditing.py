@@ -106,7 +106,7 @@ def audit_scores(
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
     if guesses is not None and design in BETTED:
         raise UsageError(f"guesses must be of one run, got {guesses!r} with design {design!r}.")
-    root = _drawn_seed(design) if seed is None else int(seed)
+    root = _default_seed(design) if seed is None else int(seed)
     rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(0,)))
     check_scores(kept_in, kept_out, design, np.random.default_rng(np.random.SeedSequence(root, spawn_key=(1,))))
     level = 1.0 - confidence
@@ -132,7 +132,7 @@ def audit_scores(
     )
 
 
-def _drawn_seed(design: str) -> int:
+def _default_seed(design: str) -> int:
     return 0 if design == "sequential" else int(np.random.SeedSequence().generate_state(1)[0])
 
 
