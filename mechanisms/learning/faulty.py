@@ -99,7 +99,7 @@ TWINS: tuple[Twin, ...] = (
     Twin(
         "clip_per_tensor",
         "each tensor is clipped to C, the noise is for C in all",
-        Training(steps=12, sampling_probability=1.0, noise_multiplier=3.0),
+        Training(steps=12, sampling_probability=1.0, noise_multiplier=2.0),
         10.0,
         (0.5**0.5, 0.5**0.5),
         _of_both_tensors,
