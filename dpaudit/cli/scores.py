@@ -20,13 +20,13 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
 @click.option("--claim", required=True, help="The promise, as for `dpaudit audit`: eps=8,delta=1e-5 or mu=1.")
 @click.option(
     "--design",
-    type=click.Choice(["one-run", "many-runs", "paired"]),
+    type=click.Choice(["one-run", "many-runs", "sequential", "paired"]),
     default="one-run",
     show_default=True,
     help="How the scores came about.",
 )
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="For the verdict and all bounds.")
-@click.option("--seed", type=int, help="Of ties and coins; one is drawn and printed by default.")
+@click.option("--seed", type=int, help="Of ties and coins; one is drawn and printed by default (sequential: 0).")
 @click.option("--guesses", type=int, help="One run: canaries to guess on, decided beforehand.  [default: four share]")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--out", help="Folder to write scores.json, scores.html and scores.md to.  [default: none]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from dpaudit.reports.formats import check_format, file_name
 from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.saving import check_folder, write_whole
+from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
 from dpaudit.scores.result import ScoresResult
 
@@ -112,7 +114,7 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
         rows.append(("guesses", f"{record.correct:,} of {record.guesses:,} right: {record.rule}{share}"))
-    if result.design == "many-runs":
+    if result.design in BETTED:
         when = (
             "not decided" if result.decided_after is None else f"rejected after {plural(result.decided_after, 'score')}"
         )
@@ -184,15 +186,29 @@ def document(result: ScoresResult) -> Document:
     )
 
 
+def steps_below(known: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
+    """The corners of a staircase below a convex limit that falls: each step has the height of its right end.
+
+    A chord of the limit would lie above it, and say too much.
+
+    Examples
+    --------
+    >>> steps_below([(0.0, 1.0), (0.5, 0.2), (1.0, 0.0)])
+    [(0.0, 0.2), (0.5, 0.2), (0.5, 0.0), (1.0, 0.0)]
+    """
+    return [corner for left, right in pairwise(known) for corner in ((left[0], right[1]), right)]
+
+
 def trade_off_figure(result: ScoresResult) -> Figure:
     """The band for the trade-off function against the claim's curve."""
-    has_lower = any(point.lower is not None for point in result.trade_off)
+    has_lower = any(point.thresholds_lower is not None for point in result.trade_off)
     curves: list[tuple[str, str, Callable[[Any], float | None]]] = [
         ("limit", "the claim allows no attack below", lambda point: point.claimed),
         ("curve w0", "some attack is at or below, with confidence", lambda point: point.upper),
     ]
     if has_lower:
-        curves.append(("curve w1", "this score is at or above, with confidence", lambda point: point.lower))
+        text = "no threshold of this score is below, with confidence"
+        curves.append(("curve w1", text, lambda point: point.thresholds_lower))
 
     def drawn(width: float) -> Markup:
         x = Axis(0.0, 1.0, 48.0, width - 12.0, False)
@@ -200,6 +216,8 @@ def trade_off_figure(result: ScoresResult) -> Figure:
         body = frame(x, y, "type I error", "type II error", width, gutters=False)
         for cls, _, value in curves:
             known = [(point.type_one, value(point)) for point in result.trade_off]
+            if cls == "curve w1":
+                known = steps_below(known)
             path = [(x(at), y(high)) for at, high in known if high is not None]
             body.append(tag("path", d=points(path), cls=cls))
         return svg(body, width, 0.75 * width, description)
@@ -209,15 +227,20 @@ def trade_off_figure(result: ScoresResult) -> Figure:
         f"points together with {percent_text(result.confidence)} confidence. Where the limit lies below the claim's "
         "curve, the claim is broken."
     )
+    if has_lower:
+        description += (
+            " The lower limit is of tests by a threshold of this score. It says nothing of other tests and other "
+            "attacks, which may lie below it."
+        )
     step = max(1, len(result.trade_off) // TABLE_ROWS)
     rows = tuple(
         tuple(
             number_text(value, 3) if value is not None else ""
-            for value in (point.type_one, point.claimed, point.upper, *([point.lower] if has_lower else []))
+            for value in (point.type_one, point.claimed, point.upper, *([point.thresholds_lower] if has_lower else []))
         )
         for point in result.trade_off[::step]
     )
-    columns = ("type I error", "claimed at least", "at most", *(["score at least"] if has_lower else []))
+    columns = ("type I error", "claimed at least", "at most", *(["thresholds at least"] if has_lower else []))
     return Figure(
         "trade-off-band",
         "Trade-off between the errors of an attack",

@@ -4,8 +4,12 @@ How the error rate 1 - confidence is spent:
 
 * one run, paired: all of it on one stated number of guesses, or divided evenly among the
   rules of the short list. Every bound of a rule follows from its one record (`dpaudit.scores.one_run`).
-* many runs: four fifths on the bets against the claim's parameter, one fifth on the band, which bounds epsilon at delta
-  and the trade-off function, and also the parameter. The parameter's bound is the better of the two.
+* many runs, sequential: four fifths on the bets against the claim's parameter, one fifth on the band, which bounds
+  epsilon at delta and the trade-off function, and also the parameter. The parameter's bound is the better of the two.
+  Where the number of runs was fixed, the order of the scores is drawn at random: given the scores, independent runs
+  have every order alike, so it costs nothing, and a file need not be in the order of the runs. A sequential audit takes
+  the scores as they came, bets that hold at any time, and a band at each of its looks. Coins are of the seed, and it
+  has the same one at every look: a new one would be a second attempt.
 """
 
 from __future__ import annotations
@@ -22,12 +26,12 @@ from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.scores.bands import Band, band
+from dpaudit.scores.bands import Bands, anytime_bands, band
 from dpaudit.scores.bets import labelled, perfect_lower, play
-from dpaudit.scores.designs import ASSUMPTIONS, check_design, check_scores, notes_on
+from dpaudit.scores.designs import ASSUMPTIONS, BETTED, check_design, check_scores, notes_on
 from dpaudit.scores.guesses import Ordered, Record, Rule, ordered, ordered_pairs
 from dpaudit.scores.profile_bounds import (
-    FINE_GRID,
+    CLAIM_GRID,
     RENYI_DELTAS,
     TYPE_ONE,
     ProfileBound,
@@ -64,12 +68,13 @@ def audit_scores(
         `FILE:NAME` names a column.
     claim : Claim or str
         As for `dpaudit.audit`: `eps=8,delta=1e-5`, `mu=1`, `rho=0.5`. One budget for every canary.
-    design : {"one-run", "many-runs", "paired"}
+    design : {"one-run", "many-runs", "sequential", "paired"}
         How the scores came about (`dpaudit.scores.designs.ASSUMPTIONS`).
     confidence : float
         In (0, 1), for the whole result: the verdict and all bounds.
     seed : int, optional
-        Of the random order of ties and of the coins; one is drawn by default.
+        Of the random order of ties and of the coins. One is drawn by default; a sequential audit has 0, which stays the
+        same from look to look.
     guesses : int, optional
         One run: how many canaries to guess on, decided without looking at the scores. By default four
         numbers share the error rate.
@@ -99,14 +104,14 @@ def audit_scores(
     promise = parse_claim(claim) if isinstance(claim, str) else claim
     check_claim(promise)
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
-    check_scores(kept_in, kept_out, design)
-    if guesses is not None and design == "many-runs":
-        raise UsageError(f"guesses must be of one run, got {guesses!r} with design 'many-runs'.")
-    root = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
+    if guesses is not None and design in BETTED:
+        raise UsageError(f"guesses must be of one run, got {guesses!r} with design {design!r}.")
+    root = _default_seed(design) if seed is None else int(seed)
     rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(0,)))
+    check_scores(kept_in, kept_out, design, np.random.default_rng(np.random.SeedSequence(root, spawn_key=(1,))))
     level = 1.0 - confidence
-    if design == "many-runs":
-        found = _many_runs(kept_in, kept_out, promise, level, rng)
+    if design in BETTED:
+        found = _many_runs(kept_in, kept_out, promise, level, rng, in_order=design == "sequential")
     else:
         found = _one_run(kept_in, kept_out, promise, level, rng, guesses, in_pairs=design == "paired")
     return ScoresResult(
@@ -125,6 +130,10 @@ def audit_scores(
         environment=environment(),
         **found,
     )
+
+
+def _default_seed(design: str) -> int:
+    return 0 if design == "sequential" else int(np.random.SeedSequence().generate_state(1)[0])
 
 
 def _one_run(
@@ -216,15 +225,28 @@ def records_reject(claim: Claim, records: Sequence[Record], values: FloatArray) 
 
 
 def _many_runs(
-    scores_in: FloatArray, scores_out: FloatArray, claim: Claim, level: float, rng: np.random.Generator
+    scores_in: FloatArray,
+    scores_out: FloatArray,
+    claim: Claim,
+    level: float,
+    rng: np.random.Generator,
+    in_order: bool,
 ) -> dict[str, Any]:
     bets_level = BETS_SHARE * level
+    if not in_order:
+        scores_in, scores_out = rng.permutation(scores_in), rng.permutation(scores_out)
+
+    def limits_of(side_in: FloatArray, side_out: FloatArray) -> Bands:
+        if in_order:
+            return anytime_bands(side_in, side_out, level - bets_level)
+        return Bands((band(side_in, side_out, level - bets_level),))
+
     wealth = play(*labelled(scores_in, scores_out, rng), claim)
-    limits = band(scores_in, scores_out, level - bets_level)
+    limits = limits_of(scores_in, scores_out)
     bound = limits.profile_bound()
     from_bets = wealth.lower(bets_level)
     from_band = parameter_lower(claim, bound)
-    perfect = band(np.ones(len(scores_in)), np.zeros(len(scores_out)), level - bets_level).profile_bound()
+    perfect = limits_of(np.ones(len(scores_in)), np.zeros(len(scores_out))).profile_bound()
     perfect_bets = perfect_lower(claim, len(scores_in), len(scores_out), bets_level, rng)
     is_epsilon = isinstance(claim, ApproxDP)  # its parameter is epsilon at its delta
     parameter = max(from_bets, from_band)
@@ -236,15 +258,11 @@ def _many_runs(
         "parameter_lower": parameter,
         "ceiling": ceiling if is_epsilon else epsilon_ceiling,
         "parameter_ceiling": ceiling,
-        "trade_off": _band_points(claim, limits),
+        "trade_off": _points(claim, limits.upper(TYPE_ONE), limits.thresholds_lower(TYPE_ONE)),
         "guesses": (),
         "decided_after": wealth.decided_at(bets_level),
         "log_wealth": float(against),
     }
-
-
-def _band_points(claim: Claim, limits: Band) -> tuple[TradeOffPoint, ...]:
-    return _points(claim, limits.upper(TYPE_ONE), limits.lower(TYPE_ONE))
 
 
 def _points(claim: Claim, upper: FloatArray, lower: FloatArray | None) -> tuple[TradeOffPoint, ...]:
@@ -266,7 +284,7 @@ def claimed_trade_off(claim: Claim, type_one: FloatArray) -> FloatArray:
     True
     """
     if claim.family == "hockey-stick":
-        epsilons = np.append(FINE_GRID, claim.epsilon_at(claim.delta) if isinstance(claim, ApproxDP) else 0.0)
+        epsilons = np.append(CLAIM_GRID, claim.epsilon_at(claim.delta) if isinstance(claim, ApproxDP) else 0.0)
         epsilons = epsilons[np.isfinite(epsilons)]
         deltas = np.array([claim.profile(float(epsilon)) for epsilon in epsilons])
     else:

@@ -20,8 +20,18 @@ of the Dvoretzky-Kiefer-Wolfowitz-Massart band; where the band of constant width
 outwards, it follows the local standard deviation. A Kolmogorov-Smirnov statistic is nearly always attained in the
 middle, so the tails come almost free.
 
+From errors to the trade-off function f, the lower one of the two directions. Each threshold is an attack, so the point
+of its upper limits lies on or above the graph of f, and so does that of the opposite guess, (1 - lower, 1 - lower). f
+is convex and its own inverse, which gives the reflected points, and the lower convex hull of them all.
+
+There is no lower limit of f from scores: sets that no threshold makes may tell the two laws of the score apart
+perfectly, whatever the samples, and another score may tell more. What the lower limits do bound is *tests by a
+threshold of this score*: a randomised one is a mixture of thresholds, so its errors lie on or above the lower convex
+hull of the points of lower limits (and of the opposite guesses, (1 - upper, 1 - upper), and all reflected). By the
+lemma of Neyman and Pearson that is a limit of all tests of the score where its likelihood ratio is monotone.
+
 Any time. With looks after n_1 < n_2 < ... runs a side and the shares of the error rate 1 / ((k + 1)(k + 2)), k = 0, 1,
-..., which sum to 1, all looks hold together, so their intersection does, whenever one stops.
+..., which sum to 1, all looks hold together, whenever one stops.
 """
 
 from __future__ import annotations
@@ -42,7 +52,9 @@ IntArray = NDArray[np.int64]
 STEPS_PER_DEVIATION = 12  # levels u_j within one standard deviation of N
 MOST_LEVELS = 3_000
 WIDEST = 1.5  # times z, in the tails
-FIRST_LOOK, LOOK_FACTOR = 32, 2.0  # runs a side
+LEAST_ERROR_RATE = 1e-8  # below it the rounding error of the probability counts: the band of constant width
+FIRST_LOOK, LOOK_FACTOR = 32, 1.5  # runs a side
+ROUNDING = 1e-12  # of a convex hull between its corners; limits move outwards by it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +75,9 @@ def law_band(size: int, error_rate: float) -> LawBand:
     >>> bool(band.upper[0] < 0.1 and band.lower[100] > 0.9)  # DKW: 0.136 and 0.864
     True
     """
+    if error_rate < LEAST_ERROR_RATE:
+        share, half = np.arange(size + 1) / size, math.sqrt(math.log(2.0 / error_rate) / (2.0 * size))
+        return LawBand(np.maximum(share - half, 0.0), np.minimum(share + half, 1.0))
     steps = min(MOST_LEVELS, max(64, int(STEPS_PER_DEVIATION * math.pi * math.sqrt(size))))
     levels = np.sin(np.linspace(0.0, math.pi / 2.0, steps + 2)[1:-1]) ** 2
     shape = np.minimum(0.5 / np.sqrt(levels * (1.0 - levels)), WIDEST)
@@ -131,19 +146,23 @@ class Band:
     type_two_upper: FloatArray
 
     def upper(self, type_one: FloatArray) -> FloatArray:
-        """At each type I error, an upper limit of the least type II error of the score, and so of the mechanism's f."""
-        order = np.argsort(self.type_one_upper, kind="stable")
-        best = np.minimum.accumulate(self.type_two_upper[order])
-        at = np.searchsorted(self.type_one_upper[order], type_one, side="right") - 1
-        limit = np.where(at >= 0, best[np.maximum(at, 0)], 1.0)
+        """At each type I error, an upper limit of the mechanism's trade-off function; convex."""
+        first = np.concatenate([self.type_one_upper, 1.0 - self.type_one_lower, [0.0]])
+        second = np.concatenate([self.type_two_upper, 1.0 - self.type_two_lower, [1.0]])
+        hull = _lower_hull(np.concatenate([first, second]), np.concatenate([second, first]))
+        limit = np.interp(type_one, hull[:, 0], hull[:, 1]) + ROUNDING
         return np.asarray(np.minimum(limit, 1.0 - np.asarray(type_one)))  # f(a) <= 1 - a always
 
-    def lower(self, type_one: FloatArray) -> FloatArray:
-        """At each type I error, a lower limit of the score's least type II error. (The mechanism's may be lower.)"""
-        order = np.argsort(self.type_one_lower, kind="stable")
-        best = np.minimum.accumulate(self.type_two_lower[order])
-        at = np.searchsorted(self.type_one_lower[order], type_one, side="right") - 1
-        return np.where(at >= 0, best[np.maximum(at, 0)], 1.0)
+    def thresholds_lower(self, type_one: FloatArray) -> FloatArray:
+        """At each type I error, a lower limit of the type II error of tests by a threshold of this score; convex.
+
+        Of either side, with either law as the one to be rejected, randomised or not. Other tests of the score may have
+        less, and so may other scores.
+        """
+        first = np.concatenate([self.type_one_lower, 1.0 - self.type_one_upper, [0.0]])
+        second = np.concatenate([self.type_two_lower, 1.0 - self.type_two_upper, [1.0]])
+        hull = _lower_hull(np.concatenate([first, second]), np.concatenate([second, first]))
+        return np.asarray(np.maximum(np.interp(type_one, hull[:, 0], hull[:, 1]) - ROUNDING, 0.0))
 
     def profile_bound(self) -> ProfileBound:
         """Lower bounds on the mechanism's profile: thresholds from above and from below, in both directions."""
@@ -157,30 +176,53 @@ class Band:
 
 
 def _largest_excess(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """epsilon -> max over events of first - e^epsilon second, from its upper hull."""
-    points = _upper_hull(first, second)
+    """epsilon -> max over events of first - e^epsilon second, from its hull."""
+    points = _lower_hull(second, -first)
 
     def delta(epsilon: FloatArray) -> FloatArray:
         factor = np.exp(np.minimum(np.asarray(epsilon, dtype=float), 700.0))
-        return np.asarray(np.maximum(points[:, 0] - factor[..., None] * points[:, 1], 0.0).max(axis=-1))
+        return np.asarray(np.maximum(-points[:, 1] - factor[..., None] * points[:, 0], 0.0).max(axis=-1))
 
     return delta
 
 
-def _upper_hull(first: FloatArray, second: FloatArray) -> FloatArray:
-    """The points (first, second) that maximise first - slope second for some slope >= 0; shape (points, 2)."""
+def _lower_hull(x: FloatArray, y: FloatArray) -> FloatArray:
+    """The points (x, y) that minimise y + slope x for some slope >= 0, by increasing x; shape (points, 2)."""
     hull: list[tuple[float, float]] = []
-    for x, y in sorted(set(zip(second.tolist(), first.tolist(), strict=True))):
-        while hull and hull[-1][1] <= y and hull[-1][0] == x:
-            hull.pop()
-        if hull and y <= hull[-1][1]:
+    for at, height in sorted(set(zip(x.tolist(), y.tolist(), strict=True))):
+        if hull and height >= hull[-1][1]:
             continue
-        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (x - hull[-1][0]) <= (y - hull[-1][1]) * (
+        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (at - hull[-1][0]) >= (height - hull[-1][1]) * (
             hull[-1][0] - hull[-2][0]
         ):
             hull.pop()
-        hull.append((x, y))
-    return np.array([(y, x) for x, y in hull])
+        hull.append((at, height))
+    return np.array(hull)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bands:
+    """Bands that hold together: one from all scores, or one a look; none where there were too few scores to look."""
+
+    parts: tuple[Band, ...]
+
+    def upper(self, type_one: FloatArray) -> FloatArray:
+        """The least of the upper limits of the mechanism's trade-off function."""
+        limit = 1.0 - np.asarray(type_one, dtype=float)
+        for part in self.parts:
+            limit = np.minimum(limit, part.upper(type_one))
+        return limit
+
+    def thresholds_lower(self, type_one: FloatArray) -> FloatArray:
+        """The largest of the lower limits of this score's threshold tests."""
+        limit = np.zeros_like(np.asarray(type_one, dtype=float))
+        for part in self.parts:
+            limit = np.maximum(limit, part.thresholds_lower(type_one))
+        return limit
+
+    def profile_bound(self) -> ProfileBound:
+        """Lower bounds on the mechanism's profile that hold together."""
+        return ProfileBound(tuple(piece for part in self.parts for piece in part.profile_bound().pieces))
 
 
 def band(scores_in: FloatArray, scores_out: FloatArray, error_rate: float) -> Band:
@@ -214,12 +256,26 @@ def looks(size: int) -> list[int]:
     return found
 
 
-def anytime_bands(scores_in: FloatArray, scores_out: FloatArray, error_rate: float) -> list[Band]:
+def anytime_bands(scores_in: FloatArray, scores_out: FloatArray, error_rate: float) -> Bands:
     """One band a look, all valid together and at any time: scores are in the order of their runs.
 
-    The shares of the error rate do not depend on when one stops; scores after the last look are not used yet.
+    Whoever stops when the scores please them still has every look's band at its share of the error rate, which was
+    fixed beforehand. Scores after the last look are not used yet.
+
+    Parameters
+    ----------
+    scores_in, scores_out : ndarray of float, shapes (runs in,), (runs out,)
+        Independent, each in the order of the runs. NaN counts as below everything.
+    error_rate : float
+        In (0, 1), for all looks that there will ever be.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> len(anytime_bands(rng.normal(size=100), rng.normal(size=100), 0.05).parts)
+    3
     """
     found = []
     for k, size in enumerate(looks(min(len(scores_in), len(scores_out)))):
         found.append(band(scores_in[:size], scores_out[:size], error_rate / ((k + 1) * (k + 2))))
-    return found
+    return Bands(tuple(found))

@@ -53,9 +53,9 @@ class Wealth:
     values : ndarray of float, shape (values,)
         Of the claim's parameter, increasing.
     largest : ndarray of float, shape (values,)
-        The largest log wealth against each at the end of any block.
+        The largest log wealth against each after any score. (So it does not fall as scores are appended.)
     sizes, at_budget : tuple of float
-        Scores used at the end of each block, and the log wealth against the budget there.
+        Numbers of scores, and the log wealth against the budget after so many.
     """
 
     values: FloatArray
@@ -126,16 +126,17 @@ def play(scores: FloatArray, labels: IntArray, claim: Claim, values: FloatArray 
     epsilon, delta = lines_of(claim, values)
     wealth, largest = np.zeros(len(values)), np.zeros(len(values))
     budget = int(np.searchsorted(values, just_above(claim.value)))
-    sizes, at_budget = [], []
+    sizes: list[int] = []
+    at_budget: list[float] = []
     done = min(FIRST_BETS, len(scores))
     while done < len(scores):
         until = min(len(scores), done + max(LEAST_BLOCK, int(GROWTH * done)))
         bets = _fit(scores[:done], labels[:done], epsilon, delta)
-        wealth = wealth + bets.growth(scores[done:until], labels[done:until])
-        largest = np.maximum(largest, wealth)
+        course = wealth[:, None] + np.cumsum(bets.growths(scores[done:until], labels[done:until]), axis=1)
+        wealth, largest = course[:, -1], np.maximum(largest, course.max(axis=1))
+        sizes += range(done + 1, until + 1)
+        at_budget += course[budget].tolist()
         done = until
-        sizes.append(done)
-        at_budget.append(float(wealth[budget]))
     return Wealth(values, largest, tuple(sizes), tuple(at_budget))
 
 
@@ -151,15 +152,15 @@ class _Bets:
     stake_top: FloatArray
     stake_bottom: FloatArray
 
-    def growth(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """The log of the product of factors, shape (values,)."""
+    def growths(self, scores: FloatArray, labels: IntArray) -> FloatArray:
+        """The logs of the factors, shape (values, draws)."""
         in_top, in_bottom = scores >= self.top[:, None], scores < self.bottom[:, None]  # (values, draws)
         risk = -np.exp(np.minimum(self.epsilon, 700.0))[:, None]
         is_in = labels[None, :] == np.where(self.high_is_in, 1, 0)[:, None]  # whether a guess on the top is right
         charge = 0.5 * self.delta * (self.stake_top + self.stake_bottom)
         payoff = np.where(in_top, self.stake_top[:, None] * np.where(is_in, 1.0, risk), 0.0)
         payoff += np.where(in_bottom, self.stake_bottom[:, None] * np.where(is_in, risk, 1.0), 0.0)
-        return np.asarray(np.log1p(payoff - charge[:, None]).sum(axis=1))
+        return np.asarray(np.log1p(payoff - charge[:, None]))
 
 
 def _fit(scores: FloatArray, labels: IntArray, epsilon: FloatArray, delta: FloatArray) -> _Bets:

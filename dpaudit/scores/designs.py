@@ -15,11 +15,19 @@ from scipy import stats
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
+from dpaudit.scores.order import is_sorted, order_p_value, sorted_probability
 
 FloatArray = NDArray[np.float64]
-DESIGNS = ("one-run", "many-runs", "paired")
+DESIGNS = ("one-run", "many-runs", "sequential", "paired")
+BETTED = ("many-runs", "sequential")  # designs of independent runs
 BEYOND_DOUBT = 1e-6  # p-value at which an assumption is taken to be false
 
+_RUNS = (
+    "Independent runs with fresh randomness: each score of scores_in is from a run with the canary, each of "
+    "scores_out from a run without it, and everything else is the same."
+)
+_RUNS_SCORE = "The score is a fixed function of the output, chosen before these runs (or on others)."
+_RUNS_CLAIM = "The claim is for the change of the data between the two kinds of run."
 ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "one-run": (
         "One run of the mechanism. Before it, a fair coin of its own decided for each canary whether it is in.",
@@ -34,11 +42,17 @@ ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
         "The claim is for replacing one canary by the other one of its pair (under add or remove: for two changes).",
     ),
     "many-runs": (
-        "Independent runs with fresh randomness: each score of scores_in is from a run with the canary, each of "
-        "scores_out from a run without it, and everything else is the same.",
-        "The score is a fixed function of the output, chosen before these runs (or on others).",
-        "The number of runs was fixed beforehand, and the scores are in the order of the runs.",
-        "The claim is for the change of the data between the two kinds of run.",
+        _RUNS,
+        _RUNS_SCORE,
+        "The number of runs was fixed beforehand. (Their order is of no matter: it is drawn.)",
+        _RUNS_CLAIM,
+    ),
+    "sequential": (
+        _RUNS,
+        _RUNS_SCORE,
+        "The scores are in the order of the runs, from the first one on. Runs may stop at any time, for any reason.",
+        "Every look at a longer list has the same seed, and all earlier scores as they were.",
+        _RUNS_CLAIM,
     ),
 }
 
@@ -49,12 +63,16 @@ def check_design(design: str) -> None:
         raise UsageError(f"design must be one of {', '.join(DESIGNS)}, got {design!r}.{did_you_mean(design, DESIGNS)}")
 
 
-def check_scores(scores_in: FloatArray, scores_out: FloatArray, design: str) -> None:
+def check_scores(scores_in: FloatArray, scores_out: FloatArray, design: str, rng: np.random.Generator) -> None:
     """`UsageError` if the scores cannot be of the design.
+
+    Each check refuses scores that are of the design with probability at most `BEYOND_DOUBT`, column by column; that is
+    no part of an audit's error rate, since what is refused gets no verdict. (Pairs whose two members have the same
+    order for a reason are the exception: they are refused until the rows are in another order, which changes nothing.)
 
     Examples
     --------
-    >>> check_scores(np.zeros(100), np.zeros(900), "one-run")
+    >>> check_scores(np.zeros(100), np.zeros(900), "one-run", np.random.default_rng(0))
     Traceback (most recent call last):
     ...
     dpaudit.errors.UsageError: scores_in must have about half of the canaries, as fair coins give, got 100 of 1000 ...
@@ -75,6 +93,19 @@ def check_scores(scores_in: FloatArray, scores_out: FloatArray, design: str) -> 
             raise UsageError(f"{name} must have at least one score, got none.")
     if design == "paired" and sizes[0] != sizes[1]:
         raise UsageError(f"scores_out must have one score a pair, got {sizes[1]} for {sizes[0]} in scores_in.")
+    if design == "paired" and all(_is_sorted_beyond_doubt(side) for side in (scores_in, scores_out)):
+        raise UsageError(
+            "scores_out must be in the order of the pairs, got two sorted columns, whose rows are no pairs. If they "
+            "are, give the rows in another order, the same for both columns."
+        )
+    if design == "sequential":
+        for name, side in (("scores_in", scores_in), ("scores_out", scores_out)):
+            if (p_value := order_p_value(side, rng)) < BEYOND_DOUBT:
+                raise UsageError(
+                    f"{name} must be in the order of the runs, got a column that is arranged as independent runs are "
+                    f"with probability {p_value:.1g} at most. If the order is lost, and the number of runs was fixed "
+                    "beforehand, use design many-runs."
+                )
 
 
 def notes_on(scores_in: FloatArray, scores_out: FloatArray, design: str) -> tuple[str, ...]:
@@ -91,10 +122,16 @@ def notes_on(scores_in: FloatArray, scores_out: FloatArray, design: str) -> tupl
             "Exactly half of the canaries are in. Coins give that rarely; if it was arranged, the design is not "
             "one-run. Canaries in pairs, one of each in, are the design `paired`."
         )
-    if design == "many-runs":
+    if design in BETTED:
         for name, side in (("scores_in", scores_in), ("scores_out", scores_out)):
             notes += [f"{name}: {text}" for text in _signs_of_dependence(side)]
     return tuple(notes)
+
+
+def _is_sorted_beyond_doubt(scores: FloatArray) -> bool:
+    """Whether a column is sorted, and is so by chance with probability below `BEYOND_DOUBT`."""
+    kept = np.where(np.isnan(scores), -np.inf, scores)
+    return is_sorted(kept) and 2.0 * sorted_probability(kept) < BEYOND_DOUBT
 
 
 def _signs_of_dependence(scores: FloatArray) -> list[str]:
@@ -105,6 +142,8 @@ def _signs_of_dependence(scores: FloatArray) -> list[str]:
         repeated = len(scores) - different
         found.append(f"{repeated:,} scores repeat others exactly. Runs with the same seed are not independent.")
     if len(scores) >= 20 and different > 0.5 * len(scores):
+        if _is_sorted_beyond_doubt(scores):
+            return [*found, "the scores are sorted, so that nothing can be seen of whether the runs are independent."]
         ranks = stats.rankdata(np.where(np.isnan(scores), -np.inf, scores))
         lagged = float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) * math.sqrt(len(scores))
         if abs(lagged) > 5.0:  # under independence about normal: 6e-7

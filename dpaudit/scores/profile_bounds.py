@@ -27,7 +27,8 @@ from dpaudit.privacy.claims import ApproxDP, Claim, MetricDP
 FloatArray = NDArray[np.float64]
 LARGEST_EPSILON = 60.0  # nats; e^-60 is below what any number of scores shows
 GRID = np.concatenate([np.linspace(0.0, 12.0, 121), np.linspace(13.0, LARGEST_EPSILON, 48)])  # epsilons of anchors
-FINE_GRID = np.concatenate([np.linspace(0.0, 12.0, 601), np.linspace(12.1, LARGEST_EPSILON, 240)])  # of slopes of f
+FINE_GRID = np.linspace(0.0, LARGEST_EPSILON, 6_001)  # of slopes of f
+CLAIM_GRID = np.concatenate([FINE_GRID[:1_200:2], FINE_GRID[1_200::20]])  # of lines of a claim
 RENYI_DELTAS = np.geomspace(1e-12, 0.5, 24)  # where a Renyi claim is converted to epsilon
 LARGEST_VALUE = 1e7
 PRECISION = 1e-6  # relative, of bounds on a parameter; they are rounded down
@@ -69,9 +70,15 @@ class ProfileBound:
         return low
 
     def trade_off_upper(self, type_one: FloatArray) -> FloatArray:
-        """Upper limits of the trade-off function at type I errors in [0, 1]."""
+        """Upper limits of the trade-off function at type I errors in [0, 1].
+
+        For epsilon between two neighbours u < v of a grid, 1 - delta(epsilon) - exp(epsilon) a is at most 1 - delta(v)
+        - exp(u) a, and exp(-epsilon) (1 - delta(epsilon) - a) at most exp(-u) (1 - delta(v) - a) or 0, since the bound
+        on delta does not increase; beyond the grid delta is at least 0. So the staircase is above the supremum over all
+        epsilons.
+        """
         at = np.asarray(type_one, dtype=float)[:, None]  # (points, 1)
-        rest, slope = 1.0 - self.delta(FINE_GRID), np.exp(FINE_GRID)
+        rest, slope = 1.0 - np.append(self.delta(FINE_GRID)[1:], 0.0), np.exp(FINE_GRID)
         sides = np.maximum(rest - slope * at, (rest - at) / slope).max(axis=1)
         return np.asarray(np.clip(sides, 0.0, 1.0 - at[:, 0]))
 

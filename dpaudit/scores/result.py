@@ -18,30 +18,35 @@ SCHEMA = "dpaudit.scores/1"
 
 @dataclasses.dataclass(frozen=True)
 class TradeOffPoint:
-    """The trade-off function at one type I error: limits of the least type II error.
+    """The trade-off function at one type I error, and what this score's thresholds attain of it at best.
 
     Attributes
     ----------
     type_one : float
     upper : float
         The mechanism's trade-off function is at most this.
-    lower : float or None
-        That of the *score* is at least this; the mechanism's own may be lower. None where the design says nothing of
-        it.
+    thresholds_lower : float or None
+        Every test by a threshold of this score, randomised or not, has at least this type II error. Other tests of
+        it may have less, and so may other attacks: no limit of the mechanism's own. None in one run.
     claimed : float
         What the claim promises at least.
     """
 
     type_one: float
     upper: float
-    lower: float | None
+    thresholds_lower: float | None
     claimed: float
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> TradeOffPoint:
         """The point of an entry of `trade_off` in scores.json."""
-        lower = None if record["lower"] is None else as_float(record["lower"])
-        return cls(as_float(record["type_one"]), as_float(record["upper"]), lower, as_float(record["claimed"]))
+        lower = record["thresholds_lower"]
+        return cls(
+            as_float(record["type_one"]),
+            as_float(record["upper"]),
+            None if lower is None else as_float(lower),
+            as_float(record["claimed"]),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +83,7 @@ class ScoresResult:
         The promised value of the parameter.
     delta : float
         At which epsilon is reported: the claim's own, or 1e-6.
-    design : {"one-run", "many-runs", "paired"}
+    design : {"one-run", "many-runs", "sequential", "paired"}
     confidence : float
     seed : int
         Of ties and coins.
@@ -94,7 +99,8 @@ class ScoresResult:
     guesses : tuple of GuessRecord
         Of one run; empty for many runs.
     decided_after : int or None
-        Many runs: scores after which the bets had rejected the claim. None if they did not.
+        Many runs: scores after which the bets had rejected the claim; in the order of the runs if the design is
+        sequential. None if they did not.
     log_wealth : float or None
         Many runs: the largest log wealth against the claim.
     assumptions, notes : tuple of str

@@ -287,12 +287,12 @@ def _noise(
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-def likelihood_scores(transcript: Transcript, training: Training, coordinate: int = 0) -> FloatArray:
-    """White-box: the log likelihood ratio of a Dirac canary's coordinate, canary in against out; shape (runs,).
+def likelihood_scores(transcript: Transcript, training: Training) -> FloatArray:
+    """White-box: the log likelihood ratio of each canary's coordinate, canary in against out; shape (runs, probes).
 
     With the canary in, each step's coordinate is (1 - q) N(0, sigma^2) + q N(1, sigma^2), independent of all else.
     """
-    seen = transcript.probes[:, :, 0, coordinate]
+    seen = transcript.probes[:, :, 0]
     q, variance = training.sampling_probability, max(training.noise_multiplier, 1e-3) ** 2
     start = np.log1p(-q) if q < 1.0 else -np.inf
     return np.asarray(np.logaddexp(start, np.log(q) + (seen - 0.5) / variance).sum(axis=1))

@@ -40,7 +40,8 @@ class Twin:
     size, tensors
         Of its Dirac canary.
     score : callable
-        From a transcript and the training to one score a run.
+        From a transcript and the training to scores of shape (runs, canaries); of shape (runs, 1) where they are not of
+        single canaries.
     runs : int
         Of either side that find it.
     """
@@ -55,25 +56,25 @@ class Twin:
 
 
 def _sum(transcript: Transcript, training: Training) -> FloatArray:
-    return projection_scores(transcript)[:, 0]
+    return projection_scores(transcript)
 
 
 def _of_both_tensors(transcript: Transcript, training: Training) -> FloatArray:
-    return projection_scores(transcript, (0.5**0.5, 0.5**0.5))[:, 0]
+    return projection_scores(transcript, (0.5**0.5, 0.5**0.5))
 
 
 def _between_tensors(transcript: Transcript, training: Training) -> FloatArray:
-    return projection_scores(transcript, (1.0, -1.0))[:, 0]
+    return projection_scores(transcript, (1.0, -1.0))
 
 
 def _quiet_steps(transcript: Transcript, training: Training) -> FloatArray:
     epoch = max(1, round(1.0 / training.sampling_probability))
     is_quiet = np.arange(training.steps) % epoch != 0
-    return np.asarray(np.abs(transcript.probes[:, is_quiet, 0, 0]).sum(axis=1))
+    return np.asarray(np.abs(transcript.probes[:, is_quiet, 0]).sum(axis=1))
 
 
 def _first_step(transcript: Transcript, training: Training) -> FloatArray:
-    return np.asarray(transcript.probes[:, 0, 0, 0])
+    return np.asarray(transcript.probes[:, 0, 0])
 
 
 def _batch_sizes(transcript: Transcript, training: Training) -> FloatArray:
@@ -87,7 +88,7 @@ def _batch_sizes(transcript: Transcript, training: Training) -> FloatArray:
     size = np.clip(expected * training.noise_multiplier / spread, 0.5, EXAMPLES + 1.0)
     # binomials of n + 1 and n examples: their ratio at B is (n + 1)(1 - q) / (n + 1 - B)
     ratio = np.log((EXAMPLES + 1.0) / np.maximum(EXAMPLES + 1.0 - size, 0.5))
-    return np.asarray(ratio.sum(axis=1))
+    return np.asarray(ratio.sum(axis=1))[:, None]
 
 
 _USUAL = Training(steps=12, sampling_probability=0.3, noise_multiplier=2.0, clip=1.0)
@@ -98,10 +99,11 @@ TWINS: tuple[Twin, ...] = (
     Twin(
         "clip_per_tensor",
         "each tensor is clipped to C, the noise is for C in all",
-        Training(steps=12, sampling_probability=1.0, noise_multiplier=3.0),
+        Training(steps=12, sampling_probability=1.0, noise_multiplier=2.0),
         10.0,
         (0.5**0.5, 0.5**0.5),
         _of_both_tensors,
+        runs=600,
     ),
     Twin(
         "noise_once_an_epoch",
@@ -162,5 +164,20 @@ def exposure(
     sides = []
     for is_in in (True, False):
         canaries = Canaries(np.full((runs, 1), is_in), size, tensors)
-        sides.append(score(train(features, classes, canaries, training, rng, fault), training))
+        sides.append(score(train(features, classes, canaries, training, rng, fault), training)[:, 0])
     return sides[0], sides[1]
+
+
+def one_run(twin: Twin, canaries: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray] | None:
+    """Scores of one training of a twin: those of the canaries that coins put in, and those of the others.
+
+    None where the twin's score is not of single canaries, so that one run has one score.
+    """
+    features, classes = digits(EXAMPLES)
+    is_in = rng.integers(0, 2, (1, canaries)) == 1
+    transcript = train(features, classes, Canaries(is_in, twin.size, twin.tensors), twin.training, rng, twin.fault)
+    scores = twin.score(transcript, twin.training)[0]
+    if len(scores) == 1:
+        return None
+    scores = scores[:canaries]
+    return scores[is_in[0]], scores[~is_in[0]]

@@ -1,6 +1,6 @@
-"""Simulated audits whose truth is known: how often some bound lies above it. Run it for the table of docs/measurements.
+"""Simulated audits whose truth is known: how often some bound lies above it.
 
-    python tests/scores/simulated_audits.py 10000 [PART OF A NAME]
+`learning_measurements.py` beside it makes the table of docs/measurements from 10,000 audits of each case.
 
 A case draws the scores of one audit; an audit errs if the claim's parameter, or the profile anywhere on a grid of
 epsilons (which epsilon at delta and the trade-off function are read from), is bounded above its true value. Beside ours
@@ -9,8 +9,8 @@ stand estimators that print bounds without paying for what they look at.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -19,12 +19,14 @@ from scipy import special, stats
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP
 from dpaudit.scores import guesses
 from dpaudit.scores.auditing import one_run_records, records_reject
-from dpaudit.scores.bands import band
+from dpaudit.scores.bands import anytime_bands, band
 from dpaudit.scores.bets import labelled, play
+from dpaudit.scores.designs import BETTED
 from dpaudit.scores.profile_bounds import ProfileBound, just_above, values_rejected
 
 LEVEL = 0.05
 EPSILONS = np.linspace(0.0, 6.0, 61)
+SIDE = 50  # runs a side; a sequential band looks at 32 and 48
 
 
 def gaussian_profile(mu, epsilon=EPSILONS):
@@ -141,18 +143,18 @@ def cases():
     )
     found += [
         Case(
-            f"many runs, Gaussian mu {mu:g}, {n} a side",
-            halves(n, lambda k, rng, mu=mu: rng.normal(mu, 1.0, k), lambda k, rng: rng.normal(0.0, 1.0, k)),
-            GaussianDP(mu),
-            gaussian_profile(mu),
-            "many-runs",
+            f"{design.replace('-', ' ')}, Gaussian mu 1, {SIDE} a side",
+            halves(SIDE, lambda k, rng: rng.normal(1.0, 1.0, k), lambda k, rng: rng.normal(0.0, 1.0, k)),
+            GaussianDP(1.0),
+            gaussian_profile(1.0),
+            design,
         )
-        for mu, n in ((1.0, 150),)
+        for design in BETTED
     ]
     found.append(
         Case(
-            "many runs, Laplace 1, 150 a side",
-            halves(150, lambda k, rng: rng.laplace(1.0, 1.0, k), lambda k, rng: rng.laplace(0.0, 1.0, k)),
+            f"many runs, Laplace 1, {SIDE} a side",
+            halves(SIDE, lambda k, rng: rng.laplace(1.0, 1.0, k), lambda k, rng: rng.laplace(0.0, 1.0, k)),
             PureDP(1.0),
             np.maximum(0.0, 1.0 - np.exp((EPSILONS - 1.0) / 2.0)),
             "many-runs",
@@ -175,10 +177,11 @@ def errs(case, rng):
     """Whether some bound of one audit lies above the truth."""
     scores_in, scores_out = case.draw(rng)
     true = np.array([just_above(case.claim.value)])
-    if case.design == "many-runs":
+    if case.design in BETTED:
         # the bound of the bets exceeds the truth only if the one grid value just above it is rejected
         wealth = play(*labelled(scores_in, scores_out, rng), case.claim, true)
-        bound = band(scores_in, scores_out, 0.2 * LEVEL).profile_bound()
+        limits = anytime_bands if case.design == "sequential" else band
+        bound = limits(scores_in, scores_out, 0.2 * LEVEL).profile_bound()
         above = wealth.lower(0.8 * LEVEL) > 0.0 or parameter_rejected(case.claim, bound, true)
     else:
         in_pairs = case.design == "paired"
@@ -193,10 +196,11 @@ def errs(case, rng):
 
 def error_rates(audits, seed, part=""):
     """(name, audits with a bound above the truth) for each case whose name has `part`, each on a stream of its own."""
-    for number, case in enumerate(cases()):
-        if part in case.name:
-            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-            yield case.name, sum(errs(case, rng) for _ in range(audits))
+    with remembering():
+        for number, case in enumerate(cases()):
+            if part in case.name:
+                rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+                yield case.name, sum(errs(case, rng) for _ in range(audits))
 
 
 # --- estimators that print invalid bounds -----------------------------------------------------------------------------
@@ -260,23 +264,12 @@ def remembered(function):
     return called
 
 
-def main(audits, part):
-    guesses.delta_lower = remembered(guesses.delta_lower)
-    guesses.gaussian_is_rejected = remembered(guesses.gaussian_is_rejected)
-    limit = int(stats.binom.isf(1e-4, audits, LEVEL))
-    print(f"{audits} audits each at 95%; an exact test at 1e-4 rejects a rate of 5% above {limit}")
-
-    def line(name, count):
-        p_value = stats.binom.sf(count - 1, audits, LEVEL)
-        print(f"| {name} | {count:,} of {audits:,} | {count / audits:.2%} | {p_value:.2g} |", flush=True)
-
-    for name, count in error_rates(audits, 20_261_125, part):
-        line(name, count)
-    rng = np.random.default_rng(20_261_125)
-    for name, estimator in INVALID.items():
-        if part in name:
-            line(name, sum(estimator(rng) for _ in range(audits)))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000, sys.argv[2] if len(sys.argv) > 2 else "")
+@contextlib.contextmanager
+def remembering():
+    """Inside, the two functions that guesses are judged by are `remembered`."""
+    kept = guesses.delta_lower, guesses.gaussian_is_rejected
+    guesses.delta_lower, guesses.gaussian_is_rejected = map(remembered, kept)
+    try:
+        yield
+    finally:
+        guesses.delta_lower, guesses.gaussian_is_rejected = kept

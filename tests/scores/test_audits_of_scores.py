@@ -1,5 +1,6 @@
 """Audits from scores: verdicts, designs, what is refused, coverage, and the tightness against what others print."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.errors import UsageError
+from dpaudit.scores import auditing
 from dpaudit.scores.bets import labelled, play
 from dpaudit.scores.guesses import Ordered, Rule, ordered, ordered_pairs
 from dpaudit.scores.planning import plan_one_run
@@ -63,7 +65,7 @@ def test_a_result_is_saved_and_loaded_and_follows_its_schema(tmp_path):
 
     jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema")
     schema = json.loads(resources.files("dpaudit").joinpath("schemas/scores-1.json").read_text())
-    for design in ("one-run", "many-runs"):
+    for design in ("one-run", "many-runs", "sequential"):
         result = dpaudit.audit_scores(*canaries(120, 3.0, 6), claim="mu=1", design=design, seed=6)
         result.save(tmp_path / "scores.json")
         assert dpaudit.load_scores(tmp_path / "scores.json") == result
@@ -81,7 +83,7 @@ def test_a_result_is_saved_and_loaded_and_follows_its_schema(tmp_path):
     ({"scores_in": [[1.0, 2.0], [3.0, 4.0]]}, r"scores_in must be one list of numbers, got shape \(2, 2\)"),
     ({"scores_in": "missing.csv"}, "scores_in must be a readable file, got 'missing.csv'"),
     ({"scores_in": "scores.xls"}, "scores_in must be a file that ends in .csv"),
-    ({"design": "one_run"}, "design must be one of one-run, many-runs, paired, got 'one_run'. Did you mean 'one-run'"),
+    ({"design": "one_run"}, "one of one-run, many-runs, sequential, paired, got 'one_run'. Did you mean 'one-run'"),
     ({"design": "paired", "scores_out": [1.0]}, "scores_out must have one score a pair, got 1 for 3"),
     ({"design": "many-runs", "scores_out": []}, "scores_out must have at least one score, got none"),
     ({"design": "many-runs", "guesses": 3}, "guesses must be of one run, got 3"),
@@ -145,8 +147,87 @@ def test_bets_decide_and_bound_many_runs():
     rng = np.random.default_rng(10)
     result = dpaudit.audit_scores(rng.normal(2.0, 1.0, 400), rng.normal(size=400), "eps=0.5", "many-runs", seed=10)
     assert result.verdict == "violated" and result.decided_after < 200
-    assert all(point.lower <= point.upper for point in result.trade_off)
+    assert all(point.thresholds_lower <= point.upper for point in result.trade_off)
     assert any(point.upper < point.claimed for point in result.trade_off)
+
+
+@pytest.fixture
+def against_the_budget_alone(monkeypatch):
+    """Bets against the budget's own value, not the whole grid: the verdict is the same, the bound is not."""
+    monkeypatch.setattr(
+        auditing, "play", lambda scores, labels, claim: play(scores, labels, claim, np.array([just_above(claim.value)]))
+    )
+    monkeypatch.setattr(auditing, "perfect_lower", lambda *arguments: math.inf)
+
+
+def sorted_audits(design, seeds):
+    """Audits of equal laws, both columns sorted, at 95%: how many are violations."""
+    found = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        scores = np.sort(rng.normal(size=(2, 300)), axis=1)
+        found.append(dpaudit.audit_scores(*scores, "eps=0.1", design, seed=seed).verdict)
+    return found.count("violated")
+
+
+def test_sorted_files_of_many_runs_give_no_false_violation(against_the_budget_alone):
+    """Bets on sorted columns in their own order were "violated" in 8 of 40. At 5%, P(7 or more) = 0.4%; at 1%, 1e-7."""
+    assert sorted_audits("many-runs", range(40)) < 7
+    rng = np.random.default_rng(1)
+    scores = np.sort(rng.normal(size=300)), rng.normal(size=300)
+    notes = dpaudit.audit_scores(*scores, "eps=1", "many-runs", seed=1).notes
+    assert next(note for note in notes if "sorted" in note).startswith("scores_in: the scores are sorted")
+
+
+@pytest.mark.parametrize("arrange", [
+    np.sort,
+    lambda scores: np.sort(scores)[::-1],
+    lambda scores: np.sort(scores.reshape(10, -1), axis=1).ravel(),  # ten files, each sorted
+    lambda scores: np.sort(scores.round()),  # with many ties
+])  # fmt: skip
+def test_a_sequential_audit_refuses_scores_that_are_not_in_the_order_of_the_runs(arrange):
+    rng = np.random.default_rng(12)
+    scores = rng.normal(size=100), arrange(rng.normal(size=100))
+    with pytest.raises(UsageError, match="scores_out must be in the order of the runs, got a column that is arranged"):
+        dpaudit.audit_scores(*scores, "eps=1", "sequential")
+
+
+def test_pairs_whose_columns_are_both_sorted_are_refused():
+    with pytest.raises(UsageError, match="scores_out must be in the order of the pairs, got two sorted columns"):
+        sorted_audits("paired", [0])
+    rng = np.random.default_rng(13)
+    pairs = np.sort(rng.normal(size=(2, 100)), axis=1)[:, rng.permutation(100)]  # rows kept, in another order
+    assert dpaudit.audit_scores(*pairs, "eps=1", "paired", seed=1).verdict
+
+
+def test_a_sequential_audit_decides_as_scores_come_and_later_looks_agree():
+    rng = np.random.default_rng(14)
+    scores_in, scores_out = rng.normal(2.0, 1.0, 300), rng.normal(size=300)
+    found = [dpaudit.audit_scores(scores_in[:n], scores_out[:n], "eps=0.5", "sequential") for n in (20, 60, 150, 300)]
+    assert [result.seed for result in found] == [0] * 4
+    assert (found[0].verdict, found[-1].verdict) == ("inconclusive", "violated") or found[0].verdict == "not_refuted"
+    decided = [result.decided_after for result in found if result.decided_after is not None]
+    assert len(decided) >= 2 and len(set(decided[1:])) == 1  # once decided, the same at every later look
+    courses = [
+        play(*labelled(scores_in[:n], scores_out[:n], np.random.default_rng(0)), dpaudit.PureDP(0.5))
+        for n in (99, 103, 300)
+    ]
+    for short, long in itertools.pairwise(courses):  # at any number of scores, not at ends of blocks alone
+        assert long.sizes[: len(short.sizes)] == short.sizes
+        assert long.at_budget[: len(short.sizes)] == pytest.approx(short.at_budget)
+        assert np.all(long.largest >= short.largest - 1e-12)
+    bounds = [result.parameter_lower for result in found]
+    assert bounds == sorted(bounds)  # nothing that was found is lost
+    upper = np.array([[point.upper for point in result.trade_off] for result in found])
+    assert np.all(np.diff(upper, axis=0) <= 1e-15)
+
+
+def test_scores_are_played_in_one_order_however_many_there_are():
+    scores = np.arange(200.0)
+    long, coins = labelled(scores, -scores, np.random.default_rng(15))
+    short, first = labelled(scores[:50], -scores[:50], np.random.default_rng(15))
+    assert len(short) < len(long) and np.array_equal(long[: len(short)], short)
+    assert np.array_equal(coins[: len(first)], first)
 
 
 def test_runs_with_the_same_seed_are_noted():
@@ -169,14 +250,14 @@ def test_the_plan_says_how_many_canaries_a_claim_needs():
 
 # --- coverage and tightness -------------------------------------------------------------------------------------------
 
-AUDITS = 60  # of each of 10 cases; P(Binomial(600, 0.05) >= 64) = 1.6e-8 were all exactly at 5%
+AUDITS = 50  # of each of 11 cases; P(Binomial(550, 0.05) >= 60) = 6e-8 were all exactly at 5%
 
 
 def test_bounds_lie_above_the_truth_in_at_most_5_percent_of_audits():
     errors = sum(count for _, count in simulated_audits.error_rates(AUDITS, seed=20_261_125))
     trials = AUDITS * len(simulated_audits.cases())
-    assert stats.binom.sf(63, trials, 0.05) < 1e-7
-    assert errors < 64
+    assert stats.binom.sf(59, trials, 0.05) < 2e-7
+    assert errors < 60
 
 
 def test_estimators_that_do_not_pay_for_what_they_look_at_are_found_out():
@@ -197,4 +278,4 @@ def test_bounds_of_one_run_are_above_the_printed_estimator_in_the_mean():
     # 20 sets of 100 scores each at mu 1 and 2; over 40 sets the means were 0.265 and 0.741 against 0.182 and 0.569
     for mu in (1.0, 2.0):
         theirs, ours, _ = printed_estimator.compare(mu, 100, 20, seed=20_261_125)
-        assert ours >= theirs
+        assert ours.mean() >= theirs.mean()

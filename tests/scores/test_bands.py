@@ -61,7 +61,7 @@ def test_limits_of_the_trade_off_hold_the_true_curve_and_the_profile():
     misses = 0
     for _ in range(200):  # P(Binomial(200, 0.05) >= 29) = 5e-7
         found = band(rng.normal(mu, 1.0, 150), rng.normal(0.0, 1.0, 120), 0.05)
-        outside = np.any(found.upper(at) < true - 1e-12) or np.any(found.lower(at) > true + 1e-12)
+        outside = np.any(found.upper(at) < true - 1e-12) or np.any(found.thresholds_lower(at) > true + 1e-12)
         misses += bool(outside or np.any(found.profile_bound().delta(epsilon) > profile + 1e-12))
     assert misses < 29
 
@@ -73,13 +73,63 @@ def test_ties_nan_and_infinities_are_scores_like_others():
     assert found.type_one_lower[-1] == 0.0  # and none is above all
 
 
+def test_a_randomised_threshold_is_not_below_the_lower_limit():
+    """A score of two values: thresholds have errors (0, 1), (0.5, 0.1), (1, 0); with the roles exchanged (0.1, 0.5).
+
+    A mixture of (0.5, 0.1) and (0.1, 0.5) has (0.25, 0.35). 2,000 runs a side: the band at 1e-6 is within 0.15 of it.
+    """
+    rng = np.random.default_rng(1)
+    found = band((rng.random(2_000) < 0.9) + 0.0, (rng.random(2_000) < 0.5) + 0.0, 1e-6)
+    for limit, sign in ((found.thresholds_lower, 1.0), (found.upper, -1.0)):
+        away = sign * (np.array([0.35, 0.1, 0.05]) - limit(np.array([0.25, 0.5, 0.75])))
+        assert np.all(away >= 0.0) and np.all(away < 0.15)
+
+
+def test_the_lower_limit_is_of_thresholds_alone():
+    """Scores whose size tells, not their sign: thresholds see little, and the mechanism's own limit is below theirs."""
+    rng = np.random.default_rng(2)
+    size = 2_000
+    signs = rng.choice([-1.0, 1.0], (2, size))
+    found = band(signs[0] * (2.0 + rng.random(size)), signs[1] * rng.random(size), 1e-6)
+    assert found.thresholds_lower(np.array([0.1]))[0] > 0.3  # the truth of thresholds is 0.4; of |score| it is 0
+    assert found.upper(np.array([0.1]))[0] < 0.5
+
+
 def test_looks_share_the_error_rate_so_that_all_hold_together():
-    assert looks(1_000) == [32, 64, 128, 256, 512]
+    assert looks(300) == [32, 48, 72, 108, 162, 243]
     assert sum(1.0 / ((k + 1) * (k + 2)) for k in range(10_000)) < 1.0
     rng = np.random.default_rng(1)
-    found = anytime_bands(rng.normal(2.0, 1.0, 300), rng.normal(0.0, 1.0, 300), 0.05)
-    assert len(found) == 4
-    assert found[-1].profile_bound().delta(np.zeros(1))[0] > found[0].profile_bound().delta(np.zeros(1))[0]
+    scores = rng.normal(2.0, 1.0, 300), rng.normal(0.0, 1.0, 300)
+    found = anytime_bands(*scores, 0.05)
+    assert len(found.parts) == 6
+    at, epsilon = np.linspace(0.0, 1.0, 11), np.zeros(1)
+    assert found.profile_bound().delta(epsilon) >= max(part.profile_bound().delta(epsilon) for part in found.parts)
+    for part in found.parts:
+        assert np.all(found.upper(at) <= part.upper(at)) and np.all(
+            found.thresholds_lower(at) >= part.thresholds_lower(at)
+        )
+    none = anytime_bands(np.ones(5), np.zeros(5), 0.05)
+    assert none.upper(at) == pytest.approx(1.0 - at) and not none.thresholds_lower(at).any()
+    assert none.profile_bound().delta(epsilon)[0] == 0.0
+
+
+def test_bands_of_all_looks_hold_the_true_curve_together():
+    """P(Binomial(120, 0.05) >= 22) = 1e-7; the same looks at the whole error rate each would err more often."""
+    rng = np.random.default_rng(20_261_127)
+    at = np.linspace(0.0, 1.0, 41)
+    true = special.ndtr(-special.ndtri(at) - 1.0)
+    misses = 0
+    for _ in range(120):
+        found = anytime_bands(rng.normal(1.0, 1.0, 250), rng.normal(0.0, 1.0, 250), 0.05)
+        misses += bool(np.any(found.upper(at) < true - 1e-12) or np.any(found.thresholds_lower(at) > true + 1e-12))
+    assert stats.binom.sf(21, 120, 0.05) < 2e-7
+    assert misses < 22
+
+
+def test_a_tiny_error_rate_has_the_band_of_constant_width():
+    found, half = law_band(50, 1e-10), dkw_half_width(50, 1e-10)
+    assert found.upper[5] == pytest.approx(0.1 + half) and found.lower[45] == pytest.approx(0.9 - half)
+    assert np.all(law_band(50, 1.01e-8).upper < 1.2 * np.minimum(1.0, np.arange(51) / 50 + half))
 
 
 def test_a_band_of_the_half_error_rate_that_is_used_as_one_of_the_whole_is_told_apart():

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
+from dpaudit.reports.scores import steps_below
 from dpaudit.scores.reading import as_scores
 
 VALUES = [0.5, -1.0, float("inf"), float("nan")]
@@ -111,6 +113,25 @@ def test_a_call_that_makes_no_sense_ends_with_status_2(arguments, message, tmp_p
     monkeypatch.chdir(tmp_path)
     found = run(*arguments)
     assert found.exit_code == 2 and message in found.stderr
+
+
+def test_a_sequential_audit_is_reported_with_both_limits_and_refuses_sorted_files(tmp_path):
+    rng = np.random.default_rng(3)
+    sides = rng.normal(1.0, 1.0, 40), rng.normal(0.0, 1.0, 40)
+    for name, scores in (("in", sides[0]), ("out", sides[1]), ("sorted", np.sort(sides[1]))):
+        np.savetxt(tmp_path / f"{name}.txt", scores)
+    stated = "--claim", "eps=1", "--design", "sequential", "--out", str(tmp_path / "out")
+    found = run("scores", str(tmp_path / "in.txt"), str(tmp_path / "out.txt"), *stated)
+    assert found.exit_code in (0, 1, 5) and "Every look at a longer list has the same seed" in found.stdout
+    page = (tmp_path / "out" / "scores.html").read_text()
+    assert "no threshold of this score is below" in page and "says nothing of other tests" in page
+    points = dpaudit.load_scores(tmp_path / "out" / "scores.json").trade_off
+    limits = np.array([(point.type_one, point.thresholds_lower) for point in points])
+    corners = steps_below(limits.tolist())
+    assert np.all(np.diff(limits[:, 1]) <= 0.0)
+    assert all(y <= limits[limits[:, 0] == x, 1][0] for x, y in corners)  # where a step begins and where it ends
+    refused = run("scores", str(tmp_path / "in.txt"), str(tmp_path / "sorted.txt"), *stated)
+    assert refused.exit_code == 2 and "scores_out must be in the order of the runs" in refused.stderr
 
 
 def test_the_plan_of_one_run_is_printed():
