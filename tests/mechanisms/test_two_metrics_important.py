@@ -88,7 +88,7 @@ def test_the_density_is_one_and_the_loss_is_exact_and_at_most_2_epsilon(name, wh
 
 @pytest.mark.claim("UP-N1")
 def test_draws_have_the_density_and_important_values_come_more_often():
-    """Utility: E has the probability share / (share + (1 - share) e^-(epsilon t)); 0.03 is 13 deviations of its share."""
+    """Utility: E has the probability share / (share + (1 - share) e^-(epsilon t)); 0.03 is 13 deviations."""
     mechanism = ImportantOnTheLine(PROFILES["T4"], 0.8, SETS["union"], 1.5)
     draws = mechanism.sample(0.0, DRAWS, np.random.default_rng(20_261_711))
     grid = np.linspace(-60.0, 60.0, 60_001)
