@@ -153,6 +153,7 @@ def _squared_error(v: FloatArray) -> FloatArray:
 @target(TARGETS, "DX-T2.2", "the same: expected l1 error over its bound", 11)
 def _l1_error(v: FloatArray) -> FloatArray:
     difference, c, x, _ = _linear(np.concatenate([v, v[:, :1]], axis=1))
+    # The largest sum of a column: below the entrywise norm of the ledger's reading, and so harder to keep.
     most = x.sum(axis=1) * np.abs(difference).sum(axis=1).max(axis=1)
     return _sums(np.einsum("ikn,in->ik", difference, x), c, most)
 
