@@ -30,11 +30,15 @@ KINDS, SKEW, THRESHOLDS = 6, 1.2, (-0.5, 2.5)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Records:
-    """A histogram over a domain, with the number of records and where they are from."""
+    """A histogram over a domain, with the number of records and where they are from.
+
+    `first` has the histogram of the first records, as many as the paper has, where a file has more of them.
+    """
 
     name: str
     counts: FloatArray
     source: str
+    first: FloatArray | None = None
 
     @property
     def domain(self) -> Domain:
@@ -103,10 +107,11 @@ def from_file(path: str | Path) -> Records:
         raise UsageError(f"data must have records, got none in {str(place)!r}.")
     try:
         counts = DOMAINS[name].histogram(codes)
+        first = DOMAINS[name].histogram(codes[: TOTALS[name]]) if len(codes) > TOTALS[name] else None
     except UsageError as error:
         sizes = ", ".join(map(str, DOMAINS[name].sizes))
         raise UsageError(f"data must be {name} with {sizes} values, got {str(place)!r} ({error}).") from error
-    return Records(name, counts, f"{len(codes):,} records of the given file")
+    return Records(name, counts, f"{len(codes):,} records of the given file", first)
 
 
 def synthetic(name: str, rng: np.random.Generator) -> Records:

@@ -37,6 +37,7 @@ from dpaudit_mechanisms.reproductions.distance_workloads import cities, edit_dis
 
 DELTA, BETA, EPSILON = 1e-6, 0.05, 1.0
 MODES = {"pure": 0.0, "approximate": DELTA}
+SHORT = {"pure": "pure", "approximate": "approx."}  # in tables with many columns
 PRINTED = {"pure": 2.0 / 3.0, "approximate": 4.0 / 5.0}
 
 
@@ -58,15 +59,8 @@ def run(options: Options) -> Outcome:
             Table("The same without logarithms", ["mechanism", "printed", "measured", "95% from", "to"],
                   [[mode, PRINTED[mode], *slopes[mode]["without_logs"]] for mode in MODES],
                   "Against n over the factor of the updates in alpha, which has the logarithms of their number."),
-            Table("Average l1 distance of people to places", ["n", "epsilon", "queries", "mechanism", "largest error",
-                  "promised", "printed alpha", "plain noise", "updates"], towns["rows"],
-                  f"Places in the contiguous states; {towns['source']}. Plain noise: Laplace (pure) or normal "
-                  "(approximate) on every answer."),
-            Table("Average edit distance to 16 names", ["n", "epsilon", "mechanism", "largest error",
-                  "of the embedding", "of noise and learning", "plain noise"], names["rows"],
-                  f"{names['images']} images, contraction {names['contraction']:.2f} between data and queries; a "
-                  "constant answer, the mean over public pairs of names, errs by "
-                  f"{names['constant']:.3f}."),
+            *_city_tables(towns),
+            _name_table(names),
             Table("Time of one query", ["n", "dimension", "sorted (us)", "by a pass over the data (us)"], times),
         ],
         _statements(slopes, towns, times),
@@ -151,6 +145,22 @@ def _cities(options: Options, rng: np.random.Generator) -> dict[str, Any]:
     return {"rows": rows, "source": source}
 
 
+def _city_tables(towns: dict[str, Any]) -> list[Table]:
+    """Two tables, as the lines of one would be longer than 80 columns."""
+    rows = [[SHORT[cell] if cell in MODES else cell for cell in row] for row in towns["rows"]]
+    note = (
+        f"Places in the contiguous states; {towns['source']}. Plain noise: Laplace (pure) or normal (approximate) on "
+        "every answer."
+    )
+    settings = ["n", "epsilon", "queries", "mechanism"]
+    return [
+        Table("Average l1 distance of people to places", [*settings, "largest error", "promised", "plain noise"],
+              [[*row[:6], row[7]] for row in rows], note),
+        Table("The same: what is printed, and updates", [*settings, "printed alpha", "updates"],
+              [[*row[:4], row[6], row[8]] for row in rows]),
+    ]  # fmt: skip
+
+
 def _names(options: Options, rng: np.random.Generator) -> dict[str, Any]:
     _, shares, names, _ = cities()
     names = names[: 60 if options.quick else len(names)]
@@ -180,6 +190,16 @@ def _names(options: Options, rng: np.random.Generator) -> dict[str, Any]:
     constant = float(np.abs(table.mean() - truth).max())
     return {"rows": rows, "images": len(embedding.widths), "contraction": contraction, "factor": factor,
             "constant": constant, "scatter": scatter}  # fmt: skip
+
+
+def _name_table(names: dict[str, Any]) -> Table:
+    note = (
+        f"{names['images']} images, contraction {names['contraction']:.2f} between data and queries; a constant "
+        f"answer, the mean over public pairs of names, errs by {names['constant']:.3f}."
+    )
+    columns = ["n", "epsilon", "mechanism", "largest error", "of the embedding", "of noise and learning", "plain noise"]
+    rows = [[SHORT[cell] if cell in MODES else cell for cell in row] for row in names["rows"]]
+    return Table("Average edit distance to 16 names", columns, rows, note)
 
 
 def _times(options: Options, rng: np.random.Generator) -> list[list[Any]]:

@@ -45,7 +45,7 @@ def test_the_experiment_runs_and_draws():
     assert isinstance(experiment, HasRun)
     assert picture(outcome).startswith(b"\x89PNG")
     saved = saved_form("datacubes", experiment, outcome, seed=3, quick=True, seconds=0.0)
-    assert len(outcome.tables) == len(saved["tables"]) == 7
+    assert len(outcome.tables) == len(saved["tables"]) == 8
     assert set(saved["numbers"]["errors_at_epsilon_1"]["Adult"]["Q1*"]) == set(datacubes.STRATEGIES)
     assert {s.source for s in outcome.statements} == {"DC-E1", "DC-E2", "DC-E3", "DC-X6", "DC-TAB1"}
     # At most 0.12 s and 3 s here.
@@ -292,3 +292,24 @@ def test_relative_errors_are_inversely_proportional_to_the_number_of_records():
 @pytest.mark.claim("DC-N5")
 def test_what_is_not_described_is_not_checked():
     assert entry("DC-N5").verdict == "not checkable"
+
+
+@pytest.mark.claim("DC-N4")
+def test_a_file_with_more_records_than_the_paper_has_is_run_a_second_time_on_the_first_ones(tmp_path, monkeypatch):
+    """Noise does not see the records: with the same draws both errors are the same but for the number of records."""
+    monkeypatch.setitem(TOTALS, "Adult", 2)
+    rows = ["8,15,6,14,5,4,1,1", "0,0,0,0,0,0,0,0", "1,1,1,1,1,1,1,1"]
+    adult = from_file(written(tmp_path, "adult.csv", rows))
+    assert adult.total == 3 and adult.first.sum() == 2 and adult.first[-1] == 1
+    assert from_file(written(tmp_path, "short.csv", rows[:2])).first is None
+    found, data = workload("Q1", "Adult"), adult.domain.encode(adult.counts)
+    rng = np.random.default_rng(20_261_811)
+    measured = errors(found, "Q+", data, found.answers(data), 1, rng, ("consistent_2",))
+    monkeypatch.setattr(datacubes, "NATIVE", ("Q+",))
+    rng = np.random.default_rng(20_261_811)
+    totals = datacubes._at_totals(adult, {"Q1": {"Q+": measured}}, Options(quick=True), rng)
+    own = totals["Q1"]["Q+"]
+    assert list(own) == ["exact at 2", "exact at 48,842", "measured at 3", "measured at 2"]
+    assert own["measured at 2"] / own["measured at 3"] == pytest.approx(1.5, rel=1e-6)
+    table = datacubes._total_table(adult, totals)
+    assert len(table.rows) == 1 and "a run of their own" in table.note

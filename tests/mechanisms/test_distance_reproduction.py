@@ -1,12 +1,15 @@
 """The experiment on distance queries runs, draws, is repeated by its seed, and finds the rates."""
 
 import functools
+import io
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from dpaudit.reproductions import command
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
 from dpaudit_mechanisms.reproductions import distance_queries, distance_workloads
@@ -67,3 +70,18 @@ def test_synthetic_cities_stand_in(monkeypatch):
     points, shares, names, source = distance_workloads.cities.__wrapped__(30)
     assert source.startswith("synthetic") and len(set(names)) == 30 == len(points)
     assert shares.sum() == pytest.approx(1.0) and points.max(axis=0).sum() == pytest.approx(1.0)
+
+
+def test_no_number_of_a_table_is_cut_at_80_columns():
+    """The widest cells there can be: a million records, five significant digits below 0.001."""
+    wide = {"rows": [[10**6, 0.1, 100_000, mode, 1.2345e-4, 1.2345e-4, 123.4, 1.2345e-4, 123.4] for mode in
+                     distance_queries.MODES], "source": "the list of a package"}  # fmt: skip
+    names = {"rows": [[10**5, 5.0, mode, *[1.2345e-4] * 4] for mode in distance_queries.MODES], "images": 24,
+             "contraction": 2.0, "constant": 0.1}  # fmt: skip
+    for table in (*distance_queries._city_tables(wide), distance_queries._name_table(names)):
+        console = Console(width=80, file=io.StringIO())
+        for part in command._table(table):
+            console.print(part)
+        lines = console.file.getvalue().splitlines()
+        for row in table.rows:
+            assert any(all(command._cell(cell) in line.split() for cell in row) for line in lines), table.title

@@ -445,7 +445,7 @@ def test_the_marginal_and_its_variance_for_three_variables_in_rationals():
 
 
 @pytest.mark.claim("CD-U4")
-def test_the_conditioned_variance_is_the_smaller_one_for_every_n():
+def test_the_conditioned_variance_is_the_smaller_one_from_n_equal_to_2_on():
     """(8 J_(n+2) - 6 J_(n+1)) / J_n = (2n - 1)(n - 1) / (n (n + 1)), in rationals, below 2 (n - 1) / n for every n.
 
     J_(n+1) / J_n = (2n - 1) / (2n) for J_n, the integral of (1 + w^2)^-n. The quotient of both sides of the comparison
@@ -457,6 +457,15 @@ def test_the_conditioned_variance_is_the_smaller_one_for_every_n():
         assert exact == Fraction((2 * n - 1) * (n - 1), n * (n + 1))
         assert exact / Fraction(2 * (n - 1), n) == Fraction(2 * n - 1, 2 * n + 2) < 1
         assert conditional_variance(n) == pytest.approx(float(exact), rel=1e-14)
+
+
+@pytest.mark.claim("CD-U4")
+def test_given_the_sum_of_one_number_neither_way_leaves_any_noise():
+    data = entry("CD-U4").counterexample
+    assert conditional_variance(data["n"]) == data["conditioned"]
+    assert projected_variance(data["n"]) == data["projected"] == data["conditioned"]
+    projector = Affine([[1.0]], [0.0]).project([[2.5]])  # the only answer with the sum 0
+    assert projector == pytest.approx(0.0, abs=1e-15)
 
 
 @pytest.mark.claim("CD-U4")

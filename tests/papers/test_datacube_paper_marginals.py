@@ -276,9 +276,11 @@ def test_the_gaussian_fourier_bound_is_within_a_factor_of_the_lower_one_for_a_fi
 
 
 @pytest.mark.claim("DC-TB1.2")
-def test_the_tail_bound_lacks_a_term_without_the_root():
+@pytest.mark.claim("DC-S13")
+@pytest.mark.parametrize("name", ["DC-TB1.2", "DC-S13"])
+def test_the_tail_bound_lacks_a_term_without_the_root(name):
     """A marginal of no attribute, |B| = 1: the error is one Laplace variable; its quantile is a logarithm, no root."""
-    data = entry("DC-TB1.2").counterexample
+    data = entry(name).counterexample
     ratios = []
     for delta in data["deltas"]:
         quantile = 2 * math.log(1 / delta)  # scale 2 |B| / epsilon after the factors 2^(d/2)

@@ -9,6 +9,7 @@ import pytest
 from dpaudit.errors import UsageError
 from dpaudit.ledgers import collect_marks
 from dpaudit.ledgers.command import coverage_problems, json_text
+from dpaudit.ledgers.entries import VERDICTS
 from dpaudit_mechanisms.ledger import PAPERS, entry, ledger, ledgers, paper_ids
 
 TESTS = Path(__file__).parents[1]
@@ -41,6 +42,27 @@ def test_a_refuted_claim_has_a_test_that_reads_its_counterexample():
                 files = [mark.path for mark in marks if mark.id == item.id]
                 named = [texts[path].count(f'"{item.id}"') - texts[path].count(f'claim("{item.id}")') for path in files]
                 assert max(named) > 0 and any("entry(" in texts[path] for path in files), item.id
+
+
+def test_the_page_on_the_second_reading_has_the_counts_and_verdicts_of_the_ledgers():
+    page = (TESTS.parent / "docs" / "papers-read-again.md").read_text(encoding="utf-8")
+    rows = {row.split("|")[1].strip(): [cell.split()[-1] for cell in row.split("|")[2:-1]]
+            for row in page.splitlines() if row.count("|") == 7 and "now" in row}  # fmt: skip
+    written = {found.paper: found.entries for found in ledgers()}
+    written["all"] = tuple(item for found in ledgers() for item in found.entries)
+    assert rows.keys() == written.keys()
+    for name, entries in written.items():
+        counts = Counter(item.verdict for item in entries)
+        assert [int(cell) for cell in rows[name]] == [len(entries), *(counts[verdict] for verdict in VERDICTS)], name
+    sections = page.split("\n## ")
+    for title, allowed in (
+        ("From verified to refuted", {"refuted as printed"}), ("From refuted", {"verified", "verified in part"}),
+        ("To verified in part", {"verified in part"}),
+    ):  # fmt: skip
+        (section,) = (part for part in sections if part.startswith(title))
+        named = [name for row in section.splitlines() if row.startswith("| ") for name in row.split("|")[1].split(",")]
+        named = [name.split()[0] for name in named if "-" in name and name.strip("- ")]
+        assert len(named) > 4 and {entry(name).verdict for name in named} <= allowed
 
 
 def test_the_published_table_has_the_verdicts_of_the_ledgers():

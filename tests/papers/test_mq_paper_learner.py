@@ -422,6 +422,31 @@ def test_the_decomposable_learner_errs_at_most_in_proportion_to_the_dimension(di
     assert (per_coordinate <= 2.0 * math.sqrt(dimension / alpha) + 1.0).all()
 
 
+@pytest.mark.claim("MQ-A2")
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+@pytest.mark.parametrize("alpha", [0.01, 0.1])
+def test_the_learner_that_updates_erring_coordinates_alone_keeps_the_bound_too(dimension, alpha):
+    """As printed: an oracle tells which coordinates err; noise of alpha / (4 l) is extreme, the adversary greedy."""
+    for seed in range(4):
+        rng = np.random.default_rng([20_261_661, seed])
+        averages = AverageDistances(rng.beta(0.5, 0.5, size=(6, dimension)), np.ones(dimension))
+        places, mistakes = rng.uniform(size=(200, dimension)), 0
+        values, slopes = averages.tangents(places)  # (places, coordinates)
+        known = np.zeros_like(values)
+        while True:
+            errors = values - known
+            worst = int(np.abs(errors.sum(axis=1)).argmax())
+            if abs(float(errors[worst].sum())) <= alpha:
+                break
+            mistakes += 1
+            noise = rng.choice([-1.0, 0.0, 1.0], size=(2, dimension)) * alpha / (4.0 * dimension)
+            lines = (values + noise[0])[worst] + (slopes[worst] + noise[1]) * (places - places[worst])
+            errs = np.abs(errors[worst]) > alpha / dimension
+            assert errs.any()  # a mistake of the sum is one of some coordinate
+            known = np.where(errs, np.maximum(known, lines), known)
+        assert mistakes <= dimension * (2.0 * math.sqrt(dimension / alpha) + 1.0)
+
+
 @pytest.mark.claim("MQ-C2")
 def test_planes_in_place_of_coordinates_err_exponentially_often():
     """Tangent planes of |y|^2 / (2 l) fail where all update points are over r apart: as many as such points exist."""
