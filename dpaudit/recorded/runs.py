@@ -92,8 +92,9 @@ def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
 
 def run(subject: Subject, x: Any, tape: Tape) -> Path:
     """One run of a subject on a tape."""
-    handlers = signal_handlers()
-    data = copied(x)
+    if subject.copies.handlers is None:
+        subject.copies.handlers = signal_handlers()
+    handlers, data = subject.copies.handlers, copied(x)
     try:
         with recorded(tape) as generator, np.errstate(all="ignore"):
             output = call(subject, data, generator, tape)
