@@ -345,3 +345,50 @@ def renyi(leaf: NoisyNumber, order: float) -> float:
 def output_name(name: str) -> str:
     """The name of a number of the output."""
     return f"output{name}"
+
+
+Mixture = list[tuple[float, float, float, Law]]  # probability, noise-free part, coefficient, law; one entry a path
+
+
+def mixture(paths: Sequence[Path], number: int) -> Mixture | None:
+    """The law of one noisy number over several paths; None where it is not known on one of them.
+
+    The law is that of the number alone, together with the event that one of these paths is taken.
+    """
+    found = []
+    for path in paths:
+        leaf = path.output.leaves[number] if path.output is not None else None
+        if not isinstance(leaf, Noisy) or not math.isfinite(leaf.signal):
+            return None
+        tape = leaf.tape
+        if tape.spent.intersection(leaf.terms) or any(index in tape.intervals for index in leaf.terms):
+            return None
+        law = combined([(factor, tape.noises[index].law) for index, factor in leaf.terms.items()])
+        if law is None or law[1].is_discrete:
+            return None
+        found.append((path.tape.probability(), leaf.signal, *law))
+    return found
+
+
+def mixed_hockey_stick(p: Mixture, q: Mixture, epsilon: float) -> float:
+    """The hockey-stick divergence of two mixtures by quadrature, less its error bounds: a lower bound."""
+    from scipy.integrate import quad
+
+    def density(parts: Mixture, t: float) -> float:
+        return math.fsum(
+            weight * math.exp(law.log_density((t - signal) / factor)) / abs(factor)
+            for weight, signal, factor, law in parts
+        )
+
+    def excess(t: float) -> float:
+        return max(density(p, t) - math.exp(epsilon) * density(q, t), 0.0)
+
+    knots: set[float] = set()
+    for _, signal, factor, law in (*p, *q):
+        knots.update(signal + k * factor * law.scale for k in (-40.0, -6.0, -2.0, -1.0, 0.0, 1.0, 2.0, 6.0, 40.0))
+    total = 0.0
+    for a, b in itertools.pairwise(sorted(knots)):
+        if b > a:
+            value, error = quad(excess, a, b, limit=100)
+            total += max(value - 10.0 * error, 0.0)
+    return total

@@ -30,6 +30,8 @@ from dpaudit.recorded.densities import (
     NoisyNumber,
     hockey_stick,
     largest_ratio,
+    mixed_hockey_stick,
+    mixture,
     noisy_numbers,
     output_name,
     renyi,
@@ -39,6 +41,7 @@ from dpaudit.recorded.runs import Path, Paths, is_within
 from dpaudit.recorded.symbols import Noisy
 
 SLACK = 1e-6
+MOST_MIXED = 40  # paths, or numbers of the output, of which mixtures are integrated
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)
 
 
@@ -91,6 +94,8 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
         best = _worse(best, _by_events(claim, groups, sides, left))
         if left == 0.0:
             for group in groups:
+                if len(group.sides[0]) + len(group.sides[1]) > 2 and all(group.sides):
+                    best = _worse(best, _by_mixtures(claim, group, sides))
                 if all(len(group.sides[side]) == 1 for side in sides) and group.output is not None:
                     best = _worse(best, _by_noise(claim, group, sides))
     return best
@@ -263,6 +268,28 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     if not broken:
         return Proof(loss, mu)
     return Proof(loss, mu, f"{_moved(worst, sides)}: {broken}", places)
+
+
+def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Proof:
+    """What one number proves where several paths lead to one form of the output; of claims with a delta."""
+    if claim is None or claim.family == "renyi" or _is_pure(claim) or group.output is None:
+        return Proof()
+    for number, leaf in enumerate(group.output.leaves[:MOST_MIXED]):
+        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MOST_MIXED:
+            continue
+        laws = [mixture(group.sides[side], number) for side in sides]
+        if laws[0] is None or laws[1] is None:
+            continue
+        for epsilon in _epsilons(claim)[:3]:
+            delta, allowed = mixed_hockey_stick(laws[0], laws[1], epsilon), claim.profile(epsilon)
+            if delta > allowed * (1.0 + SLACK) + 1e-12:
+                tape = leaf.tape
+                lines = [decision.place for path in group.sides[sides[0]] for decision in path.tape.decisions]
+                places = [tape.events[tape.noises[index].event].place for index in leaf.terms]
+                what = f"{output_name(group.output.names[number])} is a mixture of noisy numbers"
+                text = f"{what}: delta {delta:.6g} at epsilon {epsilon:.4g}, claimed {allowed:.6g}"
+                return Proof(0.0, 0.0, text, tuple(dict.fromkeys([*places, *lines]))[:2])
+    return Proof()
 
 
 def _if_broken(claim: Claim | None, shared: tuple[str, str], rest: Sequence[float]) -> tuple[str, tuple[str, ...]]:
