@@ -19,6 +19,7 @@ from dpaudit.recorded.symbols import Noisy, NoisyArray
 from dpaudit.recorded.tape import MOST_NOISES, Tape
 from dpaudit.running.recording import PARAMETERS
 
+_MT19937, _RANDOM_STATE = np.random.MT19937, np.random.RandomState  # as they are outside of recorded runs
 MOST_OUTCOMES = 64  # of a choice that is a decision
 MOST_CHOICES = 8  # choices in one call that are decisions
 
@@ -224,11 +225,18 @@ class TapeGenerator(np.random.Generator):
     __copy__ = lambda self: self.__deepcopy__(None)  # noqa: E731
 
 
+def seeded_state(seed: Any) -> np.random.RandomState:
+    """`numpy.random.RandomState(seed)`, made without asking the system for entropy first."""
+    stream = _MT19937(0)
+    stream._legacy_seeding(seed)
+    return _RANDOM_STATE(stream)
+
+
 class TapeRandomState(np.random.RandomState):
     """A `numpy.random.RandomState` whose methods write on a tape."""
 
     def __init__(self, tape: Tape) -> None:
-        super().__init__(0)
+        super().__init__(_MT19937(0))
         self._tape = tape
 
     def __reduce__(self) -> Any:

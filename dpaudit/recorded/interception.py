@@ -30,12 +30,15 @@ from dpaudit.recorded.generators import (
     TapeRandom,
     TapeRandomState,
     ask,
+    seeded_state,
 )
 from dpaudit.recorded.symbols import Noisy, NoisyArray
 from dpaudit.recorded.tape import Tape, is_own_code, place_of_call
 from dpaudit.running.recording import PARAMETERS
 
 _REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.RandomState, random.Random
+_REAL_SEQUENCE = np.random.SeedSequence
+STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 _REAL_ARRAY, _REAL_ASARRAY = np.array, np.asarray
 
 
@@ -111,10 +114,10 @@ def _of_numpy(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
         return TapeGenerator(tape) if _is_random(tape, seed) else _REAL_DEFAULT_RNG(seed)
 
     def state(seed: Any = None) -> Any:
-        return TapeRandomState(tape) if _is_random(tape, seed) else _REAL_STATE(seed)
+        return TapeRandomState(tape) if _is_random(tape, seed) else seeded_state(seed)
 
     def seed_all(seed: Any = None) -> None:
-        fixed["state"] = None if _is_random(tape, seed) else _REAL_STATE(seed)
+        fixed["state"] = None if _is_random(tape, seed) else seeded_state(seed)
 
     fixed: dict[str, Any] = {"state": None}  # what `numpy.random.seed` was given
 
@@ -131,6 +134,15 @@ def _of_numpy(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
     yield np.random, "default_rng", default_rng
     yield np.random, "RandomState", _standing_for(_REAL_STATE, state)
     yield np.random, "seed", seed_all
+    for name in STREAMS:
+        real = getattr(np.random, name)
+
+        def make(*args: Any, _real: Any = real, **keywords: Any) -> Any:
+            if not args or args[0] is None:  # of the system's entropy, which compiled code asks for itself
+                tape.mark_opaque()
+            return _real(*args, **keywords)
+
+        yield np.random, name, _standing_for(real, make)
     yield np, "asarray", _keeping(_REAL_ASARRAY)
     yield np, "array", _keeping(_REAL_ARRAY)
 
@@ -142,11 +154,13 @@ def _is_random(tape: Tape, seed: Any) -> bool:
     if isinstance(seed, int | np.integer):
         if int(seed) in tape.handed:
             return True
+        tape.seeds.append(str(seed))
         tape.fixed_seeds.append(place_of_call())
         return False
-    if isinstance(seed, np.random.SeedSequence | np.random.BitGenerator):
+    if isinstance(seed, _REAL_SEQUENCE | np.random.BitGenerator):
         tape.mark_opaque()  # of unknown origin: its numbers are drawn as they are, and must repeat
         return False
+    tape.seeds.append(str(seed))
     tape.fixed_seeds.append(place_of_call())
     return False
 
@@ -190,7 +204,9 @@ def _of_python(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
     )
     yield secrets, "token_bytes", entropy("secrets token_bytes", lambda s, k: s.bytes(k or 32))
     yield secrets, "token_hex", entropy("secrets token_hex", lambda s, k: s.bytes(k or 32).hex())
-    yield os, "urandom", entropy("os urandom", lambda s, k: s.bytes(k))
+    urandom = entropy("os urandom", lambda s, k: s.bytes(k))
+    yield os, "urandom", urandom
+    yield random, "_urandom", urandom  # of each `SystemRandom` that was made before
 
 
 def _keeping(real: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,8 +8,10 @@ otherwise than a number (`isinstance`, an array of objects), and then nothing is
 from __future__ import annotations
 
 import dataclasses
+import gc
 import heapq
 import math
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -111,13 +113,17 @@ def run(subject: Subject, x: Any, tape: Tape) -> Path:
 
 def explore(subject: Subject, x: Any, seed: int) -> Paths:
     """All runs of one input, as far as they are known."""
+    others = _other_generators()
+    before = _states(others)
     plain = run(subject, x, Tape(seed, 0, is_plain=True))
     again = run(subject, x, Tape(seed, 0, is_plain=True))
+    # Validity: what is drawn unseen may seldom show, and an output that seems to have no noise would be taken for that.
+    moved = not _are_unmoved(before, _states(others)) or plain.tape.seeds != again.tape.seeds
     first = run(subject, x, Tape(seed, 0))
     count = 3
     message = plain.problem or first.problem
-    if not message and not _are_equal(plain, again):
-        message = "its output is another one on the same noise: it has randomness that is not recorded, or a memory."
+    if not message and (moved or not _are_equal(plain, again)):
+        message = "it has randomness that is not recorded, or a memory: a generator of its own, or another output."
     for number in range(CHECKS):
         if message:
             break
@@ -137,6 +143,30 @@ def explore(subject: Subject, x: Any, seed: int) -> Paths:
         left = max(1.0 - math.fsum(path.tape.probability() for path in known), 0.0)
         left = 0.0 if left < 1e-12 else left  # the rounding of a sum of some 256 products
     return Paths(first, tuple(known), left, plain, count, message)
+
+
+def _other_generators() -> list[Any]:
+    """The streams that exist, of numpy and of the module `random`."""
+    return [item for item in gc.get_objects() if isinstance(item, np.random.BitGenerator | random.Random)]
+
+
+def _states(generators: list[Any]) -> list[Any]:
+    return [
+        item.state if isinstance(item, np.random.BitGenerator) else None if _has_no_state(item) else item.getstate()
+        for item in generators
+    ]
+
+
+def _has_no_state(item: Any) -> bool:
+    return isinstance(item, random.SystemRandom)
+
+
+def _are_unmoved(first: Any, second: Any) -> bool:
+    if isinstance(first, dict):
+        return all(_are_unmoved(first[key], second[key]) for key in first)
+    if isinstance(first, list):
+        return all(map(_are_unmoved, first, second))
+    return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
 
 
 def _paths(subject: Subject, x: Any, seed: int, first: Path) -> tuple[list[Path], int]:

@@ -135,6 +135,7 @@ class Tape:
     opaque_at: str = ""
     handed: set[int] = dataclasses.field(default_factory=set)
     fixed_seeds: list[str] = dataclasses.field(default_factory=list)
+    seeds: list[str] = dataclasses.field(default_factory=list)
     has_entropy: bool = False
 
     @property
