@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.privacy.trade_off import FDP
     from dpaudit.profiles import Profile, register_profile
+    from dpaudit.recorded import RecordedResult, record_noise
     from dpaudit.reports import write_report
     from dpaudit.reports.dossier import Dossier
     from dpaudit.reports.reading import read_dossier
@@ -109,6 +110,7 @@ _HOMES = {
     "OutputError": "dpaudit.errors",
     "ProgramError": "dpaudit.errors",
     "PureDP": "dpaudit.privacy.claims",
+    "RecordedResult": "dpaudit.recorded",
     "RenyiDP": "dpaudit.privacy.claims",
     "ScoresResult": "dpaudit.scores.result",
     "Search": "dpaudit.audits.searching",
@@ -140,6 +142,7 @@ _HOMES = {
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.audits.planning",
+    "record_noise": "dpaudit.recorded",
     "register_profile": "dpaudit.profiles",
     "read_dossier": "dpaudit.reports.reading",
     "replay": "dpaudit.audits.replaying",
@@ -184,6 +187,7 @@ __all__ = [
     "ProfileClaim",
     "ProgramError",
     "PureDP",
+    "RecordedResult",
     "RenyiDP",
     "ScoresResult",
     "Search",
@@ -220,6 +224,7 @@ __all__ = [
     "parse_claim",
     "plan",
     "read_dossier",
+    "record_noise",
     "register_profile",
     "replay",
     "replay_floating_point",

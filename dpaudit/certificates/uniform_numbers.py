@@ -9,7 +9,8 @@ products of a symbol with a number are those of real numbers, without rounding; 
 so `<` and `<=` are the same. Numpy's own uniform number is a multiple of 2**-53, and its sums are rounded: a sum with a
 large offset would absorb the draw. A symbol whose offset exceeds 2**20 times its scale is therefore refused, and a
 probability of the model differs from the program's by about 2**-33 at most for each operation on the path. The
-certificate is on the model.
+certificate is on the model. Two forms of one draw whose difference is constant in the model, such as (u + 1) - 1 and
+u, differ by their rounding in the program: to subtract them, or to compare them where they are close, is refused.
 
 Whatever would need the number itself (`float`, `math.log`, two uniform numbers in one comparison, an output) is refused
 with the line of the call.
@@ -70,10 +71,12 @@ class Source:
 class UniformNumber:
     """`scale * U + offset`, for the U of a `Source`."""
 
-    __slots__ = ("_offset", "_scale", "_source")
+    __slots__ = ("_is_drawn", "_offset", "_scale", "_source")
 
-    def __init__(self, source: Source, scale: Fraction = Fraction(1), offset: Fraction = Fraction(0)) -> None:
-        self._source, self._scale, self._offset = source, scale, offset
+    def __init__(
+        self, source: Source, scale: Fraction = Fraction(1), offset: Fraction = Fraction(0), is_drawn: bool = True
+    ) -> None:
+        self._source, self._scale, self._offset, self._is_drawn = source, scale, offset, is_drawn
 
     # A program that asks whether a draw is such a number must go the way that it goes with one.
     @property  # type: ignore[misc]
@@ -91,6 +94,7 @@ class UniformNumber:
                 self._refuse("two uniform numbers are compared with each other")
             scale, rest = self._scale - other._scale, other._offset - self._offset
             if scale == 0:
+                self._check_apart(other)
                 return rest > 0 if is_strict else rest >= 0
             return _cut(self._source, scale, rest)
         value = exact(other)
@@ -120,6 +124,8 @@ class UniformNumber:
             return False
         if other._source is not self._source:
             self._refuse("two uniform numbers are compared with each other")
+        if self._scale == other._scale:
+            self._check_apart(other)
         return self._scale == other._scale and self._offset == other._offset
 
     def __ne__(self, other: Any) -> Any:
@@ -137,7 +143,17 @@ class UniformNumber:
     def _with(self, scale: Fraction, offset: Fraction) -> Any:
         if abs(offset) > LARGEST_OFFSET * abs(scale):
             self._refuse("a uniform number is added to one so large that its digits are lost")
-        return UniformNumber(self._source, scale, offset)
+        return UniformNumber(self._source, scale, offset, is_drawn=False)
+
+    def _is_same(self, other: UniformNumber) -> bool:
+        """Whether another symbol is the same double, and not only the same real number."""
+        return self is other or (self._is_drawn and other._is_drawn and self._source is other._source)
+
+    def _check_apart(self, other: UniformNumber) -> None:
+        """Refuse two symbols of one slope that rounding may put in either order."""
+        gap, size = abs(self._offset - other._offset), abs(self._offset) + abs(other._offset) + abs(self._scale)
+        if gap * LARGEST_OFFSET <= size and not self._is_same(other):
+            self._refuse("two forms of one uniform number are compared that differ by their rounding")
 
     def _number(self, other: Any) -> Fraction:
         value = exact(other)
@@ -154,6 +170,9 @@ class UniformNumber:
             scale, offset = self._scale + sign * other._scale, self._offset + sign * other._offset
             if scale and abs(scale) * LARGEST_OFFSET < abs(self._scale):
                 self._refuse("two nearly equal multiples of a uniform number are subtracted")
+            if not scale and not self._is_same(other):
+                # Validity: (u + 1) - u is 1 in real numbers, and 1 or a little more or less in doubles.
+                self._refuse("two forms of one uniform number cancel, up to their rounding")
             return self._with(scale, offset) if scale else float(offset)
         return self._affine(Fraction(1), sign * self._number(other))
 

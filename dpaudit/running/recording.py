@@ -25,7 +25,7 @@ MOST_VALUES = 20_000  # numbers of one run that are kept
 WORD_BITS = 128  # of the state of PCG64
 
 # The parameters of each method, in their order.
-_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "beta": ("a", "b", "size"),
     "binomial": ("n", "p", "size"),
     "bytes": ("length",),
@@ -240,7 +240,7 @@ class RecordingGenerator(np.random.Generator):
             value = ask(self, *args, **keywords)
         finally:
             self._is_inside = False
-        given = {**_DEFAULTS, **dict(zip(_PARAMETERS[method], args, strict=False)), **keywords}
+        given = {**_DEFAULTS, **dict(zip(PARAMETERS[method], args, strict=False)), **keywords}
         self._note(method, given, value)
         if not self.constant:
             return value
@@ -286,7 +286,7 @@ def _recorded(method: str) -> Callable[..., Any]:
     return ask
 
 
-for _name in _PARAMETERS:
+for _name in PARAMETERS:
     if hasattr(np.random.Generator, _name):
         setattr(RecordingGenerator, _name, _recorded(_name))
 

@@ -1,0 +1,229 @@
+"""Where a program may get randomness from: all of it is led to a tape while a recorded run goes on.
+
+Replaced for the time of a run, and put back whatever happens: the functions of `numpy.random` and of `random`,
+`default_rng`, `RandomState`, `random.Random` and `SystemRandom`, `secrets`, `os.urandom`, `rvs` of scipy's common laws;
+mechanisms of OpenDP, diffprivlib and python-dp and the generators of torch, jax and tensorflow, where they are
+imported. `numpy.asarray` and `numpy.array` keep symbols as they are.
+
+A generator that is made from a fixed seed is a real one: its numbers are constants, and are seen as such. Functions
+that a module took by name (`from random import gauss`) before the run are replaced in that module too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dpaudit.recorded import libraries
+from dpaudit.recorded.generators import (
+    OLD_ONLY,
+    PYTHON_OTHERS,
+    PYTHON_TRACKED,
+    TapeGenerator,
+    TapeRandom,
+    TapeRandomState,
+    ask,
+    seeded_state,
+)
+from dpaudit.recorded.symbols import Noisy, NoisyArray
+from dpaudit.recorded.tape import Tape, is_own_code, place_of_call
+from dpaudit.running.recording import PARAMETERS
+
+_REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.RandomState, random.Random
+_REAL_SEQUENCE = np.random.SeedSequence
+STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
+_REAL_ARRAY, _REAL_ASARRAY = np.array, np.asarray
+
+
+@contextlib.contextmanager
+def recorded(tape: Tape) -> Iterator[TapeGenerator]:
+    """While a run goes on: gives the generator to be passed to the program."""
+    changed: list[tuple[Any, str, Any]] = []
+    instead: dict[int, tuple[Any, Any]] = {}
+
+    def replace(owner: Any, name: str, value: Any) -> None:
+        if not hasattr(owner, name):
+            return
+        old = getattr(owner, name)
+        try:
+            setattr(owner, name, value)
+        except (AttributeError, TypeError):  # of a compiled class that cannot be changed
+            return
+        changed.append((owner, name, old))
+        instead[id(old)] = (old, value)
+
+    try:
+        for owner, name, value in (*_of_python(tape), *_of_numpy(tape)):
+            replace(owner, name, value)
+        taken = list(_taken_by_name(instead))
+        for owner, name, make in libraries.replacements(tape):
+            replace(owner, name, make(getattr(owner, name, None)))
+        for owner, name, value in taken:
+            replace(owner, name, value)
+        yield TapeGenerator(tape)
+    finally:
+        for owner, name, old in reversed(changed):
+            setattr(owner, name, old)
+
+
+def _taken_by_name(instead: dict[int, tuple[Any, Any]]) -> Iterator[tuple[Any, str, Any]]:
+    """Functions that the user's modules have taken by name."""
+    count = len(sys.modules)
+    if _SCANNED.get("modules") != count:  # what is replaced is always the same, so that only new modules matter
+        found = []
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and is_own_code(file):
+                found += [(module, name, id(value)) for name, value in vars(module).items() if id(value) in instead]
+        _SCANNED.update(modules=count, taken=found)
+    for module, name, number in _SCANNED["taken"]:
+        old, value = instead.get(number, (_SCANNED, None))
+        if getattr(module, name, None) is old:
+            yield module, name, value
+
+
+_SCANNED: dict[str, Any] = {}
+
+
+class _AsReal(type):
+    """Lets instances of the real class pass for those of the one that stands for it."""
+
+    real: type = object
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.real)
+
+
+def _standing_for(real: type, make: Callable[..., Any]) -> type:
+    kind = _AsReal(real.__name__, (), {"__new__": lambda cls, *args, **keywords: make(*args, **keywords)})
+    kind.real = real
+    return kind
+
+
+def _of_numpy(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
+    def default_rng(seed: Any = None) -> Any:
+        if isinstance(seed, np.random.Generator):
+            return seed
+        return TapeGenerator(tape) if _is_random(tape, seed) else _REAL_DEFAULT_RNG(seed)
+
+    def state(seed: Any = None) -> Any:
+        return TapeRandomState(tape) if _is_random(tape, seed) else seeded_state(seed)
+
+    def seed_all(seed: Any = None) -> None:
+        fixed["state"] = None if _is_random(tape, seed) else seeded_state(seed)
+
+    fixed: dict[str, Any] = {"state": None}  # what `numpy.random.seed` was given
+
+    def function(name: str) -> Callable[..., Any]:
+        def call(*args: Any, **keywords: Any) -> Any:
+            if fixed["state"] is not None:
+                return getattr(fixed["state"], name)(*args, **keywords)
+            return ask(tape, "numpy", name, args, keywords)
+
+        return call
+
+    for name in (*PARAMETERS, *OLD_ONLY):
+        yield np.random, name, function(name)
+    yield np.random, "default_rng", default_rng
+    yield np.random, "RandomState", _standing_for(_REAL_STATE, state)
+    yield np.random, "seed", seed_all
+    for name in STREAMS:
+        real = getattr(np.random, name)
+
+        def make(*args: Any, _real: Any = real, **keywords: Any) -> Any:
+            if not args or args[0] is None:  # of the system's entropy, which compiled code asks for itself
+                tape.mark_opaque()
+            return _real(*args, **keywords)
+
+        yield np.random, name, _standing_for(real, make)
+    yield np, "asarray", _keeping(_REAL_ASARRAY)
+    yield np, "array", _keeping(_REAL_ARRAY)
+
+
+def _is_random(tape: Tape, seed: Any) -> bool:
+    """Whether a generator from this seed is random: no seed, the one that was handed in, or one made of entropy."""
+    if seed is None or tape.has_entropy:
+        return True
+    if isinstance(seed, int | np.integer):
+        if int(seed) in tape.handed:
+            return True
+        tape.seeds.append(str(seed))
+        tape.fixed_seeds.append(place_of_call())
+        return False
+    if isinstance(seed, _REAL_SEQUENCE | np.random.BitGenerator):
+        tape.mark_opaque()  # of unknown origin: its numbers are drawn as they are, and must repeat
+        return False
+    tape.seeds.append(str(seed))
+    tape.fixed_seeds.append(place_of_call())
+    return False
+
+
+def _of_python(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
+    generator = TapeRandom(tape)
+    fixed: dict[str, Any] = {"generator": None}
+
+    def function(name: str) -> Callable[..., Any]:
+        def call(*args: Any, **keywords: Any) -> Any:
+            return getattr(fixed["generator"] or generator, name)(*args, **keywords)
+
+        return call
+
+    def seed_all(a: Any = None, version: int = 2) -> None:
+        fixed["generator"] = None if _is_random(tape, a) else _REAL_RANDOM(a)
+
+    def make(seed: Any = None) -> Any:
+        return TapeRandom(tape) if _is_random(tape, seed) else _REAL_RANDOM(seed)
+
+    def entropy(name: str, draw: Callable[[Any, int], Any]) -> Callable[[int], Any]:
+        def call(count: int = 32) -> Any:
+            tape.has_entropy = True
+            return tape.other(name, [], lambda stream: draw(stream, count))
+
+        return call
+
+    for name in (*PYTHON_TRACKED, *PYTHON_OTHERS):
+        yield random, name, function(name)
+    yield random, "seed", seed_all
+    yield random, "Random", _standing_for(_REAL_RANDOM, make)
+    system = _standing_for(random.SystemRandom, lambda *_: generator)
+    yield random, "SystemRandom", system
+    yield secrets, "SystemRandom", system
+    yield secrets, "choice", generator.choice
+    yield secrets, "randbelow", generator.randrange
+    yield (
+        secrets,
+        "randbits",
+        entropy("secrets randbits", lambda s, k: int.from_bytes(s.bytes((k + 7) // 8)) >> (-k % 8)),
+    )
+    yield secrets, "token_bytes", entropy("secrets token_bytes", lambda s, k: s.bytes(k or 32))
+    yield secrets, "token_hex", entropy("secrets token_hex", lambda s, k: s.bytes(k or 32).hex())
+    urandom = entropy("os urandom", lambda s, k: s.bytes(k))
+    yield os, "urandom", urandom
+    yield random, "_urandom", urandom  # of each `SystemRandom` that was made before
+
+
+def _keeping(real: Callable[..., Any]) -> Callable[..., Any]:
+    """`numpy.array` or `asarray`, which leaves symbols as they are."""
+
+    def call(value: Any = None, *args: Any, **keywords: Any) -> Any:
+        if not _has_noise(value, 3):
+            return real(value, *args, **keywords)
+        kind = args[0] if args else keywords.get("dtype")
+        box = real(value, dtype=object)
+        found: Any = box.view(NoisyArray)
+        return found if kind is None else found.astype(kind)
+
+    return call
+
+
+def _has_noise(value: Any, depth: int) -> bool:
+    if isinstance(value, Noisy | NoisyArray):
+        return True
+    return depth > 0 and isinstance(value, list | tuple) and any(_has_noise(item, depth - 1) for item in value[:1000])

@@ -1,0 +1,82 @@
+"""An output as a skeleton and its numbers: what is fixed once the program has run, and what may be noisy.
+
+The skeleton has types, lengths, keys and texts; the leaves are numbers, plain or `Noisy`. Lists, tuples and arrays are
+told apart from one another, numbers of different types are not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from dpaudit.recorded.symbols import Noisy
+from dpaudit.recorded.tape import Unsupported
+
+DEEPEST = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Laid:
+    """An output: its skeleton, its leaves, and the name of each leaf ("[0]", "['total']", "" for a number alone)."""
+
+    skeleton: tuple[Any, ...]
+    leaves: tuple[float | Noisy, ...]
+    names: tuple[str, ...]
+
+    def values(self) -> list[float]:
+        """The leaves in this run."""
+        return [leaf.value if isinstance(leaf, Noisy) else leaf for leaf in self.leaves]
+
+
+def laid_out(output: Any) -> Laid:
+    """The skeleton and the leaves of an output.
+
+    Raises
+    ------
+    Unsupported
+        Where it has a part of a kind that is not known here.
+
+    Examples
+    --------
+    >>> laid_out({"n": 2, "note": "all"}).skeleton, laid_out({"n": 2}).leaves
+    (('dict', "'n'", 'number', "'note'", "text 'all'"), (2.0,))
+    """
+    skeleton: list[Any] = []
+    leaves: list[float | Noisy] = []
+    names: list[str] = []
+
+    def visit(value: Any, name: str, depth: int) -> None:
+        if depth > DEEPEST:
+            raise Unsupported("its output is nested too deeply to be recorded.")
+        if isinstance(value, Noisy | bool | int | float | np.number | np.bool_):
+            if isinstance(value, complex | np.complexfloating):
+                raise Unsupported("its output has complex numbers, which are not recorded.")
+            skeleton.append("number")
+            leaves.append(value if isinstance(value, Noisy) else float(value))
+            names.append(name)
+        elif value is None or isinstance(value, str | bytes):
+            skeleton.append(f"text {value!r}" if value is not None else "None")
+        elif isinstance(value, np.ndarray):
+            if value.dtype.kind not in "biufOUS":
+                raise Unsupported(f"its output has an array of {value.dtype}, which is not recorded.")
+            skeleton.append(f"array {value.shape}")
+            for place, item in zip(np.ndindex(value.shape), value.ravel().tolist(), strict=True):
+                visit(item, f"{name}[{', '.join(map(str, place))}]", depth + 1)
+        elif isinstance(value, list | tuple):
+            skeleton.append(f"{'tuple' if isinstance(value, tuple) else 'list'} of {len(value)}")
+            for number, item in enumerate(value):
+                visit(item, f"{name}[{number}]", depth + 1)
+        elif isinstance(value, dict):
+            skeleton.append("dict")
+            for key in sorted(value, key=repr):
+                skeleton.append(repr(key))
+                visit(value[key], f"{name}[{key!r}]", depth + 1)
+        elif isinstance(value, set | frozenset):
+            skeleton.append(f"set {sorted(map(repr, value))}")
+        else:
+            raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
+
+    visit(output, "", 0)
+    return Laid(tuple(skeleton), tuple(leaves), tuple(names))

@@ -1,0 +1,264 @@
+"""Recorded noise: what a mechanism draws on x and x_prime, and what follows from it without a statistic.
+
+Grades of a pair
+----------------
+* **proved**: the claim is broken for this pair, if the primitives draw what they say. The output is known as a function
+  of the noise (`dpaudit.recorded.tape` has the argument, `dpaudit.recorded.judging` the computation).
+* **implied**: the losses of all that was recorded add up to more than the claim. That is no violation in itself: what
+  the outputs show of it is not told. A sound sparse vector is implied to lose more than it does.
+* **hint**: the runs differ in calls, in parameters, or in parts of the output that met no noise.
+* **same**: nothing differs but noisy numbers, within the claim.
+
+What is recorded is exact for the pairs that were run, and says nothing of others. It enters no verdict of an audit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, number_text, whole_number
+from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.recorded.blaming import blamed
+from dpaudit.recorded.composing import Implied, Note, differences, imply
+from dpaudit.recorded.judging import Proof, prove
+from dpaudit.recorded.runs import Path, Paths, check_runs, explore, run
+from dpaudit.recorded.tape import Tape
+from dpaudit.recorded.trace import Row, rows
+from dpaudit.results.saving import to_json
+from dpaudit.results.side_findings import SideFinding
+from dpaudit.running.streams import fresh_seed
+from dpaudit.subjects.callables import Subject, as_subject
+
+KIND = "recorded_noise"
+MOST_PAIRS = 200
+LISTED = 20
+Grade = Literal["proved", "implied", "hint", "same"]
+GRADES: tuple[Grade, ...] = ("proved", "implied", "hint", "same")
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedPair:
+    """What was recorded of one pair.
+
+    Attributes
+    ----------
+    id, x_id, x_prime_id : str
+    grade : {"proved", "implied", "hint", "same"}
+    statement : str
+        What is proved or implied, beside the claim; else empty.
+    places : tuple of str
+        The lines that are to blame, as "file:line".
+    loss : float
+        A proved lower bound on the loss in nats; 0 where nothing is known.
+    implied : float or None
+        The composed loss in the claim's own parameter; None where nothing was noised.
+    notes : tuple of Note
+        What differs between the runs.
+    trace : tuple of Row
+        The calls of both runs.
+    unproved : str
+        Why the output is not known as a function of the noise, else empty.
+    """
+
+    id: str
+    x_id: str
+    x_prime_id: str
+    grade: Grade
+    statement: str
+    places: tuple[str, ...]
+    loss: float
+    implied: float | None
+    notes: tuple[Note, ...]
+    trace: tuple[Row, ...]
+    unproved: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedResult:
+    """What was recorded of all pairs.
+
+    Attributes
+    ----------
+    subject : str
+    claim : str or None
+    seed : int
+    runs : int
+        How often the mechanism was called.
+    pairs : tuple of RecordedPair
+        The worst first: what is proved, then the largest implied loss.
+    ranked : tuple of Pair
+        The pairs themselves in that order, for `dpaudit.audit` and `dpaudit.certify`.
+    """
+
+    subject: str
+    claim: str | None
+    seed: int
+    runs: int
+    pairs: tuple[RecordedPair, ...]
+    ranked: tuple[Pair, ...] = ()
+
+    @property
+    def grade(self) -> Grade:
+        """The first of `GRADES` that any pair has."""
+        return next((grade for grade in GRADES if any(pair.grade == grade for pair in self.pairs)), "same")
+
+    @property
+    def worst(self) -> RecordedPair | None:
+        """The pair on which a search or an audit should look first: proved, or with the largest implied loss."""
+        return self.pairs[0] if self.pairs else None
+
+    def side_finding(self) -> SideFinding:
+        """The finding as an audit keeps it: "found" for what is proved, and for nothing else."""
+        if self.worst is None:
+            return SideFinding(KIND, "not_applicable", "No pair was run.")
+        worst = self.worst
+        if worst.grade == "proved":
+            summary = f"Proved by what was recorded, pair {worst.id}: {worst.statement}"
+        elif worst.grade == "implied":
+            summary = f"Implied by what was recorded, not proved, pair {worst.id}: {worst.statement}"
+        elif worst.notes:
+            summary = f"Nothing is proved; pair {worst.id} differs: {worst.notes[0].text}{_at(worst.notes[0].place)}."
+        else:
+            summary = "What was recorded is within the claim, on the pairs that were run."
+        details = {
+            "seed": self.seed,
+            "runs": self.runs,
+            "grades": {grade: sum(pair.grade == grade for pair in self.pairs) for grade in GRADES},
+            "pairs": [dataclasses.asdict(pair) for pair in self.pairs[:LISTED]],
+        }
+        found = worst.grade == "proved"
+        return SideFinding(KIND, "found" if found else "nothing_found", summary, None, to_json(details))
+
+
+def record_noise(
+    mechanism: Any, pairs: Iterable[Any] | None = None, claim: Claim | str | None = None, *, seed: int | None = None
+) -> RecordedResult:
+    """Run both inputs of each pair on recorded noise, and say what follows for the claim.
+
+    Parameters
+    ----------
+    mechanism : object or callable
+        As for `dpaudit.audit`; it may also take its randomness from numpy's or Python's own generators.
+    pairs : iterable of (x, x_prime) or Pair, optional
+        The mechanism's own by default; at most 200 are run.
+    claim : Claim or str, optional
+        The mechanism's own by default. Without one nothing is proved or implied to be broken.
+    seed : int, optional
+        Non-negative; one is drawn and kept in the result by default.
+
+    Returns
+    -------
+    RecordedResult
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense, or the mechanism runs in another process.
+
+    Examples
+    --------
+    >>> def total(hours, rng):  # clipped at 40, with noise for 20
+    ...     return sum(min(hour, 40.0) for hour in hours) + rng.laplace(scale=20.0)
+    >>> result = record_noise(total, [([], [60.0])], "eps=1", seed=1)
+    >>> result.grade, result.pairs[0].loss
+    ('proved', 2.0)
+    """
+    subject = as_subject(mechanism)
+    promise = parse_claim(claim) if isinstance(claim, str) else claim if claim is not None else subject.claim
+    if promise is not None and not isinstance(promise, Claim):
+        raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {claim!r}.")
+    given = pairs if pairs is not None else subject.pairs()
+    if given is None:
+        raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)].")
+    if seed is not None:
+        whole_number("seed", seed, "a non-negative integer", 0)
+    check_runs(subject)
+    chosen = [entry for entry, _ in zip(given, range(MOST_PAIRS), strict=False)]
+    recorder = Recorder(subject, promise, fresh_seed() if seed is None else int(seed))
+    found = [(recorder.pair(pair), pair) for pair in as_pairs(chosen)]
+    found.sort(key=lambda entry: _rank(entry[0]))
+    text = None if promise is None else str(promise)
+    listed, ranked = tuple(entry for entry, _ in found), tuple(pair for _, pair in found)
+    return RecordedResult(subject.name, text, recorder.seed, recorder.runs, listed, ranked)
+
+
+class Recorder:
+    """Records inputs of one subject; an input is explored once, whatever the number of its pairs."""
+
+    def __init__(self, subject: Subject, claim: Claim | None, seed: int) -> None:
+        self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
+        self._known: dict[int, tuple[Any, Paths]] = {}
+
+    def paths(self, x: Any) -> Paths:
+        """All known runs of an input."""
+        if id(x) not in self._known:
+            found = explore(self.subject, x, self.seed)
+            self.runs += found.runs
+            self._known[id(x)] = (x, found)  # the input itself is kept: its id must stay its own
+        return self._known[id(x)][1]
+
+    def pair(self, pair: Pair) -> RecordedPair:
+        """What was recorded of one pair."""
+        claim = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
+        first, second = self.paths(pair.x), self.paths(pair.x_prime)
+        proof = prove(claim, first, second)
+        frozen = self._frozen(pair.x_prime, first.first, second)
+        implied = imply(claim, first.first, frozen)
+        notes = tuple(differences(first.first, frozen))
+        grade, statement, places = self._graded(claim, proof, implied, notes, pair)
+        return RecordedPair(
+            pair.id,
+            pair.x_id,
+            pair.x_prime_id,
+            grade,
+            statement,
+            places,
+            proof.loss,
+            None if implied is None else implied.value,
+            notes,
+            rows(first.first, frozen),
+            first.message or second.message,
+        )
+
+    def _frozen(self, x_prime: Any, first: Path, second: Paths) -> Path:
+        script = [decision.outcome for decision in first.tape.decisions]
+        self.runs += 1
+        found = run(self.subject, x_prime, Tape(self.seed, 0, script=script, frozen=first.tape))
+        return second.first if found.problem else found
+
+    def _graded(
+        self, claim: Claim | None, proof: Proof, implied: Implied | None, notes: tuple[Note, ...], pair: Pair
+    ) -> tuple[Grade, str, tuple[str, ...]]:
+        declared = "" if claim is None else f"declared {claim}, "
+        if proof.statement:
+            places = tuple(place for place in proof.places if place) or _places(notes)
+            if not places:
+                line = blamed(self.subject, pair.x, pair.x_prime, self.seed)
+                self.runs += 2
+                places = (line,) if line else ()
+            return "proved", f"{declared}{proof.statement}{_at(*places)}.", places
+        if implied is not None and implied.exceeds and implied.parts:
+            worst = implied.parts[0]
+            value = "no bound" if math.isinf(implied.value) else number_text(float(f"{implied.value:.6g}"))
+            more = f", and {len(implied.parts) - 1} more" if len(implied.parts) > 1 else ""
+            text = f"{declared}implied by what was recorded {value}: {worst.text}{_at(worst.place)}{more}."
+            return "implied", text, (worst.place,) if worst.place else ()
+        return ("hint" if notes else "same"), "", _places(notes)
+
+
+def _places(notes: Iterable[Note]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(note.place for note in notes if note.place))[:2]
+
+
+def _at(*places: str) -> str:
+    listed = [place for place in places if place]
+    return f" (line {', '.join(listed)})" if listed else ""
+
+
+def _rank(pair: RecordedPair) -> tuple[int, float, float]:
+    return GRADES.index(pair.grade), -pair.loss, -(pair.implied or 0.0)

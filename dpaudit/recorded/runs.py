@@ -1,0 +1,242 @@
+"""Runs of a mechanism on a tape: one run, all runs (decision by decision), and runs with numbers to check them against.
+
+What is known of an input is the list of its paths, each with its probability and its output as a function of the noise.
+It is used only where runs with numbers, on the same noise, gave the same output: a program may treat a symbol
+otherwise than a number (`isinstance`, an array of objects), and then nothing is known.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import heapq
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import SubjectError, UsageError
+from dpaudit.recorded.interception import recorded
+from dpaudit.recorded.outputs import Laid, laid_out
+from dpaudit.recorded.tape import Tape, TooLong, Unsupported, is_own_code
+from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.copies import copied
+from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
+
+MOST_PATHS = 256
+CHECKS = 3  # runs with numbers
+ROUNDING = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Path:
+    """One run: its tape, and its output or the kind of the exception it raised, with the place."""
+
+    tape: Tape
+    output: Laid | None
+    raised: str = ""
+    place: str = ""
+    problem: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its output is known for all noise that decides as this run did."""
+        return not self.problem and not self.tape.is_opaque
+
+
+@dataclasses.dataclass(frozen=True)
+class Paths:
+    """All known runs of one input.
+
+    Attributes
+    ----------
+    first : Path
+        The run without a script.
+    known : tuple of Path
+        The runs whose output is known as a function of the noise, one for each list of decisions.
+    left : float
+        The probability of all other runs.
+    plain : Path
+        The first run, with numbers.
+    runs : int
+        How often the mechanism was called.
+    message : str
+        Why nothing is known, else empty.
+    """
+
+    first: Path
+    known: tuple[Path, ...]
+    left: float
+    plain: Path
+    runs: int
+    message: str = ""
+
+
+def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
+    """One output of a subject, which gets the tape's generator, or a seed for one."""
+    function = subject.mechanism.sample if subject.interface == "sample(data, size, rng)" else subject.mechanism
+    gives_batches = "size" in subject.interface
+    if subject.interface == "sample(data, size, rng)":
+        answer = function(data, 1, generator)
+    else:
+        seed = int(np.random.SeedSequence(tape.seed, spawn_key=(tape.run,)).generate_state(1)[0])
+        tape.handed.add(seed)
+        given = {"size": 1, "generator": generator, "seed": seed}
+        answer = function(data, **{name: given[role] for name, role in subject.keywords})
+    if not gives_batches:
+        return list(answer) if hasattr(answer, "__next__") else answer
+    if not hasattr(answer, "__len__") or len(answer) != 1:
+        raise SubjectError(f"{subject.name} must return a batch of 1 output for size=1.")
+    return answer[0]
+
+
+def run(subject: Subject, x: Any, tape: Tape) -> Path:
+    """One run of a subject on a tape."""
+    if subject.copies.handlers is None:
+        subject.copies.handlers = signal_handlers()
+    handlers, data = subject.copies.handlers, copied(x)
+    try:
+        with recorded(tape) as generator, np.errstate(all="ignore"):
+            output = call(subject, data, generator, tape)
+        return Path(tape, laid_out(output))
+    except TooLong as stop:
+        return Path(tape, None, problem=str(stop))
+    except (Unsupported, SubjectError) as error:
+        return Path(tape, None, problem=str(error))
+    except BaseException as error:
+        if not is_outcome(error, handlers):
+            raise
+        return Path(tape, None, type(error).__name__, _raised_at(error))
+
+
+def explore(subject: Subject, x: Any, seed: int) -> Paths:
+    """All runs of one input, as far as they are known."""
+    others = _other_generators()
+    before = _states(others)
+    plain = run(subject, x, Tape(seed, 0, is_plain=True))
+    again = run(subject, x, Tape(seed, 0, is_plain=True))
+    # Validity: what is drawn unseen may seldom show, and an output that seems to have no noise would be taken for that.
+    moved = not _are_unmoved(before, _states(others)) or plain.tape.seeds != again.tape.seeds
+    first = run(subject, x, Tape(seed, 0))
+    count = 3
+    message = plain.problem or first.problem
+    if not message and (moved or not _are_equal(plain, again)):
+        message = "it has randomness that is not recorded, or a memory: a generator of its own, or another output."
+    for number in range(CHECKS):
+        if message:
+            break
+        one, other = first, plain
+        if number:
+            one, other = run(subject, x, Tape(seed, number)), run(subject, x, Tape(seed, number, is_plain=True))
+            count += 2
+        if one.problem or not _are_equal(one, other):
+            message = one.problem or "it does not work as usual with symbols for its noise."
+    known: list[Path] = []
+    left = 1.0
+    if not message and not first.is_known:
+        message = f"it looks at the value of its noise (line {first.tape.opaque_at})."
+    elif not message:
+        known, runs = _paths(subject, x, seed, first)
+        count += runs
+        left = max(1.0 - math.fsum(path.tape.probability() for path in known), 0.0)
+        left = 0.0 if left < 1e-12 else left  # the rounding of a sum of some 256 products
+    return Paths(first, tuple(known), left, plain, count, message)
+
+
+def _other_generators() -> list[Any]:
+    """The streams that exist, of numpy and of the module `random`."""
+    return [item for item in gc.get_objects() if isinstance(item, np.random.BitGenerator | random.Random)]
+
+
+def _states(generators: list[Any]) -> list[Any]:
+    return [
+        item.state if isinstance(item, np.random.BitGenerator) else None if _has_no_state(item) else item.getstate()
+        for item in generators
+    ]
+
+
+def _has_no_state(item: Any) -> bool:
+    return isinstance(item, random.SystemRandom)
+
+
+def _are_unmoved(first: Any, second: Any) -> bool:
+    if isinstance(first, dict):
+        return all(_are_unmoved(first[key], second[key]) for key in first)
+    if isinstance(first, list):
+        return all(map(_are_unmoved, first, second))
+    return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
+
+
+def _paths(subject: Subject, x: Any, seed: int, first: Path) -> tuple[list[Path], int]:
+    """All lists of decisions, the most likely first."""
+    found: list[Path] = []
+    waiting: list[tuple[float, int, tuple[int, ...]]] = []
+    counter, runs = 0, 0
+
+    def take(path: Path, length: int) -> None:
+        nonlocal counter
+        if path.is_known:
+            found.append(path)
+        outcomes = [decision.outcome for decision in path.tape.decisions]
+        mass = 1.0
+        for place, decision in enumerate(path.tape.decisions):
+            if place >= length:
+                for outcome, chance in enumerate(decision.probabilities):
+                    if outcome != decision.outcome and chance > 0.0:
+                        counter += 1
+                        heapq.heappush(waiting, (-mass * chance, counter, (*outcomes[:place], outcome)))
+            mass *= decision.probabilities[decision.outcome]
+
+    take(first, 0)
+    while waiting and runs < MOST_PATHS:
+        _, _, script = heapq.heappop(waiting)
+        path = run(subject, x, Tape(seed, 0, script=script))
+        runs += 1
+        if path.problem or [d.outcome for d in path.tape.decisions[: len(script)]] != list(script):
+            continue  # its probability stays among what is left
+        take(path, len(script))
+    return found, runs
+
+
+def _are_equal(first: Path, second: Path) -> bool:
+    """Whether two runs on the same noise ended in the same way, up to rounding."""
+    if first.output is None or second.output is None:
+        return first.output is second.output and first.raised == second.raised and first.problem == second.problem
+    if first.output.skeleton != second.output.skeleton:
+        return False
+    a, b = np.array(first.output.values(), dtype=float), np.array(second.output.values(), dtype=float)
+    return bool(np.allclose(a, b, rtol=ROUNDING, atol=1e-12, equal_nan=True))
+
+
+def _raised_at(error: BaseException) -> str:
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if is_own_code(file):
+            place = f"{file.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def check_runs(subject: Subject) -> None:
+    """Refuse a subject whose calls are made in other processes.
+
+    Raises
+    ------
+    UsageError
+    """
+    if subject.is_program or subject.is_contained:
+        raise UsageError(
+            f"mechanism must run in this process to be recorded, got {subject.name}, which runs in another one."
+        )
+
+
+def is_within(numbers: Sequence[float], others: Sequence[float]) -> list[bool]:
+    """Which numbers are equal up to rounding; NaN equals NaN."""
+    found = []
+    for a, b in zip(numbers, others, strict=True):
+        same = a == b or (math.isnan(a) and math.isnan(b))
+        found.append(same or abs(a - b) <= ROUNDING * max(abs(a), abs(b)) + 1e-12)
+    return found

@@ -1,0 +1,280 @@
+"""The tape of one run: what was drawn, with which parameters and where, and each time the program looked at its noise.
+
+The argument
+------------
+A tracked noise is no number but a symbol (`dpaudit.recorded.symbols`), and a program can get at its value only by
+asking the tape. Additions and multiplications by constants ask nothing. So
+
+* a program that asks nothing runs the same way for every value of its noise: its output is exactly an affine function
+  of the noise, for every draw and not only for the one that was run;
+* a comparison of one noise with a constant, a choice among given probabilities, or the place of the largest of
+  independent noisy numbers is a *decision*: its probabilities are known, each outcome can be told to the tape
+  (`script`), and all outcomes together are all runs of the program;
+* any other look takes the value that was drawn (`is_opaque`). Then the structure is that of the runs that were made,
+  and nothing is proved from it.
+
+On x_prime a tape can be `frozen` to the tape of x: looks and numbers that are not tracked are then those of x.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import sys
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import DpauditError
+from dpaudit.recorded.laws import Law
+from dpaudit.running.streams import RECORDED
+from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+
+MOST_EVENTS = 20_000
+MOST_NOISES = 50_000
+MOST_LOOKS = 100_000
+
+
+class TooLong(BaseException):
+    """A run that drew or looked more often than can be recorded; not for the mechanism to catch."""
+
+
+class Unsupported(DpauditError):
+    """Something that tracked noise cannot stand for: the run is made again with numbers."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """One call of a primitive.
+
+    Attributes
+    ----------
+    primitive : str
+        With its library: "numpy laplace", "random gauss".
+    parameters : tuple of (str, object)
+        Those that say which law it has, as plain values.
+    shape : tuple of int
+        Of what it returned.
+    place : str
+        "file:line" of the user's code.
+    is_tracked : bool
+        Whether its numbers were followed.
+    """
+
+    primitive: str
+    parameters: tuple[tuple[str, Any], ...]
+    shape: tuple[int, ...]
+    place: str
+    is_tracked: bool
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters)
+        return f"{self.primitive}({given})" + (f" {list(self.shape)}" if self.shape else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """One number of a tracked event: its law, its value in this run, and its event."""
+
+    law: Law
+    value: float
+    event: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """A look whose outcomes have known probabilities."""
+
+    outcome: int
+    probabilities: tuple[float, ...]
+    place: str
+    what: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """A look that took the value of a noisy number: its noise-free part, and its noise as (coefficient, noise)."""
+
+    signal: float
+    terms: tuple[tuple[int, float], ...]
+    value: float
+    place: str
+
+
+@dataclasses.dataclass
+class Tape:
+    """What one run did; see the module.
+
+    Parameters
+    ----------
+    seed, run : int
+        Number k of a run takes the stream `(RECORDED, run, k)` of the seed, whatever came before it.
+    script : sequence of int
+        Outcomes of the first decisions.
+    frozen : Tape, optional
+        Of the other input.
+    is_plain : bool
+        Give numbers, and no symbols.
+    """
+
+    seed: int
+    run: int
+    script: Sequence[int] = ()
+    frozen: Tape | None = None
+    is_plain: bool = False
+    events: list[Event] = dataclasses.field(default_factory=list)
+    noises: list[Noise] = dataclasses.field(default_factory=list)
+    decisions: list[Decision] = dataclasses.field(default_factory=list)
+    looks: list[Look] = dataclasses.field(default_factory=list)
+    others: dict[int, Any] = dataclasses.field(default_factory=dict)
+    intervals: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    spent: set[int] = dataclasses.field(default_factory=set)
+    chosen: float = 1.0
+    opaque_at: str = ""
+    handed: set[int] = dataclasses.field(default_factory=set)
+    fixed_seeds: list[str] = dataclasses.field(default_factory=list)
+    seeds: list[str] = dataclasses.field(default_factory=list)
+    has_entropy: bool = False
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the program got at a value that is not accounted for."""
+        return bool(self.opaque_at)
+
+    @property
+    def has_drawn(self) -> bool:
+        """Whether any primitive was called."""
+        return bool(self.events)
+
+    def stream(self) -> np.random.Generator:
+        """The stream of the next event."""
+        key = (RECORDED, self.run, len(self.events))
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))
+
+    def add(self, primitive: str, parameters: Sequence[tuple[str, Any]], shape: tuple[int, ...], tracked: bool) -> int:
+        """Note an event, and give its number."""
+        if len(self.events) >= MOST_EVENTS:
+            raise TooLong(f"more than {MOST_EVENTS:,} calls of primitives in one run")
+        self.events.append(Event(primitive, tuple(parameters), shape, place_of_call(), tracked))
+        return len(self.events) - 1
+
+    def other(self, primitive: str, parameters: Sequence[tuple[str, Any]], draw: Callable[[Any], Any]) -> Any:
+        """Numbers that are not followed: drawn, noted, and those of the other input where that run is frozen."""
+        stream = self.stream()
+        number = len(self.events)
+        value = self._frozen_value(primitive, number)
+        if value is _NOTHING:
+            value = draw(stream)
+        self.add(primitive, parameters, np.shape(value) if isinstance(value, np.ndarray) else (), False)
+        self.others[number] = value.copy() if isinstance(value, np.ndarray) else value
+        self.mark_opaque()
+        return value
+
+    def _frozen_value(self, primitive: str, number: int) -> Any:
+        if self.frozen is None or number not in self.frozen.others:
+            return _NOTHING
+        if self.frozen.events[number].primitive != primitive:
+            return _NOTHING
+        value = self.frozen.others[number]
+        return value.copy() if isinstance(value, np.ndarray) else value
+
+    def new_noise(self, law: Law, value: float, event: int) -> int:
+        """A new number of an event, and its index."""
+        if len(self.noises) >= MOST_NOISES:
+            raise TooLong(f"more than {MOST_NOISES:,} numbers in one run")
+        self.noises.append(Noise(law, value, event))
+        return len(self.noises) - 1
+
+    def mark_opaque(self) -> None:
+        """Note that a value was looked at in a way that has no known probabilities."""
+        if not self.opaque_at:
+            self.opaque_at = place_of_call() or "?"
+
+    def look(self, signal: float, terms: dict[int, float], value: float) -> float:
+        """The value of a noisy number, for whatever the program does with it."""
+        if len(self.looks) >= MOST_LOOKS:
+            raise TooLong(f"more than {MOST_LOOKS:,} looks at noise in one run")
+        if self.frozen is not None and len(self.looks) < len(self.frozen.looks):
+            value = self.frozen.looks[len(self.looks)].value
+        self.mark_opaque()
+        self.looks.append(Look(signal, tuple(sorted(terms.items())), value, place_of_call()))
+        return value
+
+    def decide(self, probabilities: Sequence[float], actual: int, what: str) -> int:
+        """The outcome of a decision: the script's, or else the one that was drawn."""
+        if len(self.decisions) >= MOST_EVENTS:
+            raise TooLong(f"more than {MOST_EVENTS:,} decisions in one run")
+        place = len(self.decisions)
+        outcome = self.script[place] if place < len(self.script) else actual
+        if not 0 <= outcome < len(probabilities):
+            raise Unsupported("another number of outcomes than on the other input")
+        self.decisions.append(Decision(outcome, tuple(probabilities), place_of_call(), what))
+        return outcome
+
+    def is_below(self, index: int, threshold: float) -> bool:
+        """Whether a noise is at most a threshold: a decision, unless that is known."""
+        noise = self.noises[index]
+        low, high = self.intervals.get(index, (-math.inf, math.inf))
+        threshold = math.floor(threshold) if noise.law.is_discrete else threshold
+        below = noise.law.mass(low, min(threshold, high))
+        above = noise.law.mass(max(threshold, low), high)
+        if not below + above > 0.0:  # a run of probability 0
+            return low < threshold
+        if below == 0.0 or above == 0.0:
+            return above == 0.0
+        total = below + above
+        outcome = self.decide((below / total, above / total), int(noise.value > threshold), "comparison")
+        self.intervals[index] = (low, min(threshold, high)) if outcome == 0 else (max(threshold, low), high)
+        if (noise.value > threshold) != bool(outcome):
+            self.noises[index] = dataclasses.replace(noise, value=noise.law.within(*self.intervals[index]))
+        return outcome == 0
+
+    def choose(self, probabilities: Sequence[float], actual: int, what: str) -> int:
+        """A choice with given probabilities."""
+        outcome = self.decide(probabilities, actual, what)
+        self.chosen *= self.decisions[-1].probabilities[outcome]
+        return outcome
+
+    def probability(self, without: Collection[int] = ()) -> float:
+        """The probability of the run's decisions, but for what was asked of the noises `without`."""
+        found = self.chosen
+        for index, interval in self.intervals.items():
+            if index not in without and index not in self.spent:
+                found *= self.noises[index].law.mass(*interval)
+        return found
+
+
+_NOTHING = object()
+
+
+def is_own_code(file: str) -> bool:
+    """Whether a file is the user's own: of no library, wherever that is installed, and no text that was compiled."""
+    return is_users(file) and not file.startswith("<") and "site-packages" not in file and "dist-packages" not in file
+
+
+def place_of_call() -> str:
+    """The innermost line of the user's code in the call, as "file:line"; of a library where there is none."""
+    frame = sys._getframe(1)
+    library = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(OWN_FOLDER):
+            if is_own_code(file):
+                return f"{os.path.basename(file)}:{frame.f_lineno}"
+            library = library or f"{os.path.basename(file)}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return library
+
+
+def _short(value: Any) -> str:
+    try:
+        numbers = np.ravel(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        return str(value)[:30]
+    if numbers.size == 0:
+        return "[]"
+    if bool((numbers == numbers[0]).all()):
+        return f"{numbers[0]:.6g}"
+    return "[" + ", ".join(f"{number:.4g}" for number in numbers[:3]) + (", …]" if numbers.size > 3 else "]")

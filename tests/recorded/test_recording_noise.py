@@ -1,0 +1,391 @@
+"""Recorded noise: what is proved, what is only implied, what is refused; against closed forms and plain runs."""
+
+import itertools
+import math
+import random
+import secrets
+import sys
+import time
+import types
+from random import gauss
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dpaudit
+from dpaudit.cli import main
+from dpaudit.errors import UsageError
+from dpaudit.recorded.interception import recorded
+from dpaudit.recorded.laws import Law, combined, probabilities_of_largest
+from dpaudit.recorded.tape import Tape
+
+SEED = 7
+
+
+def of(mechanism, pair=(0.0, 1.0), claim="eps=1"):
+    return dpaudit.record_noise(mechanism, [pair], claim, seed=SEED)
+
+
+# One mechanism, x + Laplace noise of scale 1/2 (loss 2), from every generator that is intercepted.
+SOURCES = {
+    "numpy generator": lambda x, rng: x + rng.laplace(scale=0.5),
+    "location": lambda x, rng: rng.laplace(x, 0.5),
+    "default_rng": lambda x: x + np.random.default_rng().laplace(scale=0.5),
+    "module": lambda x: x + np.random.laplace(scale=0.5),  # noqa: NPY002
+    "RandomState": lambda x: x + np.random.RandomState().laplace(scale=0.5),
+    "seed": lambda x, seed: x + np.random.default_rng(seed).laplace(scale=0.5),
+    "two exponentials": lambda x: x + random.expovariate(2.0) - random.expovariate(2.0),
+    "array": lambda x, rng: (np.array([x, 0.0]) + rng.laplace(scale=0.5, size=2)).tolist(),
+    "in place": lambda x, rng: _in_place(x, rng),
+    "dictionary": lambda x, rng: {"total": x + rng.laplace(scale=0.5), "note": "fixed"},
+    "scaled": lambda x, rng: (2.0 * x + rng.laplace(scale=1.0)) / 2.0,
+    "entropy": lambda x: x + np.random.default_rng(secrets.randbits(64)).laplace(scale=0.5),
+}
+
+
+def _in_place(x, rng):
+    total = np.full(2, x)
+    total += rng.laplace(scale=0.5, size=2)
+    return total[:1]
+
+
+@pytest.mark.parametrize("source", [name for name in SOURCES if name != "entropy"])
+def test_the_loss_of_additive_noise_is_exact_wherever_the_noise_is_from(source):
+    result = of(SOURCES[source])
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0, rel=1e-12)
+    assert result.pairs[0].places[0].startswith("test_recording_noise.py:")
+
+
+@pytest.mark.parametrize("source", [name for name in SOURCES if name != "entropy"])
+def test_the_same_noise_under_its_own_claim_is_not_accused(source):
+    assert of(SOURCES[source], claim="eps=2").grade == "same"
+
+
+def test_noise_seeded_from_entropy_is_no_constant():
+    # A look at entropy is not followed: nothing is proved, and nothing is called a constant.
+    assert of(SOURCES["entropy"], claim="eps=2").grade != "proved"
+
+
+def test_a_function_taken_by_name_is_followed():
+    result = of(lambda x: x + gauss(0.0, 0.5), claim="mu=1")
+    assert result.grade == "proved" and "2 standard deviations" in result.pairs[0].statement
+
+
+def test_everything_is_put_back():
+    before = (np.random.laplace, np.asarray, random.gauss, secrets.token_bytes, gauss)
+    with pytest.raises(ZeroDivisionError), recorded(Tape(SEED, 0)):
+        raise ZeroDivisionError
+    assert (np.random.laplace, np.asarray, random.gauss, secrets.token_bytes, gauss) == before
+
+
+def test_classes_that_are_stood_for_still_know_their_instances():
+    real = np.random.RandomState(1)
+    with recorded(Tape(SEED, 0)) as rng:
+        assert isinstance(real, np.random.RandomState) and isinstance(rng, np.random.Generator)
+
+
+# Decisions: losses of finite mechanisms, exactly.
+
+
+def test_randomised_response_has_the_loss_of_its_probabilities():
+    result = of(lambda bit, rng: bit if rng.random() < 0.75 else 1 - bit, (0, 1))
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(math.log(3.0), rel=1e-12)
+
+
+def test_gumbel_noise_and_the_largest_is_the_exponential_mechanism():
+    # P(0) = 1/2 and e^2 / (1 + e^2).
+    result = of(lambda x, rng: np.argmax(np.array([x, 0.0]) + rng.gumbel(scale=0.5, size=2)), claim="eps=0.5")
+    assert result.pairs[0].loss == pytest.approx(math.log(0.5 * (1.0 + math.exp(2.0))), rel=1e-9)
+
+
+def test_a_clip_is_decided_and_keeps_the_loss_of_its_tail():
+    result = of(lambda x, rng: min(max(x + rng.laplace(scale=0.5), -3.0), 4.0))
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0, rel=1e-9)
+    assert of(lambda x, rng: min(max(x + rng.laplace(scale=0.5), -3.0), 4.0), claim="eps=2").grade != "proved"
+
+
+@pytest.mark.parametrize("family", ["laplace", "normal", "logistic", "exponential", "gumbel"])
+def test_the_probabilities_of_the_largest_are_those_of_draws(family):
+    rng, law = np.random.default_rng(20_261_125), Law(family, 1.3)
+    signals, draws = [0.0, 0.7, -0.4], 200_000
+    chances = probabilities_of_largest(signals, [1.0] * 3, law)
+    noise = getattr(rng, family)(scale=1.3, size=(draws, 3))
+    counts = np.bincount(np.argmax(noise + signals, axis=1), minlength=3)
+    # Hoeffding: each of 15 frequencies is off by 0.0075 or more with probability at most 2 exp(-22.5) = 3.4e-10.
+    assert math.fsum(chances) == pytest.approx(1.0) and np.abs(counts / draws - chances).max() < 0.0075
+
+
+@pytest.mark.parametrize(
+    "law",
+    [Law(family, 0.7) for family in ("laplace", "normal", "gumbel", "logistic", "exponential", "uniform", "cauchy")],
+    ids=lambda law: law.family,
+)
+def test_a_mass_is_the_integral_of_its_density(law):
+    from scipy.integrate import quad
+
+    for low, high in ((-1.0, 0.3), (0.1, 0.6), (0.2, 3.0)):
+        ends = sorted({low, high, *(point for point in (0.0, 0.7) if low < point < high)})
+        parts = [quad(lambda z: math.exp(law.log_density(z)), a, b)[0] for a, b in itertools.pairwise(ends)]
+        assert law.mass(low, high) == pytest.approx(math.fsum(parts), abs=1e-8)  # quad's own tolerance
+
+
+@pytest.mark.parametrize("law", [Law("geometric", 0.3), Law("two-sided geometric", 0.6)], ids=lambda law: law.family)
+def test_a_mass_of_whole_numbers_is_the_sum_of_their_probabilities(law):
+    for low, high in ((-3.0, 2.0), (0.0, 4.5), (2.0, math.inf), (-math.inf, -1.0)):
+        numbers = [k for k in range(-200, 201) if low < k <= high]
+        chances = [math.exp(law.log_density(float(k))) for k in numbers]
+        assert law.mass(low, high) == pytest.approx(math.fsum(chances), abs=1e-12)
+
+
+def test_noises_without_a_common_name_are_not_combined():
+    assert combined([(1.0, Law("laplace", 1.0)), (1.0, Law("laplace", 1.0))]) is None
+    assert combined([(1.0, Law("exponential", 1.0)), (-1.0, Law("exponential", 2.0))]) is None
+
+
+# Sound mechanisms that look like faulty ones: never accused.
+
+
+def sparse_vector(answers, rng):
+    threshold = 0.5 + rng.laplace(scale=2.0)
+    for k, answer in enumerate(answers):
+        if answer + rng.laplace(scale=4.0) >= threshold:
+            return k
+    return -1
+
+
+def permute_and_flip(scores, rng):
+    top = max(scores)
+    for k in rng.permutation(len(scores)):
+        if rng.random() <= math.exp(0.5 * (scores[k] - top)):
+            return int(k)
+    return -1
+
+
+def rejection(x, rng):
+    while True:
+        noisy = x + rng.laplace(scale=2.0)
+        if -5.0 <= noisy <= 5.0:
+            return noisy
+
+
+SOUND = {
+    "sparse vector": (sparse_vector, ([0.0] * 5, [1.0] * 5), "eps=1"),
+    "permute and flip": (permute_and_flip, ([0.0, 1.0, 2.0], [1.0, 0.0, 2.0]), "eps=1"),
+    "rejection": (rejection, (0.0, 1.0), "eps=1.2"),  # 0.5, and the logarithm of the ratio of two masses
+    "noisy max": (
+        lambda scores, rng: np.argmax(np.asarray(scores) + rng.laplace(scale=2.0, size=3)),
+        ([0.0, 1.0, 2.0], [1.0, 0.0, 2.0]), "eps=1",
+    ),
+    "post-processing": (lambda x, rng: round(max(x + rng.laplace(), 0.0)), (0.0, 1.0), "eps=1"),
+    "public constants": (lambda x, rng: (x + rng.laplace(), "v1", 3, None), (0.0, 1.0), "eps=1"),
+    "public projection": (lambda x, rng: np.random.default_rng(1).normal() * (x + rng.laplace()), (0.0, 1.0), "eps=1"),
+    "isinstance": (lambda x, rng: _by_type(x, x + rng.laplace()), (0.0, 1.0), "eps=1"),
+    "subtracted later": (lambda x, rng: (rng.laplace() - 3.0) + x, (0.0, 1.0), "eps=1"),
+    "rounding": (lambda x, rng: sum([0.1] * int(10 * x + 10)) - 0.1 * int(10 * x + 10), (0.0, 1.0), "eps=1"),
+}  # fmt: skip
+
+
+def _by_type(x, noisy):
+    return noisy if isinstance(noisy, float) else x
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_mechanism_is_not_accused(name):
+    mechanism, pair, claim = SOUND[name]
+    result = of(mechanism, pair, claim)
+    assert result.grade != "proved" and result.side_finding().status == "nothing_found", result.pairs[0].statement
+
+
+def test_composition_above_the_claim_is_implied_and_not_found():
+    result = of(sparse_vector, ([0.0] * 5, [1.0] * 5), "eps=0.1")
+    assert result.grade == "implied" and result.side_finding().status == "nothing_found"
+    assert "implied by what was recorded" in result.pairs[0].statement and result.pairs[0].implied > 0.1
+
+
+def test_one_half_of_a_randomised_rounding_is_not_called_a_number_without_noise():
+    # floor(x + u) with x in [0, 1] is a coin of probability x; its loss is that of the coin, here log 3.
+    result = of(lambda x, rng: 1 if x + rng.random() >= 1.0 else 0, (0.25, 0.75), "eps=1.2")
+    assert result.grade != "proved" and result.pairs[0].loss == pytest.approx(math.log(3.0))
+
+
+# Faults.
+
+
+def test_noise_used_twice_is_proved_to_cancel():
+    def twice(x, rng):
+        noise = rng.laplace(scale=10.0)
+        return x + noise, 2.0 * x + noise
+
+    result = of(twice)
+    assert result.grade == "proved" and "have the same noise" in result.pairs[0].statement
+
+
+def test_a_fixed_seed_is_no_noise():
+    result = of(lambda x: x + np.random.default_rng(42).laplace(scale=5.0))
+    assert result.grade == "proved" and "without noise" in result.pairs[0].statement
+    assert result.pairs[0].notes[-1].kind == "seed"
+
+
+def test_an_old_generator_from_a_fixed_seed_gives_its_own_numbers():
+    result = of(lambda x: x + np.random.RandomState(42).laplace())
+    expected = np.random.RandomState(42).laplace()
+    assert result.grade == "proved" and f"output is {expected:.9g} on x" in result.pairs[0].statement
+
+
+def test_a_scale_that_depends_on_data_is_proved_with_its_line():
+    result = of(lambda data, rng: sum(data) + rng.laplace(scale=1.0 / len(data)), ([0.5], [0.5, 0.5]))
+    assert result.grade == "proved" and "the scale of the laplace noise" in result.pairs[0].statement
+    assert result.pairs[0].loss == math.inf
+
+
+def test_an_exception_before_any_noise_is_proved():
+    result = of(lambda x, rng: 1.0 / x + rng.laplace(), (0.0, 1.0))
+    assert result.grade == "proved" and "ZeroDivisionError is raised" in result.pairs[0].statement
+
+
+def test_several_laplace_numbers_together_break_an_approximate_claim():
+    pytest.importorskip("dp_accounting", reason="the composed profile needs dp-accounting")
+    pair = (np.zeros(20), np.full(20, 0.5))
+    result = of(lambda x, rng: x + rng.laplace(size=20), pair, "eps=3,delta=0.001")
+    assert result.grade == "proved" and "delta" in result.pairs[0].statement
+
+
+@pytest.mark.parametrize(("rate", "grade"), [(0.5, "proved"), (0.04, "same")])
+def test_a_subsampled_gaussian_is_held_to_the_divergence_of_its_mixture(rate, grade):
+    # delta at epsilon 0 is rate * (2 Phi(5/2) - 1) = 0.9876 rate: the distance of N(0, 0.2) and N(1, 0.2).
+    def sampled(data, rng):
+        return sum(value for value in data if rng.random() < rate) + rng.normal(scale=0.2)
+
+    result = of(sampled, ([], [1.0]), "eps=0,delta=0.04")
+    assert (result.grade == "proved") == (grade == "proved"), result.pairs[0].statement
+    if grade == "proved":
+        assert float(result.pairs[0].statement.split("delta ")[-1].split()[0]) == pytest.approx(0.9876 * rate, rel=1e-3)
+
+
+@pytest.mark.parametrize(("claim", "grade"), [("rho=0.5", "same"), ("rho=0.49", "proved"), ("mu=1", "same")])
+def test_a_gaussian_is_held_to_its_divergence(claim, grade):
+    assert of(lambda x, rng: x + rng.normal(), claim=claim).grade == grade
+
+
+# What is refused, or cannot be known.
+
+
+def test_randomness_that_is_not_recorded_is_noticed():
+    stream = np.random.default_rng(1)
+    result = of(lambda x: x + stream.laplace(scale=0.1))
+    assert result.grade != "proved" and "randomness that is not recorded" in result.pairs[0].unproved
+
+
+NUMPY_STREAM, PYTHON_STREAM, SYSTEM = np.random.default_rng(3), random.Random(3), random.SystemRandom()
+HIDDEN = {
+    "numpy": lambda: NUMPY_STREAM.random(),
+    "python": lambda: PYTHON_STREAM.random(),
+    "system": lambda: SYSTEM.random(),
+    "bits": lambda: np.random.Generator(np.random.PCG64()).random(),
+    "clock": lambda: random.Random(time.time_ns()).random(),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_rare_lie_of_a_hidden_generator_is_not_taken_for_a_constant(name):
+    # Randomised response of epsilon 20.7: two runs almost never differ.
+    result = of(lambda bit: bit if HIDDEN[name]() < 1.0 - 1e-9 else 1 - bit, (0, 1), "eps=21")
+    assert result.grade != "proved" and result.pairs[0].unproved
+
+
+def test_a_program_is_refused():
+    subject = types.SimpleNamespace(is_program=True, sample=lambda data, size, rng: [data], name="a program")
+    with pytest.raises(UsageError, match="mechanism must run in this process to be recorded, got"):
+        dpaudit.record_noise(subject, [(0, 1)], "eps=1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"claim": 3, "pairs": [(0, 1)]}, "claim must be a Claim or a string such as 'eps=1', got 3"),
+        ({"claim": "eps=1"}, "pairs must be given"),
+        ({"claim": "eps=1", "pairs": [(0, 1)], "seed": -1}, "seed must be a non-negative integer, got -1"),
+    ],
+)
+def test_bad_input_has_one_clear_message(arguments, message):
+    with pytest.raises(UsageError, match=message):
+        dpaudit.record_noise(lambda x, rng: x + rng.laplace(), **arguments)
+
+
+# Other libraries.
+
+
+def test_scipy_is_followed():
+    from scipy import stats
+
+    result = of(lambda x: x + stats.laplace.rvs(scale=0.5))
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
+
+
+def test_diffprivlib_is_followed():
+    mechanisms = pytest.importorskip("diffprivlib.mechanisms", reason="diffprivlib is not installed")
+
+    def half(x):
+        return mechanisms.Laplace(epsilon=1.0, sensitivity=0.5).randomise(x)
+
+    result = of(half)
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
+    assert of(half, claim="eps=2").grade == "same"
+
+
+def test_python_dp_is_followed():
+    numerical = pytest.importorskip("pydp.algorithms.numerical_mechanisms", reason="python-dp is not installed")
+
+    def half(x):
+        return numerical.LaplaceMechanism(epsilon=1.0, sensitivity=0.5).add_noise(float(x))
+
+    result = of(half)
+    assert result.grade == "proved" and result.pairs[0].loss == pytest.approx(2.0)
+
+
+def test_opendp_is_recorded_and_not_accused():
+    dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed")
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    laplace = dp.m.make_laplace(*space, scale=2.0)
+    result = of(lambda x: laplace(x))
+    assert result.grade != "proved" and "opendp measurement(map(1)=0.5)" in result.pairs[0].trace[0].x
+
+
+def test_functions_of_torch_are_recorded_where_it_is_imported(monkeypatch):
+    torch = types.ModuleType("torch")
+    torch.normal = lambda mean, std: mean + std * 0.3
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    result = of(lambda x: x + torch.normal(0.0, 1.0 + x))
+    assert result.grade != "proved" and result.pairs[0].notes[0].kind == "parameters"
+    assert "torch normal" in result.pairs[0].trace[0].x
+
+
+# Faces.
+
+
+def test_the_trace_is_printed_in_80_columns_and_as_html(tmp_path):
+    source = tmp_path / "clipped.py"
+    source.write_text("def total(values, rng):\n    return sum(values) + rng.laplace(scale=1.0)\n")
+    page = tmp_path / "trace.html"
+    arguments = ["greybox", f"{source}:total", "--claim", "eps=1", "--pairs", "[0], [5]", "--seed", "1", "--trace"]
+    run = CliRunner().invoke(main, [*arguments, "--trace-html", str(page)])
+    assert run.exit_code == 1 and "Proved by what was recorded" in run.output and "clipped.py:2" in run.output
+    table = run.output[run.output.index("  x  ") :].splitlines()
+    assert len(table) == 3 and all(len(line) <= 80 for line in table) and table[2].startswith("*")
+    assert "<td>numpy laplace(scale=1)</td>" in page.read_text()
+
+
+def test_what_is_only_implied_is_no_failure_of_the_command(tmp_path):
+    source = tmp_path / "sound.py"
+    source.write_text("def answer(values):\n    import random\n    return sum(values) + random.gauss(0, 1) > 0\n")
+    run = CliRunner().invoke(main, ["greybox", f"{source}:answer", "--claim", "mu=1", "--pairs", "[0], [1]", "--trace"])
+    assert run.exit_code == 0 and "Proved" not in run.output
+
+
+def test_the_pairs_come_back_in_the_order_of_what_was_found():
+    pairs = [(0.0, 1.0), (0.0, 3.0), (0.0, 2.0)]
+    result = dpaudit.record_noise(lambda x, rng: x + rng.laplace(), pairs, "eps=1", seed=1)
+    assert [pair.x_prime for pair in result.ranked] == [3.0, 2.0, 1.0]
+    assert [pair.loss for pair in result.pairs] == pytest.approx([3.0, 2.0, 1.0])
