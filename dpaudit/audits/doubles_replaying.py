@@ -92,11 +92,11 @@ def replay_floating_point(
     check_not_redacted(result)
     found = _leak(result, pair)
     assert result.floating_point is not None and found.rule is not None
-    try:
-        rule = rule_from_dict(found.rule)
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
     both = inputs if inputs is not None else _inputs(result, found)
+    try:
+        rule = rule_from_dict(found.rule, both.x, both.x_prime)
+    except (KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
     subject = as_audited(as_subject(mechanism), result.options)
     if result.subject.get("interface", "").endswith("one call a draw"):
         subject = dataclasses.replace(subject, one_by_one=True)
