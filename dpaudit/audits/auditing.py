@@ -20,6 +20,7 @@ from dpaudit.audits.call import Call
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.audits.grey_box import GreyBox
+from dpaudit.audits.kept import without_shared_noise
 from dpaudit.audits.options import Options, Running
 from dpaudit.audits.side_channels import contained_findings
 from dpaudit.errors import SubjectError, UsageError
@@ -33,6 +34,7 @@ from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.draws import Crew
 from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 
 
@@ -75,6 +77,7 @@ def audit(
     pool: bool | None = None,
     grey_box: bool = False,
     severity: bool = True,
+    fresh: bool = False,
     target: str | None = None,
     name: str | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -139,6 +142,9 @@ def audit(
         Whether to run x and x_prime of the pairs (the first 200) on the same random streams too, where the mechanism
         takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). A
         `Search` does so with the pairs that it chooses, unless it is told not to.
+    fresh : bool
+        The mechanism is a factory, a class or function without arguments: each call is made on an object of its own,
+        one draw a call. For mechanisms that keep noise or a budget.
     severity : bool
         Whether violated pairs (the clearest 8) have as many labelled draws again, 1,000 at least (200 of a subject that
         is called once a draw), for a bound that says how bad they are: see `dpaudit.audits.severity`. A sequential
@@ -214,7 +220,7 @@ def audit(
         isolation=isolation,
         on_progress=on_progress,
     )
-    subject = as_subject(mechanism, target, name)
+    subject = fresh_subject(mechanism, target, name) if fresh else as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     own = ["claim"] if subject.states(str(promise)) else []
     own += ["pairs"] if pairs is None else []
@@ -263,6 +269,8 @@ def _audited(
         call = Call(subject, promise, chosen, options, root, running.store, crew, crew.telling(running.on_progress))
         if plan is not None:
             crew.checkpoint = plan.open({**call.header(), **running.limits}, replayable=subject.repeats_its_draws)
+            if crew.checkpoint is not None and crew.checkpoint.beside is not None:
+                subject.go_on_from(crew.checkpoint.beside)
         result = call.run()
         finished = True
     except SubjectError as error:
@@ -276,6 +284,8 @@ def _audited(
         result = dataclasses.replace(result, options={**result.options, "resumed": True})
     has_draws = call.options.samples >= doubles.LEAST_SAMPLES and result.verdict != "error"
     beside = contained_findings(call.subject, promise, chosen, root, asks_independence=has_draws)
+    if any(one.kind == "independence" and one.status == "found" for one in beside):
+        result = dataclasses.replace(result, findings=tuple(map(without_shared_noise, result.findings)))
     beside += searched.side_findings(result.findings) if searched is not None else ()
     if options.grey_box and all(finding.kind != "same_randomness" for finding in beside):
         beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_REPLAYED))).side_finding(),)

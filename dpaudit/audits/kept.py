@@ -1,0 +1,125 @@
+"""What a mechanism keeps from call to call where the order of its outcomes cannot show it: noise, or a budget.
+
+Two kinds of memory leave outcomes that come in no suspicious order, and an audit that has learnt next to nothing:
+
+* **Kept noise.** The first call on an input draws noise, and later ones return the same output. All outcomes on an
+  input are one value, as those of a mechanism without any noise are, and the audit has seen one draw of each input.
+* **A spent budget.** A few calls are answered, and all later ones refused, whatever the input is: nearly identical
+  outcomes on both inputs, of which nothing was learnt, beside a few that are too few for any order test.
+
+Where one is seen a pair is inconclusive, without a bound and without power. No error rate grows by that: it only takes
+violations and power away.
+
+Kept noise. A mechanism without memory whose randomness is the generator that it is given decides to take from it before
+it has anything random: it does so in every call on an input, or in none. So one that moved its generator in the first
+chunk of calls and leaves it alone in a later call has kept something, with certainty. A mechanism with randomness of
+its own (of an attribute, of the system) is not seen by this.
+
+A spent budget. Where outcomes are independent and of one law, the m rare ones among n of an input are its first m with
+probability 1 / C(n, m), at most 1 / n for 0 < m < n. So a mechanism that is rarely another is called spent with
+probability at most 1 / n of an input, at least 100.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dpaudit.audits.findings import NONE_GIVEN
+from dpaudit.errors import SubjectError
+from dpaudit.evidence.outcomes import Outcomes, read_outputs
+from dpaudit.evidence.pair_game import REPEATS
+from dpaudit.results.model import Finding
+from dpaudit.running.randomness import randomness_moved
+from dpaudit.subjects.callables import Subject
+
+FEWEST = 100  # outcomes of each input, without which nothing is said of a budget
+RARE_SHARE = 0.01  # of them, at most, that came before a budget was spent
+KEPT_NOISE = (
+    "Noise is kept: the first calls on an input took random numbers, a later one took none, and all outcomes on an "
+    f"input are the same, so this is one draw of each input. {NONE_GIVEN} With fresh=True (--fresh) each call has an "
+    "object of its own, where the mechanism is a factory."
+)
+SHARED_NOISE = (
+    "Noise is kept: all outcomes on an input are the same, but other processes gave others, so this is one draw of "
+    f"each input. {NONE_GIVEN}"
+)
+
+
+def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:
+    """Whether one call more on an input that has moved its randomness before takes none now."""
+    moved = randomness_moved(subject, rng)
+    try:
+        read_outputs(subject.observe(x, 1, rng), 1)
+    except SubjectError:
+        return False
+    return not moved()
+
+
+def spent(inputs: Sequence[Outcomes]) -> str:
+    """That calls on all inputs were refused behind the first few, as a sentence; empty where they were not.
+
+    `inputs` has the first outcomes of each input of a pair, in the order of the calls.
+
+    Examples
+    --------
+    >>> answers = read_outputs([0.5, *["spent"] * 400], 401)
+    >>> spent([answers, read_outputs(["spent"] * 400, 400)])[:54]
+    'Nothing was learnt: of the outcomes on the two inputs '
+    >>> spent([read_outputs(["spent"] * 400, 400)] * 2)
+    ''
+    """
+    of_inputs = [outcomes.as_objects().tokens for outcomes in inputs]
+    tokens = [one for one in of_inputs if one is not None and len(one) >= FEWEST]
+    if len(tokens) < len(inputs) or not tokens:
+        return ""
+    common = {Counter(one.tolist()).most_common(1)[0][0] for one in tokens}
+    if len(common) > 1:
+        return ""
+    (refusal,) = common
+    others = []
+    for one in tokens:
+        is_other = one != refusal
+        count = int(np.count_nonzero(is_other))
+        if count > RARE_SHARE * len(one) or not np.all(is_other[:count]):
+            return ""
+        others.append(count)
+    if not sum(others):
+        return ""
+    first, size = " and ".join(f"{count:,}" for count in others), sum(map(len, tokens))
+    return (
+        f"Nothing was learnt: of the outcomes on the two inputs the first {first} are others, and all the rest of "
+        f"{size:,} are {str(refusal)[:60]}, on either input. The mechanism seems to answer a few calls and to refuse "
+        "all later ones; the few before that are too few to say anything. Audit it with a fresh object a call: "
+        "fresh=True (--fresh), where the mechanism is a factory."
+    )
+
+
+def without_shared_noise(finding: Finding) -> Finding:
+    """A finding of an audit in which processes showed that calls share noise: withheld if each input gave one value."""
+    is_one_value = finding.witness is not None and REPEATS in finding.witness.description
+    return withheld(finding, SHARED_NOISE) if is_one_value else finding
+
+
+def withheld(finding: Finding, reason: str) -> Finding:
+    """The finding without verdict, bounds, power and witness, with the reason first."""
+    if finding.verdict == "error":
+        return finding
+    return dataclasses.replace(
+        finding,
+        verdict="inconclusive",
+        epsilon_lower=0.0,
+        parameter_lower=0.0,
+        ratio_lower=0.0 if finding.parameter_budget > 0.0 else None,
+        log_wealth=None,
+        p_value=None,
+        looks=(),
+        power=None,
+        witness=None,
+        severity=None,
+        notes=(reason, *(note for note in finding.notes if note != reason)),
+    )
