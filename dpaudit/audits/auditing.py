@@ -20,7 +20,6 @@ from dpaudit.audits.call import Call
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.audits.grey_box import GreyBox
-from dpaudit.audits.kept import without_shared_noise
 from dpaudit.audits.options import Options, Running
 from dpaudit.audits.side_channels import contained_findings
 from dpaudit.errors import SubjectError, UsageError
@@ -284,8 +283,6 @@ def _audited(
         result = dataclasses.replace(result, options={**result.options, "resumed": True})
     has_draws = call.options.samples >= doubles.LEAST_SAMPLES and result.verdict != "error"
     beside = contained_findings(call.subject, promise, chosen, root, asks_independence=has_draws)
-    if any(one.kind == "independence" and one.status == "found" for one in beside):
-        result = dataclasses.replace(result, findings=tuple(map(without_shared_noise, result.findings)))
     beside += searched.side_findings(result.findings) if searched is not None else ()
     if options.grey_box and all(finding.kind != "same_randomness" for finding in beside):
         beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_REPLAYED))).side_finding(),)

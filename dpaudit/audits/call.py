@@ -13,7 +13,7 @@ from dpaudit.audits import severity
 from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
 from dpaudit.audits.kept import KEPT_NOISE as KEPT
-from dpaudit.audits.kept import keeps_noise, spent, withheld
+from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
 from dpaudit.audits.options import Options
 from dpaudit.audits.universe_auditing import UniverseAudit, is_universe
 from dpaudit.environment import environment
@@ -285,7 +285,15 @@ class Call:
         for place, pair in enumerate(game.pairs):
             if reason := spent(game.first_outcomes(pair)):
                 found[place] = reason
-            elif pair.repeats and not self.subject.is_contained:
+            elif pair.repeats and self.subject.is_contained:
+                for i, outcomes in zip(pair.inputs, game.first_outcomes(pair), strict=True):
+                    streams = [stream(self.root, KEPT_NOISE, i, k) for k in range(OTHERS)]
+                    differs, calls = differs_in_others(self.subject, data[i], outcomes, streams)
+                    runs += calls
+                    if differs:
+                        found[place] = SHARED_NOISE
+                        break
+            elif pair.repeats:
                 for i in (i for i in pair.inputs if moved.get(i)):
                     runs += 1
                     if keeps_noise(self.subject, data[i], stream(self.root, KEPT_NOISE, i)):

@@ -13,7 +13,9 @@ violations and power away.
 Kept noise. A mechanism without memory whose randomness is the generator that it is given decides to take from it before
 it has anything random: it does so in every call on an input, or in none. So one that moved its generator in the first
 chunk of calls and leaves it alone in a later call has kept something, with certainty. A mechanism with randomness of
-its own (of an attribute, of the system) is not seen by this.
+its own (of an attribute, of the system) is not seen by this. An isolated one is asked in up to `OTHERS` fresh processes
+on each input: all n outcomes of a mechanism without memory are one value, and one of these is another, with probability
+at most `OTHERS` / (e n), as r (1 - r)^n <= 1 / (e n) for any share r of others.
 
 A spent budget. Where outcomes are independent and of one law, the m rare ones among n of an input are its first m with
 probability 1 / C(n, m), at most 1 / n for 0 < m < n. So a mechanism that is rarely another is called spent with
@@ -32,12 +34,13 @@ import numpy as np
 from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.outcomes import Outcomes, read_outputs
-from dpaudit.evidence.pair_game import REPEATS
 from dpaudit.results.model import Finding
 from dpaudit.running.randomness import randomness_moved
+from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 
 FEWEST = 100  # outcomes of each input, without which nothing is said of a budget
+OTHERS = 2  # processes
 RARE_SHARE = 0.01  # of them, at most, that came before a budget was spent
 KEPT_NOISE = (
     "Noise is kept: the first calls on an input took random numbers, a later one took none, and all outcomes on an "
@@ -58,6 +61,33 @@ def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:
     except SubjectError:
         return False
     return not moved()
+
+
+def differs_in_others(
+    subject: Subject, x: Any, outcomes: Outcomes, streams: Sequence[np.random.Generator]
+) -> tuple[bool, int]:
+    """Whether fresh processes of an isolated subject give another output on an input than all `outcomes`; the calls.
+
+    One process a stream. A call that raises or does not come back says nothing.
+    """
+    known = set(tokens_of(outcomes))
+    if len(known) != 1:
+        return False, 0
+    for count, rng in enumerate(streams, 1):
+        try:
+            subject.recycle()
+            one = read_outputs(subject.observe(x, 1, rng), 1)
+        except SubjectError:
+            return False, count
+        if not isinstance(one.raw[0] if one.raw else None, Failed) and not known.issuperset(tokens_of(one)):
+            return True, count
+    return False, len(streams)
+
+
+def tokens_of(outcomes: Outcomes) -> list[str]:
+    """The outcomes as texts that equal ones share."""
+    tokens = outcomes.as_objects().tokens
+    return [] if tokens is None else tokens.tolist()
 
 
 def spent(inputs: Sequence[Outcomes]) -> str:
@@ -97,12 +127,6 @@ def spent(inputs: Sequence[Outcomes]) -> str:
         "all later ones; the few before that are too few to say anything. Audit it with a fresh object a call: "
         "fresh=True (--fresh), where the mechanism is a factory."
     )
-
-
-def without_shared_noise(finding: Finding) -> Finding:
-    """A finding of an audit in which processes showed that calls share noise: withheld if each input gave one value."""
-    is_one_value = finding.witness is not None and REPEATS in finding.witness.description
-    return withheld(finding, SHARED_NOISE) if is_one_value else finding
 
 
 def withheld(finding: Finding, reason: str) -> Finding:

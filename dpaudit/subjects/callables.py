@@ -109,6 +109,9 @@ class Subject:
         """Whether some call did not come back, so far."""
         return False
 
+    def recycle(self) -> None:
+        """Make the next call in a fresh process: nothing without isolation."""
+
     def contained_so_far(self) -> dict[str, Any] | None:
         """What isolation has contained so far, as strict JSON values; None without it."""
         return None

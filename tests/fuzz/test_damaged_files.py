@@ -60,6 +60,7 @@ statement = "It holds."
 verdict = "verified"
 how = ["reading"]
 evidence = "read"
+scope = "the whole"
 """
 
 
