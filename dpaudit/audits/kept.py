@@ -25,11 +25,11 @@ probability at most 1 / n of an input, at least 100.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.errors import SubjectError
@@ -70,24 +70,38 @@ def differs_in_others(
 
     One process a stream. A call that raises or does not come back says nothing.
     """
-    known = set(tokens_of(outcomes))
-    if len(known) != 1:
+    if not len(outcomes) or others_of(outcomes).any():
         return False, 0
+    known = last_token(outcomes)
     for count, rng in enumerate(streams, 1):
         try:
             subject.recycle()
             one = read_outputs(subject.observe(x, 1, rng), 1)
         except SubjectError:
             return False, count
-        if not isinstance(one.raw[0] if one.raw else None, Failed) and not known.issuperset(tokens_of(one)):
+        if not isinstance(one.raw[0] if one.raw else None, Failed) and last_token(one) != known:
             return True, count
     return False, len(streams)
 
 
-def tokens_of(outcomes: Outcomes) -> list[str]:
-    """The outcomes as texts that equal ones share."""
-    tokens = outcomes.as_objects().tokens
-    return [] if tokens is None else tokens.tolist()
+def others_of(outcomes: Outcomes) -> NDArray[np.bool_]:
+    """Which outcomes are other than the last one, shape (draws,). NaN is equal to NaN."""
+    if outcomes.tokens is not None:
+        return np.asarray(outcomes.tokens != outcomes.tokens[-1], dtype=bool)
+    numbers = outcomes.numbers
+    first = numbers[:, :1]
+    for values in (first[len(first) // 2 :], numbers):  # a look at half a column spares most mechanisms the rest
+        last = values[-1]
+        is_other = np.asarray(~((values == last) | (np.isnan(values) & np.isnan(last))).all(axis=1))
+        if values is not numbers and is_other.any():
+            return np.ones(len(numbers), dtype=bool)
+    return is_other
+
+
+def last_token(outcomes: Outcomes) -> str:
+    """The last outcome as a text that equal ones share."""
+    tokens = outcomes.rows(slice(len(outcomes) - 1, len(outcomes))).as_objects().tokens
+    return "" if tokens is None else str(tokens[0])
 
 
 def spent(inputs: Sequence[Outcomes]) -> str:
@@ -103,27 +117,23 @@ def spent(inputs: Sequence[Outcomes]) -> str:
     >>> spent([read_outputs(["spent"] * 400, 400)] * 2)
     ''
     """
-    of_inputs = [outcomes.as_objects().tokens for outcomes in inputs]
-    tokens = [one for one in of_inputs if one is not None and len(one) >= FEWEST]
-    if len(tokens) < len(inputs) or not tokens:
+    if not inputs or min(map(len, inputs)) < FEWEST:
         return ""
-    common = {Counter(one.tolist()).most_common(1)[0][0] for one in tokens}
-    if len(common) > 1:
-        return ""
-    (refusal,) = common
     others = []
-    for one in tokens:
-        is_other = one != refusal
+    for outcomes in inputs:
+        is_other = others_of(outcomes)
         count = int(np.count_nonzero(is_other))
-        if count > RARE_SHARE * len(one) or not np.all(is_other[:count]):
+        if count > RARE_SHARE * len(outcomes) or not np.all(is_other[:count]):
             return ""
         others.append(count)
-    if not sum(others):
+    refusals = {last_token(outcomes) for outcomes in inputs} if sum(others) else set()
+    if len(refusals) != 1:
         return ""
-    first, size = " and ".join(f"{count:,}" for count in others), sum(map(len, tokens))
+    (refusal,) = refusals
+    first, size = " and ".join(f"{count:,}" for count in others), sum(map(len, inputs))
     return (
         f"Nothing was learnt: of the outcomes on the two inputs the first {first} are others, and all the rest of "
-        f"{size:,} are {str(refusal)[:60]}, on either input. The mechanism seems to answer a few calls and to refuse "
+        f"{size:,} are {refusal[:60]}, on either input. The mechanism seems to answer a few calls and to refuse "
         "all later ones; the few before that are too few to say anything. Audit it with a fresh object a call: "
         "fresh=True (--fresh), where the mechanism is a factory."
     )

@@ -309,7 +309,7 @@ class Subject:
             "name": self.name,
             "target": self.target,
             "fingerprint": self.fingerprint,
-            "interface": ("a fresh object a call, " if type(self.mechanism).__name__ == "Fresh" else "")
+            "interface": ("a fresh object a call, " if getattr(self.mechanism, "is_fresh", False) is True else "")
             + self.interface
             + (", one call a draw" if self.one_by_one else ""),
         }
