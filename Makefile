@@ -8,7 +8,8 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit universe museum claims certificates compliance history test processors mutants long durations lint docs dist clean
+.PHONY: audit universe museum claims certificates compliance history test processors mutants long durations lint docs dist \
+	lock sbom clean
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
@@ -55,10 +56,22 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 	@echo "The manual: docs/_build/html/index.html"
 
-# dist/dpaudit-VERSION.tar.gz, and the wheel that is built from it.
+# dist/dpaudit-VERSION.tar.gz, and the wheel that is built from it: of one commit always the same bits.
+dist: export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),315532800)
 dist: $(VENV)/.dev
 	rm -rf dist build
 	$(BIN)/python -m build --outdir dist
+
+# The development environment, package by package with digests: requirements/dev.txt. It names no index and no place.
+lock: $(VENV)/.supply
+	$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --extra dev --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file requirements/dev.txt
+
+# The bill of materials of the lock file, CycloneDX: dist/sbom.json.
+sbom: $(VENV)/.supply
+	mkdir -p dist
+	$(BIN)/python -m cyclonedx_py requirements requirements/dev.txt --pyproject pyproject.toml \
+		--output-reproducible --output-format JSON --output-file dist/sbom.json
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "Python must be 3.11 or newer, got %d.%d. Use make PYTHON=python3.12." % v[:2])'
@@ -71,6 +84,10 @@ $(VENV)/.audit: pyproject.toml setup.py | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/.audit
+
+$(VENV)/.supply: pyproject.toml setup.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[supply]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

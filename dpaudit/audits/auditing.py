@@ -33,6 +33,7 @@ from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.draws import Crew
 from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 
 
@@ -75,6 +76,7 @@ def audit(
     pool: bool | None = None,
     grey_box: bool = False,
     severity: bool = True,
+    fresh: bool = False,
     target: str | None = None,
     name: str | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -139,6 +141,9 @@ def audit(
         Whether to run x and x_prime of the pairs (the first 200) on the same random streams too, where the mechanism
         takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). A
         `Search` does so with the pairs that it chooses, unless it is told not to.
+    fresh : bool
+        The mechanism is a factory, a class or function without arguments: each call is made on an object of its own,
+        one draw a call. For mechanisms that keep noise or a budget.
     severity : bool
         Whether violated pairs (the clearest 8) have as many labelled draws again, 1,000 at least (200 of a subject that
         is called once a draw), for a bound that says how bad they are: see `dpaudit.audits.severity`. A sequential
@@ -214,7 +219,7 @@ def audit(
         isolation=isolation,
         on_progress=on_progress,
     )
-    subject = as_subject(mechanism, target, name)
+    subject = fresh_subject(mechanism, target, name) if fresh else as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     own = ["claim"] if subject.states(str(promise)) else []
     own += ["pairs"] if pairs is None else []
@@ -263,6 +268,8 @@ def _audited(
         call = Call(subject, promise, chosen, options, root, running.store, crew, crew.telling(running.on_progress))
         if plan is not None:
             crew.checkpoint = plan.open({**call.header(), **running.limits}, replayable=subject.repeats_its_draws)
+            if crew.checkpoint is not None and crew.checkpoint.beside is not None:
+                subject.go_on_from(crew.checkpoint.beside)
         result = call.run()
         finished = True
     except SubjectError as error:

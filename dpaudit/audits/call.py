@@ -12,6 +12,8 @@ import numpy as np
 from dpaudit.audits import severity
 from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
+from dpaudit.audits.kept import KEPT_NOISE as KEPT
+from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
 from dpaudit.audits.options import Options
 from dpaudit.audits.universe_auditing import UniverseAudit, is_universe
 from dpaudit.environment import environment
@@ -29,7 +31,7 @@ from dpaudit.running.digests import digest
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
-from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, RESTART, stream
+from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, KEPT_NOISE, RESTART, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation import OutOfPatience
 
@@ -50,6 +52,7 @@ class Played:
     failure: str = ""
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     traceback: str = ""  # of what broke, as text
+    kept: dict[int, str] = dataclasses.field(default_factory=dict)  # by game: why nothing can be said (`audits.kept`)
 
 
 @dataclasses.dataclass
@@ -137,11 +140,11 @@ class Call:
         self.crew.expected = self.options.samples * len(data)
         played = self._played(pairs, asked_claims, data, positions) if asked else Played([], (), 0)
         games, more = [game for game, _ in played.pairs], 0
-        severities, of_stages = self._severities(pairs, asked_claims, played)
+        severities, of_stages = self._severities(pairs, asked_claims, played) if not played.kept else (None, 0)
         # A night of a store has asked: what it was told stays with the evidence. So has a stage, in small batches.
         has_stage = severities is not None and any(severity is not None for severity in severities.values())
         has_asked = self.store is not None or has_stage or any(game.change for game in games)
-        if games and not played.failure and not has_asked:
+        if games and not played.failure and not has_asked and not played.kept:
             clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
             games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x)
         withhold_all(games)
@@ -198,7 +201,7 @@ class Call:
     ) -> tuple[Finding, ...]:
         """Those of the pairs that are asked, in their order: of a pool each member has one."""
         found_of: dict[int, Finding] = {}
-        for group, (game, labelled) in zip(played.groups, played.pairs, strict=True):
+        for place, (group, (game, labelled)) in enumerate(zip(played.groups, played.pairs, strict=True)):
             members = [pairs[k] for k in group]
             told = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
             one = self._finding(told, game, labelled, played.failure)
@@ -206,7 +209,10 @@ class Call:
                 one = dataclasses.replace(one, traceback=played.traceback)
             if one.verdict == "violated" and severities is not None and group[0] in severities:
                 one = severity.with_severity(one, severities[group[0]], game)
-            found_of.update(zip(group, findings_of_pool(one, members, game, self.subject.name), strict=True))
+            of_members = findings_of_pool(one, members, game, self.subject.name)
+            if place in played.kept:
+                of_members = [withheld(own, played.kept[place]) for own in of_members]
+            found_of.update(zip(group, of_members, strict=True))
         return tuple(with_controls([found_of[k] for k in sorted(found_of)]))
 
     def _played(
@@ -268,7 +274,32 @@ class Call:
         for pair in game.pairs:
             pair.is_fair = self._has_fair_labels(game, data)
         taken = [(pair, game.labelled(pair)) for pair in game.pairs]
-        return Played(taken, pooling.groups, game.runs, failure, pooling.options, traceback)
+        kept, more = self._kept(game, data)
+        return Played(taken, pooling.groups, game.runs + more, failure, pooling.options, traceback, kept)
+
+    def _kept(self, game: LabelGame, data: Sequence[Any]) -> tuple[dict[int, str], int]:
+        """Why nothing can be said of a game whose mechanism keeps its noise or has spent a budget; the calls taken."""
+        found: dict[int, str] = {}
+        runs = 0
+        moved = game.draw.moved if isinstance(game.draw, Drawer) else {}
+        for place, pair in enumerate(game.pairs):
+            if reason := spent(game.first_outcomes(pair)):
+                found[place] = reason
+            elif pair.repeats and self.subject.is_contained:
+                for i, outcomes in zip(pair.inputs, game.first_outcomes(pair), strict=True):
+                    streams = [stream(self.root, KEPT_NOISE, i, k) for k in range(OTHERS)]
+                    differs, calls = differs_in_others(self.subject, data[i], outcomes, streams)
+                    runs += calls
+                    if differs:
+                        found[place] = SHARED_NOISE
+                        break
+            elif pair.repeats:
+                for i in (i for i in pair.inputs if moved.get(i)):
+                    runs += 1
+                    if keeps_noise(self.subject, data[i], stream(self.root, KEPT_NOISE, i)):
+                        found[place] = KEPT
+                        break
+        return found, runs
 
     def _has_fair_labels(self, game: LabelGame, data: Sequence[Any]) -> bool:
         """Whether a draw's label is a fair coin given all that came before, whatever calls remember of each other.

@@ -18,7 +18,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import AuditResult, FloatingPointPair
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import FLOAT_REPLAY_COINS, FLOAT_REPLAY_DRAWS, fresh_seed, stream
-from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
 
 
@@ -92,12 +92,12 @@ def replay_floating_point(
     check_not_redacted(result)
     found = _leak(result, pair)
     assert result.floating_point is not None and found.rule is not None
-    try:
-        rule = rule_from_dict(found.rule)
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
     both = inputs if inputs is not None else _inputs(result, found)
-    subject = as_audited(as_subject(mechanism), result.options)
+    try:
+        rule = rule_from_dict(found.rule, both.x, both.x_prime)
+    except (KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
+    subject = as_audited(subject_of(mechanism, result.subject), result.options)
     if result.subject.get("interface", "").endswith("one call a draw"):
         subject = dataclasses.replace(subject, one_by_one=True)
     root = fresh_seed() if seed is None else seed

@@ -39,7 +39,7 @@ from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results.model import SideFinding, to_json
 from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
-from dpaudit.running.streams import GREY_BOX, fresh_seed
+from dpaudit.running.streams import GREY_BOX, fresh_seed, stream
 from dpaudit.subjects.callables import Subject, as_subject
 
 KIND = "same_randomness"
@@ -315,15 +315,16 @@ class GreyBox:
         return GreyBoxPair(*names, grade="hint" if hints else "same", implied_loss=loss, hints=hints)
 
     def _run(self, x: Any, run: int, constant: bool) -> Run:
-        stream = np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=(GREY_BOX, run)))
+        given = stream(self.seed, GREY_BOX, run)  # its bits are those of the spawn key, which it does not show
+        bits = given.bit_generator
         self.samples += 1
         if self.subject.is_contained:
-            outputs = self.subject.sample(x, 1, np.random.Generator(stream))
+            outputs = self.subject.sample(x, 1, given)
             return Run(read_outputs(outputs, 1), Log(is_constant=False, is_complete=False, is_open=True), 0)
-        rng = RecordingGenerator(stream, constant)
-        before = stream.state
+        rng = RecordingGenerator(bits, constant)
+        before = bits.state
         outputs = self.subject.sample(x, 1, rng)
-        return Run(read_outputs(outputs, 1), rng.log, words_between(before, stream.state))
+        return Run(read_outputs(outputs, 1), rng.log, words_between(before, bits.state))
 
     def _quiet(self, x: Any) -> Run | None:
         """The run on constant noise; None where some noise has no fixed value, or a loop waits for another one."""

@@ -45,7 +45,8 @@ from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.saved_inputs import is_digest, is_redacted
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import BATCH_REPLAY_DRAWS, REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
-from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
 from dpaudit.subjects.translations import location_of, says_so
 
@@ -125,7 +126,7 @@ def replay(
     assert finding.witness is not None
     if inputs is None:
         inputs = saved_inputs(result, finding)
-    subject = as_audited(as_subject(mechanism), result.options)
+    subject = as_audited(subject_of(mechanism, result.subject), result.options)
     if result.subject.get("interface", "").endswith("one call a draw"):
         subject = dataclasses.replace(subject, one_by_one=True)
     root = fresh_seed() if seed is None else seed

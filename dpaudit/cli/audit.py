@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "First": ("claim", "pairs", "search", "samples", "mode", "confidence", "seed", "out", "report", "quiet"),
     "What to audit": (
-        "examples", "adjacency", "search_budget", "search_pairs", "pool", "floating_point", "grey_box",
+        "examples", "adjacency", "search_budget", "search_pairs", "pool", "floating_point", "grey_box", "fresh",
     ),
     "How hard": ("seconds", "event_mass", "inconclusive_factor", "store"),
     "Where it runs": ("jobs", "backend", "cluster", "isolation", "checkpoint", "resume"),
@@ -89,6 +89,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     "--severity/--no-severity",
     default=None,
     help="Go on behind a violation, for a bound that says how bad it is.  [default: --severity]",
+)
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="TARGET is a factory, a class or function without arguments: call each draw on an object of its own.",
 )
 @click.option(
     "--pool/--no-pool",
@@ -145,6 +150,7 @@ def audit_command(
     search_pairs: int | None,
     grey_box: bool | None,
     seconds: float | None,
+    fresh: bool,
     **options: Any,
 ) -> None:
     """Audit mechanisms against the promise they make for each pair of inputs.
@@ -156,7 +162,7 @@ def audit_command(
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.results.model import EXIT_STATUS, VERDICTS
     from dpaudit.subjects.isolation import as_isolation
-    from dpaudit.subjects.targets import names_pairs, resolve_pairs, resolve_target
+    from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_pairs, resolve_target
 
     config = read_config()
     stated = {name: value for name, value in options.items() if value is not None}
@@ -170,7 +176,7 @@ def audit_command(
     with subject_output():
         sought = chosen_search(pairs, search, examples, adjacency, search_budget, search_pairs, grey_box)
         listed = resolve_pairs(pairs) if pairs is not None else None
-        subjects = [resolve_target(target) for target in targets]
+        subjects = [(fresh_target if fresh else resolve_target)(target) for target in targets]
         guessed = _guessed(
             subjects, pairs, sought, example, user, adjacency, search_budget, search_pairs, grey_box, quiet
         )

@@ -54,7 +54,8 @@ def replay_command(
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.reports.replay import replay_lines
     from dpaudit.results.model import load
-    from dpaudit.subjects.targets import names_pairs, resolve_target
+    from dpaudit.subjects.fresh import FRESH
+    from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target
 
     saved = load(result)
     named = saved.subject.get("target")
@@ -65,11 +66,14 @@ def replay_command(
         target = _trusted_target(result, named, trust_file)
     if floating_point and claim is not None:
         raise UsageError(f"claim must not be given with --floating-point, got {claim!r}: the budget is the saved one.")
+    is_fresh = FRESH in str(saved.subject.get("interface", ""))
+    if is_fresh and is_from_file:  # a factory is called to know what it makes, before fingerprints can be compared
+        raise UsageError(f"target must be given with --target: {result!r} had a fresh object a call, of a factory.")
     recorded = _recorded(saved, pair) if trust_file else None
     ran = [target, *(text for text in (pairs or recorded,) if text is not None and names_pairs(text))]
     note(plain(f"Running code: {', '.join(ran)}{' (as the file says)' * is_from_file}."))
     with subject_output():
-        subject = resolve_target(target)
+        subject = (fresh_target if is_fresh else resolve_target)(target)
     before = saved.subject.get("fingerprint")
     if before and before != subject.fingerprint and is_from_file:
         raise UsageError(

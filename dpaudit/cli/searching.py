@@ -206,5 +206,5 @@ def _read(name: str, path: str) -> str:
 def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{name} must be JSON, got {text[:60]!r}: {error}.") from error

@@ -30,9 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.evidence.double_features import Codes
+from dpaudit.evidence.locations import Location
 from dpaudit.privacy.claims import FloatArray
 
 Sampler = Literal["numpy", "logarithm"]
+ScaleOf = Literal["one", "difference"]
 GRID = 2.0**53
 BLOCK = 1 << 13  # values that are looked at together: the arrays of one block stay in a cache of a megabyte
 LANES = 64  # a multiple of the doubles in any vector register
@@ -43,14 +45,24 @@ class Attainable:
     """Which input could have given a double: 0 neither, 1 x only, 2 x′ only, 3 both.
 
     `first` and `second` are the locations; `sampler` is "numpy" (the formula of `Generator.laplace`) or "logarithm"
-    (scale * log(u), or of 1 - 2|u - 1/2|, with either sign).
+    (scale * log(u), or of 1 - 2|u - 1/2|, with either sign). Locations may be numbers of somebody's data, and so may a
+    scale that is the distance of the two over epsilon (`scale_of`): words name them by `location`, and give no value.
     """
 
     first: float
     second: float
     scale: float
     sampler: Sampler
+    location: Location | None = None  # None: of a file of an earlier version, which holds only the numbers
+    scale_of: ScaleOf = "one"
+    epsilon: float = math.nan  # that the scale was computed with, where there is a location
     is_ordered = False
+
+    @classmethod
+    def around(cls, location: Location, epsilon: float, sampler: Sampler, scale_of: ScaleOf) -> Attainable:
+        """Noise of scale 1 / epsilon ("one"), or of the distance of the locations over epsilon ("difference")."""
+        apart = 1.0 if scale_of == "one" else abs(location.x - location.x_prime)
+        return cls(location.x, location.x_prime, apart / epsilon, sampler, location, scale_of, epsilon)
 
     def codes(self, values: FloatArray) -> Codes:
         codes = np.empty(len(values), dtype=np.int64)
@@ -64,15 +76,18 @@ class Attainable:
         return codes
 
     def words(self, ranges: Sequence[tuple[int, int]]) -> str:
-        noise = f"{self.scale:.6g} * log(u)"
+        known = self.location if self.location is not None else Location(self.first, self.second)
+        first, second = known.said("x"), known.said("x′")
+        noise = f"{self.scale:.6g} * log(u)" if self.scale_of == "one" else f"s / {self.epsilon:.6g} * log(u)"
         names = (
-            f"that neither {self.first!r} ± {noise} nor {self.second!r} ± {noise} can be",
-            f"that {self.first!r} ± {noise} can be and {self.second!r} ± {noise} cannot",
-            f"that {self.second!r} ± {noise} can be and {self.first!r} ± {noise} cannot",
-            f"that {self.first!r} ± {noise} and {self.second!r} ± {noise} can both be",
+            f"that neither {first} ± {noise} nor {second} ± {noise} can be",
+            f"that {first} ± {noise} can be and {second} ± {noise} cannot",
+            f"that {second} ± {noise} can be and {first} ± {noise} cannot",
+            f"that {first} ± {noise} and {second} ± {noise} can both be",
         )
         kinds = " or ".join(names[first] for first, _ in ranges)
-        return f"{kinds}, u a multiple of 2^-53 (noise sampled by inversion)"
+        far = "" if self.scale_of == "one" else ", s how far these lie apart"
+        return f"{kinds}{far}, u a multiple of 2^-53 (noise sampled by inversion)"
 
     def _can_be(self, values: FloatArray, location: float) -> NDArray[np.bool_]:
         """Which of the values (in full vectors, none of them infinite) can be."""
@@ -117,10 +132,14 @@ def _in_full_vectors(values: FloatArray) -> FloatArray:
     return padded
 
 
-def attainable(x: float, x_prime: float, epsilon: float) -> list[Attainable]:
-    """The features to try for outputs that may be x or x_prime plus Laplace noise; empty where that makes no sense."""
-    if not (math.isfinite(x) and math.isfinite(x_prime) and 0.0 < epsilon < math.inf) or x == x_prime:
+def attainable(location: Location | None, epsilon: float) -> list[Attainable]:
+    """The features to try for outputs that may be a location plus Laplace noise; empty where that makes no sense."""
+    if location is None or not (math.isfinite(location.x) and math.isfinite(location.x_prime)):
         return []
-    scales = dict.fromkeys(scale for scale in (1.0 / epsilon, abs(x - x_prime) / epsilon) if 0.0 < scale < math.inf)
+    if not 0.0 < epsilon < math.inf or location.x == location.x_prime:
+        return []
+    scales: tuple[ScaleOf, ...] = ("one", "difference")
     samplers: tuple[Sampler, ...] = ("numpy", "logarithm")
-    return [Attainable(x, x_prime, scale, sampler) for scale in scales for sampler in samplers]
+    tried = [Attainable.around(location, epsilon, sampler, scale) for scale in scales for sampler in samplers]
+    of_each = {(one.scale, one.sampler): one for one in reversed(tried)}  # of equal scales the first kind is meant
+    return [one for one in tried if 0.0 < one.scale < math.inf and of_each[one.scale, one.sampler] is one]

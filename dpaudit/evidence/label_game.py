@@ -154,7 +154,8 @@ class LabelGame:
         self.error_rate = error_rate
         self._calls, self._largest_batch = calls, largest_batch
         self.mode, self.planned = mode, 2 * samples
-        self._draw, self._coin = draw, coin
+        self.draw = self._draw = draw
+        self._coin = coin
         self.pilot = self._pilot_size(len(claims))
         self._limit = self.planned  # labelled draws of a pair, with the pilot
         pools = [pair if isinstance(pair, Pool) else Pool.single(pair) for pair in inputs]
@@ -236,6 +237,15 @@ class LabelGame:
         begin = self._from_before.get(i, 0)
         drawn = first.rows(slice(begin, min(begin + MOST_OBJECTS, len(first)))).narrowed(COLUMNS)
         return change_of(drawn, self._batches.get(i, ()), later.parts if later else ())
+
+    def first_outcomes(self, pair: PairGame) -> list[Outcomes]:
+        """The first outcomes on each input of a pair that this run has drawn and kept, in the order of the calls."""
+        found = []
+        for i in pair.inputs:
+            begin = self._from_before.get(i, 0)
+            drawn = self._joined(i) if self._kept.get(i) else None
+            found += [] if drawn is None else [drawn.rows(slice(begin, min(begin + MOST_OBJECTS, len(drawn))))]
+        return found
 
     def _learn_witnesses(self) -> None:
         """Look for better witnesses of the violated pairs, the clearest first, where outputs are kept to learn from."""

@@ -40,6 +40,7 @@ from dpaudit.evidence.double_features import (
     features_for,
     lowest_set_bit,
 )
+from dpaudit.evidence.locations import Location
 from dpaudit.evidence.real_columns import Path, path_text
 from dpaudit.privacy.claims import FloatArray
 
@@ -240,7 +241,7 @@ def fit(
     level: float,
     draws: int,
     names: tuple[str, str],
-    locations: Mapping[Path, tuple[float, float]],
+    locations: Mapping[Path, Location | None],
 ) -> Fitted | None:
     """The rule with the best expected bound, from training draws of x (`first`) and x_prime (`second`).
 
@@ -252,8 +253,8 @@ def fit(
         Of the test to come, on `draws` labelled draws.
     names : (str, str)
         Of the two inputs, for the words of a rule.
-    locations : mapping of path to (float, float)
-        The numbers that the inputs themselves hold under the paths of the columns, where they do.
+    locations : mapping of path to Location or None
+        The numbers of the inputs that outputs lie around, under the paths of the columns, where they are known.
 
     Returns
     -------
@@ -273,7 +274,7 @@ def fit(
             continue
         later[path] = whole
         here = test.on_share(len(chosen.both) / len(whole.both))
-        guesses = attainable(*locations[path], epsilon) if path in locations else []
+        guesses = attainable(locations.get(path), epsilon)
         tried = features_for(own.first, own.second, *names, chosen.first, chosen.second)
         candidates = [_candidate(feature, own, here) for feature in [*tried, *guesses]]
         best_here: tuple[Table, float] | None = None

@@ -248,7 +248,7 @@ def _load_json(name: str, path: str) -> Any:
     text = _read_text(name, path)
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{name} must be a JSON file, got {path!r} ({error}).") from error
 
 
@@ -332,7 +332,7 @@ def _read_json(text: str, position: int) -> tuple[Any, int]:
     start = _skip_spaces(text, position)
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(_pairs_message(text, start, "Write strings in double quotes.")) from error
     return value, _skip_spaces(text, end)
 

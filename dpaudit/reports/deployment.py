@@ -290,7 +290,7 @@ def _coordinates(path: Path) -> dict[str, tuple[float, float]]:
         table = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"coordinates must be a readable file, got {str(path)!r} ({error.strerror}).") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"coordinates must be JSON, got {str(path)!r}: {error}.") from error
     if not isinstance(table, dict):
         raise UsageError(f"coordinates must be an object of places, got {type(table).__name__} at {str(path)!r}.")

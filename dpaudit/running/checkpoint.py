@@ -5,8 +5,10 @@ same state and goes on with the chunks that are missing. So a checkpoint is a jo
 
 The file: a line `dpaudit checkpoint 1`, then records, each its length and CRC-32 (8 bytes, little-endian) and that many
 bytes. The first record says which audit it is (JSON); the others are a chunk each, or all chunks of a round that are
-drawn together. A record is written, in one piece,
-before anybody looks at the result. What follows the last whole record is torn: it is cut off, and drawn again.
+drawn together. A record is written, in one piece, before anybody looks at the result. In front of a chunk of an
+isolated subject stands what isolation has contained so far (JSON), in the same piece: an audit that goes on knows of
+calls that were lost before, as one that was never interrupted does. What follows the last whole chunk is torn: it is
+cut off, and drawn again.
 
 Validity
 --------
@@ -49,6 +51,7 @@ from dpaudit.running.workers import Raised
 FIRST_LINE = b"dpaudit checkpoint 1\n"
 FRAME = struct.Struct("<II")  # length and CRC-32 of a record
 KEY = struct.Struct("<5I12s")  # purpose, input, round, chunk, size; the first 12 bytes of the digest of what is asked
+BESIDE = b"\xfe\xff\xff\xff"  # begins a record of what was contained before the next chunk was noted
 SEVERAL = b"\xff\xff\xff\xff"  # begins a record of several tasks: no purpose is so large
 COUNT = struct.Struct("<I")  # how many, followed by the length of each
 SYNC_SECONDS = 5.0  # at most so long a record is not yet on the disk; one that the system has survives a kill
@@ -73,6 +76,8 @@ class Checkpoint:
         Why nothing is noted any more; empty as long as all is well.
     recovered : int
         Draws that were read back from a file that was there.
+    beside : dict or None
+        What had been contained when the last chunk was noted, of an isolated subject.
     is_torn : bool
         Whether that file had an end that could not be read, which was cut off.
     """
@@ -80,6 +85,7 @@ class Checkpoint:
     def __init__(self, stream: BinaryIO, header: dict[str, Any], path: Path | None, replayable: bool) -> None:
         self.header, self.path, self.trouble = header, path, ""
         self.recovered, self.is_torn = 0, False
+        self.beside: dict[str, Any] | None = None
         self.on_trouble: Callable[[str], None] | None = None
         self._stream, self._replayable = stream, replayable
         self._places: dict[Place, tuple[int, int]] = {}
@@ -110,8 +116,16 @@ class Checkpoint:
             )
         return from_bytes(content[KEY.size :])
 
-    def note(self, purpose: int, results: Sequence[tuple[Task, TaskResult | Raised]]) -> None:
-        """Write down what tasks gave, all or none. A full disk ends the notes and nothing else; see `trouble`."""
+    def note(
+        self,
+        purpose: int,
+        results: Sequence[tuple[Task, TaskResult | Raised]],
+        beside: dict[str, Any] | None = None,
+    ) -> None:
+        """Write down what tasks gave, all or none, and what was contained by then (`beside`, strict JSON values).
+
+        A full disk ends the notes and nothing else; see `trouble`.
+        """
         if self.trouble or not results:
             return
         try:
@@ -121,13 +135,16 @@ class Checkpoint:
                 self._give_up(f"an output of type {error} is no plain value", everything=True)
             return  # drawn again on the way back: the same bits
         content = parts[0] if len(parts) == 1 else _several(parts)
-        record = FRAME.pack(len(content), zlib.crc32(content)) + content
+        record = _record(content)
+        if beside is not None:
+            record = _record(BESIDE + json.dumps(beside).encode("ascii")) + record
         try:
             self._write(record)
         except OSError as error:
             self._give_up(str(error.strerror or error), everything=not self._replayable)
             return
         self._find_places(self._end - len(content), content)
+        self.beside = beside
 
     def save(self, path: Path) -> Path:
         """Copy a temporary checkpoint to a file; a file stays where it is.
@@ -180,6 +197,7 @@ class Checkpoint:
         self.trouble = reason
         if everything:
             self._places.clear()
+            self.beside = None
             with contextlib.suppress(OSError):
                 self._stream.truncate(0)
             if self.path is not None:
@@ -212,6 +230,7 @@ class Checkpoint:
         """Find the records, and cut off what is torn."""
         self._stream.seek(0)
         position, _ = _read_header(self._stream)
+        whole, beside = position, None
         while True:
             frame = self._stream.read(FRAME.size)
             if len(frame) < FRAME.size:
@@ -221,11 +240,16 @@ class Checkpoint:
             if len(content) < max(length, KEY.size) or zlib.crc32(content) != crc:
                 break
             position += FRAME.size + length
+            if content.startswith(BESIDE):
+                beside = content[len(BESIDE) :]
+                continue
+            # What stands in front of a chunk that is torn was contained in calls that are made again.
+            whole, self.beside = position, None if beside is None else _contained(beside, self._name())
             self.recovered += self._find_places(position - length, content)
-        self.is_torn = position < self._end
+        self.is_torn = whole < self._end
         if self.is_torn:
-            self._stream.truncate(position)
-            self._end = position
+            self._stream.truncate(whole)
+            self._end = whole
 
 
 def open_checkpoint(
@@ -452,6 +476,20 @@ def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str
     others = sorted(different - {"claim", "promise", "pairs", "subject", "fingerprint"})
     said += [f"its {name.replace('_', ' ')} is {there.get(name)}, here {here.get(name)}" for name in others]
     return said
+
+
+def _record(content: bytes) -> bytes:
+    return FRAME.pack(len(content), zlib.crc32(content)) + content
+
+
+def _contained(content: bytes, name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(content)
+        if not isinstance(found, dict):
+            raise ValueError(f"a record must be an object, got {type(found).__name__}.")
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"checkpoint must hold what was contained as JSON, got another form ({name}).") from error
+    return found
 
 
 def _several(parts: Sequence[bytes]) -> bytes:

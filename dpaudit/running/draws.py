@@ -21,6 +21,7 @@ from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.tasks import Task, TaskResult
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
+from dpaudit.running.randomness import randomness_moved
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
 from dpaudit.running.workers import Packed, Raised, Workers, open_workers, outcome
 from dpaudit.subjects.callables import Subject
@@ -38,8 +39,12 @@ GROUPS_A_SLOT = 4  # messages to a worker in one batch, at most
 
 def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) -> TaskResult:
     """Draw the task's chunk on `data`, count each request, keep `task.keep` of the outcomes."""
-    rng = stream(seed, purpose, task.input, task.round, task.chunk)
-    return counted(subject.observe(data, task.size, rng), task)
+    return counted(subject.observe(data, task.size, stream_of(seed, purpose, task)), task)
+
+
+def stream_of(seed: int, purpose: int, task: Task) -> np.random.Generator:
+    """That of a task's chunk."""
+    return stream(seed, purpose, task.input, task.round, task.chunk)
 
 
 def counted(outputs: Any, task: Task) -> TaskResult:
@@ -52,15 +57,25 @@ def counted(outputs: Any, task: Task) -> TaskResult:
 
 @dataclasses.dataclass(frozen=True)
 class DrawJob:
-    """Carries out tasks of one purpose: what is sent to workers."""
+    """Carries out tasks of one purpose: what is sent to workers.
+
+    `moved` says, by input, whether the first chunk that was drawn in this process took randomness.
+    """
 
     subject: Subject
     data: Sequence[Any] | Mapping[int, Any]
     seed: int
     purpose: int
+    moved: dict[int, bool] = dataclasses.field(default_factory=dict, compare=False, repr=False)
 
     def __call__(self, task: Task) -> TaskResult:
-        return carry_out(self.subject, self.data[task.input], self.seed, self.purpose, task)
+        if task.input in self.moved:
+            return carry_out(self.subject, self.data[task.input], self.seed, self.purpose, task)
+        rng = stream_of(self.seed, self.purpose, task)
+        moved = randomness_moved(self.subject, rng)
+        outputs = self.subject.observe(self.data[task.input], task.size, rng)
+        self.moved[task.input] = moved()
+        return counted(outputs, task)
 
     @functools.cached_property
     def packed(self) -> Packed:
@@ -104,7 +119,8 @@ class _Part:
             return
         self.position, self.task = self._tasks.pop()
         job, task = self._job, self.task
-        rng = stream(job.seed, job.purpose, task.input, task.round, task.chunk)
+        rng = stream_of(job.seed, job.purpose, task)
+        self._moved = randomness_moved(job.subject, rng) if task.input not in job.moved else None
         self.outputs = Seen()
         self.call = job.subject.observe_one_by_one(job.data[task.input], task.size, rng).__next__
 
@@ -115,6 +131,8 @@ class _Part:
 
     def result(self) -> TaskResult:
         """That of the task, once all calls were made."""
+        if self._moved is not None:
+            self._job.moved[self.task.input] = self._moved()
         return counted(self.outputs, self.task)
 
 
@@ -199,7 +217,8 @@ class Crew:
         for part in self._carried_out(job, tasks, missing):
             if self.checkpoint is not None:
                 # Validity: noted before anybody looks at it, so that no chunk that was looked at is ever drawn again.
-                self.checkpoint.note(job.purpose, [(tasks[k], result) for k, result in part])
+                noted = [(tasks[k], result) for k, result in part]
+                self.checkpoint.note(job.purpose, noted, job.subject.contained_so_far())
             found.update(part)
             done += sum(tasks[k].size for k, _ in part)
             self._tell_runs(done)
@@ -371,6 +390,11 @@ class Drawer:
 
     def __post_init__(self) -> None:
         self._job = DrawJob(self.subject, self.data, self.seed, self.purpose)
+
+    @property
+    def moved(self) -> Mapping[int, bool]:
+        """Whether the first chunk of an input took randomness, by input, of those that were drawn in this process."""
+        return self._job.moved
 
     def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
         return self.crew.carry_out(self._job, tasks)

@@ -15,7 +15,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.evidence.outcomes import Outcomes, from_objects
 from dpaudit.evidence.tasks import TaskResult
 from dpaudit.running.workers import Raised
-from dpaudit.subjects.call_outcomes import Failed, Opaque
+from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
 from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.foreign import own
 
@@ -105,6 +105,8 @@ def to_data(value: Any) -> Any:
     if kind is Failed:
         # No traceback: it names files of this machine, and what it quotes may be more than the outcome says.
         return {"failed": [value.kind, value.message, *([value.place] if value.traceback else [])]}
+    if kind is Ended:
+        return {"ended": [value.kind, value.message]}
     if kind is Opaque:
         return {"opaque": [value.kind, to_data(value.state), value.text]}
     if isinstance(value, np.generic) and value.dtype.kind in ARRAYS:
@@ -139,6 +141,8 @@ def from_data(data: Any) -> Any:
     if kind == "failed":
         # A place was noted of an outcome with a traceback: it is told from those without, as it was before.
         return Failed(*content, *([NO_TRACEBACK] if len(content) == 3 else []))
+    if kind == "ended":
+        return Ended(*content)
     if kind == "opaque":
         return Opaque(content[0], from_data(content[1]), content[2])
     if kind == "scalar":

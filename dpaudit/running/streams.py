@@ -16,6 +16,7 @@ UNIVERSE_DRAWS, UNIVERSE_COINS = 16, 17
 PLAN_DRAWS = 24  # of the pilot of `dpaudit.plan`, which no audit ever draws again
 FLOAT_REPLAY_DRAWS, FLOAT_REPLAY_COINS = 26, 27
 BATCH_DRAWS, BATCH_REPLAY_DRAWS = 30, 32  # of the small batches that are asked what they share
+KEPT_NOISE = 35  # of one call more on an input all of whose outcomes were the same
 ORDER_OF_CALLS = 31  # on several inputs: no output comes from it
 UTILITY_SEARCH, UTILITY_DRAWS = 40, 41
 EVIDENCE = 70  # of the seeds of nights in an evidence store: each has streams of its own

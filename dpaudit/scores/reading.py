@@ -87,7 +87,7 @@ def _read(name: str, path: str) -> Any:
         return _read_parquet(name, file, column)
     except OSError as error:
         raise UsageError(f"{name} must be a readable file, got {file!r} ({error.strerror or error}).") from error
-    except (UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, EOFError, RecursionError) as error:
         raise UsageError(f"{name} must be a {suffix} file, got {file!r}: {error}.") from error
 
 

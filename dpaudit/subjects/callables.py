@@ -109,6 +109,16 @@ class Subject:
         """Whether some call did not come back, so far."""
         return False
 
+    def recycle(self) -> None:
+        """Make the next call in a fresh process: nothing without isolation."""
+
+    def contained_so_far(self) -> dict[str, Any] | None:
+        """What isolation has contained so far, as strict JSON values; None without it."""
+        return None
+
+    def go_on_from(self, contained: dict[str, Any]) -> None:
+        """Go on from what had been contained before, of an audit that is resumed: nothing without isolation."""
+
     def together(self, parts: Sequence[tuple[Any, int, np.random.Generator]]) -> list[Any]:
         """The outputs of several (input, size, generator), as `observe` gives them."""
         return [self.observe(data, size, rng) for data, size, rng in parts]
@@ -299,7 +309,9 @@ class Subject:
             "name": self.name,
             "target": self.target,
             "fingerprint": self.fingerprint,
-            "interface": self.interface + (", one call a draw" if self.one_by_one else ""),
+            "interface": ("a fresh object a call, " if getattr(self.mechanism, "is_fresh", False) is True else "")
+            + self.interface
+            + (", one call a draw" if self.one_by_one else ""),
         }
 
     def _call(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any] = seen) -> Any:

@@ -30,6 +30,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_pairs
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.programs import PREFIX, exec_subject
 from dpaudit.subjects.tracebacks import is_users
 
@@ -75,6 +76,17 @@ def resolve_target(text: str) -> Subject:
         if text in str(error):
             raise
         raise UsageError(f"{str(error).removesuffix('.')} (at {text!r}).") from error
+
+
+def fresh_target(text: str) -> Subject:
+    """A subject with a fresh object a call, from the factory that a target names: a class or a function.
+
+    Raises
+    ------
+    UsageError
+        As of `load_target` and `fresh_subject`.
+    """
+    return fresh_subject(load_target(text), target=text)
 
 
 def load_target(text: str) -> Any:

@@ -30,6 +30,7 @@ from dpaudit.evidence.double_features import (
     features_for,
     lowest_set_bit,
 )
+from dpaudit.evidence.locations import Location
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -60,7 +61,7 @@ def test_a_code_does_not_depend_on_the_batch(values, place):
     # NaN and infinities included: what a rule sees of an output must never depend on its batch.
     batch = np.array(values)
     own = batch[place % len(values)][None]
-    kinds = [*features_for(batch, batch[::-1], "x", "y"), *attainable(0.0, 1.0, 0.7)]
+    kinds = [*features_for(batch, batch[::-1], "x", "y"), *attainable(Location(0.0, 1.0), 0.7)]
     for feature in kinds:
         assert feature.codes(batch)[place % len(values)] == feature.codes(own)[0]
 
@@ -230,7 +231,8 @@ def test_what_was_seen_before_is_asked_only_where_a_double_comes_again():
 
 
 def test_attainability_is_tried_only_where_location_and_scale_make_sense():
-    assert [rule.scale for rule in attainable(0.0, 2.0, 0.5)] == [2.0, 2.0, 4.0, 4.0]
-    assert len(attainable(0.0, 1.0, 0.5)) == 2
+    assert [rule.scale for rule in attainable(Location(0.0, 2.0), 0.5)] == [2.0, 2.0, 4.0, 4.0]
+    assert len(attainable(Location(0.0, 1.0), 0.5)) == 2
     for x, x_prime, epsilon in [(math.nan, 1.0, 1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, 1.0, math.inf)]:
-        assert attainable(x, x_prime, epsilon) == []
+        assert attainable(Location(x, x_prime), epsilon) == []
+    assert attainable(None, 1.0) == []

@@ -18,6 +18,7 @@ from dpaudit.evidence.double_features import (
     SeenBefore,
     bits_of,
 )
+from dpaudit.evidence.locations import Location
 from dpaudit.evidence.low_bit_records import PLAIN, rule_from_dict, rule_to_dict
 from dpaudit.evidence.low_bits import LowBitRule, Table
 
@@ -42,14 +43,18 @@ FEATURES = [
 ]
 
 
+AROUND = {"kind": "attainable", "sampler": "numpy", "fact": "entry", "column": None, "scale_of": "one"}
+AROUND["epsilon"] = "0x1p+0"
+
+
 def rule_on(feature, path=()):
     starts = np.unique(feature.codes(VALUES))
     scores = np.linspace(-2.0, 2.0, len(starts)) / 3.0
     return LowBitRule(((path, Table(feature, starts, scores)),), 0.1, -0.1)
 
 
-def through_json(rule):
-    return rule_from_dict(json.loads(json.dumps(rule_to_dict(rule), allow_nan=False)))
+def through_json(rule, inputs=(0.0, 1.0)):
+    return rule_from_dict(json.loads(json.dumps(rule_to_dict(rule), allow_nan=False)), *inputs)
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: type(feature).__name__)
@@ -60,6 +65,34 @@ def test_a_rule_reads_back_as_the_same_function(feature):
         assert path == path_again and table_again(VALUES).tobytes() == table(VALUES).tobytes()
     assert (again.high, again.low, again.events()) == (rule.high, rule.low, rule.events())
     assert again.count({(): VALUES}, len(VALUES)) == rule.count({(): VALUES}, len(VALUES))
+
+
+@pytest.mark.parametrize("scale_of", ["one", "difference"])
+@pytest.mark.parametrize(
+    ("location", "path", "inputs"),
+    [
+        (Location(0.37, 7.3), (), (0.37, 7.3)),
+        (Location(0.37, 7.3), (1,), ([5.0, 0.37], [5.0, 7.3])),
+        (Location(5.37, 12.3, "sums"), (), ([5.0, 0.37], [5.0, 7.3])),
+        (Location(12.3, 14.9, "largest", 1), (), ({"a": [1.5], "b": [12.3]}, {"a": [1.5], "b": [14.9]})),
+    ],
+    ids=["number", "entry", "sums", "a column"],
+)
+def test_a_rule_around_a_fact_is_saved_by_its_name_and_read_back_for_the_inputs(location, path, inputs, scale_of):
+    rule = rule_on(Attainable.around(location, 0.7, "numpy", scale_of), path)
+    again = through_json(rule, inputs)
+    values = VALUES + location.x
+    assert again.tables[0][1](values).tobytes() == rule.tables[0][1](values).tobytes()
+    assert again.events() == rule.events()
+    said = json.dumps(rule_to_dict(rule)) + " ".join(rule.events())
+    for value in (location.x, location.x_prime, abs(location.x - location.x_prime) / 0.7):
+        assert not [form for form in (repr(value), value.hex(), f"{value:.6g}") if form in said]
+
+
+def test_a_rule_of_an_earlier_version_holds_the_numbers_and_is_read():
+    feature = Attainable(0.1, 1.0, 0.3, "logarithm")
+    assert rule_to_dict(rule_on(feature))["tables"][0]["feature"]["first"] == (0.1).hex()
+    assert through_json(rule_on(feature)).tables[0][1].feature == feature
 
 
 def test_paths_into_outputs_and_open_thresholds_are_kept():
@@ -94,6 +127,12 @@ def test_every_kind_of_feature_that_is_tried_has_a_form():
         {"feature": {"kind": "seen_before", "first": "****", "second": "", "x": "x", "x_prime": "y"}},
         {"feature": {"kind": "seen_before", "first": "AAAA", "second": "", "x": "x", "x_prime": "y"}},
         {"feature": {"kind": "attainable", "first": "0", "second": "1", "scale": "1", "sampler": "other"}},
+        {"feature": AROUND | {"fact": "sums"}},
+        {"feature": AROUND | {"column": 0}},
+        {"feature": AROUND | {"column": {}}},
+        {"feature": AROUND | {"scale_of": "sum"}},
+        {"feature": AROUND | {"epsilon": "-0x1p+0"}},
+        {"feature": AROUND | {"epsilon": "0x0p+0"}},
     ],
     ids=str,
 )
@@ -105,7 +144,7 @@ def test_what_is_no_rule_is_refused(change):
         "scores": ["0x1p+0", "-0x1p+0"],
     }
     record = {"tables": [table], "high": "0x1p-1", "low": "-0x1p-1"}
-    rule_from_dict(record)
+    rule_from_dict(record, 0.0, 1.0)
     for name, value in change.items():
         if name == "kind":
             table["feature"] = {"kind": value}
@@ -114,4 +153,4 @@ def test_what_is_no_rule_is_refused(change):
         else:
             record[name] = value
     with pytest.raises((KeyError, TypeError, ValueError)):
-        rule_from_dict(record)
+        rule_from_dict(record, 0.0, 1.0)

@@ -10,6 +10,7 @@ import pytest
 
 from dpaudit.evidence import low_bits
 from dpaudit.evidence.double_features import NOT_FINITE
+from dpaudit.evidence.locations import Location
 from dpaudit.evidence.low_bits import SMALL_SPAN, Table, _counted, _Half, _scored, _Test, fit
 
 TEST = _Test(0.0, 1e-3, 28_000)
@@ -72,7 +73,7 @@ def test_what_is_left_out_would_not_have_been_chosen(name, monkeypatch):
     def fitted(columns, seed):
         rng = np.random.default_rng([20_261_127, seed])
         sides = [{(k,): drawn(name, at if k == 0 else 0.3, 3_000, rng) for k in range(columns)} for at in (0.0, 1.0)]
-        known = {(0,): (0.0, 1.0)}
+        known = {(0,): Location(0.0, 1.0)}
         line = {"epsilon": 1.0, "delta": 0.0, "level": 1e-3, "draws": 14_000}
         return fit(*sides, **line, names=("x", "y"), locations=known)
 

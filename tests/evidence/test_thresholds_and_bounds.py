@@ -148,7 +148,7 @@ def test_the_bound_of_low_bits_is_that_of_its_record(delta):
     leaks = [one for one in checked.pairs if one.verdict == "leaks"]
     assert leaks
     for pair in leaks:
-        labelled, sides = pair.correct + pair.wrong + pair.abstained, rule_from_dict(pair.rule).sides
+        labelled, sides = pair.correct + pair.wrong + pair.abstained, rule_from_dict(pair.rule, 0.0, 1.0).sides
         share = floating_point.MASS_SHARE
         expected = by_hand(pair.correct, pair.wrong, labelled, delta, sides, pair.error_share, share)
         assert pair.epsilon_lower == pytest.approx(expected, rel=1e-7, abs=1e-8)

@@ -27,7 +27,7 @@ import os
 import pickle
 import time
 import weakref
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +39,7 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
+from dpaudit.subjects.isolation.record import Record
 from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
 from dpaudit.subjects.isolation.worker import BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 from dpaudit.subjects.plain import array_from, unpacked
@@ -61,34 +62,6 @@ class OutOfPatience(CallError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (OutOfPatience, (self.text,))
-
-
-@dataclasses.dataclass
-class Record:
-    """What was contained so far, by the position of an input: calls, how they ended, and what else they did.
-
-    `seen[name][key]` counts, of the `looked[key]` requests that were of this input alone, those in which it was seen;
-    `in_blocks[name]` counts blocks of calls on several inputs.
-    """
-
-    names: dict[int, str] = dataclasses.field(default_factory=dict)
-    calls: Counter[int] = dataclasses.field(default_factory=Counter)
-    ended: dict[int, Counter[str]] = dataclasses.field(default_factory=dict)
-    looked: Counter[int] = dataclasses.field(default_factory=Counter)
-    seen: dict[str, Counter[int]] = dataclasses.field(default_factory=dict)
-    in_blocks: Counter[str] = dataclasses.field(default_factory=Counter)
-    returned: int = 0
-    lost: float = 0.0  # seconds
-
-    def end(self, key: int, how: Ended, seconds: float) -> None:
-        self.ended.setdefault(key, Counter())[how.kind] += 1
-        self.lost += seconds
-
-    def note(self, name: str, keys: Sequence[int]) -> None:
-        if len(keys) == 1:
-            self.seen.setdefault(name, Counter())[keys[0]] += 1
-        else:
-            self.in_blocks[name] += 1
 
 
 class Holder:
@@ -145,6 +118,22 @@ class IsolatedSubject(Subject):
     def has_lost_calls(self) -> bool:
         """Whether some call did not come back, so far."""
         return bool(self.holder.record.ended)
+
+    def contained_so_far(self) -> dict[str, Any] | None:
+        """The record so far, with the processes that the present ward has found left."""
+        ward = self.holder.ward
+        return self.holder.record.to_dict(ward.left_over if ward is not None else 0)
+
+    def go_on_from(self, contained: dict[str, Any]) -> None:
+        """Go on from the record of the run before.
+
+        Raises
+        ------
+        UsageError
+            If it is none.
+        """
+        self.holder.record = Record.from_dict(contained)
+        self.holder.next_key = self.holder.record.next_key
 
     def describe(self) -> dict[str, Any]:
         """As of any subject, with the isolation in the interface."""
@@ -316,10 +305,11 @@ class IsolatedSubject(Subject):
         known = holder.keys.get(id(data))
         if known is not None and known[0] is data:
             return known[1], known[2]
-        entry = (data, holder.next_key, _pickled(data))
-        holder.next_key += 1
+        content = _pickled(data)
+        key = holder.record.key_of(content, holder.next_key, short_form(data, width=60))
+        holder.next_key = max(holder.next_key, key + 1)
+        entry = (data, key, content)
         holder.keys[id(data)] = entry
-        holder.record.names[entry[1]] = short_form(data, width=60)
         if len(holder.keys) > MOST_INPUTS:
             holder.keys.popitem(last=False)
         return entry[1], entry[2]

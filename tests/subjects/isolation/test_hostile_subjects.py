@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
+import socket
+import subprocess
 import time
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +19,7 @@ from hostile_subjects import ALWAYS, HOSTILE, PIDS, Case, clock
 import dpaudit
 from dpaudit.subjects.isolation import Isolation, ward, worker
 from dpaudit.subjects.isolation import subject as isolated_subject
-from dpaudit.subjects.isolation.keeper import children
+from dpaudit.subjects.isolation.keeper import Keeper
 
 # No verdict may depend on how busy the machine is. Subjects that time out are audited by a clock that only they move;
 # for all others the limit is so far away that no load reaches it.
@@ -55,6 +60,46 @@ def no_longer_there(pid: int) -> bool:
         return True
 
 
+class Processes:
+    """Every keeper and worker that an audit starts, by a handle that tells when it has ended.
+
+    Only these are looked at: other processes of the test run, such as an idle pool of workers that a test before this
+    one has left, may begin and end beside an audit whenever they like.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.handles: dict[int, int] = {}  # by process id, of those that could still be watched
+        self.keepers: list[int] = []
+        known = self
+
+        class Watched(Keeper):
+            def __init__(self, *arguments: Any) -> None:
+                super().__init__(*arguments)
+                known.keepers.append(self.pid)
+                known.watch(self.pid)
+
+            def start(self) -> tuple[int, socket.socket, int]:
+                started = super().start()
+                known.watch(started[0])
+                return started
+
+        monkeypatch.setattr(ward, "Keeper", Watched)
+
+    def watch(self, pid: int) -> None:
+        """At its start: it exists, or has ended already and is nobody else yet."""
+        with contextlib.suppress(ProcessLookupError, AttributeError):  # AttributeError: not Linux
+            self.handles[pid] = os.pidfd_open(pid)
+
+    def wait(self) -> None:
+        """Until each has ended: a worker whose keeper was killed is ended by the kernel, which takes its time."""
+        for handle in self.handles.values():
+            select.select([handle], [], [])  # bounded by the time limit of all tests, which is a failure
+            os.close(handle)
+        for pid in self.keepers:
+            with pytest.raises(ChildProcessError):  # the auditor's children: none is left unreaped
+                os.waitpid(pid, os.WNOHANG)
+
+
 @pytest.mark.parametrize("case", cases())
 def test_a_hostile_subject_is_contained(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -65,7 +110,7 @@ def test_a_hostile_subject_is_contained(
     if is_late:
         for module in (isolated_subject, ward, worker):
             monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=clock))
-    folder, before = os.getcwd(), set(children())
+    folder, processes = os.getcwd(), Processes(monkeypatch)
     handlers = time.monotonic
     # A sound subject alarms with probability 0.001 at most (fixed seed); those that must be violated are so wherever
     # one input gives an outcome that the other never gives, after some 20 of the 240 draws.
@@ -78,10 +123,48 @@ def test_a_hostile_subject_is_contained(
     contained = next(finding for finding in result.side_findings if finding.kind == "containment")
     assert case.found in str(contained.to_dict())
     assert capfd.readouterr() == ("", "")
-    assert set(children()) == before, "a process of the isolation is left"
+    processes.wait()
+    assert processes.keepers
     assert os.getcwd() == folder and time.monotonic is handlers
     for pid in pids.read_text().split() if pids.exists() else []:
         assert no_longer_there(int(pid))
+
+
+def test_other_processes_may_end_beside_an_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pools = [subprocess.Popen(["sleep", "1000"]) for _ in range(2)]
+    case = next(case for case in HOSTILE if case.name == "prints")
+
+    def ended(*arguments: Any) -> None:  # once the audit runs, as workers of a pool do that have been idle for long
+        while pools:
+            pools[-1].kill()
+            pools.pop().wait()
+
+    monkeypatch.setattr(Keeper, "start", _after(Keeper.start, ended))
+    test_a_hostile_subject_is_contained(case, tmp_path, monkeypatch, capfd)
+    assert not pools
+
+
+def _after(function: Callable[..., Any], then: Callable[..., None]) -> Callable[..., Any]:
+    def called(*arguments: Any) -> Any:
+        found = function(*arguments)
+        then()
+        return found
+
+    return called
+
+
+def test_the_watch_over_processes_sees_one_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = Processes(monkeypatch)
+    left = subprocess.Popen(["sleep", "1000"])
+    processes.keepers.append(left.pid)
+    with pytest.raises(pytest.fail.Exception):
+        processes.wait()
+    left.kill()
+    processes.watch(left.pid)
+    left.wait()
+    processes.wait()
 
 
 @pytest.mark.parametrize("name", ALWAYS)

@@ -1,0 +1,159 @@
+"""What a mechanism keeps from call to call where the order of its outcomes cannot show it: noise, or a budget.
+
+Two kinds of memory leave outcomes that come in no suspicious order, and an audit that has learnt next to nothing:
+
+* **Kept noise.** The first call on an input draws noise, and later ones return the same output. All outcomes on an
+  input are one value, as those of a mechanism without any noise are, and the audit has seen one draw of each input.
+* **A spent budget.** A few calls are answered, and all later ones refused, whatever the input is: nearly identical
+  outcomes on both inputs, of which nothing was learnt, beside a few that are too few for any order test.
+
+Where one is seen a pair is inconclusive, without a bound and without power. No error rate grows by that: it only takes
+violations and power away.
+
+Kept noise. A mechanism without memory whose randomness is the generator that it is given decides to take from it before
+it has anything random: it does so in every call on an input, or in none. So one that moved its generator in the first
+chunk of calls and leaves it alone in a later call has kept something, with certainty. A mechanism with randomness of
+its own (of an attribute, of the system) is not seen by this. An isolated one is asked in up to `OTHERS` fresh processes
+on each input: all n outcomes of a mechanism without memory are one value, and one of these is another, with probability
+at most `OTHERS` / (e n), as r (1 - r)^n <= 1 / (e n) for any share r of others.
+
+A spent budget. Where outcomes are independent and of one law, the m rare ones among n of an input are its first m with
+probability 1 / C(n, m), at most 1 / n for 0 < m < n. So a mechanism that is rarely another is called spent with
+probability at most 1 / n of an input, at least 100.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.audits.findings import NONE_GIVEN
+from dpaudit.errors import SubjectError
+from dpaudit.evidence.outcomes import Outcomes, read_outputs
+from dpaudit.results.model import Finding
+from dpaudit.running.randomness import randomness_moved
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import Subject
+
+FEWEST = 100  # outcomes of each input, without which nothing is said of a budget
+OTHERS = 2  # processes
+RARE_SHARE = 0.01  # of them, at most, that came before a budget was spent
+KEPT_NOISE = (
+    "Noise is kept: the first calls on an input took random numbers, a later one took none, and all outcomes on an "
+    f"input are the same, so this is one draw of each input. {NONE_GIVEN} With fresh=True (--fresh) each call has an "
+    "object of its own, where the mechanism is a factory."
+)
+SHARED_NOISE = (
+    "Noise is kept: all outcomes on an input are the same, but other processes gave others, so this is one draw of "
+    f"each input. {NONE_GIVEN}"
+)
+
+
+def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:
+    """Whether one call more on an input that has moved its randomness before takes none now."""
+    moved = randomness_moved(subject, rng)
+    try:
+        read_outputs(subject.observe(x, 1, rng), 1)
+    except SubjectError:
+        return False
+    return not moved()
+
+
+def differs_in_others(
+    subject: Subject, x: Any, outcomes: Outcomes, streams: Sequence[np.random.Generator]
+) -> tuple[bool, int]:
+    """Whether fresh processes of an isolated subject give another output on an input than all `outcomes`; the calls.
+
+    One process a stream. A call that raises or does not come back says nothing.
+    """
+    if not len(outcomes) or others_of(outcomes).any():
+        return False, 0
+    known = last_token(outcomes)
+    for count, rng in enumerate(streams, 1):
+        try:
+            subject.recycle()
+            one = read_outputs(subject.observe(x, 1, rng), 1)
+        except SubjectError:
+            return False, count
+        if not isinstance(one.raw[0] if one.raw else None, Failed) and last_token(one) != known:
+            return True, count
+    return False, len(streams)
+
+
+def others_of(outcomes: Outcomes) -> NDArray[np.bool_]:
+    """Which outcomes are other than the last one, shape (draws,). NaN is equal to NaN."""
+    if outcomes.tokens is not None:
+        return np.asarray(outcomes.tokens != outcomes.tokens[-1], dtype=bool)
+    numbers = outcomes.numbers
+    first = numbers[:, :1]
+    for values in (first[len(first) // 2 :], numbers):  # a look at half a column spares most mechanisms the rest
+        last = values[-1]
+        is_other = np.asarray(~((values == last) | (np.isnan(values) & np.isnan(last))).all(axis=1))
+        if values is not numbers and is_other.any():
+            return np.ones(len(numbers), dtype=bool)
+    return is_other
+
+
+def last_token(outcomes: Outcomes) -> str:
+    """The last outcome as a text that equal ones share."""
+    tokens = outcomes.rows(slice(len(outcomes) - 1, len(outcomes))).as_objects().tokens
+    return "" if tokens is None else str(tokens[0])
+
+
+def spent(inputs: Sequence[Outcomes]) -> str:
+    """That calls on all inputs were refused behind the first few, as a sentence; empty where they were not.
+
+    `inputs` has the first outcomes of each input of a pair, in the order of the calls.
+
+    Examples
+    --------
+    >>> answers = read_outputs([0.5, *["spent"] * 400], 401)
+    >>> spent([answers, read_outputs(["spent"] * 400, 400)])[:54]
+    'Nothing was learnt: of the outcomes on the two inputs '
+    >>> spent([read_outputs(["spent"] * 400, 400)] * 2)
+    ''
+    """
+    if not inputs or min(map(len, inputs)) < FEWEST:
+        return ""
+    others = []
+    for outcomes in inputs:
+        is_other = others_of(outcomes)
+        count = int(np.count_nonzero(is_other))
+        if count > RARE_SHARE * len(outcomes) or not np.all(is_other[:count]):
+            return ""
+        others.append(count)
+    refusals = {last_token(outcomes) for outcomes in inputs} if sum(others) else set()
+    if len(refusals) != 1:
+        return ""
+    (refusal,) = refusals
+    first, size = " and ".join(f"{count:,}" for count in others), sum(map(len, inputs))
+    return (
+        f"Nothing was learnt: of the outcomes on the two inputs the first {first} are others, and all the rest of "
+        f"{size:,} are {refusal[:60]}, on either input. The mechanism seems to answer a few calls and to refuse "
+        "all later ones; the few before that are too few to say anything. Audit it with a fresh object a call: "
+        "fresh=True (--fresh), where the mechanism is a factory."
+    )
+
+
+def withheld(finding: Finding, reason: str) -> Finding:
+    """The finding without verdict, bounds, power and witness, with the reason first."""
+    if finding.verdict == "error":
+        return finding
+    return dataclasses.replace(
+        finding,
+        verdict="inconclusive",
+        epsilon_lower=0.0,
+        parameter_lower=0.0,
+        ratio_lower=0.0 if finding.parameter_budget > 0.0 else None,
+        log_wealth=None,
+        p_value=None,
+        looks=(),
+        power=None,
+        witness=None,
+        severity=None,
+        notes=(reason, *(note for note in finding.notes if note != reason)),
+    )

@@ -1,0 +1,137 @@
+"""Kept noise and spent budgets: an audit that has learnt nothing says so, first, and gives no power."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dpaudit
+from dpaudit.audits import kept
+from dpaudit.cli import main
+from dpaudit.evidence.outcomes import read_outputs
+
+PLAIN = {"floating_point": False, "samples": 1_000, "seed": 5}
+
+
+class Cached:
+    """One draw of noise for each input, kept."""
+
+    def __init__(self):
+        self.known = {}
+
+    def __call__(self, data, rng):
+        if data not in self.known:
+            self.known[data] = float(data + rng.laplace())
+        return self.known[data]
+
+
+class CachedBatch(Cached):
+    def sample(self, data, size, rng):
+        return np.full(size, self(data, rng))
+
+
+class Spent:
+    """Answers `left` calls without noise, and then raises for good, on both inputs."""
+
+    def __init__(self, left):
+        self.left = left
+
+    def __call__(self, data, rng):
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("the budget is spent")
+        return data
+
+
+def no_noise(data, rng):
+    return float(data)
+
+
+def leaks_after_setup(data, rng):
+    return float(data + 0.0 * rng.random())
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+@pytest.mark.parametrize("kind", [Cached, CachedBatch])
+def test_kept_noise_is_inconclusive_with_the_reason_first(kind, mode):
+    result = dpaudit.audit(kind() if kind is CachedBatch else Cached().__call__, "eps=1", [(0, 1)], mode=mode, **PLAIN)
+    (finding,) = result.findings
+    assert (result.verdict, finding.power, finding.witness, finding.parameter_lower) == (
+        "inconclusive",
+        None,
+        None,
+        0.0,
+    )
+    assert finding.notes[0] == kept.KEPT_NOISE
+    assert dpaudit.AuditResult.from_dict(json.loads(json.dumps(result.to_dict()))).findings == result.findings
+
+
+def test_kept_noise_is_inconclusive_under_isolation_too():
+    # Other processes have other noise, whatever the machine does beside: no clock is asked.
+    result = dpaudit.audit(Cached().__call__, "eps=1", [(0, 1)], isolation="seconds=600", **PLAIN)
+    (finding,) = result.findings
+    assert (result.verdict, finding.notes[0]) == ("inconclusive", kept.SHARED_NOISE)
+
+
+@pytest.mark.parametrize("isolation", [None, "seconds=600"])
+@pytest.mark.parametrize("subject", [no_noise, leaks_after_setup])
+def test_a_mechanism_without_noise_is_still_violated(subject, isolation):
+    # It takes nothing from its generator, or takes it in every call: miss rate 0, all guesses are right.
+    assert dpaudit.audit(subject, "eps=1", [(0, 1)], isolation=isolation, **PLAIN).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("answers", "mode", "samples"),
+    [(1, "fixed", 20_000), (4, "fixed", 2_000), (1, "sequential", 1_000), (3, "sequential", 1_000)],
+)
+def test_a_shared_budget_with_an_exact_count_is_inconclusive_without_power(answers, mode, samples):
+    result = dpaudit.audit(Spent(answers).__call__, "eps=1", [(0.0, 1.0)], mode=mode, **PLAIN | {"samples": samples})
+    (finding,) = result.findings
+    assert (result.verdict, finding.power) == ("inconclusive", None)
+    assert finding.notes[0].startswith("Nothing was learnt")
+
+
+def test_a_mechanism_that_is_rarely_another_is_not_called_spent():
+    rng = np.random.default_rng(3)
+    rare = [0.5 if draw < 0.005 else "no" for draw in rng.random(4_000)]  # first ones with probability below 1/4000
+    assert not kept.spent([read_outputs(rare, 4_000), read_outputs(rare[::-1], 4_000)])
+    assert not kept.spent([read_outputs(["no"] * 4_000, 4_000), read_outputs(["yes"] * 4_000, 4_000)])
+    assert not kept.spent([read_outputs([0.5, *["no"] * 50], 51)] * 2)  # too few to say anything
+    assert kept.spent([read_outputs([0.5, *["no"] * 500], 501), read_outputs(["no"] * 501, 501)])
+
+
+def test_the_rate_of_a_false_spent_is_at_most_one_in_as_many_outcomes():
+    # One other outcome among 100, in any place: the first with probability 1/100, as the docstring says.
+    places = [[("other" if k == place else "no") for k in range(100)] for place in range(100)]
+    plain = read_outputs(["no"] * 100, 100)
+    assert sum(bool(kept.spent([read_outputs(one, 100), plain])) for one in places) == 1
+
+
+def test_a_fresh_object_a_call_has_no_memory():
+    # The same mechanisms, sound or leaking once their memory is gone. False alarm 1e-3 (confidence), fixed seed.
+    stated = PLAIN | {"confidence": 0.999}
+    sound = dpaudit.audit(CachedBatch, "eps=1", [(0, 1)], fresh=True, inconclusive_factor=5.0, **stated)
+    assert sound.verdict == "not_refuted" and "fresh object" in sound.subject["interface"]
+    leaky = dpaudit.audit(lambda: Spent(1).__call__, "eps=1", [(0.0, 1.0)], fresh=True, **stated)
+    assert leaky.verdict == "violated"
+    assert dpaudit.replay(leaky, lambda: Spent(1).__call__, dpaudit.PureDP(1.0), samples=200, seed=2).confirmed
+    with pytest.raises(dpaudit.UsageError, match="must be a factory with fresh=True"):
+        dpaudit.audit(no_noise, "eps=1", [(0, 1)], fresh=True)
+
+
+def test_the_command_takes_a_factory(project):
+    (project / "kept_m.py").write_text(
+        "class Once:\n    left = 1\n    def sample(self, data, size, rng):\n        self.left -= size\n"
+        "        if self.left < 0:\n            raise RuntimeError('spent')\n        return [data] * size\n"
+    )
+    run = CliRunner(env={"COLUMNS": "200"}).invoke
+    arguments = ["kept_m.py:Once", "--claim", "eps=1", "--pairs", "0,1", "--samples", "1000", "--seed", "1"]
+    assert run(main, ["audit", *arguments, "--fresh", "--out", "o"]).exit_code == 1
+    again = run(main, ["replay", "o/audit.json", "--target", "kept_m.py:Once", "--seed", "2"])
+    assert again.exit_code == 1, again.output
+    refused = run(main, ["replay", "o/audit.json", "--trust-file"])
+    assert refused.exit_code == 2 and "factory" in refused.output
+    assert run(main, ["audit", *arguments]).exit_code == 2
