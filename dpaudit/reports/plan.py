@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -41,7 +41,7 @@ def plan_table(plan: Plan) -> Group:
     found = f"Found with probability {probability} in {plan.samples:,} samples ({mode}):"
     needed = f"Samples that find {percent_text(plan.over)} over the claim with probability {probability}:"
     lines = [Text(line) for line in _sentences(plan)]
-    forms = [Text("Found of an event of mass 0.1, by where it shows (nats):"), _by_form(plan)]
+    forms: list[RenderableType] = [Text("Found of an event of mass 0.1, by where it shows (nats):"), _by_form(plan)]
     if not plan.budgets[0].by_form:
         forms = []
     return Group(Text(opening), Text(f"\n{found}"), _found(plan), *forms, Text(needed), _needed(plan), *lines)
