@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certificates import symbol_arrays
 from dpaudit.certificates.generator import TracingGenerator
 from dpaudit.certificates.leaves import Leaf, read_output
 from dpaudit.certificates.python_random import TracingRandom
@@ -68,7 +69,7 @@ class Runner:
             If it has to be run on numbers.
         """
         self.runs += 1
-        tracer = Tracer(path, heaviest_other, self.lazy, deadline)
+        tracer = Tracer(path, symbol_arrays, heaviest_other, self.lazy, deadline)
         rng = TracingGenerator(tracer, self.stream) if self.face == "numpy" else TracingRandom(tracer)
         try:
             with self.watch.over(tracer):

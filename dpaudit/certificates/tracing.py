@@ -17,8 +17,9 @@ import functools
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any, Protocol
 
 from dpaudit.subjects.tracebacks import is_users
 
@@ -60,6 +61,18 @@ class OpenPath:
         return found[::-1]
 
 
+class ArrayRules(Protocol):
+    """What numpy does with symbols: `dpaudit.certificates.symbol_arrays`, which knows their kinds."""
+
+    def guarded(self, array: Any) -> Any:
+        """An object array with symbols, as one that guards them."""
+
+    def call_ufunc(
+        self, tracer: Tracer | None, function: Any, method: str, inputs: Sequence[Any], options: Mapping[str, Any]
+    ) -> Any:
+        """What a ufunc gives on symbols."""
+
+
 class Tracer:
     """The choices of one run.
 
@@ -73,11 +86,19 @@ class Tracer:
         Whether geometric draws may stay symbols (`dpaudit.certificates.whole_numbers`).
     deadline : float
         A time of `time.monotonic`, from which on the run gives way too.
+    arrays : ArrayRules
+        For symbols that meet arrays.
     """
 
     def __init__(
-        self, path: OpenPath, heaviest_other: float = 0.0, lazy: bool = True, deadline: float = math.inf
+        self,
+        path: OpenPath,
+        arrays: ArrayRules,
+        heaviest_other: float = 0.0,
+        lazy: bool = True,
+        deadline: float = math.inf,
     ) -> None:
+        self.arrays = arrays
         self.lazy, self.heaviest_other, self.deadline = lazy, heaviest_other, deadline
         self.steps = path.steps()
         self.depth = 0

@@ -88,7 +88,7 @@ class UniformNumber:
     def _is_below(self, other: Any, is_strict: bool) -> Any:
         """Whether the symbol is below `other`; `is_strict` matters for two symbols of one draw."""
         if isinstance(other, np.ndarray):
-            return _each(lambda item: self._is_below(item, is_strict), other)
+            return each(lambda item: self._is_below(item, is_strict), other)
         if type(other) is UniformNumber:
             if other._source is not self._source:
                 self._refuse("two uniform numbers are compared with each other")
@@ -118,7 +118,7 @@ class UniformNumber:
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
-            return _each(self.__eq__, other)
+            return each(self.__eq__, other)
         # A real number meets a given one with probability 0; two forms of one draw meet always or never.
         if type(other) is not UniformNumber:
             return False
@@ -129,7 +129,7 @@ class UniformNumber:
         return self._scale == other._scale and self._offset == other._offset
 
     def __ne__(self, other: Any) -> Any:
-        return _each(self.__ne__, other) if isinstance(other, np.ndarray) else not self.__eq__(other)
+        return each(self.__ne__, other) if isinstance(other, np.ndarray) else not self.__eq__(other)
 
     def __bool__(self) -> bool:
         return True  # 0 has probability 0
@@ -163,7 +163,7 @@ class UniformNumber:
 
     def _sum(self, other: Any, sign: int) -> Any:
         if isinstance(other, np.ndarray):
-            return as_symbols(_elements(lambda item: self._sum(item, sign), other))
+            return self._guarded(lambda item: self._sum(item, sign), other)
         if type(other) is UniformNumber:
             if other._source is not self._source:
                 self._refuse("two uniform numbers are added")
@@ -189,7 +189,7 @@ class UniformNumber:
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
-            return as_symbols(_elements(self.__mul__, other))
+            return self._guarded(self.__mul__, other)
         if type(other) is UniformNumber:
             self._refuse("two uniform numbers are multiplied")
         factor = self._number(other)
@@ -199,7 +199,7 @@ class UniformNumber:
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
-            return as_symbols(_elements(self.__truediv__, other))
+            return self._guarded(self.__truediv__, other)
         if type(other) is UniformNumber:
             self._refuse("a uniform number is divided by another")
         divisor = self._number(other)
@@ -260,7 +260,7 @@ class UniformNumber:
 
     def __floordiv__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
-            return as_symbols(_elements(self.__floordiv__, other))
+            return self._guarded(self.__floordiv__, other)
         return float(math.floor(self / other))
 
     def __mod__(self, other: Any) -> Any:
@@ -313,9 +313,12 @@ class UniformNumber:
         self._refuse(f"a uniform number is used as a number ({name})")
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from dpaudit.certificates.symbol_arrays import call_ufunc
+        tracer = self._source.tracer
+        return tracer.arrays.call_ufunc(tracer, function, method, inputs, options)
 
-        return call_ufunc(self._source.tracer, function, method, inputs, options)
+    def _guarded(self, function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> Any:
+        """What a function gives on each element, as an array that guards its symbols."""
+        return self._source.tracer.arrays.guarded(elements(function, array))
 
 
 def _cut(source: Source, scale: Fraction, value: Fraction) -> bool:
@@ -334,23 +337,16 @@ def negated(answer: Any, other: Any) -> Any:
     if answer is NotImplemented:
         return answer
     if isinstance(other, np.ndarray):
-        return ~answer & ~_each(is_nan, other)
+        return ~answer & ~each(is_nan, other)
     return not answer and not is_nan(other)
 
 
-def _elements(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def elements(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     result = np.empty(array.shape, dtype=object)
     for index in np.ndindex(array.shape):
         result[index] = function(np.asarray(array)[index])
     return result
 
 
-def _each(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return _elements(function, array).astype(bool)
-
-
-def as_symbols(array: np.ndarray[Any, Any]) -> Any:
-    """An object array with symbols in it as one that guards them."""
-    from dpaudit.certificates.symbol_arrays import guarded
-
-    return guarded(array)
+def each(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return elements(function, array).astype(bool)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certificates.tracing import WIDEST, Tracer
-from dpaudit.certificates.uniform_numbers import UniformNumber, exact, negated
+from dpaudit.certificates.uniform_numbers import UniformNumber, each, elements, exact, negated
 
 BLOCK = 8  # values of a variable without an end that one choice tells apart
 EXACT = 2**53  # integers up to here are doubles
@@ -142,7 +142,7 @@ class WholeNumber:
 
     def _is_below(self, other: Any, is_strict: bool) -> Any:
         if isinstance(other, np.ndarray):
-            return _each(lambda item: self._is_below(item, is_strict), other)
+            return each(lambda item: self._is_below(item, is_strict), other)
         if type(other) is UniformNumber:
             return NotImplemented
         if type(other) is WholeNumber:
@@ -170,7 +170,7 @@ class WholeNumber:
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
-            return _each(self.__eq__, other)
+            return each(self.__eq__, other)
         if type(other) is not WholeNumber:
             value = exact(other) if type(other) is not UniformNumber else None
             if value is None:
@@ -190,7 +190,7 @@ class WholeNumber:
 
     def _sum(self, other: Any, sign: int) -> Any:
         if isinstance(other, np.ndarray):
-            return _guarded(lambda item: self._sum(item, sign), other)
+            return self._guarded(lambda item: self._sum(item, sign), other)
         if type(other) is UniformNumber:
             return NotImplemented
         if type(other) is WholeNumber:
@@ -224,7 +224,7 @@ class WholeNumber:
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
-            return _guarded(self.__mul__, other)
+            return self._guarded(self.__mul__, other)
         if type(other) is UniformNumber:
             return NotImplemented
         value = exact(other) if type(other) is not WholeNumber else None
@@ -288,9 +288,11 @@ class WholeNumber:
         return getattr(self.number(), name)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from dpaudit.certificates.symbol_arrays import call_ufunc
+        return self._tracer.arrays.call_ufunc(self._tracer, function, method, inputs, options)
 
-        return call_ufunc(self._tracer, function, method, inputs, options)
+    def _guarded(self, function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> Any:
+        """What a function gives on each element, as an array that guards its symbols."""
+        return self._tracer.arrays.guarded(elements(function, array))
 
 
 def _by_number(name: str) -> Callable[..., Any]:
@@ -305,22 +307,6 @@ for _name in ("truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift",
     setattr(WholeNumber, f"__{_name}__", _by_number(f"__{_name}__"))
     setattr(WholeNumber, f"__r{_name}__", _by_number(f"__r{_name}__"))
 setattr(WholeNumber, "__invert__", _by_number("__invert__"))  # noqa: B010
-
-
-def _each(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    result = np.empty(array.shape, dtype=bool)
-    for index in np.ndindex(array.shape):
-        result[index] = bool(function(np.asarray(array)[index]))
-    return result
-
-
-def _guarded(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> Any:
-    from dpaudit.certificates.symbol_arrays import guarded
-
-    result = np.empty(array.shape, dtype=object)
-    for index in np.ndindex(array.shape):
-        result[index] = function(np.asarray(array)[index])
-    return guarded(result)
 
 
 # Splits. Their probabilities are computed once for each law: runs make the same ones again and again.
