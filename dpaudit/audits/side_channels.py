@@ -32,8 +32,8 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.binomial import binomial_lower, binomial_upper_tail
@@ -204,7 +204,7 @@ def timing_test(labels: NDArray[np.bool_], seconds: NDArray[np.float64], level: 
         "guesses": guesses,
         "rule": "guess " + ", ".join(sides),
         "median_seconds": medians,
-        "epsilon_lower": max(0.0, float(special.logit(share))) if 0.5 < share < 1.0 else 0.0,
+        "epsilon_lower": max(0.0, float(scipy.special.logit(share))) if 0.5 < share < 1.0 else 0.0,
     }
 
 
@@ -249,7 +249,8 @@ def _evidence(correct: int, guesses: int) -> float:
     Beside a z-score it prefers few guesses that are all right, whose threshold is less of an accident.
     """
     wrong = guesses - correct
-    return float(special.xlogy(correct, correct) + special.xlogy(wrong, wrong) - special.xlogy(guesses, 0.5 * guesses))
+    xlogy = scipy.special.xlogy
+    return float(xlogy(correct, correct) + xlogy(wrong, wrong) - xlogy(guesses, 0.5 * guesses))
 
 
 def _widest_gap(seconds: NDArray[np.float64]) -> float:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.audits.findings import (
     FOUND_WITH,
@@ -270,7 +270,7 @@ class UniverseAudit:
         if delta == 0.0:
             return epsilon
         return np.asarray(
-            special.logit(binomial.largest_accuracy(epsilon, np.full_like(epsilon, delta), self.event_mass))
+            scipy.special.logit(binomial.largest_accuracy(epsilon, np.full_like(epsilon, delta), self.event_mass))
         )
 
     def _selected(self, game: UniverseGame) -> NDArray[np.int64]:

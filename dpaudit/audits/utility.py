@@ -34,7 +34,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
@@ -254,7 +254,7 @@ def _measured_tail(bound: UtilityBound, limit: float, losses: FloatArray, level:
 
 
 def _upper_tail(successes: int, trials: int, probability: float) -> float:
-    return float(special.betainc(successes, trials - successes + 1.0, probability)) if probability > 0.0 else 0.0
+    return float(scipy.special.betainc(successes, trials - successes + 1.0, probability)) if probability > 0.0 else 0.0
 
 
 def _measured_mean(bound: UtilityBound, limit: float, losses: FloatArray, level: float) -> dict[str, float]:

@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.bench.laws import bits_law, coupled_law, gaussian_law, laplace_law, laplace_sum_law, tight_mu
 from dpaudit.bench.problem import FloatArray, Problem, finite_law
@@ -66,7 +66,7 @@ def laplace_vector(data: FloatArray, size: int, rng: Rng, *, scale: float) -> Fl
 
 def noisy_bits(data: NDArray[np.int8], size: int, rng: Rng, *, epsilon: float) -> NDArray[np.int8]:
     """Independent randomised response on every bit."""
-    outputs: NDArray[np.int8] = data ^ (rng.random((size, len(data))) >= special.expit(epsilon))
+    outputs: NDArray[np.int8] = data ^ (rng.random((size, len(data))) >= scipy.special.expit(epsilon))
     return outputs
 
 

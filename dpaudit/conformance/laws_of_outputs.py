@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpaudit.conformance.case import Case, fail, p_text, raised, tokens
 from dpaudit.conformance.outcomes import CheckSkipped
@@ -87,8 +87,8 @@ def two_sided(count: int, draws: int, probability: float) -> float:
     """
     if probability <= 0.0 or probability >= 1.0:
         return 1.0 if count == round(probability) * draws else 0.0
-    upper = 1.0 if count == 0 else float(special.betainc(count, draws - count + 1.0, probability))
-    lower = 1.0 if count == draws else float(special.betaincc(count + 1.0, draws - count, probability))
+    upper = 1.0 if count == 0 else float(scipy.special.betainc(count, draws - count + 1.0, probability))
+    lower = 1.0 if count == draws else float(scipy.special.betaincc(count + 1.0, draws - count, probability))
     return min(1.0, 2.0 * min(upper, lower))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpaudit.audits.utility import audit_utility
 from dpaudit.conformance.case import Case, fail, p_text
@@ -232,7 +232,7 @@ def more_budget_less_error(case: Case) -> str | None:
     worse, better = int((many > few).sum()), int((many < few).sum())
     # Validity: where the error with more budget is stochastically at most the other, given that the two differ the
     # first is the larger one with probability at most 1/2.
-    p_value = float(special.betainc(worse, better + 1.0, 0.5)) if worse else 1.0
+    p_value = float(scipy.special.betainc(worse, better + 1.0, 0.5)) if worse else 1.0
     if p_value < case.level and not stated:
         raise CheckInconclusive(
             f"with {FACTOR:g} times the budget two runs are further apart, in {worse} of {worse + better} cases that "
@@ -242,7 +242,7 @@ def more_budget_less_error(case: Case) -> str | None:
         fail(f"{FACTOR:g} times the budget must not give more error, got more in {worse} of {worse + better} pairs "
              f"of runs that differ ({p_text(p_value)}).")  # fmt: skip
     seen = f"less error in {better}, more in {worse} of {BUDGET_RUNS} pairs of runs"
-    is_less = better > 0 and float(special.betainc(better, worse + 1.0, 0.5)) < case.level
+    is_less = better > 0 and float(scipy.special.betainc(better, worse + 1.0, 0.5)) < case.level
     if not is_less and worse + better >= ENOUGH_RUNS:
         raise CheckInconclusive(f"{FACTOR:g} times the budget is not seen to give less error: {seen}")
     return seen

@@ -13,8 +13,8 @@ of the batches cancel: C(n, m) prod B(k_b + a, n_b - k_b + b) / B(a, b), with a 
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 # Of the beta law of the rate of a batch: from batches that are all of one kind to rates that differ by a hundredth.
 CONCENTRATIONS = np.array([0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0])
@@ -48,7 +48,7 @@ def batch_p_value(counts: ArrayLike, sizes: ArrayLike) -> float:
         return 1.0
     a = CONCENTRATIONS[:, None] * (m / total)
     b = CONCENTRATIONS[:, None] - a
-    logs = (special.betaln(k + a, n - k + b) - special.betaln(a, b)).sum(axis=1)
-    ways = special.gammaln(total + 1.0) - special.gammaln(m + 1.0) - special.gammaln(total - m + 1.0)
+    logs = (scipy.special.betaln(k + a, n - k + b) - scipy.special.betaln(a, b)).sum(axis=1)
+    ways = scipy.special.gammaln(total + 1.0) - scipy.special.gammaln(m + 1.0) - scipy.special.gammaln(total - m + 1.0)
     log_e = float(ways + np.logaddexp.reduce(logs) - np.log(len(CONCENTRATIONS)))
     return float(np.exp(-max(log_e, 0.0)))

@@ -39,8 +39,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.evidence.paths import Emissions, PathPriors
 from dpaudit.privacy.claims import FloatArray
@@ -105,8 +105,9 @@ class Components:
 
         The relative entropy of that accuracy from the one that epsilon allows; a delta of the line is left out.
         """
-        wrong, allowed = special.expit(-self.highest), special.expit(-epsilon)
-        log_ratio = special.log_expit(-self.highest) - special.log_expit(-epsilon)  # of wrong guesses to the allowed
+        wrong, allowed = scipy.special.expit(-self.highest), scipy.special.expit(-epsilon)
+        log_expit = scipy.special.log_expit
+        log_ratio = log_expit(-self.highest) - log_expit(-epsilon)  # of wrong guesses to the allowed
         spared = -allowed * np.expm1(log_ratio)
         return np.asarray(wrong * log_ratio + (1.0 - wrong) * np.log1p(spared / (1.0 - allowed)))
 
@@ -322,7 +323,7 @@ def _model(train: FloatArray, components: Components) -> FloatArray:
     highest, middle = components.highest, components.middle
     is_spread = np.isnan(middle)
     middle = np.where(is_spread, MIDDLE_LEVEL * highest, middle)
-    of_1 = special.log_expit(np.stack([-highest, -middle, np.zeros_like(highest), middle, highest], axis=1))
+    of_1 = scipy.special.log_expit(np.stack([-highest, -middle, np.zeros_like(highest), middle, highest], axis=1))
     of_0 = np.ascontiguousarray(of_1[:, ::-1])
     label0, label1 = train[..., None, None]
     model = label1 * of_1
@@ -331,7 +332,7 @@ def _model(train: FloatArray, components: Components) -> FloatArray:
     if len(positions):
         is_spread = is_spread[:, positions]
         spread = np.multiply.outer(SPREAD_LEVELS, highest[:, None, positions])  # (spread levels, partitions, 1, those)
-        right, wrong = (np.swapaxes(special.log_expit(part), 1, 2) for part in (spread, -spread))
+        right, wrong = (np.swapaxes(scipy.special.log_expit(part), 1, 2) for part in (spread, -spread))
         label0, label1 = train[..., None]
         for position, of_1, of_0 in ((1, wrong, right), (3, right, wrong)):
             logs = label1 * of_1  # (spread levels, cells, partitions, those); the largest array of all: kept in place
@@ -361,7 +362,7 @@ def components_for(
         Whether lines of the family have a delta: then smaller stakes and single directions are components as well.
     """
     # A stake of share f is best where wrong guesses are 1 - f times as frequent as the line allows.
-    wrong = (1.0 - fraction) * special.expit(-epsilon)
+    wrong = (1.0 - fraction) * scipy.special.expit(-epsilon)
     highest = np.log1p(-wrong) - np.log1p(-fraction) + np.logaddexp(0.0, epsilon)  # (fractions,)
     # Where that is far above epsilon, cells just at epsilon would be taken for the highest level: a lower one as well.
     high = fraction >= HIGH_SHARE

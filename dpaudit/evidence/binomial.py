@@ -14,7 +14,7 @@ too, and the number of correct ones is tested given it): by the union bound the 
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpaudit.privacy.claims import FloatArray
 
@@ -29,7 +29,7 @@ def binomial_lower(successes: float, trials: float, level: float) -> float:
     """
     if successes <= 0 or level <= 0.0:
         return 0.0
-    return float(special.betaincinv(successes, trials - successes + 1.0, level))
+    return float(scipy.special.betaincinv(successes, trials - successes + 1.0, level))
 
 
 def binomial_lower_each(successes: FloatArray, trials: FloatArray, level: FloatArray) -> FloatArray:
@@ -41,7 +41,8 @@ def binomial_lower_each(successes: FloatArray, trials: FloatArray, level: FloatA
     [0.493099, 0.0]
     """
     positive = successes > 0
-    found = special.betaincinv(np.where(positive, successes, 1.0), np.maximum(trials - successes, 0.0) + 1.0, level)
+    failures = np.maximum(trials - successes, 0.0)
+    found = scipy.special.betaincinv(np.where(positive, successes, 1.0), failures + 1.0, level)
     return np.where(positive, found, 0.0)
 
 
@@ -55,7 +56,7 @@ def binomial_upper(successes: float, trials: float, level: float) -> float:
     """
     if successes >= trials:
         return 1.0
-    return float(special.betaincinv(successes + 1.0, trials - successes, 1.0 - level))
+    return float(scipy.special.betaincinv(successes + 1.0, trials - successes, 1.0 - level))
 
 
 def binomial_upper_tail(successes: float, trials: float, probability: FloatArray) -> FloatArray:
@@ -63,14 +64,14 @@ def binomial_upper_tail(successes: float, trials: float, probability: FloatArray
     probability = np.clip(np.asarray(probability, dtype=float), 0.0, 1.0)
     if successes <= 0:
         return np.ones_like(probability)
-    return np.asarray(special.betainc(successes, trials - successes + 1.0, probability))
+    return np.asarray(scipy.special.betainc(successes, trials - successes + 1.0, probability))
 
 
 def largest_accuracy(epsilon: FloatArray, delta_cost: FloatArray, guess_probability: float) -> FloatArray:
     """The largest probability of a correct guess, given a guess, that lines (epsilon, delta_cost) allow; at most 1."""
     epsilon, delta_cost = np.asarray(epsilon, dtype=float), np.asarray(delta_cost, dtype=float)
     extra = np.where(delta_cost > 0.0, delta_cost / max(guess_probability, 1e-300), 0.0)
-    return np.asarray(np.minimum(1.0, special.expit(epsilon) + extra * special.expit(-epsilon)))
+    return np.asarray(np.minimum(1.0, scipy.special.expit(epsilon) + extra * scipy.special.expit(-epsilon)))
 
 
 def p_value(

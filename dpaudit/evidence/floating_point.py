@@ -34,8 +34,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.binomial import p_value
@@ -267,7 +267,7 @@ def _lower_limits(successes: FloatArray, trials: FloatArray | int, level: float)
     successes, trials = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(trials, dtype=float))
     limits = np.zeros(len(successes))
     known = successes > 0.0
-    limits[known] = special.betaincinv(successes[known], trials[known] - successes[known] + 1.0, level)
+    limits[known] = scipy.special.betaincinv(successes[known], trials[known] - successes[known] + 1.0, level)
     return np.asarray(np.minimum(limits, 1.0 - 2.0**-53))
 
 
@@ -276,7 +276,7 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
     shares = np.geomspace(0.5 / labelled, 1.0, 200)
     # The number of right guesses, exceeded with probability FOUND_WITH: a normal quantile, less one for its error.
     mean = labelled * shares / 2.0
-    quantile = np.floor(mean + special.ndtri(1.0 - FOUND_WITH) * np.sqrt(mean * (1.0 - shares / 2.0))) - 1.0
+    quantile = np.floor(mean + scipy.special.ndtri(1.0 - FOUND_WITH) * np.sqrt(mean * (1.0 - shares / 2.0))) - 1.0
     bounds = lower_bound(np.maximum(quantile, 0.0), np.zeros(len(shares)), labelled, delta / 2.0, level)
     found = np.flatnonzero(bounds > epsilon)
     return float(shares[found[0]]) if len(found) else math.inf

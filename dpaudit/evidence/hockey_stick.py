@@ -8,8 +8,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.evidence import binomial
 from dpaudit.evidence.protocols import Test
@@ -80,7 +80,7 @@ class HockeyStickGame(Test):
         """
         at_budget = self._loss_at_budget(event_mass)
         # A pair of an adaptive audit may have had no draw at all.
-        guesses = int(special.bdtrik(GUESSES_QUANTILE, self.draws, event_mass)) if self.draws > 0 else 0
+        guesses = int(scipy.special.bdtrik(GUESSES_QUANTILE, self.draws, event_mass)) if self.draws > 0 else 0
         if guesses < 1:
             return math.inf, at_budget
         detectable = math.inf
@@ -89,8 +89,8 @@ class HockeyStickGame(Test):
             critical = self._critical(guesses, line["epsilon"], line["delta"])
             if critical <= guesses:
                 target = probability / (1.0 - GUESSES_QUANTILE)
-                accuracy = float(special.betaincinv(critical, guesses - critical + 1.0, target))
-                detectable = min(detectable, float(special.logit(accuracy)))
+                accuracy = float(scipy.special.betaincinv(critical, guesses - critical + 1.0, target))
+                detectable = min(detectable, float(scipy.special.logit(accuracy)))
         return detectable, at_budget
 
     def _loss_at_budget(self, event_mass: float) -> float:
@@ -98,7 +98,7 @@ class HockeyStickGame(Test):
         for anchor in self._power_anchors:
             line = self._line(np.array([self.claim.value]), anchor)
             accuracy = float(binomial.largest_accuracy(line.epsilon, line.delta, event_mass)[0])
-            losses.append(float(special.logit(accuracy)) if line.delta[0] > 0.0 else float(line.epsilon[0]))
+            losses.append(float(scipy.special.logit(accuracy)) if line.delta[0] > 0.0 else float(line.epsilon[0]))
         return min(losses)
 
 

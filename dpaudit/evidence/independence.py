@@ -12,8 +12,8 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.evidence.outcomes import Outcomes, Reading
 
@@ -81,7 +81,7 @@ def fisher(both: int, first: int, second: int, total: int) -> tuple[float, float
     values = np.arange(max(0, first + second - total), min(first, second) + 1)
 
     def log_binomial(n: Any, k: Any) -> Any:
-        return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+        return scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
 
     logs = log_binomial(first, values) + log_binomial(total - first, second - values) - log_binomial(total, second)
     masses = np.exp(logs)

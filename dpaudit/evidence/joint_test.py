@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpaudit.evidence.binomial import binomial_upper, binomial_upper_tail
 from dpaudit.privacy.claims import FloatArray
@@ -97,6 +97,7 @@ def _largest(draws: int, probability: float) -> int:
 
 def _mass(count: int, draws: int, probability: FloatArray) -> FloatArray:
     """P(Binomial(draws, probability) = count)."""
-    choices = special.gammaln(draws + 1.0) - special.gammaln(count + 1.0) - special.gammaln(draws - count + 1.0)
-    logs = special.xlogy(count, probability) + special.xlog1py(draws - count, -probability)
+    log_factorial = scipy.special.gammaln
+    choices = log_factorial(draws + 1.0) - log_factorial(count + 1.0) - log_factorial(draws - count + 1.0)
+    logs = scipy.special.xlogy(count, probability) + scipy.special.xlog1py(draws - count, -probability)
     return np.asarray(np.exp(choices + logs))

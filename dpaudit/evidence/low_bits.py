@@ -24,8 +24,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.evidence.attainability import attainable
 from dpaudit.evidence.double_features import (
@@ -352,7 +352,7 @@ class _Test:
 
     @functools.cached_property
     def _quantile(self) -> float:
-        return -float(special.ndtri(self.level)) if self.level > 0.0 else 40.0
+        return -float(scipy.special.ndtri(self.level)) if self.level > 0.0 else 40.0
 
     def promise(self, first: FloatArray, second: FloatArray, seen: tuple[int, int]) -> float:
         """More than the merit of any rule on these draws: so many `seen` of x and of x_prime, so many with each code.

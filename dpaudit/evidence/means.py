@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpaudit.privacy.claims import FloatArray
 
@@ -165,7 +165,7 @@ def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArra
     mean = float(losses.mean())
     shape = losses / mean if mean > 0.0 else np.ones_like(losses)
     threshold = math.log(len(fractions)) - math.log(level)
-    draws, quantile = len(losses), float(special.ndtri(power))
+    draws, quantile = len(losses), float(scipy.special.ndtri(power))
 
     def found(ratio: float) -> bool:
         first, second = np.zeros(len(fractions)), np.zeros(len(fractions))
@@ -192,7 +192,7 @@ def critical_count(trials: int, probability: float, level: float) -> int:
     low, high = 0, trials + 1  # tail(0) = 1 is not below the level; tail(trials + 1) = 0 is
     while high - low > 1:
         middle = (low + high) // 2
-        tail = float(special.betainc(middle, trials - middle + 1.0, probability)) if probability > 0.0 else 0.0
+        tail = float(scipy.special.betainc(middle, trials - middle + 1.0, probability)) if probability > 0.0 else 0.0
         low, high = (low, middle) if tail < level else (middle, high)
     return high
 
@@ -208,4 +208,4 @@ def detectable_probability(trials: int, probability: float, level: float, power:
     least = critical_count(trials, probability, level)
     if least > trials:
         return math.inf
-    return float(special.betaincinv(least, trials - least + 1.0, power))
+    return float(scipy.special.betaincinv(least, trials - least + 1.0, power))

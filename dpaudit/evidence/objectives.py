@@ -11,8 +11,8 @@ import dataclasses
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.privacy.claims import FloatArray
 
@@ -104,7 +104,8 @@ class Objective:
         growth = np.zeros(odds.shape)
         is_worth = odds > self.epsilon
         odds, guesses = odds[is_worth], guesses[is_worth]
-        gain = special.expit(odds) * (odds - self.epsilon) + np.logaddexp(0.0, self.epsilon) - np.logaddexp(0.0, odds)
+        shares = scipy.special.expit(odds)
+        gain = shares * (odds - self.epsilon) + np.logaddexp(0.0, self.epsilon) - np.logaddexp(0.0, odds)
         growth[is_worth] = guesses * gain * self.draws
         return growth
 
@@ -117,4 +118,4 @@ class Objective:
 
     @property
     def _quantile(self) -> float:
-        return float(special.ndtri(self.level)) if self.level > 0.0 else -40.0
+        return float(scipy.special.ndtri(self.level)) if self.level > 0.0 else -40.0

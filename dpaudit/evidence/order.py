@@ -42,8 +42,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.errors import SubjectError
 from dpaudit.evidence.batches import batch_p_value
@@ -190,7 +190,7 @@ def _repeats(what: str, values: NDArray[Any]) -> tuple[float, str]:
     counts = np.unique(values, return_counts=True)[1].astype(float) if times else np.ones(1)
     pairs = float((counts * (counts - 1.0)).sum() / 2.0)
     log_p = _log_binomial(pairs, times) + times * math.log(2.0)
-    log_p += special.gammaln(n - times + 1.0) - special.gammaln(n + 1.0)
+    log_p += scipy.special.gammaln(n - times + 1.0) - scipy.special.gammaln(n + 1.0)
     return min(
         1.0, float(np.exp(min(float(log_p), 0.0)))
     ), f"{what} are equal to the one before {times:,} times in {n:,}"
@@ -226,7 +226,8 @@ def _tests(flags: Flags, batches: NDArray[np.int64]) -> Iterator[tuple[float, st
 
 
 def _log_binomial(n: float | NDArray[np.float64], k: float | NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1.0))
+    gammaln = scipy.special.gammaln
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
 
 def _share_of_subsets(k: int, n: int, m: int) -> float:

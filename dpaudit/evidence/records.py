@@ -9,7 +9,7 @@ record and level the line with that limit can be solved for epsilon in closed fo
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpaudit.evidence.binomial import binomial_lower_each
 from dpaudit.privacy.claims import FloatArray
@@ -27,7 +27,7 @@ def epsilon_lower(
     k = _relative_cost(guesses, draws, cost, spent)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(k < 1.0, (accuracy - k) / (1.0 - k), 0.0)
-        found = DOWN * special.logit(np.clip(share, 0.5, 1.0))
+        found = DOWN * scipy.special.logit(np.clip(share, 0.5, 1.0))
     return np.asarray(np.maximum(found, 0.0))
 
 
@@ -46,14 +46,14 @@ def log_p_values(
     """
     spent = np.where(cost > 0.0, level * mass_share, 0.0)
     k = np.minimum(_relative_cost(guesses, draws, cost, spent), 1.0)
-    limit = np.minimum(special.expit(epsilon) + k * special.expit(-epsilon), 1.0)
+    limit = np.minimum(scipy.special.expit(epsilon) + k * scipy.special.expit(-epsilon), 1.0)
     positive = correct > 0
     c, wrong = np.where(positive, correct, 1.0), np.maximum(guesses - correct, 0.0)
-    tail = np.where(positive, special.betainc(c, wrong + 1.0, limit), 1.0)
+    tail = np.where(positive, scipy.special.betainc(c, wrong + 1.0, limit), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         n = np.maximum(guesses, 1.0)
         share = np.minimum(c / n, 1.0)
-        chernoff = -n * (special.rel_entr(share, limit) + special.rel_entr(1.0 - share, 1.0 - limit))
+        chernoff = -n * (scipy.special.rel_entr(share, limit) + scipy.special.rel_entr(1.0 - share, 1.0 - limit))
         log_tail = np.where(tail > 1e-290, np.log(tail), np.minimum(chernoff, np.log(1e-290)))
         both = np.where(spent > 0.0, np.logaddexp(log_tail, np.log(spent)), log_tail)
     return np.minimum(both, 0.0)
@@ -80,7 +80,7 @@ def detectable_losses(
 
     As in `FixedGame.power` for a rule with both events; inf where no such loss would be found.
     """
-    guesses = float(int(special.bdtrik(guesses_quantile, draws, event_mass)))
+    guesses = float(int(scipy.special.bdtrik(guesses_quantile, draws, event_mass)))
     if not guesses >= 1.0:
         return np.full_like(epsilon, np.inf)
     n, levels = np.full_like(epsilon, guesses), np.full_like(epsilon, level)
@@ -92,5 +92,5 @@ def detectable_losses(
         low, high = np.where(rejects, low, middle), np.where(rejects, middle, high)
     possible = high <= guesses
     critical = np.minimum(high, guesses)
-    accuracy = special.betaincinv(critical, guesses - critical + 1.0, probability / (1.0 - guesses_quantile))
-    return np.where(possible, special.logit(accuracy), np.inf)
+    accuracy = scipy.special.betaincinv(critical, guesses - critical + 1.0, probability / (1.0 - guesses_quantile))
+    return np.where(possible, scipy.special.logit(accuracy), np.inf)

@@ -50,13 +50,14 @@ there are, and their levels, is decided by the pilot alone.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.evidence.fitted_scores import FittedRule, FittedScore, without_nan
 from dpaudit.evidence.fixed_game import MOST_CAUTIOUS, FixedGame
@@ -77,7 +78,6 @@ LEAST_ENDING, LEAST_JUMP = 6.0, 6.0
 SLOPES = np.linspace(0.1, 10.0, 100)  # of a density that is cut off: its rate, over the reciprocal of its width
 # Of one that is not: exp(-rate u - curvature u^2 / 2), u over the mean.
 RATES, CURVATURES = np.meshgrid(np.linspace(0.0, 1.0, 21), np.geomspace(1e-4, 3.0, 40))
-LOG_TOTALS = np.log(np.sqrt(0.5 * math.pi / CURVATURES) * special.erfcx(RATES / np.sqrt(2.0 * CURVATURES)))
 DEVIATIONS = 3.0  # by which the correct guesses on the pilot are lowered where edges have to promise more than a rule
 FINE = 64  # cells a spacing of the pilot: a cell holds about two draws of a side where the test is 100 times the pilot
 OUTWARD = 24  # spacings of the pilot beyond its last score of the other label that have cells; the rest is one cell
@@ -87,6 +87,13 @@ GROWTH = 1.5  # labelled draws after a stage over those before it
 LAST_FROM = 0.15  # of all labelled draws: once there are so many, the rest is the last stage
 HOW_IT_ENDED = "(Guesses were made from the outside in up to the first wrong one; edges were learned from other draws.)"
 FALLBACK = 0.01  # of the level, for the test of the pilot's rule
+
+
+@functools.cache
+def _log_totals() -> FloatArray:
+    """Log integrals of the densities of `RATES` and `CURVATURES`."""
+    totals = np.sqrt(0.5 * math.pi / CURVATURES) * scipy.special.erfcx(RATES / np.sqrt(2.0 * CURVATURES))
+    return np.asarray(np.log(totals))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,7 +234,7 @@ def _ending(excesses: FloatArray) -> float:
     largest, square = float(excesses.max()) / mean, float(np.mean((excesses / mean) ** 2))
     cut = np.max(-SLOPES / largest - np.log(-np.expm1(-SLOPES) / SLOPES)) - math.log(largest)
     # The last one, at rate 1 without a curvature, is the exponential.
-    thinning = max(np.max(-RATES - 0.5 * CURVATURES * square - LOG_TOTALS), -1.0)
+    thinning = max(np.max(-RATES - 0.5 * CURVATURES * square - _log_totals()), -1.0)
     return float(len(excesses) * (cut - thinning))
 
 

@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.evidence import saved_renyi, wealth
 from dpaudit.evidence.cells import Cells
@@ -237,7 +237,7 @@ class RenyiGame(Test):
         return high, at_budget
 
     def _finds(self, loss: float, event_mass: float) -> bool:
-        share = event_mass * np.array([special.expit(loss), special.expit(-loss)])
+        share = event_mass * np.array([scipy.special.expit(loss), scipy.special.expit(-loss)])
         p, q = np.array([*share, 1.0 - event_mass]), np.array([*share[::-1], 1.0 - event_mass])
         rng = np.random.default_rng(np.random.SeedSequence(20_261_121))
         bet = self._best_bet(np.array([loss, -loss, 0.0]), p, q)
@@ -258,7 +258,7 @@ class RenyiGame(Test):
             return 0.0
 
         def exceeds(loss: float) -> bool:
-            share = event_mass * np.array([special.expit(loss), special.expit(-loss)])
+            share = event_mass * np.array([scipy.special.expit(loss), scipy.special.expit(-loss)])
             for order in self.claim.orders:
                 outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
                 with np.errstate(over="ignore"):
@@ -313,7 +313,7 @@ class RenyiGame(Test):
             return growth
         paid, charged, least = payoffs(g, order)
         half = half[finite, None, None]
-        stakes = special.expit(np.arange(-6.0, 3.0, 1.0))[:, None] / np.maximum(least + half, SMALLEST_LOSS)
+        stakes = scipy.special.expit(np.arange(-6.0, 3.0, 1.0))[:, None] / np.maximum(least + half, SMALLEST_LOSS)
         won, lost = np.log1p(stakes * (paid - half)) @ p, np.log1p(-stakes * (charged + half)) @ q
         growth[finite] = (0.5 * (won + lost)).max(axis=1)
         return growth

@@ -15,8 +15,8 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.evidence.fitted_scores import fit_scores
 from dpaudit.evidence.hints import NO_HINTS, Hints
@@ -143,7 +143,7 @@ def _tails_of(kind: str, folds: list[tuple[FloatArray, FloatArray]]) -> SmoothTa
         # By turns: where many scores are equal, a part of them is one of both labels.
         turns = np.concatenate([np.arange(len(side)) / len(side) for side in (values1, values0)])
         order = np.lexsort((turns, values))
-        right = np.cumsum(special.expit(slope * values[order]))  # of guesses of x, from below
+        right = np.cumsum(scipy.special.expit(slope * values[order]))  # of guesses of x, from below
         is_x = np.cumsum(order < len(values1))
         n = len(values)
         size += n
@@ -166,7 +166,7 @@ def _slope(values1: FloatArray, values0: FloatArray) -> tuple[float, float]:
     """The slope of the log-odds of x, which are 0 at 0, and its standard error."""
     slope, information = 0.0, 1.0
     for _ in range(STEPS):
-        p1, p0 = special.expit(slope * values1), special.expit(slope * values0)
+        p1, p0 = scipy.special.expit(slope * values1), scipy.special.expit(slope * values0)
         gradient = float(values1 @ (1.0 - p1) - values0 @ p0)
         information = float(np.square(values1) @ (p1 * (1.0 - p1)) + np.square(values0) @ (p0 * (1.0 - p0)))
         slope += gradient / max(information, 1e-12)

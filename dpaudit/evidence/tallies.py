@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import linalg, special
+import scipy
 
 from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.evidence.threads import in_one_thread
@@ -126,10 +126,10 @@ def fit_logistic(first: Outcomes, second: Outcomes) -> Quadratic | None:
     ridge = np.diag([0.0, *np.full(terms.shape[1] - 1, RIDGE)])
     found = np.zeros(terms.shape[1])
     for _ in range(STEPS):
-        probability = special.expit(terms @ found)
+        probability = scipy.special.expit(terms @ found)
         gradient = terms.T @ (weight * (label - probability)) - ridge @ found
         curvature = (terms * (weight * probability * (1.0 - probability))[:, None]).T @ terms + ridge
-        change = linalg.solve(curvature + 1e-9 * np.eye(len(found)), gradient, assume_a="pos")
+        change = scipy.linalg.solve(curvature + 1e-9 * np.eye(len(found)), gradient, assume_a="pos")
         found = found + change
         if not np.all(np.isfinite(found)):
             return None

@@ -27,8 +27,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.evidence import records
 from dpaudit.evidence.failures import Failure, Returned, common_failure
@@ -184,7 +184,7 @@ class UniverseGame:
         logs = np.log(halves + np.float32(SMOOTHING))
         size = halves.shape[2]
         trained = 2.0 * self.pilot
-        quantile = float(special.ndtri(0.5 * self.error_rate / len(self.first)))
+        quantile = float(scipy.special.ndtri(0.5 * self.error_rate / len(self.first)))
         for pairs, i, others in self._blocks(size):
             up = np.zeros((2, len(others), STEPS))  # of x and x_prime: mass where the ratio is at least k steps
             down = np.zeros_like(up)  # and where it is below -k steps

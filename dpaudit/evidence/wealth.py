@@ -27,8 +27,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.privacy.claims import FloatArray
 
@@ -60,7 +60,7 @@ def fractions(draws: int, log_threshold: float) -> FloatArray:
     smallest = min(0.25, 0.7 * math.sqrt(2.0 * max(log_threshold, 1.0) / max(draws, 1)))
     lowest = math.log(smallest / (1.0 - smallest))
     count = 1 + max(1, math.ceil((LARGEST_LOGIT - lowest) / LOGIT_STEP))
-    return np.asarray(special.expit(np.linspace(lowest, LARGEST_LOGIT, count)))
+    return np.asarray(scipy.special.expit(np.linspace(lowest, LARGEST_LOGIT, count)))
 
 
 def log_wealth(

@@ -17,8 +17,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
@@ -329,7 +329,7 @@ def _renyi(p: FloatArray, q: FloatArray, order: float) -> float:
         terms[possible] += p[possible] * np.expm1(t * log_ratio[possible])
         return max(0.0, math.log1p(max(0.0, math.fsum(terms.tolist()))) / t)
     exponents = np.log(p[possible]) + t * log_ratio[possible]
-    return max(0.0, float(special.logsumexp(exponents)) / t)
+    return max(0.0, float(scipy.special.logsumexp(exponents)) / t)
 
 
 def _largest_rho(p: FloatArray, q: FloatArray, gap: float) -> float:

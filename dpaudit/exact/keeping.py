@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.exact.finite import (
@@ -141,5 +141,5 @@ def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
     rejected = np.concatenate([[0.0], np.cumsum(p[order])])
     rejected = rejected / rejected[-1]
     with np.errstate(divide="ignore"):
-        least = special.log_ndtr(-special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
+        least = scipy.special.log_ndtr(-scipy.special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
         return bool(np.all(np.log(kept) >= least - 1e-15 * np.where(np.isfinite(least), np.abs(least), 0.0)))

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special
+import scipy
 
 from dpaudit.privacy.claims import Claim
 
@@ -42,7 +42,7 @@ def keeps(claim: Claim, event_mass: float, loss: float) -> bool:
     >>> keeps(ApproxDP(1.0, 0.01), event_mass=0.1, loss=1.1), keeps(ApproxDP(1.0, 0.01), event_mass=0.1, loss=1.2)
     (True, False)
     """
-    right, wrong = event_mass * special.expit(loss), event_mass * special.expit(-loss)
+    right, wrong = event_mass * scipy.special.expit(loss), event_mass * scipy.special.expit(-loss)
     value = np.array([claim.value])
     if claim.family == "renyi":
         outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf

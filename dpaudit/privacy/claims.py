@@ -30,8 +30,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.arguments import number as number
 from dpaudit.arguments import whole_number as whole_number
@@ -653,8 +653,8 @@ def gaussian_profile(mu: FloatArray, epsilon: float) -> FloatArray:
     at = min(epsilon, 1e300)
     with np.errstate(over="ignore"):
         ratio = at / safe
-        first = special.log_ndtr(np.maximum(-ratio + safe / 2.0, -1e150))
-        second = at + special.log_ndtr(np.maximum(-ratio - safe / 2.0, -1e150))
+        first = scipy.special.log_ndtr(np.maximum(-ratio + safe / 2.0, -1e150))
+        second = at + scipy.special.log_ndtr(np.maximum(-ratio - safe / 2.0, -1e150))
     delta = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
     return np.where(np.isinf(mu), 1.0, np.where(is_regular, delta, 0.0))
 

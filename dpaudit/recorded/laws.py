@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import math
 
-from scipy import special
+import scipy
 
 CONTINUOUS = ("laplace", "normal", "gumbel", "logistic", "exponential", "uniform", "cauchy")
 DISCRETE = ("geometric", "two-sided geometric")
@@ -69,11 +69,11 @@ class Law:
         if self.family == "laplace":
             return 0.5 * math.exp(u) if u < 0 else 1.0 - 0.5 * math.exp(-u)
         if self.family == "normal":
-            return float(special.ndtr(u))
+            return float(scipy.special.ndtr(u))
         if self.family == "gumbel":
             return math.exp(-math.exp(min(-u, 700.0)))
         if self.family == "logistic":
-            return float(special.expit(u))
+            return float(scipy.special.expit(u))
         if self.family == "exponential":
             return -math.expm1(-u) if u > 0 else 0.0
         if self.family == "uniform":

@@ -41,8 +41,8 @@ statistics: their levels add up. r must not depend on the output: otherwise delt
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 FloatArray = NDArray[np.float64]
 OUTWARDS = 1.0 - 1e-8  # relative; log-gammas of arguments up to 1e7 lose less
@@ -113,10 +113,11 @@ def _tail_and_spread(epsilon: FloatArray, guesses: int, correct: int) -> tuple[F
 
     b_(k+1) / b_k <= e^epsilon (r - v) / (v + 1) = x for k >= v, so that t <= b_v / (1 - x).
     """
-    accuracy = special.expit(epsilon)
-    tail = np.asarray(special.betainc(correct, guesses - correct + 1.0, accuracy))
-    choose = special.gammaln(guesses + 1.0) - special.gammaln(correct + 1.0) - special.gammaln(guesses - correct + 1.0)
-    log_mass = choose + correct * special.log_expit(epsilon) + (guesses - correct) * special.log_expit(-epsilon)
+    accuracy = scipy.special.expit(epsilon)
+    tail = np.asarray(scipy.special.betainc(correct, guesses - correct + 1.0, accuracy))
+    gammaln, log_expit = scipy.special.gammaln, scipy.special.log_expit
+    choose = gammaln(guesses + 1.0) - gammaln(correct + 1.0) - gammaln(guesses - correct + 1.0)
+    log_mass = choose + correct * log_expit(epsilon) + (guesses - correct) * log_expit(-epsilon)
     with np.errstate(over="ignore", divide="ignore"):
         falling = np.maximum(0.0, 1.0 - np.exp(np.minimum(epsilon, 700.0)) * (guesses - correct) / (correct + 1.0))
         ratio = np.exp(np.minimum(log_mass - np.log(np.maximum(tail, SMALLEST_TAIL)), 0.0))
@@ -150,7 +151,7 @@ def gaussian_is_rejected(
     factor = 2.0 if one_kind else 1.0
     for k in range(correct - 1, -1, -1):
         # the least mass of wrong guesses that F allows beside so many right ones: F^-1(x) = Phi(Phi^-1(x) - mu)
-        needed = special.ndtr(special.ndtri(np.minimum(factor * right, 1.0)) - mu) / factor
+        needed = scipy.special.ndtr(scipy.special.ndtri(np.minimum(factor * right, 1.0)) - mu) / factor
         increase = np.maximum(needed - wrong, 0.0)
         if not increase.any():
             break  # nothing is forced from here on

@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 FloatArray = NDArray[np.float64]
 SLOPES = np.geomspace(1e-3, 1e4, 400)  # t of Chernoff's bound
@@ -66,7 +66,8 @@ def sorted_probability(scores: FloatArray) -> float:
     0.333333333333
     """
     counts = np.unique(scores, return_counts=True)[1]
-    return math.exp(min(0.0, float(special.gammaln(counts + 1.0).sum() - special.gammaln(len(scores) + 1.0))))
+    gammaln = scipy.special.gammaln
+    return math.exp(min(0.0, float(gammaln(counts + 1.0).sum() - gammaln(len(scores) + 1.0))))
 
 
 def _few_descents(size: int, descents: int) -> float:

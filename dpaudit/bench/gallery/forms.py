@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.privacy.claims import FloatArray
 
@@ -50,7 +50,7 @@ class Hidden:
     def sample(self, data: int, size: int, rng: np.random.Generator) -> Any:
         """As a mechanism."""
         is_inside = rng.random(size) < self.mass
-        is_right = rng.random(size) < special.expit(self.loss)
+        is_right = rng.random(size) < scipy.special.expit(self.loss)
         side = np.where(is_right == bool(data), IN_A, IN_B)
         return self.form.make(np.where(is_inside, side, OUTSIDE), self.mass, rng)
 
@@ -67,7 +67,7 @@ def pieces(starts_of_a: tuple[float, ...], starts_of_b: tuple[float, ...], is_no
             is_here = places == where
             count = int(is_here.sum())
             ranks[is_here] = rng.choice(starts, size=count) + width * rng.random(count)
-        return np.asarray(special.ndtri(np.clip(ranks, 1e-12, 1.0 - 1e-12))) if is_normal else ranks
+        return np.asarray(scipy.special.ndtri(np.clip(ranks, 1e-12, 1.0 - 1e-12))) if is_normal else ranks
 
     return make
 
