@@ -69,7 +69,7 @@ def test_a_claim_reads_back_from_its_text_exactly(claim):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"claim must be eps=E, .* or metric=FILE, got ''\.$"),
+        ("", r"claim must be eps=E, .* metric=FILE or tradeoff=\.\.\., got ''\.$"),
         ("1", r"claim must be eps=E, .*, got '1'\.$"),
         ("epsi=1", r"claim must be eps=E, .*, got 'epsi=1'\.$"),
         ("eps", r"got 'eps'\.$"),
