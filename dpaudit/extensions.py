@@ -48,10 +48,10 @@ def load(entry: importlib.metadata.EntryPoint) -> Any:
     """
     try:
         return entry.load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever the code of a package raises while it is imported
         raise UsageError(
-            f"the extension {entry.name!r} of {entry.group} must be importable, got {entry.value!r} ({error}). "
-            "Repair or uninstall the package that registers it."
+            f"the extension {entry.name!r} of {entry.group} must be importable, got {entry.value!r} "
+            f"({type(error).__name__}: {error}). Repair or uninstall the package that registers it."
         ) from error
 
 

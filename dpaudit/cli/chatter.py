@@ -25,7 +25,7 @@ class Sparing:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._place = 0  # characters of the line that is being written
-        self.lines = 0
+        self.lines = self.cut = 0  # lines, and those of them whose end is not shown
 
     def write(self, text: str) -> int:
         """Pass on what belongs to the first lines; how much was taken, which is all of it."""
@@ -40,8 +40,10 @@ class Sparing:
         return len(text)
 
     def _part(self, text: str) -> None:
-        if self.lines < LINES:
-            self._stream.write(text[: max(0, LONGEST - self._place)])
+        if self.lines < LINES and self._place <= LONGEST:
+            room = LONGEST - self._place
+            self._stream.write(text[:room] + "…" * (len(text) > room))
+            self.cut += len(text) > room
         self._place += len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -86,6 +88,8 @@ def told(stream: Sparing, more: Counter[tuple[str, str, int]]) -> list[str]:
     notes = []
     if stream.count > LINES:
         notes.append(f"The subject printed {stream.count:,} lines; the first {LINES} are shown.")
+    if stream.cut:
+        notes.append(f"Of {stream.cut} of these lines the first {LONGEST} characters are shown.")
     for (category, file, line), count in more.most_common(LINES):
         notes.append(f"{file}:{line} gave {count:,} more warnings of the kind {category}.")
     if len(more) > LINES:

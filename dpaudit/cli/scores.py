@@ -26,7 +26,7 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
     help="How the scores came about.",
 )
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="For the verdict and all bounds.")
-@click.option("--seed", type=int, help="Of ties and coins; one is drawn and printed by default (sequential: 0).")
+@click.option("--seed", type=int, help="Of the order of runs, ties and coins.  [default: 0]")
 @click.option("--guesses", type=int, help="One run: canaries to guess on, decided beforehand.  [default: four share]")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--out", help="Folder to write scores.json, scores.html and scores.md to.  [default: none]")

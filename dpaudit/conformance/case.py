@@ -158,12 +158,25 @@ class Case:
         return self.claim
 
     def audited(
-        self, mechanism: Any, claim: Claim, pairs: Iterable[Any] | None, name: str, samples: int
+        self,
+        mechanism: Any,
+        claim: Claim,
+        pairs: Iterable[Any] | None,
+        name: str,
+        samples: int,
+        inconclusive_factor: float = 2.0,
     ) -> AuditResult:
         """An audit at the share of one check, with a seed of its own."""
         seed = int(np.random.SeedSequence(self.seed, spawn_key=(CHECK_DRAWS, _key(name))).generate_state(1)[0])
         return audit(
-            mechanism, claim, pairs, samples=samples, confidence=1.0 - self.level, seed=seed, floating_point=False
+            mechanism,
+            claim,
+            pairs,
+            samples=samples,
+            confidence=1.0 - self.level,
+            seed=seed,
+            floating_point=False,
+            inconclusive_factor=inconclusive_factor,
         )
 
     def rng(self, check: str, *key: int) -> np.random.Generator:

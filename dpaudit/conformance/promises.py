@@ -35,7 +35,8 @@ BUDGET_RUNS = 2_000  # pairs of runs that are compared
 ENOUGH_RUNS = 200  # that differ: fewer come from a mechanism that rarely errs at all
 DOUBLES_DRAWS = 10_000  # of an input
 WITNESS_WIDTH = 160  # characters of a witness in a message
-LAW_SHARE = 0.3  # of the samples of the claim's own audit
+LAW_SHARE = 0.5  # of the samples of the claim's own audit
+LAW_FACTOR = 4.0  # a law is inconclusive from twice the excess on that the audit of the claim itself may miss
 LAW_PAIRS = 2
 
 
@@ -144,7 +145,7 @@ def law(case: Case, name: str) -> str | None:
     except UsageError as error:
         raise CheckSkipped(f"the law has no rule here: {error}".removesuffix(".")) from None
     chosen = derived.pairs()[:LAW_PAIRS]
-    result = case.audited(derived, promise, chosen, f"law {name}", int(LAW_SHARE * case.samples))
+    result = case.audited(derived, promise, chosen, f"law {name}", int(LAW_SHARE * case.samples), LAW_FACTOR)
     weak = sum(finding.verdict == "inconclusive" for finding in result.findings)
     if 0 < weak < len(result.findings):  # one pair that would have shown a broken law is enough here
         result = dataclasses.replace(result, findings=tuple(f for f in result.findings if f.verdict != "inconclusive"))

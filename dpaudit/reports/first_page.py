@@ -18,7 +18,7 @@ from dpaudit.reports.dossier import Dossier, Source, subject_of
 from dpaudit.reports.items import Item
 from dpaudit.reports.judged import Judged
 from dpaudit.reports.measured_picture import Bar, picture
-from dpaudit.reports.severity import FIRST_PROOF, RULE, Severity, severity_of
+from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE, RULE, Severity, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
 from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
@@ -261,10 +261,10 @@ def _outcome(lines: Sequence[Line]) -> str:
     if worst.judged is not None:
         return f"{worst.subject} breaks that promise: {worst.judged.sentence}{more}"
     size = ""
-    if worst.low is not None and math.isfinite(worst.low):
+    if worst.low is not None and worst.low < NO_SCALE:
         size = f": the loss of privacy is at least {compared(worst.low, 1.0)[0]} times what was promised"
     elif worst.low is not None:
-        size = ": something leaks where nothing may leak"
+        size = ": no larger epsilon covers what leaks"
     least = f" {FIRST_PROOF}" if worst.severity is not None and worst.severity.is_least else ""
     grade = ""
     if worst.severity is not None:

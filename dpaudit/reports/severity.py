@@ -33,6 +33,8 @@ RULE = (
     f"Where nothing at all may leak, the loss is compared with {ZERO_BUDGET_LOSS:g} nats. An audit that stops at the "
     "first proof knows only the least grade."
 )
+NO_SCALE = 2.0**18  # bounds on the scale of a profile are looked for up to 2^19 and more: there it covers nothing
+UNSCALED = "no larger epsilon covers what leaks, at whatever multiple of the promise"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,6 +97,12 @@ def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity
     ratio = lower / reference
     is_least = not is_further and result.mode != "fixed" and finding.log_wealth is not None
     precision = _precision(finding)
+    if finding.parameter == "scale" and ratio >= NO_SCALE:
+        tell = _tell(finding)
+        return Severity("severe" if tell else "clear", is_least, math.inf, tell or UNSCALED)
+    if finding.parameter_budget == 0.0 and not _tell(finding) and ratio < SEVERE_RATIO:
+        told = f"where an epsilon of 0 is promised, the proven one is {wording.number_text(lower, 3)}"
+        return Severity("clear" if ratio > precision else "marginal", is_least, ratio, told)
     if ratio >= SEVERE_RATIO:
         return Severity("severe", is_least, ratio, f"the proven loss is at least {SEVERE_RATIO:g} times the promise")
     tell = _tell(finding)

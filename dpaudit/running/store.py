@@ -176,10 +176,10 @@ class Store:
                 with contextlib.suppress(sqlite3.Error):
                     self._connection.execute("rollback")
                 raise
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a damaged file may have texts that are none
             raise self._said(error) from error
 
-    def _said(self, error: sqlite3.Error) -> DpauditError:
+    def _said(self, error: Exception) -> DpauditError:
         place = repr(str(self.path))
         if "full" in str(error) or "disk I/O" in str(error):
             return StoreError(f"store must have room to grow, got {error} at {place}. What was saved before is intact.")

@@ -73,8 +73,8 @@ def audit_scores(
     confidence : float
         In (0, 1), for the whole result: the verdict and all bounds.
     seed : int, optional
-        Of the random order of ties and of the coins. One is drawn by default; a sequential audit has 0, which stays the
-        same from look to look.
+        Of the random order of runs and of ties, and of the coins; 0 by default. The same scores give the same result:
+        another seed, chosen once the result is known, would be a second attempt at the same error rate.
     guesses : int, optional
         One run: how many canaries to guess on, decided without looking at the scores. By default four
         numbers share the error rate.
@@ -106,7 +106,7 @@ def audit_scores(
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
     if guesses is not None and design in BETTED:
         raise UsageError(f"guesses must be of one run, got {guesses!r} with design {design!r}.")
-    root = _default_seed(design) if seed is None else int(seed)
+    root = 0 if seed is None else int(seed)
     rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(0,)))
     check_scores(kept_in, kept_out, design, np.random.default_rng(np.random.SeedSequence(root, spawn_key=(1,))))
     level = 1.0 - confidence
@@ -130,10 +130,6 @@ def audit_scores(
         environment=environment(),
         **found,
     )
-
-
-def _default_seed(design: str) -> int:
-    return 0 if design == "sequential" else int(np.random.SeedSequence().generate_state(1)[0])
 
 
 def _one_run(

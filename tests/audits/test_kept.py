@@ -113,7 +113,7 @@ def test_the_rate_of_a_false_spent_is_at_most_one_in_as_many_outcomes():
 def test_a_fresh_object_a_call_has_no_memory():
     # The same mechanisms, sound or leaking once their memory is gone. False alarm 1e-3 (confidence), fixed seed.
     stated = PLAIN | {"confidence": 0.999}
-    sound = dpaudit.audit(CachedBatch, "eps=1", [(0, 1)], fresh=True, inconclusive_factor=5.0, **stated)
+    sound = dpaudit.audit(CachedBatch, "eps=1", [(0, 1)], fresh=True, **{**stated, "samples": 4_000})
     assert sound.verdict == "not_refuted" and "fresh object" in sound.subject["interface"]
     leaky = dpaudit.audit(lambda: Spent(1).__call__, "eps=1", [(0.0, 1.0)], fresh=True, **stated)
     assert leaky.verdict == "violated"

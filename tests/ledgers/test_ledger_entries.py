@@ -107,7 +107,7 @@ def stated(monkeypatch, *ledgers):
 
     class EntryPoint:
         def __init__(self, number, ledger):
-            self.name, self.load = f"package {number}", lambda: lambda: [ledger]
+            self.name, self.value, self.load = f"package {number}", "package:ledgers", lambda: lambda: [ledger]
 
     points = [EntryPoint(*item) for item in enumerate(ledgers)]
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points if group == entries.GROUP else [])

@@ -62,6 +62,6 @@ def test_what_the_font_lacks_is_shown_as_an_escape(synthetic):
 
 
 def test_without_reportlab_the_extra_is_named(synthetic, monkeypatch):
-    monkeypatch.setattr(reports.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pip install 'dpaudit\[pdf\]'"):
         reports.render(synthetic.make("single"), "pdf")

@@ -279,3 +279,11 @@ def test_bounds_of_one_run_are_above_the_printed_estimator_in_the_mean():
     for mu in (1.0, 2.0):
         theirs, ours, _ = printed_estimator.compare(mu, 100, 20, seed=20_261_125)
         assert ours.mean() >= theirs.mean()
+
+
+def test_an_audit_is_not_another_attempt_each_time_that_it_is_made():
+    rng = np.random.default_rng(0)
+    scores = rng.laplace(size=(2, 60)) + np.array([[0.8], [0.0]])
+    for design in ("one-run", "many-runs", "paired"):
+        bounds = {dpaudit.audit_scores(*scores, claim="eps=1", design=design).epsilon_lower for _ in range(3)}
+        assert len(bounds) == 1, design
