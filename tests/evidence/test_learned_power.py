@@ -84,6 +84,24 @@ def test_the_rule_asks_the_best_case_and_the_learned_loss():
     assert older.suffices(2.0) and older.deciding == 2.0
 
 
+@pytest.mark.parametrize(
+    ("known", "allowed", "learned"),
+    [
+        (1.2, 1.0, [(DECIDING_FORM, None)]),
+        (1.2, 1.0, [("one threshold", 1.3), (DECIDING_FORM, "inf")]),
+        (1.2, 1.0, [("one threshold", 1.3)]),  # the form that decides is missing
+        (None, 1.0, [(DECIDING_FORM, 1.3)]),
+        (None, 1.0, []),
+        (1.2, None, [(DECIDING_FORM, 1.3)]),
+    ],
+)
+def test_a_figure_that_is_no_number_or_missing_in_a_file_lets_nothing_pass(known, allowed, learned):
+    entries = [{"form": form, "loss": loss} for form, loss in learned]
+    record = {"event_mass": 0.1, "probability": 0.9, "detectable": known, "at_budget": allowed, "learned": entries}
+    power = Power.from_dict(record)
+    assert power.excess(2.0) == math.inf and not power.suffices(2.0)
+
+
 def test_a_finding_has_the_figures_by_form_and_keeps_them_in_a_file():
     result = dpaudit.audit(lambda data, size, rng: data + rng.laplace(size=size), "eps=1", [(0.0, 1.0)],
                            samples=400, seed=4, floating_point=False)  # fmt: skip
