@@ -43,7 +43,7 @@ from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.evidence import floating_point
 from dpaudit.evidence.failures import common_failure
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, MODES, LabelGame, Mode
-from dpaudit.evidence.learned_power import learned_losses
+from dpaudit.evidence.learned_power import learned_losses, probability_measured
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import pool_pairs
@@ -305,11 +305,14 @@ class _Engine:
         return max(self.known(claim, event_mass, worth, mode), least)
 
     def by_form(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> tuple[LearnedLoss, ...]:
-        """The same by the form in which the event shows, as a finding of the audit says it; none of a universe."""
+        """What is found by the form in which the event shows, as a finding of the audit says it; none of a universe.
+
+        At the probability at which that was measured, whichever the plan asks for.
+        """
         if self.universe:
             return ()
         game = game_before_draws(claim, self.size(samples, mode)[1], mode, self.level)
-        losses = learned_losses(game, event_mass, self.power, mode == "fixed")
+        losses = learned_losses(game, event_mass, probability_measured(), mode == "fixed")
         return tuple(LearnedLoss(form, loss) for form, loss in losses)
 
     def needed(self, finds: Callable[[int], float], loss: float) -> float:

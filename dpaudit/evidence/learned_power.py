@@ -40,6 +40,16 @@ def forms() -> tuple[str, ...]:
     return tuple(_measured()["forms"])
 
 
+def audits_a_form() -> int:
+    """On how many audits each figure was measured."""
+    return int(_measured()["seeds"])
+
+
+def probability_measured() -> float:
+    """How often an audit finds what is promised here, about."""
+    return float(_measured()["probability"])
+
+
 def times(form: str, is_fixed: bool, draws: float) -> float:
     """How many times the draws of a witness an audit takes that learns; inf: it may not find the event at all.
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES, LEARNING_OF_RENYI
 from dpaudit.audits.universe_auditing import SELECTED
 from dpaudit.errors import UsageError
+from dpaudit.evidence.learned_power import probability_measured
 from dpaudit.reports.terminal import short_count
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
 from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
@@ -41,7 +42,9 @@ def plan_table(plan: Plan) -> Group:
     found = f"Found with probability {probability} in {plan.samples:,} samples ({mode}):"
     needed = f"Samples that find {percent_text(plan.over)} over the claim with probability {probability}:"
     lines = [Text(line) for line in _sentences(plan)]
-    forms: list[RenderableType] = [Text("Found of an event of mass 0.1, by where it shows (nats):"), _by_form(plan)]
+    often = percent_text(probability_measured())
+    title = f"Found in about {often} of audits of an event of mass 0.1, by where it shows (nats; not a bound):"
+    forms: list[RenderableType] = [Text(title), _by_form(plan)]
     if not plan.budgets[0].by_form:
         forms = []
     return Group(Text(opening), Text(f"\n{found}"), _found(plan), *forms, Text(needed), _needed(plan), *lines)

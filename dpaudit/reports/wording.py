@@ -267,12 +267,17 @@ def _learned_text(power: Power) -> str:
     """What an audit finds that does not know the outputs, as the end of a sentence."""
     if not power.learned:
         return ": an audit has to find them, which takes several times the draws."
-    losses = [one.loss for one in power.learned]
-    if math.isinf(min(losses)):
+    losses = [math.inf if math.isnan(one.loss) else one.loss for one in power.learned]
+    least, most = min(losses), max(losses)
+    if math.isinf(least):
         return ". The audit has to find them, and of no loss is it promised that it does."
-    some = "" if math.isinf(max(losses)) else f" to {nats_text(max(losses))}"
-    rest = ", and of other forms none" if math.isinf(max(losses)) else ""
-    return f". The audit has to find them: it finds {nats_text(min(losses))}{some}, by the form of the leak{rest}."
+    some = "" if math.isinf(most) else f" to {nats_text(most)}"
+    rest = ", and of other forms nothing is promised" if math.isinf(most) else ""
+    often = f"in about {percent_text(power.probability)} of audits like this one"
+    return (
+        f". The audit has to find them: {often} it finds {nats_text(least)}{some}, by the form of the leak{rest}. That "
+        "is a measured allowance, not a bound."
+    )
 
 
 def power_sentence(result: AuditResult) -> str:

@@ -1,13 +1,15 @@
 """The table of what would have been found by form, in each format."""
 
+import dataclasses
 import io
+import math
 
 import numpy as np
 from rich.console import Console
 
 import dpaudit
 from dpaudit.evidence.learned_power import forms
-from dpaudit.reports import by_form, html
+from dpaudit.reports import by_form, html, wording
 from dpaudit.reports.plan import plan_table
 
 
@@ -49,3 +51,31 @@ def test_a_plan_promises_what_the_audit_reports():
     assert planned.budgets[0].by_form == power.learned
     text = printed(plan_table(planned))
     assert all(form in text for form in forms())
+
+
+def test_the_figures_go_out_with_their_probability_mass_pair_and_caveat():
+    result = audited()
+    said = "found in about 9 of 10 audits; measured on 20 audits a form: an allowance, not a bound."
+    caption = by_form.caption(result)
+    assert caption == f"Pair 0.0|1.0, a leak in outputs of total probability 0.1: {said}"
+    text, page = " ".join(printed(by_form.table(result)).split()), html.render(result)
+    assert caption in text and f"{caption}</caption>" in page
+    assert '<th scope="col">loss found in 9 of 10 audits (nats)</th>' in page
+    sentence = wording.power_sentence(result)
+    assert "in about 90% of audits like this one it finds" in sentence and sentence.endswith("allowance, not a bound.")
+
+
+def test_a_plan_for_another_probability_has_the_table_by_form_at_90():
+    options = {"samples": 5_000, "seed": 1, "event_masses": [0.5]}
+    planned, usual = (dpaudit.plan(released, "eps=1", [(0.0, 1.0)], power=power, **options) for power in (0.5, 0.9))
+    assert planned.budgets[0].by_form == usual.budgets[0].by_form
+    assert "Found in about 90% of audits of an event of mass 0.1" in " ".join(printed(plan_table(planned)).split())
+
+
+def test_figures_that_are_no_numbers_are_not_said():
+    result = audited()
+    (finding,) = result.findings
+    learned = tuple(dataclasses.replace(one, loss=math.nan) for one in finding.power.learned)
+    finding = dataclasses.replace(finding, power=dataclasses.replace(finding.power, learned=learned))
+    text = wording.power_sentence(dataclasses.replace(result, findings=(finding,)))
+    assert text.endswith("of no loss is it promised that it does.") and "nan" not in text
