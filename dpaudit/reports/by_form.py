@@ -18,7 +18,8 @@ from dpaudit.results.model import AuditResult, Power
 
 BEST = "known beforehand (best case)"
 FORM, RATIO = "where the leak shows", "times what is allowed"
-NOTHING = "none"
+# In place of a loss: a test that knows the event finds none, an audit may find one all the same.
+NONE, NOT_PROMISED = "none", "not promised"
 
 
 def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
@@ -30,8 +31,9 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
     >>> rows_of(Power(0.1, 0.9, 1.25, 1.0, (LearnedLoss("one threshold", 1.5),)))
     (('known beforehand (best case)', '1.25', '1.25'), ('one threshold', '1.5', '1.5'))
     """
-    figures = [(BEST, power.detectable), *((one.form, one.loss) for one in power.learned)]
-    return tuple((form, *_texts(loss, power.at_budget)) for form, loss in figures)
+    best = (BEST, *_texts(power.detectable, power.at_budget, NONE))
+    learned = ((one.form, *_texts(one.loss, power.at_budget, NOT_PROMISED)) for one in power.learned)
+    return (best, *learned)
 
 
 def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
@@ -86,8 +88,8 @@ def _in_ten(probability: float) -> str:
     return f"{wording.percent_text(probability)} of"
 
 
-def _texts(loss: float, allowed: float) -> tuple[str, str]:
-    if math.isinf(loss):
-        return NOTHING, wording.MISSING
+def _texts(loss: float, allowed: float, nothing: str) -> tuple[str, str]:
+    if not math.isfinite(loss):
+        return nothing, wording.MISSING
     ratio = wording.number_text(loss / allowed, 3) if allowed > 0.0 else wording.MISSING
     return wording.number_text(loss, 3), ratio

@@ -14,6 +14,7 @@ from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES, LEARNING_OF_REN
 from dpaudit.audits.universe_auditing import SELECTED
 from dpaudit.errors import UsageError
 from dpaudit.evidence.learned_power import probability_measured
+from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.terminal import short_count
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
 from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
@@ -136,7 +137,8 @@ def _by_form(plan: Plan) -> Table:
     shown = plan.budgets[:BUDGETS_BY_FORM]
     table = _table("where it shows", *(name_text(planned.id, SHORT_NAME) for planned in shown))
     for place, one in enumerate(shown[0].by_form):
-        table.add_row(one.form, *(_figure(planned.by_form[place].loss) for planned in shown))
+        losses = [planned.by_form[place].loss for planned in shown]
+        table.add_row(one.form, *(NOT_PROMISED if math.isinf(loss) else _figure(loss) for loss in losses))
     return table
 
 

@@ -72,7 +72,7 @@ EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 
 
 @dataclasses.dataclass(frozen=True)
 class LearnedLoss:
-    """What the check finds of an event of one form that it has to learn: the loss in nats, inf for none."""
+    """What the check finds of an event of one form that it has to learn: the loss in nats, inf: none is promised."""
 
     form: str
     loss: float

@@ -11,6 +11,7 @@ import dpaudit
 from dpaudit.evidence.learned_power import forms
 from dpaudit.reports import by_form, html, wording
 from dpaudit.reports.plan import plan_table
+from dpaudit.results.model import LearnedLoss, Power
 
 
 def released(data, size, rng):
@@ -79,3 +80,12 @@ def test_figures_that_are_no_numbers_are_not_said():
     finding = dataclasses.replace(finding, power=dataclasses.replace(finding.power, learned=learned))
     text = wording.power_sentence(dataclasses.replace(result, findings=(finding,)))
     assert text.endswith("of no loss is it promised that it does.") and "nan" not in text
+
+
+def test_what_is_not_promised_is_not_called_none():
+    learned = (LearnedLoss("one threshold", math.inf),)
+    (best, row) = by_form.rows_of(Power(0.1, 0.9, 1.25, 1.0, learned))
+    assert best[1:] == ("1.25", "1.25") and row[1:] == ("not promised", "–")
+    assert by_form.rows_of(Power(0.1, 0.9, math.inf, 1.0, learned))[0][1] == "none"
+    planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=100, seed=1, event_masses=[0.5])
+    assert printed(plan_table(planned)).count("not promised") == len(forms())
