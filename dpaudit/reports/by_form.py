@@ -37,8 +37,12 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
 
 
 def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
-    """The rows of the pair that was tested least well; none where nothing is known of learned events."""
-    if result.verdict not in ("not_refuted", "inconclusive"):
+    """The rows of the pair that was tested least well; none where nothing is known of learned events.
+
+    None of a universe either: of its pairs only those that were examined in depth have learned figures, and they are
+    not the ones that were tested least well.
+    """
+    if result.universe is not None or result.verdict not in ("not_refuted", "inconclusive"):
         return ()
     weakest = wording.least_powerful(result)
     if weakest is None or weakest.power is None or not weakest.power.learned:

@@ -286,9 +286,10 @@ def power_sentence(result: AuditResult) -> str:
         unclear = plural(result.universe.count("inconclusive"), "pair")
         return (
             f"Of the others, {plural(result.universe.count('not_refuted'), 'pair')} would have been noticed at a loss "
-            f"not far above the budget. {unclear} could not be judged: at very small and very large budgets only a "
+            f"not far above the budget, by a test that knows the event: the audit has to find it, which takes several "
+            f"times the draws. {unclear} could not be judged: at very small and very large budgets only a "
             "loss far above the budget, or none at all, shows in so few draws. The table says for each pair which loss "
-            "would have been found."
+            "such a test would have found."
         )
     weakest = least_powerful(result)
     if has_controls_alone(result):

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import math
+import types
 
 import numpy as np
 from rich.console import Console
@@ -89,3 +90,13 @@ def test_what_is_not_promised_is_not_called_none():
     assert by_form.rows_of(Power(0.1, 0.9, math.inf, 1.0, learned))[0][1] == "none"
     planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=100, seed=1, event_masses=[0.5])
     assert printed(plan_table(planned)).count("not promised") == len(forms())
+
+
+def test_a_universe_has_no_table_by_form_and_says_whose_power_it_is():
+    result = audited()
+    assert by_form.rows(result)
+    table = types.SimpleNamespace(count=lambda verdict: {"not_refuted": 7, "inconclusive": 2}[verdict])
+    universe = dataclasses.replace(result, universe=table)
+    assert by_form.rows(universe) == () and by_form.table(universe) is None and by_form.caption(universe) == ""
+    text = wording.power_sentence(universe)
+    assert "7 pairs would have been noticed at a loss not far above the budget, by a test that knows the event" in text
