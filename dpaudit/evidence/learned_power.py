@@ -23,7 +23,7 @@ from dpaudit.evidence.protocols import Test
 
 DATA = "learned_power.json"
 # Draws over those of a fixed line, for a claim whose line is chosen by the draws as well, and for Renyi inequalities:
-# measured by `tests/test_planning_power.py` on single values.
+# measured on single values.
 FREE_LINES, RENYI = 2.0, 1.5
 # To which times are rounded up, so that fewer powers have to be computed.
 STEPS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0, 24.0, 32.0, 64.0)
@@ -106,7 +106,9 @@ def with_fewer_draws(game: Test, share: float) -> Test:
     return fewer
 
 
-def learned_losses(game: Test, event_mass: float, probability: float, is_fixed: bool) -> tuple[tuple[str, float], ...]:
+def learned_losses(
+    game: Test, event_mass: float, probability: float, is_fixed: bool, only: str = ""
+) -> tuple[tuple[str, float], ...]:
     """The loss that an audit finds of an event that it has to learn, by the form of the event.
 
     inf: none is promised. More draws never promise more loss, see `worth`.
@@ -120,12 +122,14 @@ def learned_losses(game: Test, event_mass: float, probability: float, is_fixed: 
         since no larger one was measured.
     is_fixed : bool
         As for `times`.
+    only : str
+        The one form that is asked for; all by default.
     """
     harder = RENYI if game.claim.family == "renyi" else FREE_LINES if is_fixed and game.claim.anchored else 1.0
     seen = game.draws * min(event_mass / _measured()["event_mass"], 1.0)
     found = {0.0: math.inf}
     losses = []
-    for form in forms():
+    for form in [only] if only else forms():
         known = worth(form, is_fixed, seen, harder)
         if known not in found:
             found[known] = with_fewer_draws(game, seen / known).power(event_mass, probability)[0]
