@@ -5,10 +5,10 @@ run, at the level that each pair is sure to have, for the alternative of `dpaudi
 inside an event of a stated mass). Two figures stand side by side:
 
 * **known**: of a witness that knows the event. Exact, the same figure that a finding reports as its power.
-* **learned**: of the audit itself, which has to find the event in its own draws. It is the known figure of an audit
-  with a few times fewer samples. Where its rule is fixed on a pilot, that has to show the event and on which side it
-  is: inf (none) where it sees the event too rarely, and a larger loss where it could not tell a smaller one. A
-  measured allowance, held by `tests/test_planning_power.py`; an outcome that is harder to read can need more.
+* **learned**: of the audit itself, which has to find an event in several intervals in its own draws. It is the figure
+  that decides whether a finding is inconclusive (`dpaudit.evidence.learned_power`, decision 38), with 90% probability;
+  inf where none is promised. A measured allowance. For the table of a universe, which has no such figures, it is the
+  known figure of an audit with a few times fewer samples, of a pilot that has to show the event and its side.
 
 The subject is run for one thing only, the time it takes (and, where asked for, an estimate of the event mass that suits
 it): a pilot on streams that no audit draws, so a plan spends nothing of the audit's evidence.
@@ -43,7 +43,7 @@ from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.evidence import floating_point
 from dpaudit.evidence.failures import common_failure
 from dpaudit.evidence.label_game import CHUNK_NUMBERS, MODES, LabelGame, Mode
-from dpaudit.evidence.learned_power import learned_losses
+from dpaudit.evidence.learned_power import learned_losses, probability_measured
 from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.evidence.pair_game import PairGame
 from dpaudit.evidence.pools import pool_pairs
@@ -53,7 +53,7 @@ from dpaudit.exact.response import loss_on_claim, value_of_loss
 from dpaudit.privacy.claims import Claim, PureDP, number, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss
+from dpaudit.results.model import DECIDING_FORM, ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.streams import PLAN_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
@@ -62,11 +62,10 @@ EVENT_MASSES = (0.5, 0.1, 0.01)
 FORMS_MASS = 0.1  # of the events that are said by their form: the default of an audit
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
 LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
-# Measured, as `tests/test_planning_power.py` does: an audit finds what a witness that knows the event finds in so many
-# times fewer samples; in fixed mode if the pilot that its rule is fixed on sees so many outputs inside the event, more
-# where the line has a delta, since then a rule has to be worth its cost. Where lines are free the pilot chooses one as
-# well. (With twice the samples 68 of 100 audits found the loss, at mu = 1 in an event of 0.1.)
-LEARNING, LEARNING_OF_RENYI, LEARNING_OF_LINES = 2.0, 3.0, 4.0
+# Measured of single values, for the table of a universe: it finds what a witness that knows the event finds in so many
+# times fewer samples, if the pilot that its rule is fixed on sees so many outputs inside the event, more where the line
+# has a delta, since then a rule has to be worth its cost. Where lines are free the pilot chooses one as well.
+LEARNING, LEARNING_OF_LINES = 2.0, 4.0
 EVENTS_SEEN, EVENTS_SEEN_AT_COST = 150, 500
 # And if right guesses in the event exceed wrong ones in the pilot by so many standard deviations of fair coins: a small
 # loss does not show on which side the event is. (At 2.5 of them, 25% to 60% of audits found it.)
@@ -219,11 +218,9 @@ def loss_seen(claim: Claim, event_mass: float, pilot: int) -> float:
     return 2.0 * math.atanh(DEVIATIONS_SEEN / math.sqrt(events))
 
 
-def learning(claim: Claim, fitted_first: bool) -> float:
-    """How many times the samples of a witness that knows the event an audit is allowed for learning it."""
-    if fitted_first:
-        return LEARNING_OF_LINES if claim.anchored else LEARNING
-    return LEARNING_OF_RENYI if claim.family == "renyi" else LEARNING
+def learning(claim: Claim) -> float:
+    """How many times the samples of a witness that knows the event the table of a universe is allowed for learning."""
+    return LEARNING_OF_LINES if claim.anchored else LEARNING
 
 
 def least_share(pairs: int) -> float:
@@ -293,23 +290,34 @@ class _Engine:
         return game_before_draws(claim, draws, mode, self.level).power(event_mass, self.power)[0]
 
     def learned(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
-        """The same for the audit itself, which learns the event; see the module's docstring."""
-        fitted_first = self.universe or mode == "fixed"
-        least = 0.0
-        if fitted_first:
-            pilot = 2 * self._table(claim, samples).pilot if self.universe else self.size(samples, mode)[0]
-            least = loss_seen(claim, event_mass, pilot)
-        worth = int(samples / learning(claim, fitted_first))
+        """The same for the audit itself, which learns the event; see the module's docstring.
+
+        It is measured at 90%, which is promised for a lower power as well, and for a higher one nothing is.
+        """
+        if self.universe:
+            return self._learned_in_table(claim, event_mass, samples, mode)
+        if self.power > probability_measured():
+            return math.inf
+        game = game_before_draws(claim, self.size(samples, mode)[1], mode, self.level)
+        ((_, loss),) = learned_losses(game, event_mass, probability_measured(), mode == "fixed", DECIDING_FORM)
+        return loss
+
+    def _learned_in_table(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
+        least = loss_seen(claim, event_mass, 2 * self._table(claim, samples).pilot)
+        worth = int(samples / learning(claim))
         if worth < LEAST_SAMPLES or math.isinf(least):
             return math.inf
         return max(self.known(claim, event_mass, worth, mode), least)
 
     def by_form(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> tuple[LearnedLoss, ...]:
-        """The same by the form in which the event shows, as a finding of the audit says it; none of a universe."""
+        """What is found by the form in which the event shows, as a finding of the audit says it; none of a universe.
+
+        At the probability at which that was measured, whichever the plan asks for.
+        """
         if self.universe:
             return ()
         game = game_before_draws(claim, self.size(samples, mode)[1], mode, self.level)
-        losses = learned_losses(game, event_mass, self.power, mode == "fixed")
+        losses = learned_losses(game, event_mass, probability_measured(), mode == "fixed")
         return tuple(LearnedLoss(form, loss) for form, loss in losses)
 
     def needed(self, finds: Callable[[int], float], loss: float) -> float:

@@ -12,12 +12,14 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from dpaudit.evidence.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.results.model import AuditResult, Power
 
 BEST = "known beforehand (best case)"
-COLUMNS = ("where the leak shows", "loss found (nats)", "times what is allowed")
-NOTHING = "none"
+FORM, RATIO = "where the leak shows", "times what is allowed"
+# In place of a loss: a test that knows the event finds none, an audit may find one all the same.
+NONE, NOT_PROMISED = "none", "not promised"
 
 
 def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
@@ -29,13 +31,18 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
     >>> rows_of(Power(0.1, 0.9, 1.25, 1.0, (LearnedLoss("one threshold", 1.5),)))
     (('known beforehand (best case)', '1.25', '1.25'), ('one threshold', '1.5', '1.5'))
     """
-    figures = [(BEST, power.detectable), *((one.form, one.loss) for one in power.learned)]
-    return tuple((form, *_texts(loss, power.at_budget)) for form, loss in figures)
+    best = (BEST, *_texts(power.detectable, power.at_budget, NONE))
+    learned = ((one.form, *_texts(one.loss, power.at_budget, NOT_PROMISED)) for one in power.learned)
+    return (best, *learned)
 
 
 def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
-    """The rows of the pair that was tested least well; none where nothing is known of learned events."""
-    if result.verdict not in ("not_refuted", "inconclusive"):
+    """The rows of the pair that was tested least well; none where nothing is known of learned events.
+
+    None of a universe either: of its pairs only those that were examined in depth have learned figures, and they are
+    not the ones that were tested least well.
+    """
+    if result.universe is not None or result.verdict not in ("not_refuted", "inconclusive"):
         return ()
     weakest = wording.least_powerful(result)
     if weakest is None or weakest.power is None or not weakest.power.learned:
@@ -43,21 +50,50 @@ def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
     return rows_of(weakest.power)
 
 
+def caption(result: AuditResult) -> str:
+    """Whose figures `rows` are, of how frequent an event, how often it is found, and what that rests on."""
+    weakest = wording.least_powerful(result)
+    if not rows(result) or weakest is None or weakest.power is None:
+        return ""
+    power = weakest.power
+    return (
+        f"Pair {wording.name_text(weakest.id, 60)}, a leak in outputs of total probability "
+        f"{wording.number_text(power.event_mass)}: found in about {_in_ten(power.probability)} audits; measured on "
+        f"{audits_a_form()} audits a form: an allowance, not a bound."
+    )
+
+
+def columns(result: AuditResult) -> tuple[str, ...]:
+    """The names of the columns of `rows`, with how often such a loss is found."""
+    weakest = wording.least_powerful(result)
+    probability = weakest.power.probability if weakest is not None and weakest.power is not None else 0.9
+    return (FORM, f"loss found in {_in_ten(probability)} audits (nats)", RATIO)
+
+
 def table(result: AuditResult) -> Table | None:
     """The rows as a table of a terminal; None where there are none."""
     lines = rows(result)
     if not lines:
         return None
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False)
-    for place, name in enumerate(COLUMNS):
-        shown.add_column(name, justify="right" if place else "left")
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, caption_justify="left")
+    shown.caption = Text(caption(result))
+    for place, name in enumerate(columns(result)):
+        shown.add_column(name, justify="right" if place else "left", no_wrap=not place)
     for line in lines:
         shown.add_row(*map(Text, line))
     return shown
 
 
-def _texts(loss: float, allowed: float) -> tuple[str, str]:
-    if math.isinf(loss):
-        return NOTHING, wording.MISSING
+def _in_ten(probability: float) -> str:
+    """ "9 of 10" for 0.9, else percent of them."""
+    tenths = 10.0 * probability
+    if math.isclose(tenths, round(tenths)):
+        return f"{round(tenths)} of 10"
+    return f"{wording.percent_text(probability)} of"
+
+
+def _texts(loss: float, allowed: float, nothing: str) -> tuple[str, str]:
+    if not math.isfinite(loss):
+        return nothing, wording.MISSING
     ratio = wording.number_text(loss / allowed, 3) if allowed > 0.0 else wording.MISSING
     return wording.number_text(loss, 3), ratio

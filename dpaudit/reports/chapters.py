@@ -45,7 +45,8 @@ def _audit(dossier: Dossier, result: AuditResult, prefix: str) -> Iterator[Secti
     text = wording.plain_summary(result)
     power: list[Block] = [Paragraph(wording.power_sentence(result))] if _is_quiet(result) else []
     if forms := by_form.rows(result):
-        power.append(Table("What would have been found, by form", by_form.COLUMNS, forms))
+        power.append(Table("What would have been found, by form", by_form.columns(result), forms))
+        power.append(Paragraph(by_form.caption(result), "note"))
     notes = [Paragraph(f"Note: {note}") for note in wording.notes(result)]
     opening: list[Block] = [Paragraph(f"{wording.headline(result)}.", "lead"), Paragraph(text), *power, *notes]
     yield Section(prefix, title, (*opening, Facts(_facts(result))), mark=result.verdict)

@@ -27,6 +27,7 @@ from dpaudit.results.utility_result import UtilityResult
 ROWS = 10  # of the table; others are in their chapters
 NAMED = 3  # subjects or items that a statement names
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
+SEARCHED = " that has to be searched for"
 COLUMNS = ("subject", "promised", "measured", "verdict", "how sure", "what it may have missed")
 SYMBOLS: dict[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 WORDS: dict[Verdict, str] = {
@@ -42,7 +43,8 @@ class Line:
     """What one result says of one promise.
 
     `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
-    noticed: all as multiples of the promise, None where there is none.
+    noticed with 90% probability, of an event in several intervals (of one that is known, in older results): all as
+    multiples of the promise, None where there is none. `learned_with` is that probability, None for a known event.
     """
 
     subject: str
@@ -57,6 +59,7 @@ class Line:
     high: float | None = None
     blind: float | None = None
     judged: Judged | None = None
+    learned_with: float | None = None
 
     @property
     def words(self) -> str:
@@ -155,30 +158,49 @@ def _privacy(result: AuditResult) -> Line:
     else:
         ratio = f", {times} the promise" if times else ""
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
-    missed, blind = _privacy_missed(result, graded)
+    missed, blind, found = _privacy_missed(result, graded)
     measured = f"{symbol} at least {lower}{unit}{ratio}{tail if count > 1 else ''}"
-    return Line(name, "privacy", promised, measured, result.verdict, graded, sure, missed, low, None, blind)
+    return Line(
+        name, "privacy", promised, measured, result.verdict, graded, sure, missed, low, None, blind, None, found
+    )
 
 
-def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None]:
-    """What the audit could have missed in words, and the excess that would have been noticed over the promise."""
+def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, float | None]:
+    """What the audit could have missed in words, and `blind` and `learned_with` of a line.
+
+    They are those of the pair whose loss that would have been noticed is the largest for its promise.
+    """
     if result.verdict == "violated":
-        return (FIRST_PROOF if graded is not None and graded.is_least else "how much larger the loss is"), None
+        return (FIRST_PROOF if graded is not None and graded.is_least else "how much larger the loss is"), None, None
     if wording.is_unreliable(result) or wording.has_changed(result):
-        return "everything: its runs depend on each other", None
+        return "everything: its runs depend on each other", None, None
     if result.universe is not None:
-        return f"see its chapter; {plural(result.universe.count('inconclusive'), 'pair')} not settled", None
-    weakest = wording.least_powerful(result)
-    if weakest is None or weakest.power is None:
-        return "not known", None
-    power = weakest.power
-    rare = f"; more, if fewer than {percent_text(power.event_mass)} of answers show it"
-    if math.isinf(power.detectable):
-        return "a leak of any size", math.inf
-    if not power.at_budget > 0.0:
-        return f"a loss up to {wording.nats_text(power.detectable)}{rare}", None
-    ratio = power.detectable / power.at_budget
-    return f"a loss up to {number_text(ratio, 3)} × the promise{rare}", ratio
+        return f"see its chapter; {plural(result.universe.count('inconclusive'), 'pair')} not settled", None, None
+    powers = [finding.power for finding in result.findings if finding.power is not None]
+    if not powers:
+        return "not known", None, None
+    limited = [power for power in powers if power.at_budget > 0.0]
+    blind = max((_known(power.deciding) / power.at_budget for power in limited), default=None)
+    # Of pairs that may leak nothing there is no ratio: they are said in nats.
+    nats = max((_known(power.deciding) for power in powers if not power.at_budget > 0.0), default=0.0)
+    found = next((power.probability for power in powers if power.learned), None)
+    if math.inf in (blind, nats):
+        return f"a leak of any size{'' if found is None else SEARCHED}", math.inf, found
+    sizes = [] if blind is None else [f"{number_text(blind, 3)} × the promise"]
+    sizes += [f"{wording.nats_text(nats)} where nothing may leak"] if nats > 0.0 else []
+    size, rare = " and ".join(sizes), percent_text(powers[0].event_mass)
+    if found is None:
+        return f"a loss up to {size}, {wording.KNOWING}; more, if fewer than {rare} of answers show it", blind, None
+    missed = (
+        f"about {percent_text(1.0 - found)} of leaks of {size} in several intervals ({percent_text(found)} are found); "
+        f"more of smaller and of harder ones, and of those in fewer than {rare} of answers"
+    )
+    return missed, blind, found
+
+
+def _known(loss: float) -> float:
+    """The loss, inf where it is no number: what is not known excludes nothing."""
+    return math.inf if math.isnan(loss) else loss
 
 
 def _errors(result: UtilityResult) -> Line:
@@ -277,19 +299,27 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
     text = f"The verdicts of this report together contain a false alarm with probability at most {percent_text(rate)}."
     if rate > (1.0 - TOGETHER) * (1.0 + 1e-9):  # sums of decimal rates
         text += f" That is of lower confidence than the {percent_text(TOGETHER)} that a decision should rest on."
-    blind = [line.blind for line in lines if line.blind is not None and line.verdict == "not_refuted"]
-    if blind:
-        most = max(blind)
-        size = (
-            f"up to {number_text(most, 3)} times the promise, or more in rare answers"
-            if most < math.inf
-            else "any size"
-        )
-        text += f" “No breach found” is no proof: a loss of {size} may have stayed hidden."
+    unseen = [line for line in lines if line.blind is not None and line.verdict == "not_refuted"]
+    if unseen:
+        text += f" “No breach found” is no proof: {_unseen(max(unseen, key=lambda line: line.blind or 0.0))}"
     rest = beside(dossier)
     if rest > 0.0:
         text += f" Findings beside the verdicts have error rates of their own, {percent_text(rest)} together at most."
     return text
+
+
+def _unseen(worst: Line) -> str:
+    """What may have stayed hidden, by the line whose least excess that would have been noticed is the largest."""
+    found = worst.learned_with
+    if worst.blind == math.inf:
+        return f"a loss of any size{'' if found is None else SEARCHED} may have stayed hidden."
+    times = f"{number_text(worst.blind, 3)} times the promise"
+    if found is None:
+        return f"a loss of up to {times}, or more in rare answers, may have stayed hidden even {wording.FROM_KNOWING}."
+    return (
+        f"about {percent_text(1.0 - found)} of leaks of {times} in several intervals of answers stay hidden "
+        f"({percent_text(found)} are found), and more of those that are smaller, rarer or of harder forms."
+    )
 
 
 def together(dossier: Dossier) -> float:

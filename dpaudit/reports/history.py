@@ -268,7 +268,7 @@ def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Sect
         "release",
         "measured",
         "proven over promised",
-        "would have been noticed from",
+        "found in 9 of 10 audits from",
         "verdict",
         "how sure",
         "code",
@@ -339,7 +339,7 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
         (p.release.label, _ratio(p.line.low), number_text(p.line.blind, 3), VERDICT_WORDS[p.line.verdict])
         for p in measured
     )
-    columns = ("release", "proven over promised", "would have been noticed from", "verdict")
+    columns = ("release", "proven over promised", "found in 9 of 10 audits from", "verdict")
     return Figure(
         id=f"{prefix}-history",
         title="Proven loss over the promise, release by release",

@@ -42,13 +42,14 @@ def picture(bars: Sequence[Bar]) -> Figure | None:
     )
     note = "The truth is at least the dark bar: one that is short of the line proves nothing."
     if any(bar.blind is not None for bar in drawn):
-        note += " From the end of the pale bar on, a test that knows where to look finds a loss in 9 of 10 runs."
+        note += " From the end of the pale bar on, a loss in several intervals of answers is found in 9 of 10 audits"
+        note += " (in results of older versions: by a test that knows where to look)."
     note += f" {plural(rest, 'row')} of the table without a number not drawn." if rest else ""
     rows = tuple(
         (f"{bar.subject}: {bar.kind}", compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind))
         for bar in drawn
     )
-    columns = ("promise", "proven: at least", "at most", "would have been noticed from")
+    columns = ("promise", "proven: at least", "at most", "found in 9 of 10 audits from")
     legend = [
         (swatch(tag("rect", x=1.0, y=3.0, width=20.0, height=8.0, cls="proven violated")), "proven, over the promise")
     ]
@@ -150,5 +151,5 @@ def _rest(bar: Bar) -> str:
     if bar.high is not None:
         return f", at most {_number(bar.high)} times"
     if bar.blind is not None and bar.verdict != "violated":
-        return f"; from {_number(bar.blind)} times on it would have been noticed"
+        return f"; from {_number(bar.blind)} times on 9 of 10 audits find it"
     return ""

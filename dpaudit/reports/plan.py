@@ -10,9 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES, LEARNING_OF_RENYI
+from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES
 from dpaudit.audits.universe_auditing import SELECTED
 from dpaudit.errors import UsageError
+from dpaudit.evidence.learned_power import probability_measured
+from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.terminal import short_count
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
 from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
@@ -41,7 +43,9 @@ def plan_table(plan: Plan) -> Group:
     found = f"Found with probability {probability} in {plan.samples:,} samples ({mode}):"
     needed = f"Samples that find {percent_text(plan.over)} over the claim with probability {probability}:"
     lines = [Text(line) for line in _sentences(plan)]
-    forms: list[RenderableType] = [Text("Found of an event of mass 0.1, by where it shows (nats):"), _by_form(plan)]
+    often = percent_text(probability_measured())
+    title = f"Found in about {often} of audits of an event of mass 0.1, by where it shows (nats; not a bound):"
+    forms: list[RenderableType] = [Text(title), _by_form(plan)]
     if not plan.budgets[0].by_form:
         forms = []
     return Group(Text(opening), Text(f"\n{found}"), _found(plan), *forms, Text(needed), _needed(plan), *lines)
@@ -112,7 +116,7 @@ def _found(plan: Plan) -> Table:
     has_own = not all(math.isclose(power.known_value, power.known, rel_tol=1e-6) for power in powers)
     own = [f"as {parameter}"] if has_own else []
     table = _table("pair", f"budget\nfor {parameter}", "event\nmass", "loss\nallowed",
-                   "known\nevent", *own, "ratio", "learned\nevent", *own, "ratio")  # fmt: skip
+                   "known\nevent", *own, "ratio", _learned(plan, "in several\nintervals"), *own, "ratio")  # fmt: skip
     for planned in plan.budgets:
         for row, power in enumerate(planned.powers):
             known = [power.known, power.known_value, power.known_ratio]
@@ -133,7 +137,8 @@ def _by_form(plan: Plan) -> Table:
     shown = plan.budgets[:BUDGETS_BY_FORM]
     table = _table("where it shows", *(name_text(planned.id, SHORT_NAME) for planned in shown))
     for place, one in enumerate(shown[0].by_form):
-        table.add_row(one.form, *(_figure(planned.by_form[place].loss) for planned in shown))
+        losses = [planned.by_form[place].loss for planned in shown]
+        table.add_row(one.form, *(NOT_PROMISED if math.isinf(loss) else _figure(loss) for loss in losses))
     return table
 
 
@@ -141,7 +146,8 @@ def _needed(plan: Plan) -> Table:
     modes = [needed.mode for needed in plan.budgets[0].powers[0].needed]
     if plan.is_universe:  # its test of every pair is one of a fixed size in both modes
         modes = modes[-1:]
-    names = [f"{mode}\n{column}" for mode in modes for column in ("known", "learned", "time")]
+    learned = _learned(plan, "several").partition("\n")[0]
+    names = [f"{mode}\n{column}" for mode in modes for column in ("known", learned, "time")]
     table = _table("pair", "event\nmass", "loss\nsought", *(name.replace("sequential", "sequent.") for name in names))
     for planned in plan.budgets:
         for row, power in enumerate(planned.powers):
@@ -153,14 +159,11 @@ def _needed(plan: Plan) -> Table:
 
 def _sentences(plan: Plan) -> list[str]:
     """What the figures mean and rest on."""
-    factors = f"{LEARNING:g} times, {LEARNING_OF_RENYI:g} times for sequential bets on Renyi claims, "
-    factors += f"{LEARNING_OF_LINES:g} times for Gaussian claims and profiles in fixed mode"
     share_of_pair = percent_text(plan.error_share)
     limit = "" if plan.mode == "fixed" or plan.is_universe else ", at most,"
     sentences = [
         "Losses (nats) sit in an event of that mass, as of randomised response. Known: by a witness that knows the "
-        f"event; exact. Learned: by the audit, which has to find it; a measured allowance of samples ({factors}; more "
-        "for small losses in fixed mode, where first draws have to show on which side the event is). "
+        f"event; exact. {_learned_sentence(plan)} "
         f"Ratios are of the claim's own parameter. Each pair has at least {share_of_pair} of error rate.",
         f"The audit takes about {plan.runs:,} runs{limit} in {_seconds(plan.seconds)}, the fitting of rules apart: "
         f"{short_count(int(min(plan.runs_per_second, 1e15)))} runs a second in a pilot of {plan.pilot_runs:,} runs, on "
@@ -170,9 +173,8 @@ def _sentences(plan: Plan) -> list[str]:
     nothing = any(math.isinf(power.learned) for power in powers)
     if nothing or any(math.isinf(needed.learned) for power in powers for needed in power.needed):
         sentences.append(
-            "None: not found in any number of samples up to 10^9, or not promised, because a test of a fixed size "
-            "has its rule from first draws that show the event too rarely. (The audit may find a large loss all the "
-            "same.)"
+            "None: not found in any number of samples up to 10^9, or not promised, because too few draws show the "
+            "event. (The audit may find a large loss all the same.)"
         )
     if plan.is_universe:
         sentences.append(
@@ -198,6 +200,27 @@ def _sentences(plan: Plan) -> list[str]:
         runs = plural(estimate.runs, "run")
         sentences.append(f"Estimate (e) for {name_text(planned.id, 40)}, from {runs} and without confidence: {said}.")
     return sentences
+
+
+def _learned(plan: Plan, name: str) -> str:
+    """The name of the column of what has to be learned: of a universe no form of the event is known."""
+    return "learned\nevent" if plan.is_universe else name
+
+
+def _learned_sentence(plan: Plan) -> str:
+    """What the column of what has to be learned says, and rests on."""
+    if plan.is_universe:
+        return (
+            f"Learned: by the audit, which has to find it; a measured allowance of samples ({LEARNING:g} times, "
+            f"{LEARNING_OF_LINES:g} times for Gaussian claims and profiles; more for small losses, where first draws "
+            "have to show on which side the event is)."
+        )
+    often = percent_text(probability_measured())
+    return (
+        "In several intervals: by the audit, which has to find an event of that form; it decides whether the audit is "
+        f"inconclusive. It is found in about {often} of audits: a measured allowance, not a bound"
+        f"{f', and nothing is promised above {often}' if plan.power > probability_measured() else ''}."
+    )
 
 
 def _table(first: str, *others: str) -> Table:

@@ -18,20 +18,22 @@ Grade = Literal["marginal", "clear", "severe"]
 GRADES: tuple[Grade, ...] = ("marginal", "clear", "severe")
 SEVERE_RATIO = 10.0  # times the promise
 PRECISION = 1.1  # times the promise, where the result does not say which excess it would have found
+BEST_CASE = "the audit's precision in the best case"
 TELL_GUESSES, TELL_WRONG = 100, 0.01  # a near-deterministic tell: so many guesses, at most this share of them wrong
 MEANINGS: Mapping[Grade, str] = {
     "marginal": "a small excess is proven; the true one may be larger",
-    "clear": "the proven excess is beyond the precision of the audit",
+    "clear": "the proven excess is beyond the precision of the audit in the best case",
     "severe": "the answers tell the two inputs apart far too well",
 }
 FIRST_PROOF = "The audit stopped at the first proof: the loss may be far larger."
 RULE = (
-    "Marginal: the proven loss exceeds the promise by no more than the excess that the audit itself would have found "
-    f"with 90% probability (by no more than {PRECISION - 1.0:.0%} where that is not known). Clear: by more. Severe: "
-    f"the proven loss is at least {SEVERE_RATIO:g} times the promise, or a guessing rule was wrong in at most "
-    f"{TELL_WRONG:.0%} of at least {TELL_GUESSES} guesses, which is an observation without an error rate of its own. "
-    f"Where nothing at all may leak, the loss is compared with {ZERO_BUDGET_LOSS:g} nats. An audit that stops at the "
-    "first proof knows only the least grade."
+    "Marginal: the proven loss exceeds the promise by no more than the excess that a test which knows the event would "
+    "have found with 90% probability, the precision in the best case (by no more than "
+    f"{PRECISION - 1.0:.0%} where that is not known). Clear: by more. Severe: the proven loss is at least "
+    f"{SEVERE_RATIO:g} times the promise, or a guessing rule was wrong in at most {TELL_WRONG:.0%} of at least "
+    f"{TELL_GUESSES} guesses, which is an observation without an error rate of its own. Where nothing at all may leak, "
+    f"the loss is compared with {ZERO_BUDGET_LOSS:g} nats. An audit that stops at the first proof knows only the least "
+    "grade."
 )
 NO_SCALE = 2.0**18  # bounds on the scale of a profile are looked for up to 2^19 and more: there it covers nothing
 UNSCALED = "no larger epsilon covers what leaks, at whatever multiple of the promise"
@@ -109,16 +111,18 @@ def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity
     if tell:
         return Severity("severe", is_least, ratio, tell)
     if ratio > precision:
-        reason = (
-            f"the proven loss is above {wording.number_text(precision, 3)} times the promise, the audit's precision"
-        )
+        reason = f"the proven loss is above {wording.number_text(precision, 3)} times the promise, {BEST_CASE}"
         return Severity("clear", is_least, ratio, reason)
-    reason = f"the proven loss is within {wording.number_text(precision, 3)} times the promise, the audit's precision"
+    reason = f"the proven loss is within {wording.number_text(precision, 3)} times the promise, {BEST_CASE}"
     return Severity("marginal", is_least, ratio, reason)
 
 
 def _precision(finding: Finding) -> float:
-    """The least loss that the audit would have found with 90% probability, over what the claim allows."""
+    """The least loss that a test which knows the event finds with 90% probability, over what the claim allows.
+
+    The best case it is, and not what an audit learns: the event of a violated pair was found, and what is graded is how
+    far its bound is from the promise.
+    """
     power = finding.power
     if power is None or not power.at_budget > 0.0 or not math.isfinite(power.detectable):
         return PRECISION

@@ -26,6 +26,8 @@ from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Fin
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
 BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
+# Whose power the best case is.
+KNOWING, FROM_KNOWING = (f"{how} a test that knows which answers to look at" for how in ("by", "from"))
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "violated",
@@ -265,12 +267,17 @@ def _learned_text(power: Power) -> str:
     """What an audit finds that does not know the outputs, as the end of a sentence."""
     if not power.learned:
         return ": an audit has to find them, which takes several times the draws."
-    losses = [one.loss for one in power.learned]
-    if math.isinf(min(losses)):
+    losses = [math.inf if math.isnan(one.loss) else one.loss for one in power.learned]
+    least, most = min(losses), max(losses)
+    if math.isinf(least):
         return ". The audit has to find them, and of no loss is it promised that it does."
-    some = "" if math.isinf(max(losses)) else f" to {nats_text(max(losses))}"
-    rest = ", and of other forms none" if math.isinf(max(losses)) else ""
-    return f". The audit has to find them: it finds {nats_text(min(losses))}{some}, by the form of the leak{rest}."
+    some = "" if math.isinf(most) else f" to {nats_text(most)}"
+    rest = ", and of other forms nothing is promised" if math.isinf(most) else ""
+    often = f"in about {percent_text(power.probability)} of audits like this one"
+    return (
+        f". The audit has to find them: {often} it finds {nats_text(least)}{some}, by the form of the leak{rest}. That "
+        "is a measured allowance, not a bound."
+    )
 
 
 def power_sentence(result: AuditResult) -> str:
@@ -279,9 +286,10 @@ def power_sentence(result: AuditResult) -> str:
         unclear = plural(result.universe.count("inconclusive"), "pair")
         return (
             f"Of the others, {plural(result.universe.count('not_refuted'), 'pair')} would have been noticed at a loss "
-            f"not far above the budget. {unclear} could not be judged: at very small and very large budgets only a "
+            f"not far above the budget, by a test that knows the event: the audit has to find it, which takes several "
+            f"times the draws. {unclear} could not be judged: at very small and very large budgets only a "
             "loss far above the budget, or none at all, shows in so few draws. The table says for each pair which loss "
-            "would have been found."
+            "such a test would have found."
         )
     weakest = least_powerful(result)
     if has_controls_alone(result):

@@ -72,7 +72,7 @@ EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 
 
 @dataclasses.dataclass(frozen=True)
 class LearnedLoss:
-    """What the check finds of an event of one form that it has to learn: the loss in nats, inf for none."""
+    """What the check finds of an event of one form that it has to learn: the loss in nats, inf: none is promised."""
 
     form: str
     loss: float
@@ -101,19 +101,23 @@ class Power:
     def deciding(self) -> float:
         """The loss by which a pair is inconclusive: of an event in several intervals that has to be learned.
 
-        The best case where no learned figure is known.
+        The best case where no learned figure is known; inf where others are, but not that one.
         """
-        return next((one.loss for one in self.learned if one.form == DECIDING_FORM), self.detectable)
+        if not self.learned:
+            return self.detectable
+        return next((one.loss for one in self.learned if one.form == DECIDING_FORM), math.inf)
 
     def excess(self, inconclusive_factor: float) -> float:
-        """The losses found over the losses that have to be found, the larger ratio of two; inf: nothing is found.
+        """The losses found over the losses that have to be found, the larger ratio of two.
+
+        It is inf where nothing is found, and where a loss is no number: what is not known lets nothing pass.
 
         For a pair to be judged, the best case has to be within `inconclusive_factor` times what the claim allows
         (within `ZERO_BUDGET_LOSS` where that is nothing), and the learned loss of an event in several intervals within
         `LEARNED_ALLOWANCE` times as much.
         """
         limit = inconclusive_factor * self.at_budget if self.at_budget > 0.0 else ZERO_BUDGET_LOSS
-        if math.isinf(self.detectable) or math.isinf(self.deciding):
+        if not (math.isfinite(self.detectable) and math.isfinite(self.deciding)) or math.isnan(self.at_budget):
             return math.inf
         if not self.learned:
             return self.detectable / limit

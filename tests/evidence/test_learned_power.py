@@ -1,5 +1,6 @@
 """Power of what has to be learned: how the curve is read, and which pairs it makes inconclusive."""
 
+import itertools
 import json
 import math
 from importlib import resources
@@ -28,6 +29,34 @@ def curve(monkeypatch):
 )  # fmt: skip
 def test_between_measured_draws_the_larger_times_hold(curve, is_fixed, draws, expected):
     assert learned_power.times("one threshold", is_fixed, draws) == expected
+
+
+@pytest.mark.parametrize("harder", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("is_fixed", [False, True])
+def test_more_draws_never_promise_less(is_fixed, harder):
+    sizes = sorted({*range(500, 50_000, 61), *(n + d for n in (1_976, 1_700, 6_800, 7_976, 27_200) for d in (-1, 0))})
+    for form in learned_power.forms():
+        found = [learned_power.worth(form, is_fixed, size, harder) for size in sizes]
+        assert all(later >= earlier for earlier, later in itertools.pairwise(found)), form
+
+
+def test_what_fewer_draws_promised_holds_on_where_larger_audits_were_measured_to_do_worse(monkeypatch):
+    forms = {"one threshold": {"sequential": [[1_000, 2.0], [5_000, 8.0], [9_000, None]], "fixed": []}}
+    monkeypatch.setattr(learned_power, "_measured", lambda: {"event_mass": 0.1, "forms": forms})
+    worths = [learned_power.worth("one threshold", False, draws) for draws in (999, 1_000, 4_000, 9_000, 39_999, 1e9)]
+    # From 1,000 on an eighth, since the larger times of both ends hold; beyond 5,000 nothing better is known.
+    assert worths == [0.0, 125.0, 500.0, 625.0, 625.0, 625.0]
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_no_larger_audit_finds_larger_losses_alone(mode):
+    losses = []
+    for draws in (1_900, 6_700, 7_000, 20_000, 27_500, 60_000):
+        game = game_before_draws(PureDP(1.0), draws, mode, 0.05)
+        losses.append([loss for _, loss in learned_power.learned_losses(game, 0.1, 0.9, mode == "fixed")])
+    for fewer, more in itertools.pairwise(losses):
+        # 2%: powers of exact tests go up and down a little with their critical values.
+        assert all(later <= earlier * 1.02 for earlier, later in zip(fewer, more, strict=True))
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(1.0), ZeroConcentratedDP(0.5)], ids=str)
@@ -82,6 +111,24 @@ def test_the_rule_asks_the_best_case_and_the_learned_loss():
     assert power(0.1, 0.15, 0.0).suffices(2.0) and not power(0.1, 0.16, 0.0).suffices(2.0)
     older = Power(0.1, 0.9, 2.0, 1.0)  # of a file without learned figures
     assert older.suffices(2.0) and older.deciding == 2.0
+
+
+@pytest.mark.parametrize(
+    ("known", "allowed", "learned"),
+    [
+        (1.2, 1.0, [(DECIDING_FORM, None)]),
+        (1.2, 1.0, [("one threshold", 1.3), (DECIDING_FORM, "inf")]),
+        (1.2, 1.0, [("one threshold", 1.3)]),  # the form that decides is missing
+        (None, 1.0, [(DECIDING_FORM, 1.3)]),
+        (None, 1.0, []),
+        (1.2, None, [(DECIDING_FORM, 1.3)]),
+    ],
+)
+def test_a_figure_that_is_no_number_or_missing_in_a_file_lets_nothing_pass(known, allowed, learned):
+    entries = [{"form": form, "loss": loss} for form, loss in learned]
+    record = {"event_mass": 0.1, "probability": 0.9, "detectable": known, "at_budget": allowed, "learned": entries}
+    power = Power.from_dict(record)
+    assert power.excess(2.0) == math.inf and not power.suffices(2.0)
 
 
 def test_a_finding_has_the_figures_by_form_and_keeps_them_in_a_file():

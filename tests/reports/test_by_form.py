@@ -1,14 +1,18 @@
 """The table of what would have been found by form, in each format."""
 
+import dataclasses
 import io
+import math
+import types
 
 import numpy as np
 from rich.console import Console
 
 import dpaudit
 from dpaudit.evidence.learned_power import forms
-from dpaudit.reports import by_form, html
+from dpaudit.reports import by_form, html, wording
 from dpaudit.reports.plan import plan_table
+from dpaudit.results.model import LearnedLoss, Power
 
 
 def released(data, size, rng):
@@ -49,3 +53,50 @@ def test_a_plan_promises_what_the_audit_reports():
     assert planned.budgets[0].by_form == power.learned
     text = printed(plan_table(planned))
     assert all(form in text for form in forms())
+
+
+def test_the_figures_go_out_with_their_probability_mass_pair_and_caveat():
+    result = audited()
+    said = "found in about 9 of 10 audits; measured on 20 audits a form: an allowance, not a bound."
+    caption = by_form.caption(result)
+    assert caption == f"Pair 0.0|1.0, a leak in outputs of total probability 0.1: {said}"
+    text, page = " ".join(printed(by_form.table(result)).split()), html.render(result)
+    assert caption in text and f"{caption}</caption>" in page
+    assert '<th scope="col">loss found in 9 of 10 audits (nats)</th>' in page
+    sentence = wording.power_sentence(result)
+    assert "in about 90% of audits like this one it finds" in sentence and sentence.endswith("allowance, not a bound.")
+
+
+def test_a_plan_for_another_probability_has_the_table_by_form_at_90():
+    options = {"samples": 5_000, "seed": 1, "event_masses": [0.5]}
+    planned, usual = (dpaudit.plan(released, "eps=1", [(0.0, 1.0)], power=power, **options) for power in (0.5, 0.9))
+    assert planned.budgets[0].by_form == usual.budgets[0].by_form
+    assert "Found in about 90% of audits of an event of mass 0.1" in " ".join(printed(plan_table(planned)).split())
+
+
+def test_figures_that_are_no_numbers_are_not_said():
+    result = audited()
+    (finding,) = result.findings
+    learned = tuple(dataclasses.replace(one, loss=math.nan) for one in finding.power.learned)
+    finding = dataclasses.replace(finding, power=dataclasses.replace(finding.power, learned=learned))
+    text = wording.power_sentence(dataclasses.replace(result, findings=(finding,)))
+    assert text.endswith("of no loss is it promised that it does.") and "nan" not in text
+
+
+def test_what_is_not_promised_is_not_called_none():
+    learned = (LearnedLoss("one threshold", math.inf),)
+    (best, row) = by_form.rows_of(Power(0.1, 0.9, 1.25, 1.0, learned))
+    assert best[1:] == ("1.25", "1.25") and row[1:] == ("not promised", "–")
+    assert by_form.rows_of(Power(0.1, 0.9, math.inf, 1.0, learned))[0][1] == "none"
+    planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=100, seed=1, event_masses=[0.5])
+    assert printed(plan_table(planned)).count("not promised") == len(forms())
+
+
+def test_a_universe_has_no_table_by_form_and_says_whose_power_it_is():
+    result = audited()
+    assert by_form.rows(result)
+    table = types.SimpleNamespace(count=lambda verdict: {"not_refuted": 7, "inconclusive": 2}[verdict])
+    universe = dataclasses.replace(result, universe=table)
+    assert by_form.rows(universe) == () and by_form.table(universe) is None and by_form.caption(universe) == ""
+    text = wording.power_sentence(universe)
+    assert "7 pairs would have been noticed at a loss not far above the budget, by a test that knows the event" in text

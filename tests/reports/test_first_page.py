@@ -19,9 +19,9 @@ from dpaudit.reports.document import Facts, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.glossary import TERMS, Linker
-from dpaudit.reports.severity import FIRST_PROOF, GRADES, MEANINGS, severity_of
+from dpaudit.reports.severity import FIRST_PROOF, GRADES, MEANINGS, RULE, severity_of
 from dpaudit.reports.sign_off import read_sign_off, results_digest
-from dpaudit.results.model import Power, WitnessRecord
+from dpaudit.results.model import DECIDING_FORM, LearnedLoss, Power, WitnessRecord
 
 
 def page(dossier):
@@ -57,7 +57,8 @@ def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
         (
             "doubles",
             "✓ No breach found",
-            "a loss up to 1.25 × the promise; more, if fewer than 10% of answers show it",
+            "a loss up to 1.25 × the promise, by a test that knows which answers to look at; more, if fewer than 10% "
+            "of answers show it",
         ),
         ("inconclusive", "? Not settled", "a leak of any size"),
         ("error", "! No answer: it broke", "whatever the broken runs would have shown"),
@@ -67,6 +68,57 @@ def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
 def test_what_could_have_been_missed_stands_beside_what_was_not_found(synthetic, name, words, missed):
     row = page(Dossier.of(synthetic.make(name)))[Table].rows[0]
     assert row[3] == words and row[5] == missed
+
+
+def quiet(synthetic, *powers):
+    """A result that is not refuted, with a pair of each power."""
+    (finding, *_) = synthetic.make("doubles").findings
+    findings = [dataclasses.replace(finding, id=f"pair {k}", power=power) for k, power in enumerate(powers)]
+    return synthetic.result(findings)
+
+
+def learned(deciding, known=1.2, allowed=1.0):
+    return Power(0.1, 0.9, known, allowed, (LearnedLoss("one threshold", known), LearnedLoss(DECIDING_FORM, deciding)))
+
+
+def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio(synthetic):
+    # The last pair is furthest from its limit in the best case, and not in what decides.
+    shown = page(Dossier.of(quiet(synthetic, learned(1.4), learned(2.71), learned(1.5, 1.49))))
+    missed = shown[Table].rows[0][5]
+    assert missed == (
+        "about 10% of leaks of 2.71 × the promise in several intervals (90% are found); more of smaller and of harder "
+        "ones, and of those in fewer than 10% of answers"
+    )
+    said = shown[Facts].rows[1][1]
+    assert "about 10% of leaks of 2.71 times the promise in several intervals of answers stay hidden (90% are" in said
+    assert "1.2 times" not in said and "1.5 times" not in said
+
+
+@pytest.mark.parametrize("deciding", [math.inf, math.nan])
+def test_page_one_says_that_nothing_is_promised_of_what_has_to_be_searched_for(synthetic, deciding):
+    shown = page(Dossier.of(quiet(synthetic, learned(1.4), learned(deciding))))
+    assert shown[Table].rows[0][5] == "a leak of any size that has to be searched for"
+    assert "a loss of any size that has to be searched for may have stayed hidden" in shown[Facts].rows[1][1]
+
+
+def test_pairs_that_may_leak_nothing_are_said_in_nats(synthetic):
+    shown = page(Dossier.of(quiet(synthetic, learned(1.4), learned(0.12, 0.05, 0.0))))
+    assert "leaks of 1.4 × the promise and 0.12 nats where nothing may leak" in shown[Table].rows[0][5]
+
+
+def test_older_results_say_whose_power_it_is(synthetic):
+    shown = page(Dossier.of(quiet(synthetic, Power(0.1, 0.9, 1.63, 1.0))))
+    missed = shown[Table].rows[0][5]
+    assert missed.startswith("a loss up to 1.63 × the promise, by a test that knows which answers to look at; more")
+    assert "hidden even from a test that knows which answers to look at" in shown[Facts].rows[1][1]
+
+
+def test_the_precision_of_a_grade_is_that_of_the_best_case_and_says_so(synthetic):
+    finding = synthetic.finding(ratio=1.3, power=learned(3.0, 1.2))
+    graded = severity_of(synthetic.result([finding], mode="fixed"))
+    assert graded.grade == "clear"
+    assert graded.reason.endswith("1.2 times the promise, the audit's precision in the best case")
+    assert "a test which knows the event" in RULE and "the audit itself" not in RULE
 
 
 def test_the_gravest_results_come_first_and_the_others_are_counted(synthetic):
