@@ -28,7 +28,7 @@ ROWS = 10  # of the table; others are in their chapters
 NAMED = 3  # subjects or items that a statement names
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
 SEARCHED = " that has to be searched for"
-COLUMNS = ("subject", "promised", "measured", "verdict", "how sure", "what it may have missed")
+COLUMNS = ("subject", "promised", "measured", "verdict", "sure of no false alarm", "what it may have missed")
 SYMBOLS: dict[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 WORDS: dict[Verdict, str] = {
     "violated": "Broken",
@@ -214,6 +214,8 @@ def _errors(result: UtilityResult) -> Line:
     low, high = worst.ratio_lower, worst.ratio_upper
     ends = f"{wording.lower_text(low, 3)} to {number_text(high, 3)}" if high is not None else ""
     measured = f"the worst error is {number_text(worst.ratio, 3)} × its bound ({ends})"
+    if worst.ratio is not None and worst.ratio > 1.0 and result.verdict == "not_refuted":
+        measured += "; it may be within it"
     known = [f.detectable_ratio for f in usable if f.detectable_ratio is not None]
     blind = max(known, default=math.inf)
     missed = f"errors below {number_text(blind, 3)} × their bounds" if math.isfinite(blind) else "errors of any size"

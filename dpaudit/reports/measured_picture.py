@@ -49,7 +49,7 @@ def picture(bars: Sequence[Bar]) -> Figure | None:
         (f"{bar.subject}: {bar.kind}", compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind))
         for bar in drawn
     )
-    columns = ("promise", "proven: at least", "at most", "found in 9 of 10 audits from")
+    columns = ("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from")
     legend = [
         (swatch(tag("rect", x=1.0, y=3.0, width=20.0, height=8.0, cls="proven violated")), "proven, over the promise")
     ]
