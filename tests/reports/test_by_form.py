@@ -89,7 +89,8 @@ def test_what_is_not_promised_is_not_called_none():
     assert best[1:] == ("1.25", "1.25") and row[1:] == ("not promised", "–")
     assert by_form.rows_of(Power(0.1, 0.9, math.inf, 1.0, learned))[0][1] == "none"
     planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=100, seed=1, event_masses=[0.5])
-    assert printed(plan_table(planned)).count("not promised") == len(forms())
+    lines = [" ".join(line.split()) for line in printed(plan_table(planned)).splitlines()]
+    assert all(f"{form} not promised" in lines for form in forms())
 
 
 def test_a_universe_has_no_table_by_form_and_says_whose_power_it_is():
