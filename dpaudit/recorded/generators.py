@@ -19,7 +19,8 @@ from dpaudit.recorded.symbols import Noisy, NoisyArray
 from dpaudit.recorded.tape import MOST_NOISES, Tape
 from dpaudit.running.recording import PARAMETERS
 
-_MT19937, _PCG64, _RANDOM_STATE = np.random.MT19937, np.random.PCG64, np.random.RandomState  # as they are outside of recorded runs
+# As they are outside of recorded runs.
+_MT19937, _PCG64, _RANDOM_STATE = np.random.MT19937, np.random.PCG64, np.random.RandomState
 MOST_OUTCOMES = 64  # of a choice that is a decision
 MOST_CHOICES = 8  # choices in one call that are decisions
 

@@ -207,6 +207,11 @@ class Recorder:
         claim = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
         first, second = self.paths(pair.x), self.paths(pair.x_prime)
         proof = prove(claim, first, second)
+        tapes = first.first.tape, second.first.tape
+        unseen = ""
+        # Validity: what draws nothing that is recorded may get its noise from a source that is not known here.
+        if proof.statement and not any(tape.events or tape.fixed_seeds for tape in tapes):
+            proof, unseen = Proof(), "it draws nothing that is recorded, so that its noise may be from elsewhere."
         frozen = self._frozen(pair.x_prime, first.first, second)
         implied = imply(claim, first.first, frozen)
         notes = tuple(differences(first.first, frozen))
@@ -222,7 +227,7 @@ class Recorder:
             None if implied is None else implied.value,
             notes,
             rows(first.first, frozen),
-            first.message or second.message,
+            first.message or second.message or unseen,
         )
 
     def _frozen(self, x_prime: Any, first: Path, second: Paths) -> Path:

@@ -12,7 +12,11 @@ from typing import Any
 
 from dpaudit.recorded.tape import Tape
 
-_ASKED = ["add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "truediv", "rtruediv", "mod", "rmod", "divmod", "rdivmod", "pow", "rpow", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift", "rshift", "rrshift", "neg", "pos", "abs", "invert", "int", "index", "float", "trunc", "floor", "ceil", "round", "bool", "hash", "eq", "ne", "lt", "le", "gt", "ge", "str", "repr", "format", "getnewargs"]
+_ASKED = (
+    "add radd sub rsub mul rmul floordiv rfloordiv truediv rtruediv mod rmod divmod rdivmod pow rpow and rand or ror "
+    "xor rxor lshift rlshift rshift rrshift neg pos abs invert int index float trunc floor ceil round bool hash eq ne lt "
+    "le gt ge str repr format getnewargs"
+)
 
 
 class HandedSeed(int):
@@ -45,5 +49,5 @@ def _asking(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in (*(f"__{name}__" for name in _ASKED), "to_bytes", "bit_length", "bit_count", "conjugate"):
+for _name in (*(f"__{name}__" for name in _ASKED.split()), "to_bytes", "bit_length", "bit_count", "conjugate"):
     setattr(HandedSeed, _name, _asking(_name))
