@@ -129,7 +129,7 @@ class RecordedResult:
             "seed": self.seed,
             "runs": self.runs,
             "grades": {grade: sum(pair.grade == grade for pair in self.pairs) for grade in GRADES},
-            "pairs": [dataclasses.asdict(pair) for pair in self.pairs[:LISTED]],
+            "pairs": [_without_values(pair) for pair in self.pairs[:LISTED]],
         }
         found = worst.grade == "proved"
         return SideFinding(KIND, "found" if found else "nothing_found", summary, None, to_json(details))
@@ -254,6 +254,12 @@ class Recorder:
             text = f"{declared}implied by what was recorded {value}: {worst.text}{_at(worst.place)}{more}."
             return "implied", text, (worst.place,) if worst.place else ()
         return ("hint" if notes else "same"), "", _places(notes)
+
+
+def _without_values(pair: RecordedPair) -> dict[str, Any]:
+    """A pair as an audit keeps it: no calls and no texts, which may hold values of the inputs."""
+    kept = ("id", "x_id", "x_prime_id", "grade", "places", "loss", "implied", "unproved")
+    return {name: getattr(pair, name) for name in kept}
 
 
 def _places(notes: Iterable[Note]) -> tuple[str, ...]:
