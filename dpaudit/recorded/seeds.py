@@ -14,8 +14,8 @@ from dpaudit.recorded.tape import Tape
 
 _ASKED = (
     "add radd sub rsub mul rmul floordiv rfloordiv truediv rtruediv mod rmod divmod rdivmod pow rpow and rand or ror "
-    "xor rxor lshift rlshift rshift rrshift neg pos abs invert int index float trunc floor ceil round bool hash eq ne lt "
-    "le gt ge str repr format getnewargs"
+    "xor rxor lshift rlshift rshift rrshift neg pos abs invert int index float trunc floor ceil round bool hash eq ne "
+    "lt le gt ge str repr format getnewargs"
 )
 
 
