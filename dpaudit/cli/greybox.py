@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -56,6 +55,7 @@ def greybox_command(
     from dpaudit.recorded.recorded_noise import KIND, record_noise
     from dpaudit.recorded.trace import as_html, as_text
     from dpaudit.reports import wording
+    from dpaudit.results.saving import write_whole
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
 
     with subject_output():
@@ -70,7 +70,7 @@ def greybox_command(
     if tape is not None and trace_html:
         page = as_html(tape.pairs[0].trace, f"{tape.subject}: {tape.pairs[0].id}") if tape.pairs else ""
         try:
-            Path(trace_html).write_text(page, encoding="utf-8")
+            write_whole(trace_html, page)
         except OSError as error:
             raise OutputError(f"trace-html must be a file that can be written, got {trace_html}: {error}.") from error
     if form == "json":

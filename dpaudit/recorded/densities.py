@@ -162,11 +162,14 @@ def _together(
     if not np.isfinite(shift).all() or not math.isfinite(size):
         return None, []
     left, singular, _right = np.linalg.svd(matrix)
-    rank = int((singular > 1e-9 * singular[0]).sum())
+    least = np.finfo(float).eps * max(matrix.shape) * singular[0]
+    rank = int((singular > least).sum())
+    if singular[rank - 1] <= 1e-9 * singular[0]:  # between rounding and noise: not decided
+        return None, []
     hidden = left[:, rank:].T  # combinations of the numbers that have no noise
     gaps = np.abs(hidden @ shift)
     tape = pairs[0][1].tape
-    if len(gaps) and gaps.max() > 1e-7 * (size + 1.0):
+    if len(gaps) and gaps.max() > 1e-6 * (size + 1.0):
         concerned = [k for k, _, _ in pairs]
         place = tape.events[tape.noises[indices[0][0]].event].place
         what = f"{output_name(names[concerned[0]])} and {output_name(names[concerned[-1]])} have the same noise"

@@ -19,7 +19,8 @@ from dpaudit.recorded.symbols import Noisy, NoisyArray
 from dpaudit.recorded.tape import MOST_NOISES, Tape
 from dpaudit.running.recording import PARAMETERS
 
-_MT19937, _RANDOM_STATE = np.random.MT19937, np.random.RandomState  # as they are outside of recorded runs
+# As they are outside of recorded runs.
+_MT19937, _PCG64, _RANDOM_STATE = np.random.MT19937, np.random.PCG64, np.random.RandomState
 MOST_OUTCOMES = 64  # of a choice that is a decision
 MOST_CHOICES = 8  # choices in one call that are decisions
 
@@ -67,16 +68,18 @@ def tracked(tape: Tape, library: str, method: str, given: dict[str, Any], value:
     value_array = np.asarray(value, dtype=float)
     shown = [(name, _kept(given[name])) for name in settings.names if name in given]
     event = tape.add(f"{library} {method}", shown, value_array.shape, not tape.is_plain)
-    if tape.is_plain:
+    if tape.is_plain and tape.replayed is None:
         return value
     if value_array.size > MOST_NOISES:
         tape.mark_opaque()
         return value
     locations = np.broadcast_to(np.asarray(location, dtype=float), value_array.shape).ravel().tolist()
     scales = np.broadcast_to(np.asarray(scale, dtype=float), value_array.shape).ravel().tolist()
+    if tape.replayed is not None:
+        return _replayed(tape.replayed, event, value, locations, scales)
     symbols = np.empty(value_array.size, dtype=object)
     for k, (number, center, width) in enumerate(zip(value_array.ravel().tolist(), locations, scales, strict=True)):
-        if not (width > 0.0 and math.isfinite(width) and math.isfinite(center)):
+        if not _has_noise(center, width):
             symbols[k] = number  # no noise
             continue
         index = tape.new_noise(Law(settings.family, width), number - center, event)
@@ -86,13 +89,29 @@ def tracked(tape: Tape, library: str, method: str, given: dict[str, Any], value:
     return symbols.reshape(value_array.shape).view(NoisyArray)
 
 
+def _has_noise(center: float, width: float) -> bool:
+    return width > 0.0 and math.isfinite(width) and math.isfinite(center)
+
+
+def _replayed(tape: Tape, event: int, value: Any, locations: list[float], scales: list[float]) -> Any:
+    """The numbers that an event had in another run, in the form of `value`."""
+    noises = iter([noise.value for noise in tape.noises if noise.event == event])
+    flat = np.array(value, dtype=float).ravel()
+    for k, (center, width) in enumerate(zip(locations, scales, strict=True)):
+        if _has_noise(center, width):
+            flat[k] = center + next(noises, math.nan)
+    shaped = flat.reshape(np.shape(value))
+    return shaped if isinstance(value, np.ndarray) else type(value)(shaped)
+
+
 def chosen(tape: Tape, library: str, method: str, chances: Sequence[float], stream: np.random.Generator) -> int:
     """One of a few outcomes with given probabilities: a decision."""
     actual = int(stream.choice(len(chances), p=np.asarray(chances) / math.fsum(chances)))
-    tape.add(f"{library} {method}", [("p", _kept(chances))], (), True)
+    event = tape.add(f"{library} {method}", [("p", _kept(chances))], (), True)
     if tape.is_plain:
-        return actual
-    return tape.choose([float(chance) for chance in chances], actual, f"{library} {method}")
+        return actual if tape.replayed is None else tape.replayed.outcomes.get(event, actual)
+    tape.outcomes[event] = tape.choose([float(chance) for chance in chances], actual, f"{library} {method}")
+    return tape.outcomes[event]
 
 
 def ask(tape: Tape, library: str, name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -202,14 +221,14 @@ class TapeGenerator(np.random.Generator):
     """A `numpy.random.Generator` whose methods write on a tape."""
 
     def __init__(self, tape: Tape) -> None:
-        super().__init__(np.random.PCG64(0))
+        super().__init__(_PCG64(0))
         self._tape = tape
 
     @property
     def bit_generator(self) -> np.random.BitGenerator:
         """A stream of numbers that cannot be followed."""
         seed = self._tape.other("numpy bit_generator", [], lambda stream: int(stream.integers(2**63)))
-        return np.random.PCG64(seed)
+        return _PCG64(seed)
 
     def spawn(self, n_children: int) -> Any:
         """Generators on the same tape."""

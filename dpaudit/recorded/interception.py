@@ -32,6 +32,7 @@ from dpaudit.recorded.generators import (
     ask,
     seeded_state,
 )
+from dpaudit.recorded.seeds import HandedSeed
 from dpaudit.recorded.symbols import Noisy, NoisyArray
 from dpaudit.recorded.tape import Tape, is_own_code, place_of_call
 from dpaudit.running.recording import PARAMETERS
@@ -138,7 +139,8 @@ def _of_numpy(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
         real = getattr(np.random, name)
 
         def make(*args: Any, _real: Any = real, **keywords: Any) -> Any:
-            if not args or args[0] is None:  # of the system's entropy, which compiled code asks for itself
+            # Of the system's entropy, which compiled code asks for itself; or of the seed, in a way that is not known.
+            if not args or args[0] is None or tape.handed:
                 tape.mark_opaque()
             return _real(*args, **keywords)
 
@@ -151,6 +153,10 @@ def _is_random(tape: Tape, seed: Any) -> bool:
     """Whether a generator from this seed is random: no seed, the one that was handed in, or one made of entropy."""
     if seed is None or tape.has_entropy:
         return True
+    if isinstance(seed, HandedSeed):
+        return True
+    if tape.handed:  # Validity: what is made of explicit numbers may be made of the seed
+        tape.mark_opaque()
     if isinstance(seed, int | np.integer):
         if int(seed) in tape.handed:
             return True
@@ -206,6 +212,7 @@ def _of_python(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
     yield secrets, "token_hex", entropy("secrets token_hex", lambda s, k: s.bytes(k or 32).hex())
     urandom = entropy("os urandom", lambda s, k: s.bytes(k))
     yield os, "urandom", urandom
+    yield os, "getrandom", lambda size, flags=0: urandom(size)
     yield random, "_urandom", urandom  # of each `SystemRandom` that was made before
 
 

@@ -75,8 +75,9 @@ class _Group:
     raised: str
     sides: tuple[list[Path], list[Path]]
 
-    def mass(self, side: int) -> float:
-        return math.fsum(path.tape.probability() for path in self.sides[side])
+    def mass(self, side: int, doubt: float = 0.0) -> float:
+        """The probability on a side: that, or a bound from below (doubt -1) or above (1) for its rounding errors."""
+        return math.fsum(path.tape.probability() * (1.0 + doubt * path.tape.doubt()) for path in self.sides[side])
 
 
 def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
@@ -158,8 +159,8 @@ def _is_smooth(leaf: Noisy) -> bool:
 
 def _by_events(claim: Claim | None, groups: Sequence[_Group], sides: tuple[int, int], left: float) -> Proof:
     """What the probabilities of the signatures prove."""
-    p = np.array([group.mass(sides[0]) for group in groups])
-    q = np.array([group.mass(sides[1]) for group in groups])
+    p = np.array([group.mass(sides[0], -1.0) for group in groups])
+    q = np.array([group.mass(sides[1], 1.0) for group in groups])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(p > 0.0, np.log(p) - np.log(q + left), -math.inf)
     if not len(ratios) or not np.isfinite(p).all() or not np.isfinite(q).all():
@@ -246,7 +247,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     leaves, used, shared = noisy_numbers(paths)
     rest = [path.tape.probability(without=used[side]) for side, path in enumerate(paths)]
     if shared:
-        return Proof(math.inf, 0.0, *_if_broken(claim, shared, rest))
+        return Proof(math.inf, 0.0, *_if_broken(claim, shared, paths[0].tape.probability()))
     if not leaves or not rest[0] > 0.0:
         return Proof()
     offset = math.log(rest[0] / rest[1]) if rest[1] > 0.0 else math.inf
@@ -292,14 +293,16 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
     return Proof()
 
 
-def _if_broken(claim: Claim | None, shared: tuple[str, str], rest: Sequence[float]) -> tuple[str, tuple[str, ...]]:
+def _if_broken(claim: Claim | None, shared: tuple[str, str], mass: float) -> tuple[str, tuple[str, ...]]:
     """A combination without noise differs: all of the path's probability is on outputs that the other cannot give."""
     what, place = shared
     if claim is None:
         return "", ()
     allowed = claim.profile(700.0) if claim.family != "renyi" else 0.0
-    if claim.family == "renyi" or rest[0] > allowed * (1.0 + SLACK) + 1e-12:
+    if (claim.family == "renyi" or _is_pure(claim)) and mass > 1e-12:
         return f"{what}: an infinite loss", (place,)
+    if claim.family != "renyi" and mass > allowed * (1.0 + SLACK) + 1e-12:
+        return f"{what}: delta {mass:.6g} at every epsilon, claimed {allowed:.6g}", (place,)
     return "", ()
 
 

@@ -7,6 +7,7 @@ told apart from one another, numbers of different types are not.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,23 @@ class Laid:
         return [leaf.value if isinstance(leaf, Noisy) else leaf for leaf in self.leaves]
 
 
+def _form(value: Any) -> str:
+    """A text, key or member in words: the same for values that are equal, whatever their types."""
+    if isinstance(value, str | bytes):
+        plain: Any = str.__str__(value) if isinstance(value, str) else bytes(value)
+        return f"text {plain!r}"
+    if value is None:
+        return "None"
+    if isinstance(value, bool | int | np.integer | np.bool_):
+        return repr(int(value))
+    if isinstance(value, float | np.floating):
+        return repr(int(value)) if math.isfinite(value) and value == int(value) else repr(float(value))
+    if isinstance(value, tuple | frozenset):
+        parts = [_form(item) for item in value]
+        return f"tuple ({', '.join(parts)})" if isinstance(value, tuple) else f"set {sorted(parts)}"
+    raise Unsupported(f"its output has a key or member of the type {type(value).__name__}, which is not recorded.")
+
+
 def laid_out(output: Any) -> Laid:
     """The skeleton and the leaves of an output.
 
@@ -41,7 +59,7 @@ def laid_out(output: Any) -> Laid:
     Examples
     --------
     >>> laid_out({"n": 2, "note": "all"}).skeleton, laid_out({"n": 2}).leaves
-    (('dict', "'n'", 'number', "'note'", "text 'all'"), (2.0,))
+    (('dict', "text 'n'", 'number', "text 'note'", "text 'all'"), (2.0,))
     """
     skeleton: list[Any] = []
     leaves: list[float | Noisy] = []
@@ -57,7 +75,7 @@ def laid_out(output: Any) -> Laid:
             leaves.append(value if isinstance(value, Noisy) else float(value))
             names.append(name)
         elif value is None or isinstance(value, str | bytes):
-            skeleton.append(f"text {value!r}" if value is not None else "None")
+            skeleton.append(_form(value))
         elif isinstance(value, np.ndarray):
             if value.dtype.kind not in "biufOUS":
                 raise Unsupported(f"its output has an array of {value.dtype}, which is not recorded.")
@@ -70,11 +88,11 @@ def laid_out(output: Any) -> Laid:
                 visit(item, f"{name}[{number}]", depth + 1)
         elif isinstance(value, dict):
             skeleton.append("dict")
-            for key in sorted(value, key=repr):
-                skeleton.append(repr(key))
+            for key in sorted(value, key=_form):
+                skeleton.append(_form(key))
                 visit(value[key], f"{name}[{key!r}]", depth + 1)
         elif isinstance(value, set | frozenset):
-            skeleton.append(f"set {sorted(map(repr, value))}")
+            skeleton.append(f"set {sorted(map(_form, value))}")
         else:
             raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
 

@@ -129,7 +129,7 @@ class RecordedResult:
             "seed": self.seed,
             "runs": self.runs,
             "grades": {grade: sum(pair.grade == grade for pair in self.pairs) for grade in GRADES},
-            "pairs": [dataclasses.asdict(pair) for pair in self.pairs[:LISTED]],
+            "pairs": [_without_values(pair) for pair in self.pairs[:LISTED]],
         }
         found = worst.grade == "proved"
         return SideFinding(KIND, "found" if found else "nothing_found", summary, None, to_json(details))
@@ -207,6 +207,11 @@ class Recorder:
         claim = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
         first, second = self.paths(pair.x), self.paths(pair.x_prime)
         proof = prove(claim, first, second)
+        tapes = first.first.tape, second.first.tape
+        unseen = ""
+        # Validity: what draws nothing that is recorded may get its noise from a source that is not known here.
+        if proof.statement and not any(tape.events or tape.fixed_seeds for tape in tapes):
+            proof, unseen = Proof(), "it draws nothing that is recorded, so that its noise may be from elsewhere."
         frozen = self._frozen(pair.x_prime, first.first, second)
         implied = imply(claim, first.first, frozen)
         notes = tuple(differences(first.first, frozen))
@@ -222,7 +227,7 @@ class Recorder:
             None if implied is None else implied.value,
             notes,
             rows(first.first, frozen),
-            first.message or second.message,
+            first.message or second.message or unseen,
         )
 
     def _frozen(self, x_prime: Any, first: Path, second: Paths) -> Path:
@@ -249,6 +254,12 @@ class Recorder:
             text = f"{declared}implied by what was recorded {value}: {worst.text}{_at(worst.place)}{more}."
             return "implied", text, (worst.place,) if worst.place else ()
         return ("hint" if notes else "same"), "", _places(notes)
+
+
+def _without_values(pair: RecordedPair) -> dict[str, Any]:
+    """A pair as an audit keeps it: no calls and no texts, which may hold values of the inputs."""
+    kept = ("id", "x_id", "x_prime_id", "grade", "places", "loss", "implied", "unproved")
+    return {name: getattr(pair, name) for name in kept}
 
 
 def _places(notes: Iterable[Note]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ import numpy as np
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.recorded.interception import recorded
 from dpaudit.recorded.outputs import Laid, laid_out
+from dpaudit.recorded.seeds import handed_seed
 from dpaudit.recorded.tape import Tape, TooLong, Unsupported, is_own_code
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.copies import copied
@@ -28,6 +29,7 @@ from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 MOST_PATHS = 256
 CHECKS = 3  # runs with numbers
 ROUNDING = 1e-9
+_SEED_SEQUENCE = np.random.SeedSequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,15 +83,21 @@ def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
     if subject.interface == "sample(data, size, rng)":
         answer = function(data, 1, generator)
     else:
-        seed = int(np.random.SeedSequence(tape.seed, spawn_key=(tape.run,)).generate_state(1)[0])
-        tape.handed.add(seed)
-        given = {"size": 1, "generator": generator, "seed": seed}
+        given = {"size": 1, "generator": generator}
+        if _takes_a_seed(subject):
+            key = (tape.run, tape.salt)
+            number = int(_SEED_SEQUENCE(tape.seed, spawn_key=key).generate_state(1)[0])
+            given["seed"] = handed_seed(tape, number)
         answer = function(data, **{name: given[role] for name, role in subject.keywords})
     if not gives_batches:
         return list(answer) if hasattr(answer, "__next__") else answer
     if not hasattr(answer, "__len__") or len(answer) != 1:
         raise SubjectError(f"{subject.name} must return a batch of 1 output for size=1.")
     return answer[0]
+
+
+def _takes_a_seed(subject: Subject) -> bool:
+    return any(role == "seed" for _, role in subject.keywords)
 
 
 def run(subject: Subject, x: Any, tape: Tape) -> Path:
@@ -122,8 +130,13 @@ def explore(subject: Subject, x: Any, seed: int) -> Paths:
     first = run(subject, x, Tape(seed, 0))
     count = 3
     message = plain.problem or first.problem
-    if not message and (moved or not _are_equal(plain, again)):
+    # Noise that is kept (a dictionary of answers) comes back without being drawn. What was kept before is not seen.
+    if not message and (moved or not _are_equal(plain, again) or _calls(plain) != _calls(again)):
         message = "it has randomness that is not recorded, or a memory: a generator of its own, or another output."
+    if not message and _takes_a_seed(subject):
+        count += 1
+        if not _are_equal(plain, run(subject, x, Tape(seed, 0, is_plain=True, salt=1))):
+            message = "it makes noise of its seed that is not recorded."
     for number in range(CHECKS):
         if message:
             break
@@ -138,10 +151,11 @@ def explore(subject: Subject, x: Any, seed: int) -> Paths:
     if not message and not first.is_known:
         message = f"it looks at the value of its noise (line {first.tape.opaque_at})."
     elif not message:
-        known, runs = _paths(subject, x, seed, first)
+        known, runs, is_whole = _paths(subject, x, seed, first)
         count += runs
-        left = max(1.0 - math.fsum(path.tape.probability() for path in known), 0.0)
-        left = 0.0 if left < 1e-12 else left  # the rounding of a sum of some 256 products
+        # 1e-12: the rounding of a sum of some 256 products. Only where every run was seen nothing is left.
+        rest = max(1.0 - math.fsum(path.tape.probability() for path in known), 0.0)
+        left = 0.0 if is_whole else rest + 1e-12
     return Paths(first, tuple(known), left, plain, count, message)
 
 
@@ -169,16 +183,18 @@ def _are_unmoved(first: Any, second: Any) -> bool:
     return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
 
 
-def _paths(subject: Subject, x: Any, seed: int, first: Path) -> tuple[list[Path], int]:
-    """All lists of decisions, the most likely first."""
+def _paths(subject: Subject, x: Any, seed: int, first: Path) -> tuple[list[Path], int, bool]:
+    """All lists of decisions, the most likely first; the runs that took, and whether each path is known."""
     found: list[Path] = []
     waiting: list[tuple[float, int, tuple[int, ...]]] = []
-    counter, runs = 0, 0
+    counter, runs, is_whole = 0, 0, True
 
-    def take(path: Path, length: int) -> None:
-        nonlocal counter
-        if path.is_known:
+    def take(path: Path, length: int, is_kept: bool) -> None:
+        nonlocal counter, is_whole
+        if is_kept:
             found.append(path)
+        else:
+            is_whole = False
         outcomes = [decision.outcome for decision in path.tape.decisions]
         mass = 1.0
         for place, decision in enumerate(path.tape.decisions):
@@ -189,15 +205,28 @@ def _paths(subject: Subject, x: Any, seed: int, first: Path) -> tuple[list[Path]
                         heapq.heappush(waiting, (-mass * chance, counter, (*outcomes[:place], outcome)))
             mass *= decision.probabilities[decision.outcome]
 
-    take(first, 0)
+    take(first, 0, first.is_known)
     while waiting and runs < MOST_PATHS:
         _, _, script = heapq.heappop(waiting)
         path = run(subject, x, Tape(seed, 0, script=script))
         runs += 1
         if path.problem or [d.outcome for d in path.tape.decisions[: len(script)]] != list(script):
+            is_whole = False
             continue  # its probability stays among what is left
-        take(path, len(script))
-    return found, runs
+        take(path, len(script), path.is_known and _is_repeated(subject, x, path))
+        runs += path.is_known
+    return found, runs, is_whole and not waiting
+
+
+def _is_repeated(subject: Subject, x: Any, path: Path) -> bool:
+    """Whether a run with the numbers of a path makes the same calls and gives the same output."""
+    plain = run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=True, replayed=path.tape))
+    calls = [[(event.primitive, event.shape) for event in one.tape.events] for one in (path, plain)]
+    return calls[0] == calls[1] and _are_equal(path, plain)
+
+
+def _calls(path: Path) -> list[str]:
+    return [f"{event} {event.place}" for event in path.tape.events]
 
 
 def _are_equal(first: Path, second: Path) -> bool:

@@ -7,6 +7,7 @@ it. All else (a logarithm, a rounding, `float`, a product of two noisy numbers) 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import operator
 from collections.abc import Callable
@@ -348,9 +349,21 @@ def _place(row: list[Any], sign: float) -> np.intp:
             if chances is not None:
                 actual = int(np.argmax([sign * item.value for item in noisy]))
                 tape.spent.update(indices)
-                return np.intp(tape.choose(chances, actual, "place of the largest"))
+                place = tape.choose(chances, actual, "place of the largest")
+                if place != actual:  # numbers with which it is, for a run with numbers
+                    rest = max(sign * item.value for k, item in enumerate(noisy) if k != place)
+                    _raise(tape, indices[place], (rest - signals[place]) / factors[place], factors[place])
+                return np.intp(place)
     values = [item._look() if isinstance(item, Noisy) else item for item in row]
     return np.argmax(sign * np.array(values, dtype=float))
+
+
+def _raise(tape: Tape, index: int, bound: float, factor: float) -> None:
+    """Give a noise a value beyond a bound, on the side of the factor's sign."""
+    noise = tape.noises[index]
+    value = bound + math.copysign(noise.law.scale, factor)
+    value = max(value, noise.law.scale) if noise.law.family == "exponential" else value
+    tape.noises[index] = dataclasses.replace(noise, value=value)
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **keywords: Any) -> Any:

@@ -32,6 +32,7 @@ from dpaudit.recorded.laws import Law
 from dpaudit.running.streams import RECORDED
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
 
+_PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are outside of recorded runs
 MOST_EVENTS = 20_000
 MOST_NOISES = 50_000
 MOST_LOOKS = 100_000
@@ -117,6 +118,10 @@ class Tape:
         Of the other input.
     is_plain : bool
         Give numbers, and no symbols.
+    salt : int
+        Another one gives another seed to a mechanism that takes one, on the same stream.
+    replayed : Tape, optional
+        Of a run with symbols: a plain run takes its numbers and choices instead of drawing them.
     """
 
     seed: int
@@ -124,6 +129,8 @@ class Tape:
     script: Sequence[int] = ()
     frozen: Tape | None = None
     is_plain: bool = False
+    salt: int = 0
+    replayed: Tape | None = None
     events: list[Event] = dataclasses.field(default_factory=list)
     noises: list[Noise] = dataclasses.field(default_factory=list)
     decisions: list[Decision] = dataclasses.field(default_factory=list)
@@ -132,6 +139,7 @@ class Tape:
     intervals: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
     spent: set[int] = dataclasses.field(default_factory=set)
     chosen: float = 1.0
+    outcomes: dict[int, int] = dataclasses.field(default_factory=dict)
     opaque_at: str = ""
     handed: set[int] = dataclasses.field(default_factory=set)
     fixed_seeds: list[str] = dataclasses.field(default_factory=list)
@@ -151,7 +159,7 @@ class Tape:
     def stream(self) -> np.random.Generator:
         """The stream of the next event."""
         key = (RECORDED, self.run, len(self.events))
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=key)))
+        return np.random.Generator(_PCG64(_SEED_SEQUENCE(self.seed, spawn_key=key)))
 
     def add(self, primitive: str, parameters: Sequence[tuple[str, Any]], shape: tuple[int, ...], tracked: bool) -> int:
         """Note an event, and give its number."""
@@ -244,6 +252,15 @@ class Tape:
             if index not in without and index not in self.spent:
                 found *= self.noises[index].law.mass(*interval)
         return found
+
+    def doubt(self) -> float:
+        """A bound on the relative error of `probability`: narrow intervals have ends that are rounded themselves."""
+        found = 0.0
+        for index, (low, high) in self.intervals.items():
+            if math.isfinite(low) and math.isfinite(high) and index not in self.spent:
+                reach = abs(low) + abs(high) + self.noises[index].law.scale + 1.0
+                found += 16.0 * sys.float_info.epsilon * reach / (high - low) if high > low else 1.0
+        return min(found, 1.0)
 
 
 _NOTHING = object()

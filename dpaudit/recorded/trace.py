@@ -75,6 +75,12 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def _cell(text: str) -> str:
+    """A call without its parameters, an end without its numbers: they may be values of the inputs."""
+    said = "returns" if text.startswith("returns ") else text.split("(")[0]
+    return html.escape(said)
+
+
 def as_html(listed: Sequence[Row], title: str) -> str:
     """The rows as a page of HTML, without scripts.
 
@@ -84,7 +90,7 @@ def as_html(listed: Sequence[Row], title: str) -> str:
     True
     """
     body = "\n".join(
-        f"<tr{' class=differs' if row.differs else ''}><td>{html.escape(row.x)}</td><td>{html.escape(row.x_prime)}</td>"
+        f"<tr{' class=differs' if row.differs else ''}><td>{_cell(row.x)}</td><td>{_cell(row.x_prime)}</td>"
         f"<td>{html.escape(row.place)}</td></tr>"
         for row in listed
     )

@@ -42,8 +42,8 @@ def picture(bars: Sequence[Bar]) -> Figure | None:
     )
     note = "The truth is at least the dark bar: one that is short of the line proves nothing."
     if any(bar.blind is not None for bar in drawn):
-        note += " From the end of the pale bar on, a loss in several intervals of answers is found in 9 of 10 audits"
-        note += " (in results of older versions: by a test that knows where to look)."
+        note += " From the end of the pale bar on, 9 of 10 audits find a loss in several intervals of answers"
+        note += " (older results: one whose place is known)."
     note += f" {plural(rest, 'row')} of the table without a number not drawn." if rest else ""
     rows = tuple(
         (f"{bar.subject}: {bar.kind}", compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind))

@@ -9,12 +9,13 @@ SEED = 20_261_125
 SLOW = ("outlier-shapes-the-domain", "noisy-max-returns-the-value")  # 256 runs each
 NAMES = [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in sorted(MUSEUM)]
 # What it does not prove: outputs after a look at the noise (a logarithm, a rounding, a floor, one noise compared with
-# another), and low bits, which no law in real numbers shows.
+# another), low bits, which no law in real numbers shows, and what draws nothing that is recorded.
 NOT_PROVED = {
     "as-many-as-there-were", "at-least-one-if-it-occurs", "bins-between-the-extremes",
     "bound-below-the-optimum", "categories-of-the-data", "exponential-radius", "gaussian-in-doubles",
-    "laplace-in-doubles", "length-of-a-list-in-doubles", "neither-accepted-nor-zeroed", 
-    "noise-without-holes-added", "noisy-max-returns-the-value", "one-seed-for-all-columns", "polar-grid",
+    "laplace-in-doubles", "length-of-a-list-in-doubles", "neither-accepted-nor-zeroed",
+    "no-bounds-no-noise", "noise-without-holes-added", "not-null-after-a-cast",
+    "noisy-max-returns-the-value", "one-seed-for-all-columns", "polar-grid",
     "radius-with-a-cap", "resampled-into-the-range", "scaler-of-the-data", "shuffled-batches-as-poisson",
     "svt-cutoff-left-out", "svt-never-stops", "svt-releases-the-answer", "threshold-at-its-boundary",
     "threshold-rounded-down", "truncated-and-normalised", "uniform-of-one-half",
@@ -26,7 +27,7 @@ def recorded(exhibit, mechanism):
 
 
 def test_what_is_not_proved_is_of_the_museum():
-    assert set(MUSEUM) >= NOT_PROVED and len(set(MUSEUM) - NOT_PROVED) == 71
+    assert set(MUSEUM) >= NOT_PROVED and len(set(MUSEUM) - NOT_PROVED) == 69
 
 
 @pytest.mark.parametrize("name", NAMES)

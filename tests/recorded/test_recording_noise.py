@@ -374,7 +374,7 @@ def test_the_trace_is_printed_in_80_columns_and_as_html(tmp_path):
     assert run.exit_code == 1 and "Proved by what was recorded" in run.output and "clipped.py:2" in run.output
     table = run.output[run.output.index("  x  ") :].splitlines()
     assert len(table) == 3 and all(len(line) <= 80 for line in table) and table[2].startswith("*")
-    assert "<td>numpy laplace(scale=1)</td>" in page.read_text()
+    assert "<td>numpy laplace</td>" in page.read_text() and "scale" not in page.read_text()
 
 
 def test_what_is_only_implied_is_no_failure_of_the_command(tmp_path):
