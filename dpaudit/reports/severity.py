@@ -32,8 +32,8 @@ RULE = (
     f"{PRECISION - 1.0:.0%} where that is not known). Clear: by more. Severe: the proven loss is at least "
     f"{SEVERE_RATIO:g} times the promise, or a guessing rule was wrong in at most {TELL_WRONG:.0%} of at least "
     f"{TELL_GUESSES} guesses, which is an observation without an error rate of its own. Where nothing at all may leak, "
-    f"the loss is compared with {ZERO_BUDGET_LOSS:g} nats. An audit that stops at the first proof knows only the least "
-    "grade."
+    f"the loss is compared with {ZERO_BUDGET_LOSS:g} nats; where no larger epsilon covers what leaks, it is clear. An "
+    "audit that stops at the first proof knows only the least grade."
 )
 NO_SCALE = 2.0**18  # bounds on the scale of a profile are looked for up to 2^19 and more: there it covers nothing
 UNSCALED = "no larger epsilon covers what leaks, at whatever multiple of the promise"
