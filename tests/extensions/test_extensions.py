@@ -40,6 +40,11 @@ def _double(outputs):
 doubled = Law("doubling", lambda subject, claim, pairs: post_processing(subject, claim, _double, pairs=pairs))
 words = ReportFormat(".words", lambda dossier: "verdict: " + dossier.sources[0].result.verdict + chr(10))
 
+def __getattr__(name):
+    if name == "divides":
+        raise ZeroDivisionError("while it was looked up")
+    raise AttributeError(name)
+
 class library:
     @staticmethod
     def subject(scale):
@@ -154,6 +159,7 @@ def test_an_adapter_of_a_library(installed):
             "[dpaudit.claims]\ntenths = outside.things:gone\n",
             "the extension 'tenths' of dpaudit.claims must be importable",
         ),
+        ("[dpaudit.claims]\ntenths = outside.things:divides\n", "ZeroDivisionError: while it was looked up"),
         ("[dpaudit.claims]\ntenths = outside.nowhere:tenth\n", "Repair or uninstall the package that registers it"),
         ("[dpaudit.claims]\ntenths = outside.things:around_a_tenth\n", "the form of a claim must give a Claim"),
     ],
