@@ -158,7 +158,7 @@ def load_reproduction(entry: importlib.metadata.EntryPoint) -> HasRun:
     """
     try:
         loaded = entry.load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # whatever the code of a package raises while it is imported
         raise UsageError(f"reproduction {entry.name!r} must be importable, got {entry.value!r} ({error}).") from error
     if not isinstance(loaded, HasRun):
         raise UsageError(f"reproduction {entry.name!r} must have a description and a run, got {loaded!r}.")
