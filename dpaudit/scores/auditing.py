@@ -8,8 +8,9 @@ How the error rate 1 - confidence is spent:
   epsilon at delta and the trade-off function, and also the parameter. The parameter's bound is the better of the two.
   Where the number of runs was fixed, the order of the scores is drawn at random: given the scores, independent runs
   have every order alike, so it costs nothing, and a file need not be in the order of the runs. A sequential audit takes
-  the scores as they came, bets that hold at any time, and a band at each of its looks. Coins are of the seed, and it
-  has the same one at every look: a new one would be a second attempt.
+  the scores as they came, bets that hold at any time, and a band at each of its looks.
+  Coins and the random order are of the seed, the same at every look and in every call: a new one would be a second
+  attempt.
 """
 
 from __future__ import annotations
