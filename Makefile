@@ -5,7 +5,7 @@ SEED ?= 0
 OUT ?= reports/cities
 BIN = $(VENV)/bin
 export PYTHONHASHSEED ?= 0
-# Tests start many processes: what each imports is compiled once.
+# Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: audit universe museum claims certificates compliance history test processors mutants long durations lint docs dist \

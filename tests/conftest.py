@@ -19,6 +19,9 @@ import pytest
 
 pytest_plugins = ["pytester"]
 os.environ["SOURCE_DATE_EPOCH"] = "1795551300"  # reports are compared to the byte: 2026-11-24 20:15 UTC
+# Files that tests write are never compiled to disk, here or in processes that tests start: a module that is written
+# twice within a second, at the same length, would be taken for the first one.
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 TESTS = Path(__file__).parent
 
 
@@ -64,8 +67,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(autouse=True)
-def _forget_modules_of_a_test(tmp_path_factory):
+def _forget_modules_of_a_test(tmp_path_factory, monkeypatch):
     """Forget what a test imported from a temporary folder, and the way there: two tests may both write a module `m`."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     before, path = set(sys.modules), list(sys.path)
     yield
     sys.path[:] = path
