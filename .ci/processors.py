@@ -18,12 +18,12 @@ except ImportError:  # numpy 1
 
 FILES = [
     "tests/exact",
-    "tests/evidence/test_binomial.py",
-    "tests/evidence/test_double_features.py",
-    "tests/evidence/test_hockey_stick.py",
-    "tests/evidence/test_low_bit_records.py",
-    "tests/evidence/test_smooth_tails.py",
-    "tests/evidence/test_wealth.py",
+    "tests/testing/test_binomial.py",
+    "tests/doubles/test_double_features.py",
+    "tests/testing/test_hockey_stick.py",
+    "tests/doubles/test_saved_low_bits.py",
+    "tests/learning/test_smooth_tails.py",
+    "tests/testing/test_wealth.py",
 ]
 
 

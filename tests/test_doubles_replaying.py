@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit import UsageError
 from dpaudit.cli import main
-from dpaudit.evidence.floating_point import ERROR_RATE, MOST_PAIRS
+from dpaudit.doubles.floating_point import ERROR_RATE, MOST_PAIRS
 
 
 def laplace(data, size, rng):

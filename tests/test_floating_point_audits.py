@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit import UsageError
 from dpaudit.cli import main
-from dpaudit.evidence.floating_point import ERROR_RATE, LEAST_SAMPLES
+from dpaudit.doubles.floating_point import ERROR_RATE, LEAST_SAMPLES
 from dpaudit.running import streams
 
 

@@ -84,7 +84,7 @@ def test_the_error_share_is_the_least_that_a_pair_of_the_audit_has(count):
 
 
 def test_the_error_share_of_a_universe_is_the_least_of_its_table():
-    from dpaudit.evidence.universe import UniverseGame
+    from dpaudit.campaign.universe import UniverseGame
 
     pairs = dpaudit.all_pairs([0.01 * k for k in range(65)])
     planned = dpaudit.plan(laplace, "eps=1", pairs, samples=2_000, event_masses=[0.5], seed=1)

@@ -54,7 +54,7 @@ def small(monkeypatch):
 # = 11 nats (relative entropy of 0.953 from 0.881 is 0.040; with both tails about 0.55 of the draws guess), and twice
 # that in depth: named or not is asserted for the pairs of budget 0.5 to 1, where it is above 40 nats (misses below
 # 1e-8 a seed by normal tails), and only counted for the others. False alarms: at most 5% of audits, by the guarantee;
-# measured in tests/evidence/test_universe_game.py; of 10 seeds here at most 3 may have one (P <= 1e-4 if all at 5%).
+# measured in tests/campaign/test_universe_game.py; of 10 seeds here at most 3 may have one (P <= 1e-4 if all at 5%).
 @pytest.mark.long
 def test_a_planted_pair_is_named_over_ten_seeds():
     false_alarms = 0

@@ -1,7 +1,7 @@
 """The main job: a promise and a subject in, pairs, draws, wealth, and an `AuditResult` out.
 
 The error rate. `1 - confidence` bounds, for the whole call, both P(verdict "violated") when the subject keeps its claim
-on every pair, and P(some reported lower bound exceeds its truth): see `dpaudit.evidence.label_game` for the proof and
+on every pair, and P(some reported lower bound exceeds its truth): see `dpaudit.campaign.label_game` for the proof and
 `tests/meta` for the measurement. It needs draws that are independent of each other and follow the law of the subject on
 the input it is given.
 """
@@ -22,9 +22,9 @@ from dpaudit.audits.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.options import Options, Running
 from dpaudit.audits.side_channels import contained_findings
+from dpaudit.campaign.label_game import Mode, Progress
+from dpaudit.doubles import floating_point as doubles
 from dpaudit.errors import SubjectError, UsageError
-from dpaudit.evidence import floating_point as doubles
-from dpaudit.evidence.label_game import Mode, Progress
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim

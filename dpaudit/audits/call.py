@@ -16,12 +16,9 @@ from dpaudit.audits.kept import KEPT_NOISE as KEPT
 from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
 from dpaudit.audits.options import Options
 from dpaudit.audits.universe_auditing import UniverseAudit, is_universe
+from dpaudit.campaign.label_game import LabelGame, Progress
+from dpaudit.doubles import floating_point as doubles
 from dpaudit.environment import environment
-from dpaudit.evidence import floating_point as doubles
-from dpaudit.evidence.label_game import LabelGame, Progress
-from dpaudit.evidence.order import Change, in_small_batches
-from dpaudit.evidence.pair_game import PairGame
-from dpaudit.evidence.pools import pool_pairs
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart, is_same_input
 from dpaudit.privacy.pairs import AllPairs, Pair
@@ -34,6 +31,9 @@ from dpaudit.running.store import Store
 from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, KEPT_NOISE, RESTART, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation import OutOfPatience
+from dpaudit.testing.order import Change, in_small_batches
+from dpaudit.testing.pair_game import PairGame
+from dpaudit.testing.pools import pool_pairs
 
 DEPEND = "Draws depend on each other, and the check supposes that they do not."
 IDS_SHOWN = 5  # pairs that a checkpoint names

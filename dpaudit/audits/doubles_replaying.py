@@ -10,9 +10,9 @@ import dataclasses
 from typing import Any
 
 from dpaudit.audits.replaying import check_not_redacted, saved_inputs
+from dpaudit.doubles.floating_point import Candidate, count_again
+from dpaudit.doubles.saved_low_bits import rule_from_dict
 from dpaudit.errors import UsageError
-from dpaudit.evidence.floating_point import Candidate, count_again
-from dpaudit.evidence.low_bit_records import rule_from_dict
 from dpaudit.privacy.claims import Budget, whole_number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import AuditResult, FloatingPointPair

@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.evidence.failures import Failure
-from dpaudit.evidence.learned_power import learned_losses
-from dpaudit.evidence.order import ENDS, RATE, Change
-from dpaudit.evidence.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import SAME_INPUT, Finding, LearnedLoss, Power, SideFinding, Verdict, WitnessRecord
+from dpaudit.testing.failures import Failure
+from dpaudit.testing.learned_power import learned_losses
+from dpaudit.testing.order import ENDS, RATE, Change
+from dpaudit.testing.pair_game import PairGame
 
 IN_SMALL_BATCHES = 1  # inputs that are drawn once more, for their order alone
 LEAST_SHOWN = 1e-100  # p-value of a change that is printed as it is

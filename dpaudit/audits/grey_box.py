@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.recognised_noise import Run, Side, implied_loss, is_constant, recognised, uneven_scales
 from dpaudit.errors import SubjectError, UsageError
-from dpaudit.evidence.leaves import learn_layout
-from dpaudit.evidence.outcomes import join, read_outputs
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.reading.nested import learn_layout
+from dpaudit.reading.outcomes import join, read_outputs
 from dpaudit.results.model import SideFinding, to_json
 from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
 from dpaudit.running.streams import GREY_BOX, fresh_seed, stream

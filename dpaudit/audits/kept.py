@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.errors import SubjectError
-from dpaudit.evidence.outcomes import Outcomes, read_outputs
+from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import Finding
 from dpaudit.running.randomness import randomness_moved
 from dpaudit.subjects.call_outcomes import Failed

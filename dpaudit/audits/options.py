@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arguments import check_options
+from dpaudit.campaign.label_game import Mode, Progress
 from dpaudit.errors import UsageError
-from dpaudit.evidence.label_game import Mode, Progress
 from dpaudit.running.checkpoint import CheckpointPlan, as_plan
 from dpaudit.subjects.isolation import Isolation, as_isolation
 

@@ -6,7 +6,7 @@ inside an event of a stated mass). Two figures stand side by side:
 
 * **known**: of a witness that knows the event. Exact, the same figure that a finding reports as its power.
 * **learned**: of the audit itself, which has to find an event in several intervals in its own draws. It is the figure
-  that decides whether a finding is inconclusive (`dpaudit.evidence.learned_power`, decision 38), with 90% probability;
+  that decides whether a finding is inconclusive (`dpaudit.testing.learned_power`, decision 38), with 90% probability;
   inf where none is promised. A measured allowance. For the table of a universe, which has no such figures, it is the
   known figure of an audit with a few times fewer samples, of a pilot that has to show the event and its side.
 
@@ -38,25 +38,25 @@ from dpaudit.audits.universe_auditing import (
     losses_found,
     table_draws,
 )
+from dpaudit.campaign.label_game import CHUNK_NUMBERS, MODES, LabelGame, Mode
+from dpaudit.campaign.universe import UniverseGame
+from dpaudit.doubles import floating_point
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
-from dpaudit.evidence import floating_point
-from dpaudit.evidence.failures import common_failure
-from dpaudit.evidence.label_game import CHUNK_NUMBERS, MODES, LabelGame, Mode
-from dpaudit.evidence.learned_power import learned_losses, probability_measured
-from dpaudit.evidence.outcomes import read_outputs
-from dpaudit.evidence.pair_game import PairGame
-from dpaudit.evidence.pools import pool_pairs
-from dpaudit.evidence.protocols import Test
-from dpaudit.evidence.universe import UniverseGame
 from dpaudit.exact.response import loss_on_claim, value_of_loss
 from dpaudit.privacy.claims import Claim, PureDP, number, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pairs import Pair
+from dpaudit.reading.outcomes import read_outputs
 from dpaudit.results.model import DECIDING_FORM, ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.streams import PLAN_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.testing.failures import common_failure
+from dpaudit.testing.learned_power import learned_losses, probability_measured
+from dpaudit.testing.pair_game import PairGame
+from dpaudit.testing.pools import pool_pairs
+from dpaudit.testing.protocols import Test
 
 EVENT_MASSES = (0.5, 0.1, 0.01)
 FORMS_MASS = 0.1  # of the events that are said by their form: the default of an audit

@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.evidence.outcomes import Outcomes
 from dpaudit.privacy.claims import Claim, gaussian_profile, number_text
+from dpaudit.reading.outcomes import Outcomes
 from dpaudit.running.recording import Log
 from dpaudit.subjects.call_outcomes import Failed
 

@@ -1,14 +1,14 @@
 """Replay: a saved witness, unchanged, on fresh draws of the pair it was found on.
 
-The rule was fixed before these draws, whoever wrote it, so the exact binomial test of `dpaudit.evidence.binomial`
+The rule was fixed before these draws, whoever wrote it, so the exact binomial test of `dpaudit.testing.binomial`
 (or, for Renyi families, one bet) holds at the full level for the one pair: no search, no division of the error rate.
 
-A witness of a pool (`dpaudit.evidence.pools`) is asked of its one pair alone, on outputs read less the location of x as
+A witness of a pool (`dpaudit.testing.pools`) is asked of its one pair alone, on outputs read less the location of x as
 in the audit. So a replay does not rest on what the mechanism says of itself: where it is no translation family, it
 tells which pairs of a pool break the claim.
 
 That test supposes that draws are independent of each other. Where the order of their outcomes tells that they are not
-(`dpaudit.evidence.order`), nothing is confirmed.
+(`dpaudit.testing.order`), nothing is confirmed.
 """
 
 from __future__ import annotations
@@ -19,28 +19,13 @@ from typing import Any
 import numpy as np
 
 from dpaudit.audits.findings import change_sentence
+from dpaudit.campaign.label_game import FIRST_DRAWS
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
-from dpaudit.evidence.cells import cells_from_dict
-from dpaudit.evidence.failures import Failure, common_failure
-from dpaudit.evidence.fixed_game import FixedGame
-from dpaudit.evidence.label_game import FIRST_DRAWS
-from dpaudit.evidence.order import (
-    LATER,
-    LATER_NUMBERS,
-    MOST_OBJECTS,
-    Change,
-    LaterOutcomes,
-    change_of,
-    in_small_batches,
-)
-from dpaudit.evidence.outcomes import Outcomes
-from dpaudit.evidence.pools import Member, hinted_inputs
-from dpaudit.evidence.renyi_epochs import Epoch
-from dpaudit.evidence.renyi_game import RenyiGame
-from dpaudit.evidence.rules import rule_from_dict
-from dpaudit.evidence.tasks import Draw, Request, Task
+from dpaudit.learning.cells import cells_from_dict
+from dpaudit.learning.rules import rule_from_dict
 from dpaudit.privacy.claims import Claim, FloatArray, whole_number
 from dpaudit.privacy.pairs import Pair, short_form
+from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.saved_inputs import is_digest, is_redacted
 from dpaudit.running.draws import Drawer
@@ -49,6 +34,21 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
 from dpaudit.subjects.translations import location_of, says_so
+from dpaudit.testing.failures import Failure, common_failure
+from dpaudit.testing.fixed_game import FixedGame
+from dpaudit.testing.order import (
+    LATER,
+    LATER_NUMBERS,
+    MOST_OBJECTS,
+    Change,
+    LaterOutcomes,
+    change_of,
+    in_small_batches,
+)
+from dpaudit.testing.pools import Member, hinted_inputs
+from dpaudit.testing.renyi_epochs import Epoch
+from dpaudit.testing.renyi_game import RenyiGame
+from dpaudit.testing.tasks import Draw, Request, Task
 
 CHUNK = 1 << 16
 

@@ -34,15 +34,15 @@ from dpaudit.audits.auditing import stated_claim
 from dpaudit.audits.grey_box import GreyBox, GreyBoxPair
 from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.evidence.failures import common_failure
-from dpaudit.evidence.fixed_game import FixedGame
-from dpaudit.evidence.outcomes import Outcomes, join, read_outputs
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
+from dpaudit.reading.outcomes import Outcomes, join, read_outputs
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
+from dpaudit.testing.failures import common_failure
+from dpaudit.testing.fixed_game import FixedGame
 
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round

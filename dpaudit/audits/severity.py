@@ -21,17 +21,17 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
-from dpaudit.evidence.hockey_stick import just_above
-from dpaudit.evidence.label_game import LabelGame
-from dpaudit.evidence.order import Change
-from dpaudit.evidence.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import Finding, Severity
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
 from dpaudit.subjects.callables import Subject
+from dpaudit.testing.hockey_stick import just_above
+from dpaudit.testing.order import Change
+from dpaudit.testing.pair_game import PairGame
 
 MOST_EXAMINED = 8  # violated pairs: each may take as many draws again as the audit took of it
 # Labelled draws at least: of a subject that draws batches, which are cheap, and of one that is called once a draw.

@@ -26,13 +26,9 @@ from dpaudit.audits.findings import (
     named,
     withhold_all,
 )
+from dpaudit.campaign.label_game import LabelGame, Mode, Progress
+from dpaudit.campaign.universe import UniverseGame
 from dpaudit.errors import UsageError
-from dpaudit.evidence import binomial
-from dpaudit.evidence.failures import Failure
-from dpaudit.evidence.hockey_stick import GUESSES_QUANTILE
-from dpaudit.evidence.label_game import LabelGame, Mode, Progress
-from dpaudit.evidence.order import Change
-from dpaudit.evidence.universe import UniverseGame
 from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP
 from dpaudit.privacy.inputs import Inputs, inputs_of
 from dpaudit.privacy.metrics import Metric
@@ -42,6 +38,10 @@ from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import COINS, DRAWS, RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
+from dpaudit.testing import binomial
+from dpaudit.testing.failures import Failure
+from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
+from dpaudit.testing.order import Change
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
 TABLE_RUNS = 20_000_000  # over all inputs, at most: about 20 seconds for a mechanism of 0.2 microseconds a draw

@@ -1,6 +1,6 @@
 """Where a run ends: its outcome as a token, and outcomes of geometric tails as families of tokens.
 
-A token is the auditor's own (`dpaudit.evidence.outcomes.canonical`), not shortened: two outputs are one outcome where
+A token is the auditor's own (`dpaudit.reading.outcomes.canonical`), not shortened: two outputs are one outcome where
 an audit takes them for equal. An exception is the outcome of its kind.
 
 A `Tail` stands for an output one of whose integers is still a geometric variable without an end: start + X, or
@@ -26,7 +26,7 @@ from dpaudit.certificates.tracing import ONE, Tracer
 from dpaudit.certificates.uniform_numbers import UniformNumber
 from dpaudit.certificates.whole_numbers import Variable, WholeNumber, race, tell
 from dpaudit.errors import SubjectError
-from dpaudit.evidence.outcomes import DEEPEST, canonical, unseen
+from dpaudit.reading.outcomes import DEEPEST, canonical, unseen
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.plain import seen
 

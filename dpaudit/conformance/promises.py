@@ -15,14 +15,14 @@ from dpaudit.audits.utility import audit_utility
 from dpaudit.conformance.case import Case, fail, p_text
 from dpaudit.conformance.laws_of_outputs import distribution_of
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
+from dpaudit.doubles import floating_point as doubles
 from dpaudit.errors import UsageError
-from dpaudit.evidence import floating_point as doubles
-from dpaudit.evidence.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcdp_rho
 from dpaudit.numerals import compared
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.privacy.pairs import Pair
+from dpaudit.reading.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
 from dpaudit.subjects.utility_bounds import UtilityBound
 
@@ -154,7 +154,7 @@ def law(case: Case, name: str) -> str | None:
 
 
 def floating_point(case: Case) -> str | None:
-    """The check on low bits and support of `dpaudit.evidence.floating_point`, at the share of one check."""
+    """The check on low bits and support of `dpaudit.doubles.floating_point`, at the share of one check."""
     claim = case.asked_claim
     asked = [pair for pair in case.pairs if not claim.for_pair(pair.x, pair.x_prime).is_vacuous]
     if not asked:

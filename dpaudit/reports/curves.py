@@ -22,13 +22,13 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from dpaudit.evidence.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
 from dpaudit.reports.wording import compared, lower_text, name_text, number_text, percent_text
 from dpaudit.results.model import AuditResult, Finding
+from dpaudit.testing.binomial import binomial_lower
 
 STEPS = 60  # points of a curve, less one
 TABLE_STEPS = 12  # rows of its table, less one
@@ -68,7 +68,7 @@ class Measured:
 def measured(result: AuditResult, finding: Finding) -> Measured | None:
     """What the witness of a pair measured; None where it is no guessing rule or guessed nothing.
 
-    None for a run of guesses as well (`dpaudit.evidence.refined_edges`): the draws that are counted decided its end.
+    None for a run of guesses as well (`dpaudit.testing.refined_edges`): the draws that are counted decided its end.
     """
     witness = finding.witness
     if witness is None or "epsilon" not in witness.line or "order" in witness.line or witness.rule.get("run"):

@@ -13,11 +13,11 @@ from rich.text import Text
 from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES
 from dpaudit.audits.universe_auditing import SELECTED
 from dpaudit.errors import UsageError
-from dpaudit.evidence.learned_power import probability_measured
 from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.terminal import short_count
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
 from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
+from dpaudit.testing.learned_power import probability_measured
 
 NAME_WIDTH, SHORT_NAME = 22, 14
 DIGITS = 3

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from dpaudit.campaign.label_game import Progress
 from dpaudit.errors import UsageError
-from dpaudit.evidence.label_game import Progress
 from dpaudit.reports import wording
 from dpaudit.reports.terminal import short_count
 from dpaudit.results.model import to_json

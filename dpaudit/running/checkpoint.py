@@ -43,10 +43,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from dpaudit.errors import DpauditCheckpointWarning, UsageError
-from dpaudit.evidence.tasks import Task, TaskResult
 from dpaudit.running.digests import digest
 from dpaudit.running.plain_data import NotPlainError, from_bytes, to_bytes
 from dpaudit.running.workers import Raised
+from dpaudit.testing.tasks import Task, TaskResult
 
 FIRST_LINE = b"dpaudit checkpoint 1\n"
 FRAME = struct.Struct("<II")  # length and CRC-32 of a record

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.campaign.label_game import Progress
 from dpaudit.errors import DpauditError, SubjectError, UsageError
-from dpaudit.evidence.label_game import Progress
-from dpaudit.evidence.outcomes import read_outputs
-from dpaudit.evidence.tasks import Task, TaskResult
+from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.randomness import randomness_moved
@@ -26,6 +25,7 @@ from dpaudit.running.streams import ORDER_OF_CALLS, stream
 from dpaudit.running.workers import Packed, Raised, Workers, open_workers, outcome
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.plain import Seen
+from dpaudit.testing.tasks import Task, TaskResult
 
 WORTH_SENDING = 0.0  # seconds that workers must save, beside their overhead, before a batch is sent to them
 WARM_UP_SECONDS = 2.0  # of drawing still to come from which workers are started beside it

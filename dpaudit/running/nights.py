@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.campaign.label_game import LabelGame, Mode, Progress
 from dpaudit.errors import UsageError
-from dpaudit.evidence.kept_outputs import packed, unpacked
-from dpaudit.evidence.label_game import LabelGame, Mode, Progress
-from dpaudit.evidence.order import Change
-from dpaudit.evidence.outcomes import Outcomes, canonical
-from dpaudit.evidence.pair_game import PairGame
-from dpaudit.evidence.saved_state import State, StateError, claim_digest, pair_state, restored
-from dpaudit.evidence.tasks import Draw, Task, TaskResult
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair
+from dpaudit.reading.kept_outputs import packed, unpacked
+from dpaudit.reading.outcomes import Outcomes, canonical
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.store import Store, StoreError
 from dpaudit.running.store_rows import FAILED, Identity, Night, SavedPair, share_of
 from dpaudit.running.streams import COINS, DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
+from dpaudit.testing.order import Change
+from dpaudit.testing.pair_game import PairGame
+from dpaudit.testing.saved_state import State, StateError, claim_digest, pair_state, restored
+from dpaudit.testing.tasks import Draw, Task, TaskResult
 
 NIGHTS = 30  # of as many draws as this one: what bets of a first night are meant for
 GROWTH = 1.1  # of the outputs that are kept, from which on they are saved again

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
-from dpaudit.evidence.outcomes import Outcomes, from_objects
-from dpaudit.evidence.tasks import TaskResult
+from dpaudit.reading.outcomes import Outcomes, from_objects
 from dpaudit.running.workers import Raised
 from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
 from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.foreign import own
+from dpaudit.testing.tasks import TaskResult
 
 ARRAYS = "biufcUSmM"  # kinds of arrays without objects
 NO_TRACEBACK = "No traceback: the call was noted in a checkpoint, which keeps none.\n"

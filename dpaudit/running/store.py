@@ -28,8 +28,8 @@ from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.evidence.saved_state import State, StateError, joined
 from dpaudit.running.store_rows import Identity, Night, SavedPair, failed_night, share_of
+from dpaudit.testing.saved_state import State, StateError, joined
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.errors import UsageError
-from dpaudit.evidence.saved_state import State, StateError, forgotten_bound, joined
 from dpaudit.running.store import NIGHT_COLUMNS, Store
 from dpaudit.running.store_rows import FAILED, failed_night, share_of
+from dpaudit.testing.saved_state import State, StateError, forgotten_bound, joined
 
 FORGOTTEN = -1  # the life of nights that were forgotten in the other store
 

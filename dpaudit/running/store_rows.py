@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.evidence.saved_state import State
 from dpaudit.running.streams import EVIDENCE
+from dpaudit.testing.saved_state import State
 
 FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first night
 FAILED = "failed"  # of a night in which a call raised for a whole batch

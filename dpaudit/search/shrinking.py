@@ -25,11 +25,11 @@ import numpy as np
 
 from dpaudit.audits.auditing import audit, stated_claim
 from dpaudit.audits.searching import Search, excess, line_of
-from dpaudit.evidence.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.differences import difference, is_frame
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, short_form
+from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.streams import fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject

@@ -12,10 +12,10 @@ from dpaudit.conformance import laws_of_outputs
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.noise import equal_pairs
 from dpaudit.conformance.outcomes import CheckFailed
-from dpaudit.evidence.outcomes import read_outputs
 from dpaudit.exact import FiniteMechanism, keeps, tempered
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.metrics import AbsoluteMetric
+from dpaudit.reading.outcomes import read_outputs
 
 RATE = 1e-7
 

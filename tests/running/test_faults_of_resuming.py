@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.evidence.cells import Cells
-from dpaudit.evidence.outcomes import Reading
-from dpaudit.evidence.scores import Coordinate
-from dpaudit.evidence.tasks import Request, Task, TaskResult
+from dpaudit.learning.cells import Cells
+from dpaudit.learning.scores import Coordinate
+from dpaudit.reading.outcomes import Reading
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.store import Store
+from dpaudit.testing.tasks import Request, Task, TaskResult
 
 
 def night(path, mechanism, seed=1, samples=200):

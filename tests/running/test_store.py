@@ -18,13 +18,13 @@ import pytest
 
 import dpaudit
 from dpaudit.audits import call
-from dpaudit.evidence.order import Change
-from dpaudit.evidence.saved_state import counts_of
 from dpaudit.running import nights
 from dpaudit.running.nights import input_key
 from dpaudit.running.store import Store, StoreError
 from dpaudit.running.store_merging import merge
 from dpaudit.running.store_rows import Identity, Night, share_of
+from dpaudit.testing.order import Change
+from dpaudit.testing.saved_state import counts_of
 
 PAIRS = [(0, 1)]
 
@@ -736,7 +736,8 @@ def test_a_slow_store_is_written_less_often_but_always_before_it_is_shown(path, 
     monkeypatch.setattr(nights, "time", types.SimpleNamespace(monotonic=clock))
     monkeypatch.setattr(nights.Store, "save", slow)
     night_of(path, samples=400, on_progress=lambda progress: shown.append(progress.draws))
-    assert 1 <= len(saves) < 20 and len(shown) <= len(saves)
+    # A round that takes long is told of once more while it runs, with the evidence that was saved.
+    assert 1 <= len(saves) < 20 and len(set(shown)) <= len(saves)
     assert only_pair(path).labelled == 776
 
 

@@ -9,14 +9,14 @@ import pytest
 
 import dpaudit
 from dpaudit.errors import SubjectError
-from dpaudit.evidence.outcomes import Reading
-from dpaudit.evidence.rules import Rule
-from dpaudit.evidence.scores import Coordinate
-from dpaudit.evidence.tasks import Request, Task
+from dpaudit.learning.rules import Rule
+from dpaudit.learning.scores import Coordinate
+from dpaudit.reading.outcomes import Reading
 from dpaudit.running import draws, streams
 from dpaudit.running.draws import Crew, Drawer, DrawJob, carry_out
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import CallError, as_subject
+from dpaudit.testing.tasks import Request, Task
 
 POSITIVE = Rule(Coordinate(0, 1), 0.0, 0.0, 1, Reading(1))  # guesses x above 0, x_prime below
 
@@ -169,7 +169,7 @@ def evidence(result):
 
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
 def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
-    from dpaudit.evidence import label_game
+    from dpaudit.campaign import label_game
 
     monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 1_000)  # many chunks a round
     pairs, options = [(0.0, 1.0), (1.0, 2.0)], {"samples": 3_000, "seed": 11, "mode": mode}
@@ -179,7 +179,7 @@ def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
 
 
 def test_chunks_do_not_overlap_and_cover_what_a_round_needs(monkeypatch):
-    from dpaudit.evidence import label_game
+    from dpaudit.campaign import label_game
 
     monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 100)
     seen = []

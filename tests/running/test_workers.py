@@ -15,7 +15,7 @@ import pytest
 from scale_subjects import EndsItsProcess, Slow, labels
 
 import dpaudit
-from dpaudit.evidence import label_game
+from dpaudit.campaign import label_game
 from dpaudit.running import draws, workers
 from dpaudit.running.draws import Crew, DrawJob
 from dpaudit.running.workers import DaskWorkers, LokyWorkers, Packed

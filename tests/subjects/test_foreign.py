@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import dpaudit
-from dpaudit.evidence import kept_outputs
-from dpaudit.evidence.outcomes import canonical, read_outputs
-from dpaudit.evidence.real_columns import paths_of, read_path
+from dpaudit.reading import kept_outputs
+from dpaudit.reading.outcomes import canonical, read_outputs
+from dpaudit.reading.real_columns import paths_of, read_path
 from dpaudit.running.plain_data import from_data, to_data
 from dpaudit.subjects import foreign
 from dpaudit.subjects.foreign import own, own_batch

@@ -12,8 +12,8 @@ import pytest
 
 import dpaudit
 from dpaudit.errors import MechanismTraceback, SubjectError
-from dpaudit.evidence import kept_outputs
-from dpaudit.evidence.outcomes import canonical, from_objects
+from dpaudit.reading import kept_outputs
+from dpaudit.reading.outcomes import canonical, from_objects
 from dpaudit.subjects import tracebacks
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError, as_subject

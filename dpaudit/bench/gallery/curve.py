@@ -1,6 +1,6 @@
 """How many times the draws an audit takes to find an event of each form, over a witness who knows it: the command.
 
-`python -m dpaudit.bench.gallery.curve` measures and writes `dpaudit/evidence/learned_power.json`; with `--held-out` it
+`python -m dpaudit.bench.gallery.curve` measures and writes `dpaudit/testing/learned_power.json`; with `--held-out` it
 audits problems that had no part in it at the loss that the file says is found with 90%, and prints how often it was.
 
 Sequential mode: audits of a loss that a witness would find in an eighth of the draws, or in a quarter or half of them
@@ -25,9 +25,9 @@ from typing import Any
 import dpaudit
 from dpaudit.audits.planning import game_before_draws
 from dpaudit.bench.gallery.forms import DEVELOPMENT, HELD_OUT, Form, Hidden
-from dpaudit.evidence import learned_power
-from dpaudit.evidence.label_game import LabelGame, Mode
+from dpaudit.campaign.label_game import LabelGame, Mode
 from dpaudit.privacy.claims import PureDP
+from dpaudit.testing import learned_power
 
 SEEDS, FIRST_SEED = 20, 1_000
 MISSED = 1  # of these audits, where a loss is called found

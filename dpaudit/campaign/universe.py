@@ -1,0 +1,372 @@
+"""The label game on all pairs of a large universe: each input is drawn once and serves every pair, without a loop.
+
+1. **Pilot.** Draws of every input fit one partition of the outputs into cells (`partition.py`) and give each input a
+   histogram over them, in two halves.
+2. **Rules.** A pair guesses x on the cells where the log ratio of its two histograms is at least a threshold, x_prime
+   where it is below minus that, or one of the two only. The threshold is the one with the best expected lower bound
+   after the draws to come; ratios of one half of the pilot are judged by the counts of the other.
+3. **Fresh draws.** Every input is drawn again and counted over the cells; each pair's record of correct and wrong
+   guesses is a sum over cells. One exact binomial test and bound a pair (`records.py`).
+
+Validity
+--------
+* Labels: one N ~ binomial(m, 1/2), tossed once, is the number of label-1 draws of *every* pair. A pair reads the first
+  N fresh draws of its x and the first m - N of its x_prime. Draws of an input are independent of each other, of those
+  of other inputs and of N, so each pair sees the label game with m fair coins; that pairs share coins and draws makes
+  their records dependent, and only the union bound combines them. (With equal fixed numbers of draws on both sides the
+  correct guesses would be a sum of two binomials with different probabilities, and the binomial test would not be
+  exact.) Each input needs two histograms: over its first N and over its first m - N draws.
+* Levels: half of the error rate is split evenly over all pairs and half in proportion to 1 / rank in the pilot. The
+  pilot is not counted, so the levels and rules are fixed before the first counted draw; levels sum to the error rate.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpaudit.campaign.label_game import CHUNK_NUMBERS, FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
+from dpaudit.learning.partition import CellScore, Partition, fit_partition
+from dpaudit.learning.rules import Rule
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.outcomes import Outcomes, Reading, join, unseen
+from dpaudit.testing import guess_records
+from dpaudit.testing.failures import Failure, Returned, common_failure
+from dpaudit.testing.fixed_game import MASS_SHARE
+from dpaudit.testing.order import COLUMNS, LATER, LATER_NUMBERS, Change, LaterOutcomes, change_of
+from dpaudit.testing.tasks import Draw, Request, Task
+
+PILOT_SHARE = 0.35  # of an input's draws
+STEPS_PER_NAT, STEPS = 8, 48  # of the thresholds tried: 0, 1/8, ..., up to 6 nats
+SMOOTHING = 0.5  # added to each cell's count before a ratio is taken
+PILOT_DEVIATIONS = 2.0  # by which a pilot record's log-odds are lowered where the best of many is taken
+BLOCK_NUMBERS = 1 << 19  # cells of a block of pairs worked on at a time
+LOOKED_AT_FOR_ORDER = 1_000  # outcomes of an input of the pilot, the first ones
+SMALLEST_CHUNK = 64
+
+IntArray = NDArray[np.int64]
+
+
+class UniverseGame:
+    """All pairs of a universe against pure or approximate budgets of their own.
+
+    Parameters
+    ----------
+    first, second : array of int, shape (pairs,)
+        Positions of x and x_prime among the inputs; the two differ.
+    epsilon : array of float, shape (pairs,)
+        Budgets in [0, inf), in nats.
+    delta : float
+        In [0, 1), of every budget.
+    inputs : int
+        How many inputs there are; positions that no pair names are not drawn.
+    samples : int
+        About how many draws are taken of each input, at least 10.
+    error_rate : float
+        P(some bound exceeds its truth) <= error_rate, over all pairs together.
+    draw : callable
+        Carries out tasks.
+    coin : callable
+        The generator of the labels' sum.
+
+    Attributes
+    ----------
+    correct, wrong : array of int, shape (pairs,)
+        The records, and `labelled` the draws that each has been tested on.
+    lower, log_p : array of float, shape (pairs,)
+        Lower bounds on epsilon at delta, and natural logarithms of p-values.
+    level : array of float, shape (pairs,)
+        Of each pair's test.
+    broken : array of bool, shape (pairs,)
+        Whether every call raised, on both inputs: those of the pilot and the fresh ones. Validity: nothing is said of
+        such a pair, so this may rest on draws that are counted.
+    """
+
+    def __init__(
+        self,
+        first: IntArray,
+        second: IntArray,
+        epsilon: FloatArray,
+        delta: float,
+        *,
+        inputs: int,
+        samples: int,
+        error_rate: float,
+        draw: Draw,
+        coin: Callable[[], np.random.Generator],
+    ) -> None:
+        self.first, self.second, self.epsilon, self.delta = first, second, epsilon, delta
+        self.error_rate, self.samples = error_rate, samples
+        self._draw, self._coin = draw, coin
+        self._inputs = inputs
+        self.used = np.unique(np.concatenate([first, second]))
+        self.pilot = max(4, int(PILOT_SHARE * samples) // 2 * 2)  # of each input
+        rest = samples - self.pilot
+        # The larger of N and m - N is to stay at about `rest`: three of its deviations are left free.
+        self.labelled = max(2, 2 * int(rest - 1.5 * math.sqrt(2.0 * rest)))
+        self.runs = 0
+        self.partition: Partition | None = None
+        self._round = 0
+        self._columns = 1
+        pairs = len(first)
+        self.high, self.low = np.zeros(pairs, dtype=np.int16), np.zeros(pairs, dtype=np.int16)
+        self.merit = np.zeros(pairs)
+        self.level = np.full(pairs, error_rate / pairs)
+        self.correct, self.wrong = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
+        self.lower, self.log_p = np.zeros(pairs), np.zeros(pairs)
+        self.broken = np.zeros(pairs, dtype=bool)
+        self._failing: dict[int, Failure] = {}  # by input, where all calls so far have raised
+        self.changes: dict[int, Change] = {}  # of the outcomes of an input from draw to draw
+        # Of each input the first ones of the pilot, the sizes of their batches, and later ones: for their order alone.
+        self._ordered: dict[int, tuple[Outcomes, list[int], LaterOutcomes]] = {}
+        self._logs = np.empty(0, dtype=np.float32)
+
+    # --- the pilot ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Draw the pilot, fit the partition, and fix every pair's rule and level."""
+        half = self.pilot // 2
+        kept: dict[int, list[Outcomes]] = {i: [] for i in self.used.tolist()}
+        first_draws = min(half, FIRST_DRAWS)
+        self._collect(first_draws, (), kept)
+        self._columns = max(part.numbers.shape[1] for parts in kept.values() for part in parts)
+        cap = max(FIRST_DRAWS, TRAINING_NUMBERS // (self._columns * len(self.used)))
+        if (more := min(cap, half) - first_draws) > 0:
+            self._collect(more, (), kept)
+        sizes = {i: [len(piece) for piece in pieces] for i, pieces in kept.items()}
+        parts = {i: join(pieces) for i, pieces in kept.items()}
+        self._failing = {
+            i: found for i, part in parts.items() if (found := common_failure([part]) or _nothing_seen(part))
+        }
+        first = {i: part.rows(slice(0, LOOKED_AT_FOR_ORDER)).narrowed(COLUMNS).kept() for i, part in parts.items()}
+        partition = self.partition = fit_partition(list(parts.values()))
+        # What the partition was fitted on is the start of the pilot's first half, so that no draw is wasted.
+        halves = np.zeros((2, self._inputs, partition.size), dtype=np.float32)
+        fitted = len(next(iter(parts.values())))
+        for i, part in parts.items():
+            halves[0, i] = partition.count(part)
+        del kept, parts
+        requests = (Request(half - fitted, partition), Request(self.pilot - fitted, partition))
+        most = LATER_NUMBERS // len(self.used)
+        later = {i: LaterOutcomes(most) for i in first}
+        self._ordered = {i: (part, sizes[i], later[i]) for i, part in first.items()}
+        counts = self._collect(self.pilot - fitted, requests, later)
+        for i, (a, b) in counts.items():
+            halves[0, i] += a
+            halves[1, i] += b - a
+        self._fit(halves)
+        self._logs = np.log(halves.sum(axis=0) + np.float32(SMOOTHING))
+        order = np.argsort(-self.merit, kind="stable")
+        rank = np.empty(len(order))
+        rank[order] = np.arange(1, len(order) + 1)
+        # Validity: a function of the pilot alone; the weights sum to 1.
+        weights = 0.5 / len(order) + 0.5 * (1.0 / rank) / np.sum(1.0 / rank)
+        self.level = self.error_rate * weights / weights.sum()
+
+    @property
+    def has_changed(self) -> NDArray[np.bool_]:
+        """Of each pair, whether the outcomes of one of its inputs changed from draw to draw."""
+        is_changed = np.zeros(self._inputs, dtype=bool)
+        is_changed[list(self.changes)] = True
+        return is_changed[self.first] | is_changed[self.second]
+
+    def failure(self, pair: int) -> Failure:
+        """What all calls on both inputs of a broken pair did."""
+        return self._failing[int(self.first[pair])].on_both(self._failing[int(self.second[pair])])
+
+    def _fit(self, halves: NDArray[np.float32]) -> None:
+        """The thresholds and the merit of every pair."""
+        logs = np.log(halves + np.float32(SMOOTHING))
+        size = halves.shape[2]
+        trained = 2.0 * self.pilot
+        quantile = float(scipy.special.ndtri(0.5 * self.error_rate / len(self.first)))
+        for pairs, i, others in self._blocks(size):
+            up = np.zeros((2, len(others), STEPS))  # of x and x_prime: mass where the ratio is at least k steps
+            down = np.zeros_like(up)  # and where it is below -k steps
+            offset = (np.arange(len(others), dtype=np.int32) * (2 * STEPS))[:, None]
+            for fit, judge in ((0, 1), (1, 0)):
+                steps = _steps(logs[fit, i], logs[fit, others])
+                flat = (steps + offset).ravel()
+                for side, weights in enumerate((np.broadcast_to(halves[judge, i], steps.shape), halves[judge, others])):
+                    mass = np.bincount(flat, weights.ravel(), minlength=2 * STEPS * len(others))
+                    mass = mass.reshape(len(others), 2 * STEPS)
+                    up[side] += mass[:, : STEPS - 1 : -1].cumsum(axis=1)[:, ::-1]
+                    down[side] += mass[:, :STEPS].cumsum(axis=1)[:, ::-1]
+            correct = np.stack([up[0] + down[1], up[0], down[1]], axis=1) / trained  # (others, ways, steps)
+            wrong = np.stack([up[1] + down[0], up[1], down[0]], axis=1) / trained
+            sides = np.array([2.0, 1.0, 1.0])[None, :, None]
+            bound, deviations = self._judged(correct, wrong, sides, trained, quantile, self.epsilon[pairs])
+            best = bound.reshape(len(others), -1).argmax(axis=1)
+            way, step = best // STEPS, best % STEPS
+            # The ratio is at least k steps from STEPS + k on and below -k steps up to STEPS - 1 - k.
+            self.high[pairs] = np.where(way == 2, 2 * STEPS, STEPS + step)
+            self.low[pairs] = np.where(way == 1, -1, STEPS - 1 - step)
+            self.merit[pairs] = deviations[np.arange(len(others)), way, step]
+
+    def _judged(
+        self,
+        correct: FloatArray,
+        wrong: FloatArray,
+        sides: FloatArray,
+        trained: float,
+        quantile: float,
+        epsilon: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """The expected bound of each record of the pilot, and its distance from the budget in standard deviations.
+
+        One wrong guess is added to every record: what was lucky does not win.
+        """
+        c = correct - self.delta * sides / 2.0
+        w = wrong + 1.0 / trained
+        positive = np.maximum(c, 1e-150)
+        odds = np.log(positive / w)
+        variance = np.maximum(correct, 1e-150) / positive**2 + 1.0 / w  # of the log-odds, times the draws
+        spread = np.sqrt(variance * (quantile**2 / self.labelled + PILOT_DEVIATIONS**2 / trained))
+        nothing = c <= 0.0
+        bound = np.where(nothing, -np.inf, odds - spread)
+        deviations = np.where(nothing, -np.inf, (odds - epsilon[:, None, None]) / np.sqrt(variance / trained))
+        return bound, deviations
+
+    # --- the fresh draws ---------------------------------------------------------------------------------------------
+
+    def play(self) -> None:
+        """Draw every input afresh, count, and test each pair once."""
+        assert self.partition is not None, "start comes before play"
+        ones = int(self._coin().binomial(self.labelled, 0.5))
+        zeros = self.labelled - ones
+        requests = (Request(ones, self.partition), Request(zeros, self.partition))
+        counts = self._collect(max(ones, zeros), requests, {i: later for i, (*_, later) in self._ordered.items()})
+        is_failing = np.zeros(self._inputs, dtype=bool)
+        is_failing[list(self._failing)] = True
+        self.broken = is_failing[self.first] & is_failing[self.second]
+        for i, (first, sizes, later) in self._ordered.items():
+            if (change := change_of(first, sizes, later.parts)) is not None:
+                self.changes[i] = change
+        size = self.partition.size
+        labelled = np.zeros((2, self._inputs, size), dtype=np.int32)  # label 1 (as x), label 0 (as x_prime)
+        for i, (as_x, as_x_prime) in counts.items():
+            labelled[0, i], labelled[1, i] = as_x, as_x_prime
+        for pairs, i, others in self._blocks(size):
+            steps = _steps(self._logs[i], self._logs[others])
+            guess_x = steps >= self.high[pairs, None]
+            guess_x_prime = steps <= self.low[pairs, None]
+            x, x_prime = labelled[0, i], labelled[1, others]
+            self.correct[pairs] = (guess_x * x).sum(axis=1) + (guess_x_prime * x_prime).sum(axis=1)
+            self.wrong[pairs] = (guess_x_prime * x).sum(axis=1) + (guess_x * x_prime).sum(axis=1)
+        guesses = (self.correct + self.wrong).astype(float)
+        cost = self.delta * self.sides / 2.0
+        correct = self.correct.astype(float)
+        self.lower = guess_records.epsilon_lower(correct, guesses, self.labelled, cost, self.level, MASS_SHARE)
+        self.log_p = guess_records.log_p_values(
+            correct, guesses, self.labelled, self.epsilon, cost, self.level, MASS_SHARE
+        )
+        self.lower[self.broken], self.log_p[self.broken] = 0.0, 0.0
+
+    def withhold_changed(self) -> None:
+        """Take back what is said of pairs whose outcomes changed: it supposes that draws are independent."""
+        self.lower[self.has_changed], self.log_p[self.has_changed] = 0.0, 0.0
+
+    @property
+    def sides(self) -> FloatArray:
+        """How many of the two guessing events of each pair's rule can be non-empty, shape (pairs,)."""
+        return (self.high < 2 * STEPS).astype(float) + (self.low >= 0)
+
+    @property
+    def violated(self) -> NDArray[np.bool_]:
+        """The verdict of each pair *is* its bound above the budget."""
+        return self.lower > self.epsilon
+
+    def rule(self, pair: int) -> Rule:
+        """The guessing rule of one pair."""
+        assert self.partition is not None
+        steps = _steps(self._logs[self.first[pair]], self._logs[self.second[pair]][None])[0]
+        plus, minus = np.flatnonzero(steps >= self.high[pair]), np.flatnonzero(steps <= self.low[pair])
+        score = CellScore(self.partition, tuple(plus.tolist()), tuple(minus.tolist()))
+        return Rule(score, -0.5, 0.5, 1, Reading(self.partition.reading.columns))
+
+    def detectable(self, event_mass: float, probability: float, quantile: float) -> FloatArray:
+        """The smallest loss of randomised-response type that each pair's test would have found, never understated.
+
+        At the level that every pair has at least, on a grid of budgets; each pair takes the value of the next larger
+        point, and the loss does not fall as the budget grows.
+        """
+        largest = float(self.epsilon.max(initial=0.0))
+        grid = np.unique(np.concatenate([[0.0], np.geomspace(1e-3, max(largest, 2e-3) * (1.0 + 1e-9), 600)]))
+        level = float(self.level.min())
+        losses = guess_records.detectable_losses(
+            grid, self.delta, self.labelled, level, MASS_SHARE, event_mass, probability, quantile
+        )
+        losses = np.maximum.accumulate(losses)
+        found: FloatArray = losses[np.minimum(np.searchsorted(grid, self.epsilon, side="left"), len(grid) - 1)]
+        return found
+
+    # --- both --------------------------------------------------------------------------------------------------------
+
+    def _blocks(self, size: int) -> list[tuple[IntArray, int, IntArray]]:
+        """Blocks of pairs with one x: their positions, x, and their x_primes."""
+        order = np.argsort(self.first, kind="stable")
+        starts = np.flatnonzero(np.diff(self.first[order], prepend=-1))
+        most = max(1, BLOCK_NUMBERS // size)
+        blocks = []
+        for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+            for begin in range(start, end, most):
+                pairs = order[begin : min(begin + most, end)]
+                blocks.append((pairs, int(self.first[pairs[0]]), self.second[pairs]))
+        return blocks
+
+    def _collect(
+        self, size: int, requests: Sequence[Request], kept: Mapping[int, list[Outcomes] | LaterOutcomes]
+    ) -> dict[int, list[IntArray]]:
+        """Draw `size` outputs of every input, in chunks, from the streams of the next round; return summed counts.
+
+        All outputs are kept in lists, and the last few of each chunk as later ones. Inputs on which all calls have
+        raised are watched.
+        """
+        self._round += 1
+        largest = max(SMALLEST_CHUNK, CHUNK_NUMBERS // self._columns)
+        tasks = []
+        for i in self.used.tolist():
+            for chunk, start in enumerate(range(0, size, largest)):
+                length = min(largest, size - start)
+                wanted = tuple(Request(min(max(r.quota - start, 0), length), r.statistic) for r in requests)
+                if i in self._failing and self._failing[i].calls:
+                    wanted = (*wanted, Request(length, Returned()))
+                is_later = isinstance(kept[i], LaterOutcomes)
+                keep = min(LATER, length) if is_later else length
+                tasks.append(Task(i, self._round, chunk, start, length, wanted, keep, is_later))
+        totals = {i: [request.statistic.zeros() for request in requests] for i in self.used.tolist()}
+        returned: dict[int, int] = {}
+        for task, result in zip(tasks, self._draw(tasks), strict=True):
+            self.runs += task.size
+            if result.kept is not None:
+                outcomes = kept[task.input]
+                if isinstance(outcomes, LaterOutcomes):
+                    outcomes.add(result.kept.narrowed(COLUMNS))
+                else:
+                    outcomes.append(result.kept)
+            counts = result.counts[: len(requests)]
+            totals[task.input] = [a + b for a, b in zip(totals[task.input], counts, strict=True)]
+            returned[task.input] = returned.get(task.input, 0) + sum(int(n) for (n,) in result.counts[len(requests) :])
+        for i, failure in list(self._failing.items()):
+            if failure.calls and returned[i]:
+                del self._failing[i]
+            elif failure.calls:
+                self._failing[i] = dataclasses.replace(failure, calls=failure.calls + size)
+        return totals
+
+
+def _nothing_seen(part: Outcomes) -> Failure | None:
+    """Which class an input's outputs show nothing else than; None where they differ, or show something."""
+    kind = unseen(part.raw[:LOOKED_AT]) if part.tokens is not None and len(set(part.tokens)) == 1 else ""
+    return Failure(f"{kind}, of which nothing is seen but its name") if kind else None
+
+
+def _steps(log_x: NDArray[np.float32], log_x_prime: NDArray[np.float32]) -> NDArray[np.int16]:
+    """The step of each cell's log ratio, from 0 (far below 0) over `STEPS` (from 0 on) to 2 * STEPS - 1."""
+    scaled = (log_x - log_x_prime) * np.float32(STEPS_PER_NAT)
+    return np.asarray(np.clip(np.floor(scaled) + STEPS, 0, 2 * STEPS - 1), dtype=np.int16)

@@ -1,0 +1,560 @@
+"""Layouts: objects as columns of numbers, the same columns for every output, learned from training draws.
+
+A leaf is a place in an output and what is read there: the number under key "a", the length of the list at position 0,
+whether a key is there, which of the usual texts stands here. A `Layout` is a list of leaves. It is fixed by the
+training draws and is part of the score that reads through it, so it is saved and replayed with it.
+
+An output that fits look at again and again has all its leaves noted (`Leaves`), where outputs come in few forms: then a
+layout takes columns, instead of going through every output once more. Both ways read the same.
+
+Validity: a layout reads one output at a time, and what it reads is a function of the output's contents: numbers by
+value, sets without order (their numbers are sorted), dictionaries by their keys, and by the order in which these come.
+What is not there is NaN.
+"""
+
+from __future__ import annotations
+
+import array
+import bz2
+import collections
+import dataclasses
+import functools
+import itertools
+import lzma
+import math
+import re
+import sys
+import weakref
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.log_ratios import shrunk_log_ratio
+from dpaudit.reading.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, is_number, number_of, plain, state_of
+from dpaudit.reading.outlines import NUMBER
+from dpaudit.reading.unread import Limits
+
+MOST_LEAVES = 256
+MOST_CODES = 64  # texts of one place that have a number of their own
+MOST_MEMBERS = 32  # members of one place's sets, and words of its texts, that are looked for
+LEARNED_FROM = 1_000  # draws of one side that the leaves are collected from
+DEEPEST_LEAF = 16  # levels of nesting
+LONGEST = 256  # positions of a sequence that have leaves of their own
+LONGEST_TEXT = 20_000  # characters of a text in which numbers and words are looked for
+WORD = re.compile(r"[^\W\d_]+")
+TEXT = "text"  # the step from a text to the numbers in it
+LETTERS = "letters"  # the step from a text to its characters, each at its place
+BYTES = "bytes"  # the step from bytes to the numbers that they are, each at its place
+INSIDE = "inside"  # the step from compressed bytes to what they hold
+MOST_LETTERS = 64  # characters of a text that are looked at; those of a longer one are not
+MOST_BYTES = 224  # the same of bytes, the first ones
+LARGEST_INSIDE = 1 << 20  # bytes that compressed ones may hold, as far as anybody looks
+MOST_NOTED = 256  # leaves of an output that are noted: a bound on memory
+LOOKED_AT = 64  # first outputs that tell whether leaves are worth noting:
+MOST_FORMS = 16  # whether they come in no more forms than this
+FEWEST_ALIKE = 4  # outputs of one form whose columns are taken together
+
+LIMITS = Limits(DEEPEST_LEAF, MOST_LETTERS, LONGEST_TEXT, MOST_BYTES, LONGEST, 64)
+
+VALUE, PRESENT, LENGTH, CODE, HOLDS = "value", "presence", "length", "category", "membership"
+LOW = "low digits"  # of an integer that has more digits than a double
+LOW_MODULUS = 10**15
+PLACE = "place"  # of a key among those of its mapping, in the order in which they come
+MOST_PLACED = LIMITS.keys  # of a mapping, of which places are read: those of a larger one are not
+SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's
+# Of the numbers in a sequence, in a set in increasing order. A position is the sequence's length where there is none.
+SUMMARIES = ("sum", "smallest", "largest", "last", "nonzeros", "first nonzero", "position of the largest")
+PRIMARY = (VALUE, PRESENT, LENGTH, CODE, HOLDS, PLACE, LOW)
+SEVERAL = "several"  # noted beside the summaries, where they are of more than one number
+
+Path = tuple[str | int, ...]
+Place = tuple[Path, str]  # a path, and what is read there
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """One column: what is read at a place.
+
+    `path` leads there: a position in a sequence (in a set: among its sorted numbers), the canonical token of a key,
+    `TEXT` or `LETTERS`. `codes` are the texts that a category is numbered by, from those that speak most for x_prime to
+    those that speak most for x, or the one member that is looked for.
+    """
+
+    path: Path
+    what: str
+    codes: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def place(self) -> Place:
+        """Where it is, and what is read there."""
+        return self.path, self.what
+
+    def describe(self) -> str:
+        words = {TEXT: ", number", LETTERS: ", character", BYTES: ", byte", INSIDE: ", uncompressed"}
+        place = "the output" + "".join(
+            f", position {step}" if isinstance(step, int) else words.get(step, f", key {step}") for step in self.path
+        )
+        if self.what == HOLDS:
+            return f"whether {self.codes[0]} is in {place}"
+        return f"{self.what} of {place}" if self.what != VALUE else place
+
+
+class _Node:
+    """A place of a layout: the columns that are read there, and the places below; -1 for a column it has not."""
+
+    def __init__(self) -> None:
+        self.value = self.present = self.length = self.code = self.place = self.low = -1
+        self.codes: dict[str, float] = {}
+        self.members: dict[str, int] = {}
+        self.summaries: dict[str, int] = {}
+        self.children: dict[str | int, _Node] = {}
+
+    def add(self, leaf: Leaf, column: int) -> None:
+        """Read a leaf of this place into a column."""
+        if leaf.what == HOLDS:
+            self.members[leaf.codes[0]] = column
+        elif leaf.what in SUMMARIES:
+            self.summaries[leaf.what] = column
+        elif leaf.what == VALUE:
+            self.value = column
+        elif leaf.what == PRESENT:
+            self.present = column
+        elif leaf.what == LENGTH:
+            self.length = column
+        elif leaf.what == PLACE:
+            self.place = column
+        elif leaf.what == LOW:
+            self.low = column
+        else:
+            self.code, self.codes = column, {code: float(k) for k, code in enumerate(leaf.codes)}
+
+    def child(self, step: str | int) -> _Node:
+        return self.children.setdefault(step, _Node())
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """A view: the leaves of an output as columns of numbers; NaN where an output has no such leaf."""
+
+    leaves: tuple[Leaf, ...]
+
+    def __call__(self, outcomes: Outcomes) -> Outcomes:
+        root = _Node()
+        for column, leaf in enumerate(self.leaves):
+            node = root
+            for step in leaf.path:
+                node = node.child(step)
+            node.add(leaf, column)
+        outcomes = outcomes.as_objects()
+        start = [0.0 if leaf.what == PRESENT else math.nan for leaf in self.leaves]
+        columns = np.empty((len(outcomes), len(start)))
+        columns[:] = start
+        alike, others = _by_form(outcomes)
+        for form, positions, noted in alike:
+            self._take(form, noted, positions, columns)
+        for position in others:
+            row = start.copy()
+            _read(root, outcomes.raw[position], row)
+            columns[position] = row
+        return Outcomes(columns)
+
+    def _take(self, form: _Form, noted: Sequence[Leaves], positions: Sequence[int], columns: FloatArray) -> None:
+        """Write what is noted of outputs of one form into their rows."""
+        numbers = np.frombuffer(b"".join([leaves.numbers for leaves in noted])).reshape(len(noted), len(form.numbers))
+        known = [(k, form.numbers[leaf.place]) for k, leaf in enumerate(self.leaves) if leaf.place in form.numbers]
+        if known:
+            own, places = zip(*known, strict=True)
+            columns[np.ix_(positions, own)] = numbers[:, places]
+        for k, leaf in enumerate(self.leaves):
+            if leaf.what == CODE and (place := form.tokens.get(leaf.place)) is not None:
+                codes = {code: float(number) for number, code in enumerate(leaf.codes)}
+                columns[positions, k] = [codes.get(leaves.tokens[place], -1.0) for leaves in noted]
+            elif leaf.what == HOLDS and (place := form.members.get(leaf.place)) is not None:
+                columns[positions, k] = [float(leaf.codes[0] in leaves.members[place]) for leaves in noted]
+
+    def only(self, columns: Sequence[int]) -> Layout:
+        """The layout of some of its columns."""
+        return Layout(tuple(self.leaves[column] for column in columns))
+
+    def to_dict(self) -> dict[str, Any]:
+        leaves = [{"path": list(leaf.path), "what": leaf.what, "codes": list(leaf.codes)} for leaf in self.leaves]
+        return {"kind": "layout", "leaves": leaves}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Layout:
+        known = {*PRIMARY, *SUMMARIES}
+        if any(leaf["what"] not in known for leaf in record["leaves"]):
+            raise ValueError(f"leaf must be one of {', '.join(sorted(known))}, got {record['leaves']!r:.200}.")
+        return cls(tuple(Leaf(tuple(leaf["path"]), leaf["what"], tuple(leaf["codes"])) for leaf in record["leaves"]))
+
+    def name_of(self, column: int) -> str:
+        return self.leaves[column].describe()
+
+    def values_of(self, column: int) -> Mapping[float, str] | None:
+        """The values of a column, with their names: categories, and whether something is there."""
+        leaf = self.leaves[column]
+        if leaf.what == CODE:
+            return {**{float(k): code for k, code in enumerate(leaf.codes)}, -1.0: "another one"}
+        return {0.0: "no", 1.0: "yes"} if leaf.what in (PRESENT, HOLDS) else None
+
+    @property
+    def of_columns(self) -> str:
+        """What a column is."""
+        return "a number, length or category at a fixed place"
+
+
+class _Parts(NamedTuple):
+    """One level of an output that is no number: the category that it is, or what it holds."""
+
+    category: str | None = None
+    length: int | None = None
+    items: Mapping[str, Any] | None = None  # of a mapping or an object, by the tokens of the keys
+    sequence: Sequence[Any] | None = None  # of a sequence; the numbers of a set, in increasing order; those of a text
+    members: frozenset[str] | None = None  # tokens of a set, words of a text
+    letters: str = ""  # of a short text
+    is_mapping: bool = False  # whose keys come in an order
+
+
+def _parts(value: Any) -> _Parts:
+    """The parts of a plain value that is no number."""
+    if isinstance(value, str | bytes):
+        start = value[:LONGEST_TEXT] if isinstance(value, str) else value[:LONGEST_TEXT].decode("latin-1")
+        found = [float(number) for number in NUMBER.findall(start)]
+        letters = start if isinstance(value, str) and 2 <= len(start) <= MOST_LETTERS else ""
+        items: dict[str, Any] | None = {TEXT: found} if found else None
+        if isinstance(value, bytes):
+            items = {**(items or {}), BYTES: list(value[:MOST_BYTES])}
+            if (inside := _inside(value)) is not None:
+                items[INSIDE] = inside.decode("latin-1")
+        return _Parts(repr(value), len(value), items, None, frozenset(WORD.findall(start)), letters)
+    if isinstance(value, Mapping):
+        return _Parts(None, len(value), _items(value), is_mapping=True)
+    if isinstance(value, set | frozenset):
+        members = frozenset(canonical(item) for item in value)
+        return _Parts(None, len(value), None, sorted(_numbers(value)), members)
+    if isinstance(value, Sequence):
+        return _Parts(None, len(value), None, value if isinstance(value, list | tuple) else list(value))
+    state = state_of(value)
+    if state:
+        return _Parts(None, None, _items(state))
+    text = canonical(value)  # what an object prints, for example
+    found = [float(number) for number in NUMBER.findall(text[:LONGEST_TEXT])]
+    return _Parts(text, None, {TEXT: found} if found else None)
+
+
+def _numbers(values: Iterable[Any]) -> list[float]:
+    """The numbers among some values, NaN left out."""
+    return [number for item in values if (number := number_of(plain(item))) == number]
+
+
+def _items(mapping: Mapping[Any, Any]) -> dict[str, Any]:
+    """The items by the tokens of their keys; of keys with one token, the item with the first token."""
+    items: dict[str, Any] = {}
+    if set(map(type, mapping)) == {str}:  # the usual case: no two of these have one token
+        return {repr(key): item for key, item in mapping.items()}
+    for key, item in mapping.items():
+        token = repr(key) if type(key) is str else canonical(key)
+        if token not in items or canonical(item) < canonical(items[token]):
+            items[token] = item
+    return items
+
+
+def _summaries(numbers: Sequence[float], length: int) -> dict[str, float]:
+    """`SUMMARIES` of the numbers of a sequence of this length."""
+    if not numbers:
+        return {}
+    largest = max(numbers)
+    first = next((float(k) for k, number in enumerate(numbers) if number != 0.0), float(length))
+    try:
+        total = math.fsum(numbers)  # rounded once: the same in any order
+        size = math.fsum(map(abs, numbers))
+        if 0.0 < size < math.inf:
+            # To nine digits of their size: where they have a given sum, nothing but rounding would be left of it.
+            total = round(total, SUM_DIGITS - math.ceil(math.log10(size)))
+    except (OverflowError, ValueError):  # too large; infinities of both signs
+        total = math.nan
+    return {
+        "sum": total,
+        "smallest": min(numbers),
+        "largest": largest,
+        "last": numbers[-1],
+        "nonzeros": float(sum(number != 0.0 for number in numbers)),
+        "first nonzero": first,
+        "position of the largest": float(numbers.index(largest)),
+    }
+
+
+def _read(node: _Node, value: Any, row: list[float]) -> None:
+    """Write what is read at a place and below into a row."""
+    if node.present >= 0:
+        row[node.present] = 1.0
+    kind = type(value)
+    if kind is not dict and kind is not list and kind is not tuple:
+        value = plain(value)
+        if is_number(value):
+            if node.value >= 0:
+                row[node.value] = number_of(value)
+            if node.low >= 0 and _is_long(value):
+                row[node.low] = float(value % LOW_MODULUS)
+            return
+    if isinstance(value, str) and not node.members and not node.children:  # the usual case: nobody looks into the text
+        if node.length >= 0:
+            row[node.length] = len(value)
+        if node.code >= 0:
+            row[node.code] = node.codes.get(repr(value), -1.0)
+        return
+    parts = _parts(value)
+    if node.length >= 0 and parts.length is not None:
+        row[node.length] = parts.length
+    if node.code >= 0 and parts.category is not None:
+        row[node.code] = node.codes.get(parts.category, -1.0)
+    if parts.members is not None:
+        for member, column in node.members.items():
+            row[column] = float(member in parts.members)
+    if parts.letters and LETTERS in node.children:
+        for step, child in node.children[LETTERS].children.items():
+            if isinstance(step, int) and step < len(parts.letters):
+                _read(child, parts.letters[step], row)
+    if parts.sequence is not None:
+        size = len(parts.sequence)
+        for step, child in node.children.items():
+            if isinstance(step, int) and step < size:
+                _read(child, parts.sequence[step], row)
+        if node.summaries:
+            for what, number in _summaries(_numbers(parts.sequence), size).items():
+                if what in node.summaries:
+                    row[node.summaries[what]] = number
+    elif parts.items is not None:
+        for token, child in node.children.items():
+            if token in parts.items:
+                _read(child, parts.items[str(token)], row)
+        if _has_places(parts) and any(child.place >= 0 for child in node.children.values()):
+            for place, token in enumerate(parts.items):
+                if token in node.children and node.children[token].place >= 0:
+                    row[node.children[token].place] = float(place)
+
+
+def _is_long(value: Any) -> bool:
+    """Whether a number is an integer that may have more digits than a double."""
+    return isinstance(value, int) and abs(value) >= LARGEST_EXACT
+
+
+def _inside(value: bytes) -> bytes | None:
+    """What compressed bytes hold, as far as anybody looks; None of others, and of those that do not open."""
+    try:
+        if value[:2] == b"\x1f\x8b" or (
+            value[:1] == b"\x78" and len(value) > 2 and not (value[0] * 256 + value[1]) % 31
+        ):
+            return zlib.decompressobj(47).decompress(value, LARGEST_INSIDE)
+        if value[:3] == b"BZh":
+            return bz2.BZ2Decompressor().decompress(value, LARGEST_INSIDE)
+        if value[:6] == b"\xfd7zXZ\x00":
+            return lzma.LZMADecompressor(memlimit=1 << 26).decompress(value, LARGEST_INSIDE)
+    except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError):
+        return None
+    return None
+
+
+def _has_places(parts: _Parts) -> bool:
+    """Whether the order of its items is read."""
+    return parts.is_mapping and 1 < len(parts.items or ()) <= MOST_PLACED
+
+
+class _Form:
+    """Where the leaves of outputs of one form stand: the same for all of them, so it is kept once.
+
+    Attributes
+    ----------
+    numbers, tokens, members : dict
+        From a leaf's place to its position among the numbers, the category tokens and the sets of member tokens.
+    """
+
+    __slots__ = ("__weakref__", "members", "numbers", "tokens")
+
+    def __init__(self, places: tuple[Place, ...]) -> None:
+        self.numbers: dict[Place, int] = {}
+        self.tokens: dict[Place, int] = {}
+        self.members: dict[Place, int] = {}
+        for place in places:
+            kind = {CODE: self.tokens, HOLDS: self.members}.get(place[1], self.numbers)
+            assert place not in kind, "an output has one thing at a place"
+            kind[place] = len(kind)
+
+
+TOO_MANY = object()  # in the place of leaves
+FORMS: weakref.WeakValueDictionary[tuple[Place, ...], _Form] = weakref.WeakValueDictionary()
+
+
+class Leaves:
+    """All leaves of one output: its form, and what is read at each place of it."""
+
+    __slots__ = ("form", "members", "numbers", "tokens")
+
+    def __init__(self, output: Any) -> None:
+        found: list[tuple[Place, Any]] = []
+        _found(output, (), found)
+        places = tuple(place for place, _ in found)
+        form = FORMS.get(places)
+        if form is None:
+            form = FORMS[places] = _Form(places)
+        self.form = form
+        self.tokens: tuple[str, ...] = tuple(sys.intern(content) for (_, what), content in found if what == CODE)
+        self.members: tuple[frozenset[str], ...] = tuple(content for (_, what), content in found if what == HOLDS)
+        numbers = [content for (_, what), content in found if what not in (CODE, HOLDS)]
+        self.numbers = array.array("d", numbers).tobytes()
+
+    def __len__(self) -> int:
+        return len(self.tokens) + len(self.numbers) // 8 + sum(map(len, self.members))
+
+
+def _found(value: Any, path: Path, found: list[tuple[Place, Any]]) -> None:
+    """Collect every leaf of one output: its place, and the number, the category token or the member tokens there."""
+    value = plain(value)
+    if is_number(value):
+        found.append(((path, VALUE), number_of(value)))
+        if _is_long(value):
+            found.append(((path, LOW), float(value % LOW_MODULUS)))
+        return
+    parts = _parts(value)
+    if parts.length is not None:
+        found.append(((path, LENGTH), parts.length))
+    if parts.category is not None:
+        found.append(((path, CODE), parts.category))
+    if parts.members is not None:
+        found.append(((path, HOLDS), parts.members))
+    if parts.sequence is not None:
+        numbers = _numbers(parts.sequence)
+        found += [((path, what), number) for what, number in _summaries(numbers, len(parts.sequence)).items()]
+        if len(numbers) > 1:
+            found.append(((path, SEVERAL), 1.0))
+    if len(path) >= DEEPEST_LEAF:
+        return
+    found += [(((*path, LETTERS, k), CODE), repr(letter)) for k, letter in enumerate(parts.letters)]
+    for position, item in enumerate(parts.sequence[:LONGEST] if parts.sequence is not None else ()):
+        _found(item, (*path, position), found)
+    for token, item in (parts.items or {}).items():
+        found.append((((*path, token), PRESENT), 1.0))
+        _found(item, (*path, token), found)
+    if _has_places(parts):
+        found += [(((*path, token), PLACE), float(place)) for place, token in enumerate(parts.items or ())]
+
+
+def _noted(note: Notes, output: Any) -> Leaves | None:
+    """The leaves of an output, noted now if they were not; None where there are too many to keep."""
+    if note.leaves is None:
+        leaves = Leaves(output)
+        note.leaves = leaves if len(leaves) <= MOST_NOTED else TOO_MANY
+    return None if note.leaves is TOO_MANY else note.leaves
+
+
+def _by_form(outcomes: Outcomes) -> tuple[list[tuple[_Form, list[int], list[Leaves]]], Sequence[int]]:
+    """Outcomes whose leaves are noted, of each form: their positions and leaves; and the positions of all others.
+
+    Leaves are noted where the first few outcomes are of few forms, and have no more leaves than are kept.
+    """
+    everything = range(len(outcomes))
+    if not outcomes.notes:
+        return [], everything
+    first = list(map(_noted, outcomes.notes[:LOOKED_AT], outcomes.raw[:LOOKED_AT]))
+    if None in first or len({leaves.form for leaves in first if leaves is not None}) > MOST_FORMS:
+        return [], everything
+    of_forms: dict[_Form, tuple[list[int], list[Leaves]]] = {}
+    others: list[int] = []
+    for position, leaves in enumerate(map(_noted, outcomes.notes, outcomes.raw)):
+        if leaves is None:
+            others.append(position)
+            continue
+        if leaves.form not in of_forms:
+            of_forms[leaves.form] = [], []
+        positions, noted = of_forms[leaves.form]
+        positions.append(position)
+        noted.append(leaves)
+    alike = []
+    for form, (positions, noted) in of_forms.items():
+        if len(positions) >= FEWEST_ALIKE:
+            alike.append((form, positions, noted))
+        else:
+            others += positions
+    return alike, others
+
+
+def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, Outcomes] | None:
+    """The layout of outcomes under x and x_prime: the leaves most often met that vary; None if none does.
+
+    With the layout, what it shows of the two. At most `MOST_LEAVES`, in the order of their paths. Of leaves that are
+    equal on all draws the first stays.
+    """
+    counts: collections.Counter[Place] = collections.Counter()
+    tokens: dict[Place, dict[str, list[float]]] = {}
+    total = 0
+    for side, outcomes in enumerate((first, second)):
+        of_forms: dict[_Form, list[Leaves]] = {}
+        for output in _learned_from(outcomes.as_objects()):
+            total += 1
+            of_forms.setdefault(output.form, []).append(output)
+        for form, alike in of_forms.items():
+            for path, what in (*form.numbers, *form.tokens):
+                if what not in SUMMARIES or (path, SEVERAL) in form.numbers:
+                    counts[path, what] += len(alike)
+            for place, at in form.tokens.items():
+                for token, often in collections.Counter(output.tokens[at] for output in alike).items():
+                    tokens.setdefault(place, {}).setdefault(token, [0.0, 0.0])[side] += often
+            for place, at in form.members.items():
+                for token in itertools.chain.from_iterable(output.members[at] for output in alike):
+                    tokens.setdefault(place, {}).setdefault(token, [0.0, 0.0])[side] += 1.0
+    leaves: list[tuple[int, Leaf]] = []
+    for (path, what), count in counts.items():
+        if what == SEVERAL:
+            continue
+        if what == CODE:
+            codes = _codes(tokens[path, what])
+            if codes:
+                leaves.append((count, Leaf(path, what, codes)))
+        elif what != PRESENT or count < total:
+            leaves.append((count, Leaf(path, what)))
+    for (path, what), pairs in tokens.items():
+        if what == HOLDS:
+            usual = [(sum(pair), token) for token, pair in pairs.items() if 2.0 <= sum(pair) < total]
+            usual.sort(key=lambda entry: (-entry[0], entry[1]))
+            leaves += [(int(count), Leaf(path, what, (token,))) for count, token in usual[:MOST_MEMBERS]]
+
+    def order(leaf: Leaf) -> tuple[Any, ...]:
+        steps = tuple((isinstance(step, str), str(step), step if isinstance(step, int) else 0) for step in leaf.path)
+        kinds = (*PRIMARY, *SUMMARIES)
+        return len(leaf.path), tuple((text, number, name) for text, name, number in steps), kinds.index(leaf.what), leaf
+
+    leaves.sort(key=lambda entry: (-entry[0], *order(entry[1])[:3], entry[1].codes))
+    layout = Layout(tuple(sorted((leaf for _, leaf in leaves[:MOST_LEAVES]), key=lambda leaf: order(leaf)[1:3])))
+    seen = [layout(part).numbers for part in (first, second)]
+    both = np.concatenate(seen)
+    kept: dict[bytes, int] = {}
+    # Of equal columns the first stays; leaves come before summaries, which repeat them where there is but one number.
+    for column in sorted(range(both.shape[1]), key=lambda k: layout.leaves[k].what in SUMMARIES):
+        if len(np.unique(both[:, column])) > 1:
+            kept.setdefault(both[:, column].tobytes(), column)
+    if not kept:
+        return None
+    columns = sorted(kept.values())
+    shown = [Outcomes(np.ascontiguousarray(numbers[:, columns])) for numbers in seen]
+    return layout.only(columns), shown[0], shown[1]
+
+
+def _learned_from(outcomes: Outcomes) -> Iterator[Leaves]:
+    """The leaves of the outcomes that a layout is learned from."""
+    for position in range(0, len(outcomes), max(1, -(-len(outcomes) // LEARNED_FROM))):
+        output = outcomes.raw[position]
+        noted = _noted(outcomes.notes[position], output) if outcomes.notes else None
+        yield Leaves(output) if noted is None else noted
+
+
+def _codes(seen: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
+    """The `MOST_CODES` most frequent texts, seen at least twice, by their log ratio; none if there is but one text."""
+    usual = sorted((-sum(pair), token) for token, pair in seen.items() if sum(pair) >= 2.0)[:MOST_CODES]
+    if len(seen) < 2 or not usual:
+        return ()
+    counts = np.array([seen[token] for _, token in usual])
+    ratios = shrunk_log_ratio(counts[:, 0], counts[:, 1])
+    return tuple(token for _, token in sorted(zip(ratios.tolist(), (token for _, token in usual), strict=True)))

@@ -1,0 +1,80 @@
+"""What is said where every call that was looked at raised: then nothing is compared, and the audit has an error.
+
+Raising is an outcome like any other as long as some call returns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.reading.outcomes import Outcomes
+from dpaudit.subjects.call_outcomes import Failed
+
+KINDS = 3  # of exceptions that are told with their texts, in the order of their names
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """What all calls on some inputs did, so that there is nothing to compare.
+
+    Attributes
+    ----------
+    what : str
+        What was got from the mechanism: the kinds of exceptions, each with the text and the place of its first one.
+    calls : int
+        How many calls raised; 0 where they returned what shows nothing.
+    took_process : bool
+        Whether some calls ended the process that made them: to call again takes far longer than after an exception.
+    traceback : str
+        Of one of the exceptions, as text; empty where none is known.
+    """
+
+    what: str
+    calls: int = 0
+    took_process: bool = False
+    traceback: str = ""
+
+    @property
+    def text(self) -> str:
+        """What was got from the mechanism, and from how many calls."""
+        return f"{self.what} from all {self.calls:,} calls" if self.calls else self.what
+
+    def on_both(self, other: Failure) -> Failure:
+        """The same of the calls on two inputs."""
+        return dataclasses.replace(self, calls=self.calls + other.calls)
+
+
+class Returned:
+    """How many calls returned: a statistic of tasks."""
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        raised = 0 if outcomes.tokens is None else sum(isinstance(output, Failed) for output in outcomes.raw)
+        return np.array([len(outcomes) - raised], dtype=np.int64)
+
+    def zeros(self) -> NDArray[np.int64]:
+        return np.zeros(1, dtype=np.int64)
+
+
+def common_failure(inputs: Sequence[Outcomes]) -> Failure | None:
+    """What all calls on all of these inputs did, if every one raised; else None."""
+    first: dict[str, Failed] = {}
+    took_process = False
+    for outcomes in inputs:
+        if outcomes.tokens is None:
+            return None
+        for output in outcomes.raw:
+            if not isinstance(output, Failed):
+                return None
+            known = first.setdefault(output.kind, output)
+            if output.traceback and not known.traceback:
+                first[output.kind] = output
+            took_process |= output.took_process
+    kinds = [first[kind].described for kind in sorted(first)]
+    traceback = next((first[kind].traceback for kind in sorted(first) if first[kind].traceback), "")
+    more = f" or {len(kinds) - KINDS:,} more kinds" if len(kinds) > KINDS else ""
+    calls = sum(len(outcomes) for outcomes in inputs)
+    return Failure(" or ".join(kinds[:KINDS]) + more, calls, took_process, traceback)

@@ -1,0 +1,137 @@
+"""Power of an audit that has to find the event, by the form in which the event shows.
+
+The power of a game (`HockeyStickGame.power`) is that of a witness who knows the event. An audit learns the event from
+its own draws, and finds what such a witness finds in some times fewer. How many times was measured, for each form of
+`dpaudit.bench.gallery.forms`: `learned_power.json` beside this file, which `python -m dpaudit.bench.gallery.curve`
+writes and which says what it was measured on.
+
+It is a measured allowance and no bound: it holds for events of these forms, of one number, row or text an output.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import math
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from dpaudit.testing.protocols import Test
+
+DATA = "learned_power.json"
+# Draws over those of a fixed line, for a claim whose line is chosen by the draws as well, and for Renyi inequalities:
+# measured on single values.
+FREE_LINES, RENYI = 2.0, 1.5
+# To which times are rounded up, so that fewer powers have to be computed.
+STEPS = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0, 24.0, 32.0, 64.0)
+
+
+@functools.cache
+def _measured() -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((resources.files(__package__) / DATA).read_text(encoding="utf-8"))
+    return record
+
+
+def forms() -> tuple[str, ...]:
+    """The names of the forms, in the order of reports."""
+    return tuple(_measured()["forms"])
+
+
+def audits_a_form() -> int:
+    """On how many audits each figure was measured."""
+    return int(_measured()["seeds"])
+
+
+def probability_measured() -> float:
+    """How often an audit finds what is promised here, about."""
+    return float(_measured()["probability"])
+
+
+def times(form: str, is_fixed: bool, draws: float) -> float:
+    """How many times the draws of a witness an audit takes that learns; inf: it may not find the event at all.
+
+    Between the numbers of draws that were measured it is the larger of both figures, beyond the largest the last one;
+    below the least one nothing is promised.
+
+    Parameters
+    ----------
+    form : str
+        One of `forms`.
+    is_fixed : bool
+        Whether its rule is fixed before the test, or its bets go on learning.
+    draws : float
+        Labelled draws that are counted, for an event of mass 0.1.
+    """
+    curve = _measured()["forms"][form]["fixed" if is_fixed else "sequential"]
+    sizes = [size for size, _ in curve]
+    place = int(np.searchsorted(sizes, draws, side="right"))
+    if place == 0:
+        return math.inf
+    around = [math.inf if value is None else float(value) for _, value in curve[place - 1 : place + 1]]
+    return max(around)
+
+
+def worth(form: str, is_fixed: bool, draws: float, harder: float = 1.0) -> float:
+    """The draws of a witness who knows the event that find what so many draws of an audit do; 0: nothing is promised.
+
+    It is the largest figure of these draws and of all fewer ones, so that more draws never promise less. The times that
+    were measured do not fall everywhere as draws grow: they are of 20 audits, and larger ones look for smaller losses.
+    What holds for fewer draws is taken to hold for more, which is an allowance as the times themselves are, and no
+    measurement: a size at which no loss was found by 19 of 20 audits keeps the promise of a smaller one.
+
+    Parameters
+    ----------
+    form, is_fixed, draws
+        As for `times`.
+    harder : float
+        By which the times are multiplied; the product is rounded up to one of `STEPS`.
+    """
+    sizes = [float(size) for size, _ in _measured()["forms"][form]["fixed" if is_fixed else "sequential"]]
+    most = 0.0
+    for start, end in zip(sizes, [*sizes[1:], math.inf], strict=True):
+        if start <= draws:
+            share = harder * times(form, is_fixed, start)
+            step = next((step for step in STEPS if step >= share), math.inf)
+            most = max(most, min(draws, end) / step)
+    return most
+
+
+def with_fewer_draws(game: Test, share: float) -> Test:
+    """The game as it would be meant for so many times fewer draws; nothing of the game itself changes."""
+    fewer = copy.copy(game)
+    fewer.draws = int(game.draws / share)
+    return fewer
+
+
+def learned_losses(
+    game: Test, event_mass: float, probability: float, is_fixed: bool, only: str = ""
+) -> tuple[tuple[str, float], ...]:
+    """The loss that an audit finds of an event that it has to learn, by the form of the event.
+
+    inf: none is promised. More draws never promise more loss, see `worth`.
+
+    Parameters
+    ----------
+    game : Test
+        Of one pair, that has started.
+    event_mass, probability : float
+        As for `Test.power`. The mass counts by how many outputs fall into the event, and as 0.1 where it is larger,
+        since no larger one was measured.
+    is_fixed : bool
+        As for `times`.
+    only : str
+        The one form that is asked for; all by default.
+    """
+    harder = RENYI if game.claim.family == "renyi" else FREE_LINES if is_fixed and game.claim.anchored else 1.0
+    seen = game.draws * min(event_mass / _measured()["event_mass"], 1.0)
+    found = {0.0: math.inf}
+    losses = []
+    for form in [only] if only else forms():
+        known = worth(form, is_fixed, seen, harder)
+        if known not in found:
+            found[known] = with_fewer_draws(game, seen / known).power(event_mass, probability)[0]
+        losses.append((form, found[known]))
+    return tuple(losses)

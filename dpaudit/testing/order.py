@@ -1,0 +1,242 @@
+"""Do the outcomes of one input come in any order? Exact tests of yes-or-no features, against calls that change.
+
+Every error rate of an audit supposes that draws are independent. A mechanism that remembers may answer ten calls and
+refuse all others, carry sums from call to call, or draw its noise once a batch; then an audit of a hundred thousand
+draws has looked at ten, and "not refuted" would say too much.
+
+Validity. Which features are looked at, and which outcomes have one, is told by the outcomes without their order. If
+these are independent and of one law, all orders are equally likely, given that. So of n outcomes, m of which have a
+feature (or have it not: the fewer ones), the places are a random subset of m of n:
+
+* all of them are among the first k with probability C(k, m) / C(n, m), and so among the last k;
+* their mean place is off by t or more with probability at most 2 exp(-6 m t^2 / (n^2 - 1)): a sum without replacement
+  is bounded as one with replacement (Hoeffding 1963, section 6), and of a place less its mean
+  E exp(a u) = sinh(n a / 2) / (n sinh(a / 2)) <= exp(a^2 (n^2 - 1) / 24), as log(sinh(y) / y) - y^2 / 6 falls for
+  y > 0;
+* they are in r runs of neighbours with probability C(m - 1, r - 1) C(n - m + 1, r) / C(n, m);
+* t or more of them are equal to the one before with probability at most C(d, t) 2^t (n - t)! / n!, where d is how many
+  pairs of outcomes are equal: the mean of C(T, t), since t given pairs that are all next to each other form chains, and
+  there are at most 2^t orders for each order of the n - t chains and single outcomes (Markov's inequality);
+* how they are spread over the batches that were drawn has the p-value of `dpaudit.testing.batches`.
+
+Of these tests of each feature the least p-value counts, times their number (union bound). A change is said at `RATE`
+or less of an input, for a number of outcomes that is fixed: an audit that ends when its evidence is enough asks at one
+of many, and its rate is `RATE` times these, at most `ENDS` (union bound; with rounds of several pairs, whose sizes go
+by the evidence too, this is not proven).
+
+An audit may end after a few batches, in which noise that is drawn once a batch does not show. Then one input is drawn
+in `BATCHES` small ones more. They are tested by themselves, as if of an input of their own, so whose they are may
+depend on all that was drawn before.
+
+Nothing is said of dependence that no feature shows: of columns from the fourth one on, of objects that are all
+different, of noise that is shared within a batch but not by all of it, and of a change behind the outcomes that are
+looked at, the first ones and the last few of each later chunk.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpaudit.errors import SubjectError
+from dpaudit.reading.outcomes import Outcomes, join
+from dpaudit.subjects.call_outcomes import Ended
+from dpaudit.testing.batches import batch_p_value
+from dpaudit.testing.tasks import Draw, Task
+
+RATE = 1e-9  # the probability, at most, that a change is said of an input whose outcomes are independent
+MOST_NUMBERS, MOST_OBJECTS = 4_000, 20_000  # outcomes that are looked at, the first ones,
+ENDS = MOST_OBJECTS + 5_000  # numbers of outcomes at which an audit without a fixed size may end
+LARGEST = 40_000  # but no more numbers than that, or so many outcomes as there must be,
+LATER = 16  # and of each later chunk of draws so many, the last ones
+LATER_NUMBERS = 1_000_000  # numbers of later chunks that are kept, over all inputs
+BATCHES = 32  # small ones, drawn to ask what a batch shares
+SMALLEST_BATCH, SMALL_BATCH, LARGEST_BATCH = 3, 16, 64  # outcomes of each: at least, mostly, and in long audits
+BATCH_SHARE, LARGEST_SHARE = 0.01, 0.06  # of the runs on one input: where that is more than small ones, and at most
+FEWEST = 40  # outcomes, below which nothing is asked
+COLUMNS = 3  # of numbers that are looked at
+Flags = NDArray[np.bool_]
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """What says that the outcomes of one input do not come in any order: in words, and the p-value of all tests."""
+
+    what: str
+    p_value: float
+
+
+class LaterOutcomes:
+    """A few outcomes of each later chunk of draws of one input, of chunks further apart the more there are.
+
+    Validity: which ones are kept goes by their places alone.
+
+    Parameters
+    ----------
+    most : int
+        Numbers that are kept, about; at least those of the last two chunks.
+
+    Attributes
+    ----------
+    parts : list of Outcomes
+        In the order of the calls.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.parts: list[Outcomes] = []
+
+    def add(self, part: Outcomes) -> None:
+        """Add those of the next chunk."""
+        self.parts.append(part)
+        if len(self.parts) > 2 and sum(each.numbers.size for each in self.parts) > self.most:
+            del self.parts[-2::-2]
+
+
+def change_of(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] = ()) -> Change | None:
+    """The clearest change among the outcomes of one input, in the order of the calls; None where none is.
+
+    Of the `first` ones so many are looked at, and all that were kept of `later` ones, which are of a batch each. Those
+    that are first were drawn in batches of these `sizes`. Validity: which are looked at goes by their places alone.
+    Calls that did not come back are left out: they may come together where a machine is busy.
+    """
+    looked_at = _looked_at(first)
+    of_first = np.repeat(np.arange(len(sizes)), sizes)[: len(looked_at)]
+    of_later = [np.full(len(part), len(sizes) + number) for number, part in enumerate(later)]
+    batches = np.concatenate([of_first, *of_later])
+    outcomes = join([looked_at, *later]) if later else looked_at
+    tests = [
+        (p_value, f"{what} {how}")
+        for what, flags, known in _features(outcomes)
+        if len(flags) >= FEWEST
+        for p_value, how in _tests(flags, batches[known])
+    ]
+    tests += [_repeats(what, values) for what, values in _values(outcomes) if len(values) >= FEWEST]
+    if not tests:
+        return None
+    least, what = min(tests)
+    p_value = least * len(tests)
+    return Change(what, p_value) if p_value <= RATE else None
+
+
+def in_small_batches(draw: Draw, samples: int) -> tuple[Change | None, int]:
+    """What batches of outcomes share, in `BATCHES` small ones of an input, and their runs: a small share of `samples`.
+
+    `draw` is of this input alone, on streams of its own. Noise that is drawn once a call is so on every input. Where a
+    call raises they show nothing, nor where there would be too few outcomes.
+    """
+    sizes = int(BATCH_SHARE * samples) // BATCHES, int(LARGEST_SHARE * samples) // BATCHES
+    size = min(max(sizes[0], SMALL_BATCH), LARGEST_BATCH, sizes[1])
+    if size < SMALLEST_BATCH:
+        return None, 0
+    try:
+        drawn = draw([Task(0, 0, k, k * size, size, (), size) for k in range(BATCHES)])
+    except SubjectError:
+        return None, 0
+    outcomes = join([result.kept for result in drawn if result.kept is not None])
+    return change_of(outcomes, [size] * BATCHES), BATCHES * size
+
+
+def _looked_at(first: Outcomes) -> Outcomes:
+    most = MOST_OBJECTS if first.tokens is not None else MOST_NUMBERS
+    return first.rows(slice(0, min(most, max(LARGEST // max(first.numbers.shape[1], 1), 10 * FEWEST))))
+
+
+def _features(outcomes: Outcomes) -> Iterator[tuple[str, Flags, Flags]]:
+    """What is asked of the outcomes, in words, the answers in their order, and of which outcomes they are.
+
+    The answers are a symmetric function of the outcomes that they are of.
+    """
+    if outcomes.tokens is not None:
+        came_back = np.array([not isinstance(output, Ended) for output in outcomes.raw], dtype=bool)
+        tokens = outcomes.tokens[came_back]
+        common = max(Counter(tokens.tolist()).items(), key=lambda item: (item[1], item[0]), default=None)
+        if common is not None and common[1] > 1:
+            yield f"outcomes other than {common[0][:60]}", np.array(tokens != common[0], dtype=bool), came_back
+        return
+    for column in range(min(COLUMNS, outcomes.numbers.shape[1])):
+        values = outcomes.numbers[:, column]
+        where = f" in column {column}" if outcomes.numbers.shape[1] > 1 else ""
+        is_nan = np.isnan(values)
+        yield f"outputs that are NaN{where}", is_nan, np.ones(len(values), dtype=bool)
+        known = values[~is_nan]
+        if len(known):
+            median = float(np.partition(known, len(known) // 2)[len(known) // 2])
+            yield f"outputs above {median:.4g}{where}", known > median, ~is_nan
+            yield f"outputs other than {median:.4g}{where}", known != median, ~is_nan
+
+
+def _values(outcomes: Outcomes) -> Iterator[tuple[str, NDArray[Any]]]:
+    """What may be equal from one outcome to the next: in words, and for each outcome that came back."""
+    if outcomes.tokens is not None:
+        came_back = np.array([not isinstance(output, Ended) for output in outcomes.raw], dtype=bool)
+        yield "outcomes", outcomes.tokens[came_back].astype(str)
+        return
+    for column in range(min(COLUMNS, outcomes.numbers.shape[1])):
+        values = outcomes.numbers[:, column]
+        yield f"outputs{f' in column {column}' if outcomes.numbers.shape[1] > 1 else ''}", values[~np.isnan(values)]
+
+
+def _repeats(what: str, values: NDArray[Any]) -> tuple[float, str]:
+    """The p-value of how many values are equal to the one before, with what would be said."""
+    n, times = len(values), int(np.count_nonzero(values[1:] == values[:-1]))
+    counts = np.unique(values, return_counts=True)[1].astype(float) if times else np.ones(1)
+    pairs = float((counts * (counts - 1.0)).sum() / 2.0)
+    log_p = _log_binomial(pairs, times) + times * math.log(2.0)
+    log_p += scipy.special.gammaln(n - times + 1.0) - scipy.special.gammaln(n + 1.0)
+    return min(
+        1.0, float(np.exp(min(float(log_p), 0.0)))
+    ), f"{what} are equal to the one before {times:,} times in {n:,}"
+
+
+def _tests(flags: Flags, batches: NDArray[np.int64]) -> Iterator[tuple[float, str]]:
+    """p-values of the order of some flags, with what would be said; none where all are the same.
+
+    `batches`, increasing, says of which batch each is.
+    """
+    n = len(flags)
+    whose, which = "", flags
+    if 2 * np.count_nonzero(flags) > n:
+        whose, which = "(the rest) ", ~flags
+    places = np.flatnonzero(which)
+    m = len(places)
+    if m == 0:
+        return
+    first, last = int(places[0]), int(places[-1])
+    yield _share_of_subsets(last + 1, n, m), f"{whose}are all among the first {last + 1:,} of {n:,}"
+    yield _share_of_subsets(n - first, n, m), f"{whose}are all among the last {n - first:,} of {n:,}"
+    off = float(places.mean()) - 0.5 * (n - 1)
+    end = "beginning" if off < 0.0 else "end"
+    yield min(1.0, 2.0 * math.exp(-6.0 * m * off**2 / (n**2 - 1.0))), f"{whose}are more often at the {end} of {n:,}"
+    runs = 1 + int(np.count_nonzero(np.diff(places) > 1))
+    few, many = _runs(runs, n, m)
+    yield few, f"{whose}come next to each other: {m:,} of {n:,} in {runs:,} runs"
+    yield many, f"{whose}keep apart: {m:,} of {n:,} in {runs:,} runs"
+    sizes = np.bincount(batches)
+    counts, sizes = np.bincount(batches[places], minlength=len(sizes))[sizes > 0], sizes[sizes > 0]
+    text = f"{whose}are far more often in some of {len(sizes):,} batches of draws than in others: {m:,} of {n:,}"
+    yield batch_p_value(counts, sizes), text
+
+
+def _log_binomial(n: float | NDArray[np.float64], k: float | NDArray[np.float64]) -> NDArray[np.float64]:
+    gammaln = scipy.special.gammaln
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+
+
+def _share_of_subsets(k: int, n: int, m: int) -> float:
+    """C(k, m) / C(n, m)."""
+    return float(np.exp(_log_binomial(k, m) - _log_binomial(n, m)))
+
+
+def _runs(runs: int, n: int, m: int) -> tuple[float, float]:
+    """Probabilities of so few, and of so many, runs of m random places of n."""
+    r = np.arange(1.0, min(m, n - m + 1) + 1.0)
+    masses = np.exp(_log_binomial(m - 1.0, r - 1.0) + _log_binomial(n - m + 1.0, r) - _log_binomial(n, m))
+    return min(1.0, float(masses[:runs].sum())), min(1.0, float(masses[runs - 1 :].sum()))

@@ -1,0 +1,205 @@
+"""The label game on one pair, or one pool of pairs: its uses of the error rate, their fits, looks and bounds."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from dpaudit.learning.hints import NO_HINTS, Hints
+from dpaudit.privacy.claims import ApproxDP, Claim
+from dpaudit.reading.outcomes import Outcomes
+from dpaudit.results.model import Keys, Look
+from dpaudit.testing.failures import Failure
+from dpaudit.testing.fixed_game import FixedGame
+from dpaudit.testing.order import Change
+from dpaudit.testing.pools import Pool
+from dpaudit.testing.protocols import Aim, Test, Training
+from dpaudit.testing.refined_edges import RefinedGame
+from dpaudit.testing.renyi_game import RenyiGame
+from dpaudit.testing.sequential_game import SequentialGame
+
+SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
+REPEATS = (
+    "(The first outputs on each input are all the same: there is no noise, or a batch or a process has drawn it once. "
+    "Then draws are not independent, and this says little of a single one.)"
+)
+FAR_SHARE = 0.25  # of the log wealth that decides, below which a pair is far from it
+FAR_DRAWS = 1_000  # labelled draws before which no pair is
+# Bets are fitted again on counts, where no more draws are kept, at this many times the labelled draws of the last fit.
+COUNTS_GROWTH = 1.5
+
+def tests_of(claim: Claim, sequential: bool, draws: int, alone: bool) -> list[tuple[float, Test]]:
+    """The tests of a pair with their shares of its level: of the claim's parameter first, which is the verdict's.
+
+    A claim without an epsilon of its own pays for a second bound, on epsilon at the report delta. A fixed test of one
+    pair `alone`, of a claim with one line, may take stages of its own.
+    """
+    guesses = SequentialGame if sequential else RefinedGame if alone and not claim.anchored else FixedGame
+    main: Test = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
+    if not (claim.anchored or claim.family == "renyi"):
+        return [(1.0, main)]
+    epsilon = ApproxDP(min(claim.budget.epsilon, 700.0), claim.budget.delta)
+    second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
+    return [(SHARE_OF_PARAMETER, main), (1.0 - SHARE_OF_PARAMETER, second)]
+
+
+class PairGame:
+    """The uses of the error rate on one pair: its claim's parameter and, where that is another number, epsilon.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of this pair; its value is finite.
+    inputs : (int, int) or Pool
+        Positions of x and x_prime among the inputs of the label game; of all pairs of a pool.
+    sequential, draws
+        As for `HockeyStickGame`; `sequential` bets round by round.
+    hints : Hints
+        What is known of this pair beforehand.
+    alone : bool
+        Whether this is the audit's only game: then a fixed test of a claim with one line may take stages of its own.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        inputs: tuple[int, int] | Pool,
+        sequential: bool,
+        draws: int,
+        hints: Hints = NO_HINTS,
+        alone: bool = False,
+    ) -> None:
+        self.claim, self.hints, self.is_fixed = claim, hints, not sequential
+        self.pool = inputs if isinstance(inputs, Pool) else Pool.single(inputs)
+        self.uses = tests_of(claim, sequential, draws, alone and len(self.pool.members) == 1)
+        self.main = self.uses[0][1]
+        self.labelled = 0  # draws counted
+        self.labelled_before = 0  # of them, those of earlier runs that this one goes on from
+        self.level = math.nan
+        self.pilot_more = 0  # labelled draws by which its pilot is longer than that of the other pairs
+        self.failure: Failure | None = None  # of every call of the pilot, if all raised, on all inputs
+        self.failures: list[Failure | None] = []  # the same on both inputs, of each member of the pool
+        self.unseen = ""  # a class among the first outputs of which nothing is seen but its name
+        self.repeats = False  # whether all outputs of the pilot on one input are one and the same, on both
+        self.change: Change | None = None  # of the outcomes of one of its inputs from call to call
+        self.earlier_change: Change | None = None  # the same, in an earlier run that this one goes on from
+        # Whether the labels of its draws are fair coins given all that came before, whatever calls remember.
+        self.is_fair = False
+        self.remarks: tuple[str, ...] = ()  # what strikes one about the outputs that were kept
+        self.keys: Keys | None = None  # of those of them that are dictionaries
+        self.looks: list[Look] = []
+        self.trained_on = self.labelled_at_fit = 0
+
+    def fit(
+        self,
+        first: Outcomes,
+        second: Outcomes,
+        level: float,
+        aim: Aim = "bound",
+        is_last: bool = False,
+        tries: bool = False,
+    ) -> None:
+        """Fit every use on earlier draws of x and x_prime; the rest is as for games."""
+        self.hints = self.hints.fitting(first, second)
+        training = Training(first, second, self.hints, aim, is_last, tries)
+        for share, game in self.uses:
+            game.prepare(training, level * share)
+        self.trained_on = min(len(first), len(second))
+        self.labelled_at_fit = self.labelled
+
+    def fit_again(self, draws_before: int) -> None:
+        """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
+        if self.labelled + draws_before < COUNTS_GROWTH * (self.labelled_at_fit + draws_before):
+            return
+        for _, game in self.uses:
+            game.prepare_on_counts()
+        self.labelled_at_fit = self.labelled
+
+    def start(self, level: float) -> None:
+        """Fix the levels of all uses, before the first counted draw."""
+        self.level = level
+        for share, game in self.uses:
+            game.start(level * share)
+
+    def stage_size(self, planned: int, pilot: int) -> int:
+        """The labelled draws of the next round of a fixed audit of so many, with a pilot of so many: mostly all."""
+        return self.main.stage_size(pilot + self.labelled, planned)
+
+    def look(self) -> None:
+        """Let every use look at its record, and note where the evidence stands."""
+        for _, game in self.uses:
+            game.update()
+        wealth = self.main.log_wealth
+        if wealth is not None:
+            self.looks.append(Look(self.labelled, wealth, self.main.known_lower))
+
+    def finish(self) -> None:
+        """Compute the bounds, which are not kept up to date at every look, and note the verdict's at the last one."""
+        for _, game in self.uses:
+            _ = game.lower
+        if self.looks:
+            self.looks[-1] = dataclasses.replace(self.looks[-1], parameter_lower=self.main.lower)
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The positions of its inputs, each once."""
+        return self.pool.inputs
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether every call of the pilot raised, on both inputs: an error, not an outcome to compare."""
+        return self.failure is not None
+
+    @property
+    def may_return(self) -> bool:
+        """Whether there are calls to make again: all on both inputs of a member raised, without ending a process."""
+        return any(failure is not None and not failure.took_process for failure in self.failures)
+
+    def lengthen_pilot(self, labelled: int) -> None:
+        """Take so many labelled draws from the test for the pilot, before the test has begun."""
+        self.pilot_more += labelled
+        for _, game in self.uses:
+            game.draws = max(game.draws - labelled, 1)
+
+    def describe(self, x: str, x_prime: str) -> str:
+        """The witness of the verdict in words."""
+        words = self.main.describe(x, x_prime)
+        return f"{words} {REPEATS}" if self.repeats else words
+
+    @property
+    def wealth(self) -> float:
+        """Log wealth against the budget at the last look."""
+        wealth = self.main.log_wealth
+        return 0.0 if wealth is None else wealth
+
+    @property
+    def is_far(self) -> bool:
+        """Whether its wealth is so low, after many draws, that a few more would hardly decide it."""
+        return self.labelled >= FAR_DRAWS * self.pool.breadth and self.wealth < -FAR_SHARE * math.log(self.level)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
+        return all(game.is_sure for _, game in self.uses)
+
+    @property
+    def is_hopeful(self) -> bool:
+        """Whether a longer pilot may show that some rule refutes the budget."""
+        return self.main.is_hopeful
+
+    @property
+    def is_violated(self) -> bool:
+        """The verdict *is* the bound above the budget."""
+        return self.main.is_rejected
+
+    @property
+    def ratio_lower(self) -> float | None:
+        """Lower bound over budget; at a budget of 0: inf if violated, else None."""
+        if self.claim.value == 0.0:
+            return math.inf if self.is_violated else None
+        return self.main.known_lower / self.claim.value
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The lower bound on epsilon at the report delta: the last use's."""
+        return self.uses[-1][1].lower

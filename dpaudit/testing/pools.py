@@ -1,0 +1,283 @@
+"""Pools: pairs of one shift, audited in one game.
+
+For a translation family (`dpaudit.subjects.translations`) the two output laws of a pair (x, x'), both moved by minus
+the location of x, are the same for every pair with the same x' - x. A pool is a set of such pairs with one budget. It
+pays one share of the error rate, and the draws of all its inputs serve one test.
+
+The game of a pool with n members: for every labelled draw a member i is drawn uniformly, besides the fair coin of the
+label; the mechanism runs on x_i (label 1) or x_i' (label 0); the rule sees the output less the location of x_i. The
+counts of the 2 n kinds of draws are multinomial, tossed from the coin's stream, and each kind reads draws of its input
+that no other kind of this pool reads: since the draws of an input are independent, and counts add up over draws in any
+order, this is the game with members and labels drawn one by one.
+
+Validity, without the statement of the mechanism
+------------------------------------------------
+What is tested is the pair of mixtures P = sum_i P_i / n and Q = sum_i Q_i / n, where P_i and Q_i are the laws of the
+moved outputs of member i on x_i and x_i'. How far an output is moved depends on i alone, never on the label, so moving
+is post-processing of single outputs: P_i and Q_i keep what the laws of the outputs keep. Every claim is a family of
+inequalities each of whose left sides is linear in (P, Q), with a right side that does not depend on them
+(docs/explanation/label-game.md): P(S) - e^eps Q(S) <= delta for events S, E_P[r g^(r-1)] - E_Q[(r-1) g^r] <= exp((r-1)
+eps_r) for bounded g >= 0, and both with P and Q exchanged. If every member keeps an inequality, so does the average
+over the members, which is the one of (P, Q). So if every pair of the pool keeps the claim, the mixtures keep it, and
+P(violated) is at most the pool's level, whatever the mechanism is; and a lower bound on the parameter of the mixtures
+exceeds the *largest* parameter of the members with at most that probability (parameters are nested). (A Renyi
+divergence itself is only quasi-convex; the inequalities that the game bets on are linear, and this is all that is
+needed.)
+
+Only that the finding holds for *each* pair of the pool rests on the statement. Where it is false, the evidence of the
+pairs that break the claim is diluted by the others; `dpaudit.replay` asks a pair by itself, and tells which.
+
+Where members have budgets that agree to nine digits only, the pool is tested at the largest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.errors import UsageError
+from dpaudit.learning.scores import LogDensity
+from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.pairs import short_form
+from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.translations import location_of, says_so
+
+SHIFT_PRECISION = 1e-12  # of the largest coordinate of any location: shifts that differ by less are one
+GRID_OFFSET = 0.381966  # shifts that are round numbers are far from where the grid of shifts rounds another way
+BUDGET_PRECISION = 1e-9  # relative: budgets that differ by less are one
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Member:
+    """One pair of a game: the positions of x and x_prime, what its outputs are read less of, and x_prime there.
+
+    `move` is the location of x and `shift` that of x_prime less that of x, of the shape of one output; None for outputs
+    that are read as they are.
+    """
+
+    inputs: tuple[int, int]
+    move: FloatArray | None = None
+    shift: FloatArray | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Read:
+    """What one game reads of one input in a round: `quota` draws from position `start` on, of a member's side."""
+
+    input: int
+    side: int
+    start: int
+    quota: int
+    move: FloatArray | None
+
+
+class Pool:
+    """The pairs that one game asks: mostly one, several where they are pooled.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        At least one; the two inputs of each differ.
+
+    Attributes
+    ----------
+    inputs : tuple of int
+        The positions of the inputs, each once.
+    breadth : float
+        At least 1, and 1 for a single pair: how many times its labelled draws this game can have from the same runs on
+        each input.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = tuple(members)
+        uses = Counter(i for member in self.members for i in member.inputs)
+        self.inputs = tuple(uses)
+        self._loads = {i: count / len(self.members) for i, count in uses.items()}
+        self.breadth = 1.0 / max(self._loads.values())
+
+    @classmethod
+    def single(cls, inputs: tuple[int, int]) -> Pool:
+        """The pool of one pair, whose outputs are read as they are."""
+        return cls([Member(inputs)])
+
+    def load(self, i: int) -> float:
+        """The mean number of draws of an input that two labelled draws read."""
+        return self._loads[i]
+
+    def labelled(self, draws: int) -> int:
+        """The labelled draws of this game that need as many runs of an input as `draws` of a single pair."""
+        return int(self.breadth * draws)
+
+    def quotas(self, labelled: int, coin: np.random.Generator) -> NDArray[np.int64]:
+        """How many of the labelled draws are of each side and member, shape (2, members): side 0 is x, label 1."""
+        ones = int(coin.binomial(labelled, 0.5))
+        sides = np.array([[ones], [labelled - ones]])
+        if len(self.members) == 1:
+            return sides
+        even = np.full(len(self.members), 1.0 / len(self.members))
+        # Validity: labels and members are independent, so this is the multinomial of all kinds of draws.
+        return np.stack([coin.multinomial(int(side[0]), even) for side in sides])
+
+    def reads(self, quotas: NDArray[np.int64]) -> list[Read]:
+        """Where the draws of each kind are read: no draw twice."""
+        taken = dict.fromkeys(self.inputs, 0)
+        reads = []
+        for side in (0, 1):
+            for member, quota in zip(self.members, quotas[side].tolist(), strict=True):
+                i = member.inputs[side]
+                reads.append(Read(i, side, taken[i], quota, member.move))
+                taken[i] += quota
+        return reads
+
+
+@dataclasses.dataclass(frozen=True)
+class MovedDensity:
+    """The log density of outputs that are read less the location of x: a hint for the games of a pool.
+
+    Called with the locations of x, which is 0 everywhere there, and of x_prime.
+    """
+
+    log_density: LogDensity
+    x: Any
+    x_prime: Any
+    move: FloatArray
+
+    def __call__(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
+        given = np.asarray(outputs)
+        by = self.move.astype(np.int64) if given.dtype.kind in "iu" else self.move
+        return self.log_density(self.x_prime if np.any(data) else self.x, given + by)
+
+
+def hinted_inputs(
+    member: Member, inputs: tuple[Any, Any], log_density: LogDensity | None
+) -> tuple[tuple[Any, Any], LogDensity | None]:
+    """The inputs and the log density that suggest witnesses for the outputs of a member as they are read."""
+    if member.move is None or member.shift is None:
+        return inputs, log_density
+    density = None if log_density is None else MovedDensity(log_density, *inputs, member.move)
+    return (np.zeros_like(member.shift), member.shift), density
+
+
+@dataclasses.dataclass(frozen=True)
+class Pooling:
+    """Which asked pairs share a game.
+
+    Attributes
+    ----------
+    groups : tuple of tuple of int
+        The asked pairs of each game, by position, in order of their first.
+    games : tuple of Pool
+    note : str
+        Why pairs of a translation family could not be pooled; else empty.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    games: tuple[Pool, ...]
+    note: str = ""
+
+    @property
+    def pools(self) -> int:
+        """How many games ask several pairs."""
+        return sum(len(group) > 1 for group in self.groups)
+
+    def placed(self, positions: Sequence[tuple[int, int]]) -> tuple[Pool, ...]:
+        """The games with other positions of the inputs of each asked pair: laws are the same, draws are not."""
+        return tuple(
+            Pool([
+                dataclasses.replace(member, inputs=positions[k])
+                for k, member in zip(group, game.members, strict=True)
+            ])
+            for group, game in zip(self.groups, self.games, strict=True)
+        )  # fmt: skip
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the options of a result say of it: nothing where there are no pools."""
+        return {**({"pools": self.pools} if self.pools else {}), **({"pool_note": self.note} if self.note else {})}
+
+
+def pool_pairs(
+    subject: Subject,
+    data: Sequence[Any],
+    positions: Sequence[tuple[int, int]],
+    claims: Sequence[Claim],
+    wanted: bool | None,
+) -> Pooling:
+    """Group the asked pairs into games: those of one shift and budget in one, if the subject is a translation family.
+
+    Parameters
+    ----------
+    data : sequence
+        The inputs of the audit.
+    positions : sequence of (int, int)
+        One a pair: its two inputs.
+    claims : sequence of Claim
+        One a pair.
+    wanted : bool or None
+        False pools nothing. None pools what can be pooled; True is an error where an input has no location.
+
+    Raises
+    ------
+    UsageError
+        If `wanted` is True and the subject does not say that it is a translation family, or an input has no location.
+    """
+    alone = Pooling(tuple((k,) for k in range(len(positions))), tuple(Pool.single(pair) for pair in positions))
+    if wanted is False or not positions:
+        return alone
+    if not says_so(subject.mechanism):
+        if wanted:
+            raise UsageError(
+                f"pool must be False or None for {subject.name}, which does not say that it is a translation family "
+                "(translation_family = True), got True."
+            )
+        return alone
+    where = [location_of(subject.mechanism, x) for x in data]
+    lost = [x for x, location in zip(data, where, strict=True) if location is None]
+    if lost and wanted:
+        raise UsageError(
+            f"pool must be False or None where an input is not finite numbers below 2^53, got {short_form(lost[0])}."
+        )
+    unlike = f"{len(lost)} of {len(data)} inputs are not finite numbers below 2^53: their pairs are not pooled"
+    note = unlike if lost else ""
+    largest = max((float(np.abs(location).max()) for location in where if location is not None), default=0.0)
+    step = SHIFT_PRECISION * largest if largest > 0.0 else 1.0
+    groups: list[list[int]] = []
+    known: dict[tuple[Any, ...], list[list[int]]] = {}
+    for k, (first, second) in enumerate(positions):
+        x, x_prime = where[first], where[second]
+        if x is None or x_prime is None or x.shape != x_prime.shape:
+            groups.append([k])
+            continue
+        grid = np.floor((x_prime - x).ravel() / step + GRID_OFFSET)
+        same_shift = known.setdefault((x.shape, tuple(grid.tolist())), [])
+        group = next((group for group in same_shift if _is_same(claims[group[0]], claims[k])), None)
+        if group is None:
+            group = []
+            groups.append(group)
+            same_shift.append(group)
+        group.append(k)
+    return Pooling(tuple(map(tuple, groups)), tuple(_game([positions[k] for k in g], where) for g in groups), note)
+
+
+def _game(pairs: Sequence[tuple[int, int]], where: Sequence[FloatArray | None]) -> Pool:
+    if len(pairs) == 1:
+        return Pool.single(pairs[0])
+    members = []
+    for first, second in pairs:
+        x, x_prime = where[first], where[second]
+        assert x is not None and x_prime is not None
+        members.append(Member((first, second), x, x_prime - x))
+    return Pool(members)
+
+
+def _is_same(claim: Claim, other: Claim) -> bool:
+    """Whether two claims are one family at values that agree to nine digits."""
+    if claim is other:
+        return True
+    return other.with_value(claim.value) == claim and math.isclose(claim.value, other.value, rel_tol=BUDGET_PRECISION)

@@ -1,0 +1,206 @@
+"""What a test of a claim is: the face that the label game plays, whatever the evidence is made of.
+
+One `Test` is one use of the error rate on one pair. The label game fits it on earlier draws, fixes its level, hands it
+the counts of fresh draws, and lets it look. What it must keep, and every implementation is held to in
+`tests/testing/test_one_face.py`:
+
+* **Predictable.** What is counted (`statistic`) and what is bet are fixed by `prepare` and `prepare_on_counts`, which
+  the game calls before the draws that are counted on them, and never by these draws.
+* **Level.** `start` fixes the error rate once, before the first counted draw. P(`lower` ever above the truth) is at
+  most `level`.
+* **One object.** `is_rejected` *is* `lower` above the budget.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.learning.fitted_partitions import Partition, fit_partitions
+from dpaudit.learning.hints import NO_HINTS, Hints
+from dpaudit.privacy.claims import Claim
+from dpaudit.reading.outcomes import Outcomes
+from dpaudit.testing.tasks import Statistic
+
+if TYPE_CHECKING:
+    from dpaudit.learning.scores import LogDensity
+    from dpaudit.learning.trials import Trial
+
+Aim = Literal["bound", "ranking", "sureness"]  # what a fit is for
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """Earlier draws of a pair, which a test may be fitted on.
+
+    Attributes
+    ----------
+    first, second : Outcomes
+        Of x and of x_prime.
+    hints : Hints
+        What is known of the pair beside them.
+    aim : {"bound", "ranking", "sureness"}
+        What the fit is for: see `FixedGame.fit`.
+    is_last : bool
+        Whether no later fit will see further draws.
+    may_try : bool
+        Whether a trial may follow, on draws that are not counted.
+    """
+
+    first: Outcomes
+    second: Outcomes
+    hints: Hints = NO_HINTS
+    aim: Aim = "bound"
+    is_last: bool = False
+    may_try: bool = False
+
+    @functools.cached_property
+    def partitions(self) -> list[Partition]:
+        """The partitions that suit these draws, fitted once for all tests of the pair that bet on cells."""
+        return fit_partitions(self.first, self.second, self.hints)
+
+
+class CannotGoOn(TypeError):
+    """A test whose evidence cannot be saved and gone on with."""
+
+
+class Test(ABC):
+    """One use of the error rate on one pair: see the module.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of this pair, with a finite value.
+    draws : int
+        Labelled draws that may be counted.
+    """
+
+    __test__ = False  # pytest would take it for a test of its own
+    can_be_sure: ClassVar[bool] = False  # whether draws can show that more training is worth nothing
+    trial: Trial | None = None  # what more draws before the test may be counted in
+    is_sure = False  # whether its rule was often right, and never wrong, on its training draws
+    is_hopeful = False  # whether a rule may refute the budget, and the training draws are too few to tell
+
+    def __init__(self, claim: Claim, draws: int) -> None:
+        self.claim, self.draws = claim, draws
+        self.level = math.nan
+
+    # --- before the draws that are counted ---
+
+    @property
+    @abstractmethod
+    def merit(self) -> tuple[int, float]:
+        """By which pairs are ranked after the pilot: how the test is likely to fare, by its training draws."""
+
+    @abstractmethod
+    def prepare(self, training: Training, level: float) -> None:
+        """Fix what the next draws are counted in, and how, from earlier ones; `level` is about what it will have."""
+
+    def prepare_on_counts(self) -> None:  # noqa: B027 (what most tests do)
+        """The same from what was counted so far, where no more outputs are kept. Most tests have nothing to gain."""
+
+    def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
+        """Take the counts of `trial` on draws that the test does not count."""
+        raise NotImplementedError(f"{type(self).__name__} has no trial.")
+
+    @abstractmethod
+    def start(self, level: float) -> None:
+        """Fix the level: the error rate that this use may spend."""
+
+    def stage_size(self, before: int, planned: int) -> int:
+        """Labelled draws of the next stage of a test that is looked at once: all that are left, as a rule."""
+        del before
+        return planned
+
+    # --- the draws that are counted ---
+
+    @property
+    @abstractmethod
+    def statistic(self) -> Statistic:
+        """What is counted on each side's draws."""
+
+    @abstractmethod
+    def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
+        """Add the counts of `statistic` on new draws of x (label 1) and of x_prime (label 0)."""
+
+    @abstractmethod
+    def update(self) -> None:
+        """Look at the record. An exact test is looked at once, at the end."""
+
+    # --- what the record supports ---
+
+    @property
+    @abstractmethod
+    def lower(self) -> float:
+        """The lower confidence bound on the claim's parameter, at `level`; computed when it is asked for."""
+
+    @property
+    @abstractmethod
+    def known_lower(self) -> float:
+        """The same, as far as it is known without computing it."""
+
+    @property
+    @abstractmethod
+    def is_rejected(self) -> bool:
+        """Whether the budget is rejected, which is the verdict."""
+
+    @property
+    @abstractmethod
+    def log_wealth(self) -> float | None:
+        """Log wealth against the budget; None for a test that does not bet."""
+
+    @property
+    @abstractmethod
+    def p_value(self) -> float | None:
+        """Of an exact test against the budget; None for a test that bets."""
+
+    @abstractmethod
+    def power(self, event_mass: float, probability: float) -> tuple[float, float]:
+        """The smallest loss found with this probability, and that at the budget: see `HockeyStickGame.power`."""
+
+    # --- the witness ---
+
+    def learn_witness(self, first: Outcomes, second: Outcomes, hints: Hints) -> None:  # noqa: B027 (what most do)
+        """Look for a better witness of a rejected budget among these outputs; most tests have the one they tested."""
+
+    @property
+    @abstractmethod
+    def line(self) -> dict[str, float]:
+        """The inequality that the witness is against, at the budget."""
+
+    @property
+    @abstractmethod
+    def counts(self) -> tuple[int, int, int]:
+        """Correct and wrong guesses and abstentions of the witness, on draws it was not fitted on."""
+
+    @abstractmethod
+    def describe(self, x: str, x_prime: str) -> str:
+        """The witness in words."""
+
+    @abstractmethod
+    def rule_record(self) -> dict[str, Any]:
+        """The witness as data."""
+
+    # --- evidence that goes on in a later run ---
+
+    @property
+    def epochs(self) -> Sequence[Any]:
+        """What was fitted so far, with its counts, of a test that goes on."""
+        return ()
+
+    def saved(self, origin: str) -> dict[str, Any]:
+        """The state as JSON values; `origin` names the streams of the draws that are counted now."""
+        del origin
+        raise CannotGoOn(f"game must bet round by round, got {type(self).__name__}.")
+
+    def restore(self, state: dict[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
+        """Go on from what `saved` gave; ValueError where it is damaged."""
+        del state, log_density, x, x_prime
+        raise CannotGoOn(f"game must bet round by round, got {type(self).__name__}.")

@@ -1,0 +1,79 @@
+"""Tasks: what is drawn of one input in one chunk of a round, what is counted on it, and what is kept.
+
+Whoever draws carries out tasks, in whatever order and process: each has a stream of its own, and its counts add up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.outcomes import Outcomes
+
+
+class Statistic(Protocol):
+    """What is counted on a batch of outcomes: adds up over batches."""
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]: ...
+
+    def zeros(self) -> NDArray[np.int64]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """Count `statistic` on `quota` draws of a task's input in this round, from position `start` on, less `move`."""
+
+    quota: int
+    statistic: Statistic
+    start: int = 0
+    move: FloatArray | None = None
+
+    def within(self, start: int, size: int) -> Request:
+        """The part of it that falls in the chunk of `size` draws from `start` on, as positions in that chunk."""
+        low = min(max(self.start - start, 0), size)
+        high = min(max(self.start + self.quota - start, 0), size)
+        return dataclasses.replace(self, quota=high - low, start=low)
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """The counts on the outcomes of a chunk."""
+        return self.statistic.count(outcomes.rows(slice(self.start, self.start + self.quota)).moved(self.move))
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """Draw `size` outputs of one input from the stream (round, chunk), count the requests, keep the first `keep`.
+
+    `start` is the position of the chunk's first draw within the round's draws of the input. With `is_last` the last
+    ones are kept.
+    """
+
+    input: int
+    round: int
+    chunk: int
+    start: int
+    size: int
+    requests: tuple[Request, ...]
+    keep: int
+    is_last: bool = False
+
+    def kept_of(self, outcomes: Outcomes) -> Outcomes | None:
+        """Those of the chunk's outcomes that are kept; None for none."""
+        if not self.keep:
+            return None
+        return outcomes.rows(slice(len(outcomes) - self.keep, None) if self.is_last else slice(0, self.keep))
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskResult:
+    """Counts, one array a request, and the `keep` outcomes of the chunk (None for none)."""
+
+    counts: tuple[NDArray[np.int64], ...]
+    kept: Outcomes | None
+
+
+Draw = Callable[[Sequence[Task]], list[TaskResult]]

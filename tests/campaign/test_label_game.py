@@ -1,0 +1,693 @@
+"""The label game over many pairs: what is drawn, who reads it, which levels are fixed when, and what is kept.
+
+Every draw here is handed out by the test, so that what the game asks for and counts can be compared with what it was
+given. Verdicts are asserted at confidence 1 - 1e-10 in two tests, on N(3, 1) against N(0, 1): a false alarm has
+probability below 1e-10 in each; a miss needs fewer than 85% right guesses of a rule that is right on 93% of 700 draws:
+below 1e-11.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.campaign import label_game
+from dpaudit.campaign.label_game import LabelGame
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.reading.outcomes import read_outputs
+from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Ended, Failed
+from dpaudit.testing import pair_game
+from dpaudit.testing.order import LATER
+from dpaudit.testing.tasks import TaskResult
+
+
+class Deck:
+    """Outputs by (input, round, chunk), and a record of every task and of what was handed out."""
+
+    def __init__(self, outputs):
+        self.outputs, self.tasks, self.handed = outputs, [], {}
+
+    def __call__(self, tasks):
+        return [self._carry_out(task) for task in tasks]
+
+    def _carry_out(self, task):
+        rng = np.random.default_rng([task.input, task.round, task.chunk])
+        batch = self.outputs(task.input, task.size, rng)
+        self.tasks.append(task)
+        self.handed.setdefault((task.input, task.round), []).extend(batch)
+        outcomes = read_outputs(batch, task.size)
+        counts = tuple(request.statistic.count(outcomes.rows(slice(0, request.quota))) for request in task.requests)
+        return TaskResult(counts, outcomes.rows(slice(0, task.keep)) if task.keep else None)
+
+    def drawn(self, i, round_):
+        return len(self.handed.get((i, round_), []))
+
+    @property
+    def rounds(self):
+        return sorted({task.round for task in self.tasks})
+
+
+class Coins:
+    """Fair coins by (round, pair), as in an audit, with a record of the labels; or a coin that is told what to show."""
+
+    def __init__(self, ones=None):
+        self.ones, self.quotas = ones, {}
+
+    def __call__(self, round_, pair):
+        rng = np.random.default_rng([round_, pair, 99])
+
+        class Coin:
+            def binomial(_, n, p):
+                assert p == 0.5
+                ones = int(rng.binomial(n, p)) if self.ones is None else self.ones(n)
+                self.quotas[round_, pair] = (ones, n - ones)
+                return ones
+
+        return Coin()
+
+
+def noise(i, size, rng):
+    """The same law on every input."""
+    return rng.normal(size=size).tolist()
+
+
+def revealing(i, size, rng):
+    """The input itself."""
+    return [float(i)] * size
+
+
+def leaking_third(i, size, rng):
+    """Input 2 differs from all others, which are alike."""
+    return (rng.normal(size=size) + 3.0 * (i == 2)).tolist()
+
+
+def game_of(outputs, claims, inputs, *, samples=200, mode="sequential", confidence=0.95, coins=None):
+    deck, coins = Deck(outputs), coins or Coins()
+    game = LabelGame(claims, inputs, samples=samples, error_rate=1.0 - confidence, mode=mode, draw=deck, coin=coins)
+    return game, deck, coins
+
+
+def played(*args, **kwargs):
+    game, deck, coins = game_of(*args, **kwargs)
+    game.start()
+    game.play()
+    return game, deck, coins
+
+
+MODES = pytest.mark.parametrize("mode", ["sequential", "fixed"])
+TRIANGLE = [(0, 1), (1, 2), (0, 2)]
+
+
+# --- how much is drawn ---
+
+
+def many_pairs(count):
+    return [(2 * k, 2 * k + 1) for k in range(count)]
+
+
+@pytest.mark.parametrize("samples", [10, 40, 333])
+@pytest.mark.parametrize("inputs", [[(0, 1)], TRIANGLE, many_pairs(12)], ids=["one pair", "triangle", "12 pairs"])
+def test_an_adaptive_game_keeps_within_its_runs(samples, inputs):
+    game, _, coins = played(noise, [PureDP(1.0)] * len(inputs), inputs, samples=samples, mode="adaptive")
+    most = samples * len({i for pair in inputs for i in pair})
+    # Less than a smallest round is left; the game has no use for it.
+    assert most - label_game.SMALLEST_ROUND < game.runs <= most
+    for k, pair in enumerate(game.pairs):
+        assert pair.labelled == sum(sum(quota) for (_, p), quota in coins.quotas.items() if p == k)
+        assert pair.labelled + game.pilot <= label_game.ADAPTIVE_REACH * 2 * samples
+
+
+def test_an_adaptive_game_draws_more_where_the_evidence_grows():
+    def leaking(i, size, rng):
+        return (rng.random(size) < (0.8 if i == 8 else 0.5)).astype(float).tolist()
+
+    # The fifth of 20 pairs has a loss of log(0.5 / 0.2) = 0.92, the claim is 0.3. At this confidence it stays open.
+    claims = [PureDP(0.3)] * 20
+    game, *_ = played(leaking, claims, many_pairs(20), samples=200, mode="adaptive", confidence=1.0 - 1e-14)
+    labelled = [pair.labelled for pair in game.pairs]
+    assert max(labelled) == labelled[4] > 3 * sorted(labelled)[10]
+    assert min(labelled) > 0.3 * 2 * 200  # half of all draws are spread evenly
+
+
+def test_who_plays_in_an_adaptive_game_does_not_depend_on_what_the_round_will_show():
+    """The sizes of a round are the same whatever its draws are: they are asked for before."""
+
+    def sizes(last):
+        def outputs(i, size, rng):
+            return rng.normal(size=size).tolist() if game_rounds[0] < last else revealing(i, size, rng)
+
+        game_rounds = [0]
+        game, _, coins = game_of(outputs, [PureDP(1.0)] * 6, many_pairs(6), samples=100, mode="adaptive")
+        game.start()
+        for k in range(last + 1):
+            game_rounds[0] = k
+            game.play_round()
+        final = max(key[0] for key in coins.quotas)
+        return {k: sum(quota) for (round_, k), quota in coins.quotas.items() if round_ == final}
+
+    def honest(last):
+        game, _, coins = game_of(noise, [PureDP(1.0)] * 6, many_pairs(6), samples=100, mode="adaptive")
+        game.start()
+        for _ in range(last + 1):
+            game.play_round()
+        final = max(key[0] for key in coins.quotas)
+        return {k: sum(quota) for (round_, k), quota in coins.quotas.items() if round_ == final}
+
+    assert sizes(5) == honest(5)
+
+
+@MODES
+@pytest.mark.parametrize("samples", [10, 11, 13, 40, 333, 5_000])
+@pytest.mark.parametrize("inputs", [[(0, 1)], TRIANGLE], ids=["one pair", "three pairs"])
+def test_a_sound_pair_takes_all_of_its_labelled_draws_and_no_more(mode, samples, inputs):
+    claims = [PureDP(1.0)] * len(inputs)
+    game, deck, coins = played(noise, claims, inputs, samples=samples, mode=mode)
+    pilot = min(deck.rounds), max(r for r in deck.rounds if not any(key[0] == r for key in coins.quotas))
+    for k, pair in enumerate(game.pairs):
+        fitted_on = sum(deck.drawn(i, r) for i in pair.inputs for r in range(pilot[0], pilot[1] + 1))
+        counted = sum(sum(quota) for (_, p), quota in coins.quotas.items() if p == k)
+        assert counted == pair.labelled
+        assert fitted_on == game.pilot
+        assert fitted_on + counted == 2 * samples
+
+
+@MODES
+def test_runs_are_the_outputs_that_were_drawn(mode):
+    game, deck, _ = played(noise, [PureDP(1.0)] * 3, TRIANGLE, mode=mode)
+    assert game.runs == sum(len(batch) for batch in deck.handed.values()) == sum(task.size for task in deck.tasks)
+
+
+def test_a_fixed_game_looks_once():
+    _, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=1_000)
+    assert len(coins.quotas) == 1
+
+
+def often_telling(i, size, rng):
+    """Never wrong, and right every other time: 2.0 on input 1, -2.0 on input 0; else the same law."""
+    return np.where(rng.uniform(size=size) < 0.5, 4.0 * i - 2.0, -rng.uniform(size=size)).tolist()
+
+
+def seldom_telling(i, size, rng):
+    """Never wrong either, but right once in five hundred times."""
+    return np.where(rng.uniform(size=size) < 0.002, 4.0 * i - 2.0, -rng.uniform(size=size)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "draws", "pilot"),
+    [
+        (often_telling, 10_000, 200),
+        (often_telling, 190_000, 3_800),
+        (often_telling, 200_000, 1_000),
+        (seldom_telling, 10_000, 1_500),
+        (noise, 10_000, 1_500),
+    ],
+    ids=["often right", "often right, more draws", "often right, many draws", "seldom right", "no leak"],
+)
+def test_the_pilot_of_a_fixed_game_is_short_where_rules_are_never_wrong(outputs, draws, pilot):
+    # The short pilot of 10,000 labelled draws has 200, in which 100 right guesses are expected, or 0.4.
+    game, deck, coins = played(outputs, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=draws // 2)
+    assert game.pilot == pilot
+    assert len(coins.quotas) == 1
+    (quota,) = coins.quotas.values()
+    assert sum(quota) == draws - game.pilot == game.pairs[0].main.draws == sum(game.pairs[0].main.counts)
+    pilot_rounds = [r for r in deck.rounds if (r, 0) not in coins.quotas]
+    assert sum(deck.drawn(i, r) for i in (0, 1) for r in pilot_rounds) == game.pilot
+
+
+def test_one_pair_without_such_a_rule_keeps_the_pilot_of_a_fixed_game_long():
+    def of_three(i, size, rng):
+        return often_telling(i, size, rng) if i < 2 else noise(i, size, rng)
+
+    claims = [PureDP(1.0)] * 2
+    game, *_ = played(of_three, claims, [(0, 1), (2, 3)], mode="fixed", samples=5_000)
+    assert game.pilot == 1_500
+
+
+def test_the_pilot_of_a_fixed_game_is_no_longer_than_what_is_kept(monkeypatch):
+    monkeypatch.setattr(label_game, "TRAINING_NUMBERS", 800)
+    game, deck, _ = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=5_000)
+    assert game.pilot == 800  # of 1,500 draws that it may have
+    assert game.pairs[0].labelled == 10_000 - 800 == game.pairs[0].main.draws
+    assert game.runs == sum(task.size for task in deck.tasks)
+
+
+def test_a_fixed_game_keeps_no_draw_of_its_test_to_fit_on():
+    """But a few, for their order alone."""
+    game, deck, _ = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=5_000)
+    last = max(deck.rounds)
+    assert [(task.keep, task.is_last) for task in deck.tasks if task.round == last] == [(LATER, True)] * 2
+    assert [len(game.kept(i)) for i in (0, 1)] == [750, 750]
+
+
+def test_what_views_show_of_the_kept_outputs_goes_with_the_fit():
+    def sums(i, size, rng):  # has steps and summaries
+        return np.cumsum(rng.normal(size=(size, 4)), axis=1) + 0.2 * i
+
+    game, *_ = played(sums, [PureDP(1.0)] * 3, TRIANGLE, samples=500)
+    for pair in game.pairs:
+        pair.fit(*game._training(pair), pair.level)
+    assert all(len(game.kept(i)) > 300 and not game.kept(i)._seen for i in range(3))
+
+
+def test_fixed_bets_on_a_renyi_claim_are_fitted_once_on_the_whole_pilot():
+    game, *_ = played(often_telling, [ZeroConcentratedDP(0.5)], [(0, 1)], mode="fixed", samples=5_000)
+    assert game.pilot == 1_500
+    assert len(game.pairs[0].main.epochs) == 1
+
+
+def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
+    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
+    trained = []
+    fit = pair_game.SequentialGame.fit
+
+    def recorded(game, partitions, level, is_last=False):
+        trained.append(int(partitions[0].counts.sum()))
+        fit(game, partitions, level, is_last)
+
+    monkeypatch.setattr(pair_game.SequentialGame, "fit", recorded)
+    game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
+    assert game.pairs[0].labelled + game.pilot == 2_000
+    beyond = [count for count in trained if count > 200]  # more than all outputs that are kept
+    assert len(beyond) >= 3 and max(beyond) <= 2_000
+    assert trained == sorted(trained)
+
+
+def three_columns(data, size, rng):
+    return data + rng.laplace(size=(size, 3), scale=3.0)
+
+
+@pytest.mark.parametrize(("pairs", "most"), [([(0, 1)], 400), ([(0, 1), (1, 2)], 200), ([(0, 1), (1, 2), (0, 2)], 133)])
+def test_of_vectors_more_is_kept_to_learn_from_over_the_pairs(monkeypatch, pairs, most):
+    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
+    monkeypatch.setattr(label_game, "VECTOR_DRAWS", 400)
+    lasts = []
+    fit = pair_game.SequentialGame.fit
+
+    def recorded(game, partitions, level, is_last=False):
+        lasts.append((int(partitions[0].counts.sum(axis=1).min()), is_last))
+        fit(game, partitions, level, is_last)
+
+    monkeypatch.setattr(pair_game.SequentialGame, "fit", recorded)
+    game, *_ = played(three_columns, [PureDP(1.0)] * len(pairs), pairs, samples=1_000)
+    # Fits come after 15 or 30% more draws: the last one is near what is kept, and is known to be the last.
+    assert all(most / 1.31 < pair.trained_on <= most for pair in game.pairs)
+    assert len(game.kept(0)) == 100  # what a later run gets
+    assert all(is_last for draws, is_last in lasts if draws > most)
+    assert any(is_last for draws, is_last in lasts if draws <= most)
+    assert not any(is_last for draws, is_last in lasts if draws < most / 1.31)
+
+
+def test_of_single_numbers_no_more_is_kept(monkeypatch):
+    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
+    game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
+    assert 100 / 1.31 < game.pairs[0].trained_on <= 100
+
+
+def test_a_sequential_game_looks_after_every_round_and_no_round_is_tiny():
+    game, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
+    sizes = [sum(quota) for quota in coins.quotas.values()]
+    assert len(sizes) == len(game.pairs[0].looks) > 5
+    assert min(sizes) >= label_game.SMALLEST_ROUND
+    assert [look.draws for look in game.pairs[0].looks] == np.cumsum(sizes).tolist()
+
+
+def test_a_shared_input_is_drawn_once_as_often_as_its_hungriest_reader_needs():
+    game, deck, coins = game_of(noise, [PureDP(1.0)] * 3, TRIANGLE)
+    game.start()
+    game.play_round()
+    round_ = max(deck.rounds)
+    for i in range(3):
+        quotas = [coins.quotas[round_, k][pair.index(i)] for k, pair in enumerate(TRIANGLE) if i in pair]
+        assert deck.drawn(i, round_) == max(quotas)
+
+
+# --- who reads what ---
+
+
+@MODES
+@pytest.mark.parametrize("chunk_numbers", [64, 100, 1 << 19])
+def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatch, mode, chunk_numbers):
+    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", chunk_numbers)
+    game, deck, coins = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, samples=600, mode=mode)
+    game.start()
+    counted = []
+    for k, pair in enumerate(game.pairs):
+        statistic, add = pair.main.statistic, pair.main.add
+
+        def watched(first, second, k=k, statistic=statistic, add=add):
+            counted.append((k, statistic, first.tolist(), second.tolist()))
+            add(first, second)
+
+        monkeypatch.setattr(pair.main, "add", watched)
+    game.play_round()
+    round_ = max(deck.rounds)
+    assert [k for k, *_ in counted] == [0, 1, 2]
+    for k, statistic, *sides in counted:
+        for i, quota, counts in zip(game.pairs[k].inputs, coins.quotas[round_, k], sides, strict=True):
+            read = read_outputs(deck.handed[i, round_], deck.drawn(i, round_)).rows(slice(0, quota))
+            assert counts == statistic.count(read).tolist()
+
+
+def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
+    game, deck, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=500)
+    seen = []
+    fit = game.pairs[0].fit
+
+    def watched(first, second, level, **how):
+        seen.append({float(v) for side in (first, second) for v in side.numbers.ravel()})
+        fit(first, second, level, **how)
+
+    game.pairs[0].fit = watched
+    game.start()
+    while True:
+        before = len(seen)
+        if not game.play_round():
+            break
+        counted = {v for i in (0, 1) for v in deck.handed[i, max(deck.rounds)]}
+        # all fits so far were made before this round's draws; those made after may use them
+        assert not any(counted & fitted for fitted in seen[:before])
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize("all_to", [0, 1])
+@pytest.mark.parametrize("claim", [PureDP(1.0), ZeroConcentratedDP(0.5)])
+def test_a_round_whose_coins_all_fall_on_one_side_is_counted(all_to, claim):
+    # probability 2^-15 in a round of 16; the other input is then not drawn at all
+    game, deck, _ = game_of(noise, [claim], [(0, 1)], coins=Coins(lambda n: n if all_to else 0))
+    game.start()
+    assert game.play_round()
+    assert game.pairs[0].labelled == deck.drawn(1 - all_to, max(deck.rounds)) == label_game.SMALLEST_ROUND
+    assert deck.drawn(all_to, max(deck.rounds)) == 0
+    assert sum(game.pairs[0].main.counts) <= label_game.SMALLEST_ROUND
+
+
+def test_coins_are_tossed_for_each_round_and_pair_by_themselves():
+    _, _, coins = played(noise, [PureDP(1.0)] * 3, TRIANGLE, samples=500)
+    rounds = {r for r, _ in coins.quotas}
+    assert set(coins.quotas) == set(itertools.product(rounds, range(3)))
+    assert len({quota for (r, _), quota in coins.quotas.items() if r == max(rounds)}) > 1
+
+
+def test_a_decided_pair_is_not_drawn_any_further():
+    game, deck, coins = played(
+        leaking_third, [PureDP(1.0)] * 4, [(0, 1), (2, 3), (2, 4), (0, 4)], samples=400, confidence=1.0 - 1e-10
+    )
+    assert [pair.is_violated for pair in game.pairs] == [False, True, True, False]
+    last = max(deck.rounds)
+    assert {k for r, k in coins.quotas if r == last} == {0, 3}
+    assert deck.drawn(2, last) == deck.drawn(3, last) == 0
+    assert game.pairs[1].labelled < game.pairs[0].labelled
+
+
+def test_an_input_that_is_revealed_is_found():
+    for mode in ("sequential", "fixed"):
+        game, _, _ = played(revealing, [PureDP(1.0)], [(0, 1)], mode=mode)
+        assert game.pairs[0].is_violated and game.pairs[0].ratio_lower > 1.0
+
+
+# --- levels ---
+
+
+@MODES
+@pytest.mark.parametrize("pairs", [1, 2, 3])
+def test_levels_are_positive_and_sum_to_the_error_rate(mode, pairs):
+    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * pairs, TRIANGLE[:pairs], mode=mode, confidence=0.9)
+    game.start()
+    levels = [pair.level for pair in game.pairs]
+    assert min(levels) >= 0.5 * 0.1 / pairs - 1e-12
+    assert sum(levels) == pytest.approx(0.1, abs=1e-12)
+
+
+def test_the_levels_are_half_even_and_half_by_the_rank_in_the_pilot():
+    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, confidence=0.95)
+    game.start()
+    merits = [pair.main.merit for pair in game.pairs]
+    order = sorted(range(3), key=lambda k: merits[k], reverse=True)
+    assert order[-1] == 0  # the pair of two equal laws comes last
+    harmonic = 1.0 + 1.0 / 2.0 + 1.0 / 3.0
+    for rank, k in enumerate(order, start=1):
+        assert game.pairs[k].level == pytest.approx(0.05 * (0.5 / 3.0 + 0.5 / rank / harmonic), abs=1e-12)
+
+
+def test_levels_do_not_move_once_draws_are_counted():
+    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE)
+    game.start()
+    before = [(pair.level, [use.level for _, use in pair.uses]) for pair in game.pairs]
+    game.play()
+    assert [(pair.level, [use.level for _, use in pair.uses]) for pair in game.pairs] == before
+
+
+@pytest.mark.parametrize("claim", [GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)])
+def test_a_claim_without_an_epsilon_pays_for_two_bounds(claim):
+    game, _, _ = game_of(noise, [claim], [(0, 1)])
+    game.start()
+    pair = game.pairs[0]
+    assert [use.level for _, use in pair.uses] == pytest.approx([0.8 * 0.05, 0.2 * 0.05])
+    assert pair.uses[1][1].claim == ApproxDP(claim.budget.epsilon, claim.budget.delta)
+
+
+def test_a_claim_with_an_epsilon_pays_once():
+    game, _, _ = game_of(noise, [ApproxDP(1.0, 0.1)], [(0, 1)])
+    game.start()
+    assert [use.level for _, use in game.pairs[0].uses] == pytest.approx([0.05])
+
+
+# --- training draws ---
+
+
+def test_training_draws_of_an_input_are_bounded(monkeypatch):
+    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
+    game, _, _ = played(noise, [PureDP(1.0)], [(0, 1)], samples=2_000)
+    assert all(sum(len(part) for part in parts) <= 100 for parts in game._kept.values())
+
+
+def test_training_numbers_are_bounded_over_all_inputs(monkeypatch):
+    monkeypatch.setattr(label_game, "TRAINING_NUMBERS", 6_000)
+
+    def vectors(i, size, rng):
+        return [*rng.normal(size=(size, 10))]
+
+    game, _, _ = played(vectors, [PureDP(1.0)] * 3, TRIANGLE, samples=2_000)
+    assert sum(part.numbers.size for parts in game._kept.values() for part in parts) <= 6_000
+
+
+# --- exceptions ---
+
+
+def test_a_pair_of_which_every_call_of_the_pilot_raises_is_broken_and_left():
+    game, _, coins = played(lambda i, size, rng: [Failed("ValueError", "no")] * size, [PureDP(1.0)], [(0, 1)])
+    assert game.pairs[0].is_broken and game.pairs[0].failure.text == "ValueError: no from all 200 calls"
+    assert not coins.quotas
+
+
+def test_a_pilot_of_calls_that_raise_is_longer_but_never_longer_than_half_of_what_was_asked_for():
+    def raising(i, size, rng):
+        return [Failed("ValueError", "no")] * size
+
+    for samples, calls in [(10_000, label_game.FAILED_CALLS), (600, 300), (20, 10)]:
+        game, deck, _ = played(raising, [PureDP(1.0)], [(0, 1)], samples=samples)
+        assert [sum(task.size for task in deck.tasks if task.input == i) for i in (0, 1)] == [calls, calls]
+        assert game.labelled(game.pairs[0]) == 2 * calls
+
+
+def test_a_pilot_ends_soon_after_the_first_call_that_returns_and_none_of_it_is_counted():
+    calls = [0, 0]
+
+    def rare(i, size, rng):  # every hundredth call returns
+        places = range(calls[i] + 1, calls[i] + size + 1)
+        calls[i] += size
+        return [float(i) if place % 100 == 0 else Failed("ValueError", "no") for place in places]
+
+    game, deck, coins = played(rare, [PureDP(1.0)], [(0, 1)], samples=2_000, mode="fixed")
+    pair = game.pairs[0]
+    pilot = [sum(task.size for task in deck.tasks if task.input == 0 and not task.requests)]
+    assert not pair.is_broken and pilot == [(game.pilot + pair.pilot_more) // 2]
+    assert pair.labelled == sum(map(int, np.ravel(list(coins.quotas.values())))) == 4_000 - 2 * pilot[0]
+    assert pair.main.draws == pair.labelled == sum(pair.main.counts)
+
+
+def test_a_pilot_is_longer_for_the_pairs_that_raise_alone():
+    def one_pair_raises(i, size, rng):
+        return [Failed("ValueError", "no")] * size if i < 2 else rng.normal(size=size).tolist()
+
+    def none_raises(i, size, rng):
+        return rng.normal(size=size).tolist()
+
+    claims, pairs = [PureDP(1.0)] * 2, [(0, 1), (2, 3)]
+    game, _, _ = played(one_pair_raises, claims, pairs, samples=2_000)
+    other, _, _ = played(none_raises, claims, pairs, samples=2_000)
+    assert [pair.is_broken for pair in game.pairs] == [True, False]
+    assert game.labelled(game.pairs[1]) == game.labelled(other.pairs[1]) == 4_000
+
+
+def test_what_ends_its_process_at_every_call_is_not_called_again():
+    for ended in (Failed(PROGRAM_DIED, "exit status 3"), Ended("SIGSEGV", "")):
+        game, deck, _ = played(lambda i, size, rng, ended=ended: [ended] * size, [PureDP(1.0)], [(0, 1)])
+        assert game.pairs[0].is_broken and sum(task.size for task in deck.tasks) == label_game.FIRST_PILOT
+
+
+# 400 calls of each input all raise with probability 0.97^800 = 2.6e-11. (24 calls in all, the pilot of a pair before,
+# did so with 0.48.) Of 10,000 calls of the test fewer than 150 return with probability 1e-22 (binomial); 150 guesses
+# of which none is wrong have, at a loss of 1, a likelihood of 0.731^150 = 4e-21, far below what decides at 0.05.
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_mechanism_that_mostly_raises_is_audited(mode, seed):
+    def rare(x, rng):
+        if rng.random() < 0.97:
+            raise KeyError("too close")
+        return x
+
+    result = dpaudit.audit(rare, "eps=1", [(0.0, 1.0)], samples=10_000, mode=mode, seed=seed, floating_point=False)
+    assert result.verdict == "violated"
+
+
+def test_a_longer_pilot_does_not_depend_on_the_workers():
+    def rare(x, rng):
+        if rng.random() < 0.98:
+            raise KeyError("too close")
+        return x + rng.laplace()
+
+    results = [
+        dpaudit.audit(rare, "eps=1", [(0.0, 1.0), (1.0, 2.0)], samples=600, seed=3, floating_point=False, jobs=jobs)
+        for jobs in (1, 2)
+    ]
+    assert results[0].findings == results[1].findings
+
+
+def test_a_pair_that_raises_on_one_side_only_is_a_leak():
+    def raising(i, size, rng):
+        return [Failed("ValueError", "no")] * size if i else rng.normal(size=size).tolist()
+
+    game, _, _ = played(raising, [PureDP(1.0)], [(0, 1)])
+    assert not game.pairs[0].is_broken and game.pairs[0].is_violated
+
+
+def test_bounds_stand_for_what_was_counted_where_a_call_raises_later_on():
+    game, deck, _ = game_of(revealing, [GaussianDP(1.0), PureDP(8.0)], [(0, 1), (0, 1)], samples=2_000)
+    game.start()
+    for _ in range(12):
+        game.play_round()
+    assert any(pair.main.known_lower == 0.0 for pair in game.pairs)  # not computed at every look
+    deck.outputs = None  # every further call raises
+    with pytest.raises(TypeError):
+        game.play()
+    for pair in game.pairs:
+        assert pair.main.known_lower == pair.main.lower > 0.0 and pair.epsilon_lower > 0.0
+        assert pair.looks[-1].parameter_lower == pair.main.lower
+        assert pair.is_violated == (pair.main.lower > pair.claim.value)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), ZeroConcentratedDP(0.5)])
+@pytest.mark.parametrize("outputs", [noise, leaking_third])
+@MODES
+def test_the_verdict_is_the_bound_above_the_budget_in_every_use(claim, outputs, mode):
+    game, _, _ = played(outputs, [claim] * 3, TRIANGLE, samples=300, mode=mode)
+    for pair in game.pairs:
+        assert pair.is_violated == (pair.main.lower > claim.value)
+        assert pair.ratio_lower == pair.main.lower / claim.value
+        for _, use in pair.uses:
+            assert use.is_rejected == (use.lower > use.claim.value)
+        if pair.looks:
+            assert pair.looks[-1].parameter_lower == pair.main.lower
+            assert [look.parameter_lower for look in pair.looks] == sorted(look.parameter_lower for look in pair.looks)
+
+
+# --- ratios ---
+
+
+def test_the_ratio_of_a_pair_with_budget_zero_is_infinite_or_nothing():
+    found, _, _ = played(revealing, [PureDP(0.0)], [(0, 1)])
+    silent, _, _ = played(lambda i, size, rng: [1.0] * size, [PureDP(0.0)], [(0, 1)])
+    assert found.pairs[0].ratio_lower == math.inf
+    assert silent.pairs[0].ratio_lower is None and not silent.pairs[0].is_violated
+
+
+def test_progress_counts_draws_runs_and_violated_pairs():
+    seen = []
+    game, _, _ = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, samples=300, confidence=1.0 - 1e-10)
+    game.start()
+    game.play(seen.append)
+    assert [p.draws for p in seen] == sorted(p.draws for p in seen)
+    last = seen[-1]
+    assert (last.draws, last.planned, last.pairs, last.violated, last.runs) == (600, 600, 3, 2, game.runs)
+    assert last.largest_ratio > 1.0
+
+
+# --- how long a round is ---
+
+
+def round_lengths(game):
+    """The labelled draws of each round so far."""
+    looks = [look.draws for look in game.pairs[0].looks]
+    return np.diff([0, *looks]).tolist()
+
+
+def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeypatch):
+    monkeypatch.setattr(pair_game, "FAR_DRAWS", 2_000)
+    game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=5_000)
+    game.start()
+    while game.play_round():
+        pass
+    pair, used = game.pairs[0], game.pilot
+    decides = -math.log(pair.level)
+    seen = set()
+    before = (0, 0.0)
+    for look, length in zip(pair.looks, round_lengths(game), strict=True):
+        # Validity: the length of a round is a function of what was known before it.
+        draws, wealth = before
+        is_far = draws >= 2_000 and wealth < pair_game.FAR_SHARE * decides
+        growth = label_game.FAR_GROWTH if is_far else label_game.ROUND_GROWTH[1]
+        expected = max(label_game.SMALLEST_ROUND, int(growth * (used + draws)))
+        assert length == expected or look is pair.looks[-1]
+        seen.add(is_far)
+        before = look.draws, look.log_wealth
+    assert seen == {True, False}
+
+
+def gross(data, size, rng):
+    return data + rng.laplace(scale=0.1, size=size)
+
+
+def test_a_gross_fault_is_found_about_as_soon_in_an_audit_of_many_draws():
+    # Fixed seeds, the means of ten: how long a round is depends on what was drawn, not on what is planned.
+    found = {}
+    for samples in (1_000, 10_000_000):
+        options = {"samples": samples, "floating_point": False}
+        results = [dpaudit.audit(gross, "eps=1", [(0.0, 1.0)], seed=seed, **options) for seed in range(10)]
+        assert {result.verdict for result in results} == {"violated"}
+        found[samples] = np.mean([result.findings[0].samples for result in results])
+    assert found[10_000_000] <= 1.3 * found[1_000]
+
+
+def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision():
+    game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=4_000)
+    game.start()
+    pair, seen = game.pairs[0], set()
+    trained = pair.trained_on
+    while game.play_round():
+        kept = min(len(game.kept(i)) for i in pair.inputs)
+        growth = label_game.REFIT_GROWTH[pair.is_far]
+        if pair.trained_on != trained:
+            assert pair.trained_on == kept >= growth * trained
+            seen.add(pair.is_far)
+        elif game._left(pair) > 0:
+            assert kept < growth * trained
+        trained = pair.trained_on
+    assert seen == {True, False}
+
+
+def test_a_pair_near_a_decision_keeps_the_rounds_of_all_short(monkeypatch):
+    game, _, _ = game_of(noise, [PureDP(1.0)] * 2, [(0, 1), (2, 3)], samples=5_000)
+    game.start()
+    while game.pairs[0].labelled < 2 * pair_game.FAR_DRAWS and game.play_round():
+        pass
+    assert all(pair.is_far for pair in game.pairs)
+    long = game._round_sizes([0, 1])[0]
+    monkeypatch.setattr(type(game.pairs[1].main), "log_wealth", property(lambda self: 0.9 * -math.log(self.level)))
+    game.pairs[0].main.__class__ = type("Low", (type(game.pairs[0].main),), {"log_wealth": property(lambda self: 0.0)})
+    assert game.pairs[0].is_far and not game.pairs[1].is_far
+    used = game.pilot + game.pairs[0].labelled
+    assert long == int(label_game.FAR_GROWTH * used)
+    assert set(game._round_sizes([0, 1]).values()) == {int(label_game.ROUND_GROWTH[1] * used)}

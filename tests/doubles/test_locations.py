@@ -1,0 +1,49 @@
+"""Locations: facts of datasets that outputs lie around.
+
+Medians of 2,000 draws are within 6 of about their standard errors with probability above 1 - 1e-8; seeds are fixed.
+"""
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.doubles.locations import Location, location_of
+
+VALUES = np.random.default_rng(1).random(40)
+
+
+@pytest.mark.parametrize(
+    "fact", [len, sum, lambda data: float(np.mean(data)), max], ids=["length", "sum", "mean", "largest"]
+)
+def test_a_fact_of_a_dataset_is_found_where_outputs_lie_around_it(fact):
+    x, x_prime = VALUES.tolist(), [*VALUES[:-1].tolist(), 3.0, 5.0]
+    noise = np.random.default_rng(2).laplace(size=(2, 2_000))
+    found = location_of(x, x_prime, (), noise[0] + fact(x), noise[1] + fact(x_prime))
+    assert (found.x, found.x_prime) == pytest.approx((fact(x), fact(x_prime)), rel=1e-12)  # sums in another order
+
+
+def test_a_column_of_a_table_has_facts_of_its_own():
+    x, x_prime = {"a": [1.0, 2.0], "b": [5.0, 7.0]}, {"a": [1.0, 4.0], "b": [5.0, 9.0]}
+    noise = np.random.default_rng(3).normal(size=(2, 2_000))
+    assert location_of(x, x_prime, (), noise[0] + 12.0, noise[1] + 14.0) == Location(12.0, 14.0, "sums", 1)
+
+
+def test_where_no_fact_is_near_nobody_knows():
+    noise = np.random.default_rng(4).normal(size=(2, 2_000)) + 1e6
+    assert location_of([1.0, 2.0], [1.0], (), *noise) is None
+    assert location_of([1.0, 2.0], [1.0], (), noise[0][:10], noise[1]) is None
+    # inputs of the form of outputs are locations, wherever these lie
+    assert location_of(3.0, 4.0, (), *noise) == Location(3.0, 4.0)
+
+
+class Count:
+    """Naive Laplace noise on a length."""
+
+    def sample(self, data, size, rng):
+        return len(data) + rng.laplace(size=size)
+
+
+def test_naive_noise_on_a_count_leaks_by_its_doubles():
+    # Without a location nothing was found. Miss rate: 20 of 20 seeds beside this one were found.
+    result = dpaudit.audit(Count(), "eps=1", [(VALUES.tolist(), VALUES[:-1].tolist())], samples=10_000, seed=7)
+    assert result.floating_point is not None and result.floating_point.verdict == "leaks"

@@ -1,0 +1,144 @@
+"""Power of what has to be learned: how the curve is read, and which pairs it makes inconclusive."""
+
+import itertools
+import json
+import math
+from importlib import resources
+
+import jsonschema
+import pytest
+
+import dpaudit
+from dpaudit.audits.planning import game_before_draws
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.results.model import DECIDING_FORM, LearnedLoss, Power
+from dpaudit.testing import learned_power
+
+
+@pytest.fixture
+def curve(monkeypatch):
+    forms = {"one threshold": {"sequential": [[1_000, 2.0], [5_000, 1.5]], "fixed": [[1_000, None], [5_000, 3.0]]}}
+    record = {"event_mass": 0.1, "forms": forms}
+    monkeypatch.setattr(learned_power, "_measured", lambda: record)
+
+
+@pytest.mark.parametrize(
+    ("is_fixed", "draws", "expected"),
+    [(False, 999, math.inf), (False, 1_000, 2.0), (False, 4_999, 2.0), (False, 5_000, 1.5), (False, 1e9, 1.5),
+     (True, 1_000, math.inf), (True, 4_999, math.inf), (True, 5_000, 3.0)],
+)  # fmt: skip
+def test_between_measured_draws_the_larger_times_hold(curve, is_fixed, draws, expected):
+    assert learned_power.times("one threshold", is_fixed, draws) == expected
+
+
+@pytest.mark.parametrize("harder", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("is_fixed", [False, True])
+def test_more_draws_never_promise_less(is_fixed, harder):
+    sizes = sorted({*range(500, 50_000, 61), *(n + d for n in (1_976, 1_700, 6_800, 7_976, 27_200) for d in (-1, 0))})
+    for form in learned_power.forms():
+        found = [learned_power.worth(form, is_fixed, size, harder) for size in sizes]
+        assert all(later >= earlier for earlier, later in itertools.pairwise(found)), form
+
+
+def test_what_fewer_draws_promised_holds_on_where_larger_audits_were_measured_to_do_worse(monkeypatch):
+    forms = {"one threshold": {"sequential": [[1_000, 2.0], [5_000, 8.0], [9_000, None]], "fixed": []}}
+    monkeypatch.setattr(learned_power, "_measured", lambda: {"event_mass": 0.1, "forms": forms})
+    worths = [learned_power.worth("one threshold", False, draws) for draws in (999, 1_000, 4_000, 9_000, 39_999, 1e9)]
+    # From 1,000 on an eighth, since the larger times of both ends hold; beyond 5,000 nothing better is known.
+    assert worths == [0.0, 125.0, 500.0, 625.0, 625.0, 625.0]
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_no_larger_audit_finds_larger_losses_alone(mode):
+    losses = []
+    for draws in (1_900, 6_700, 7_000, 20_000, 27_500, 60_000):
+        game = game_before_draws(PureDP(1.0), draws, mode, 0.05)
+        losses.append([loss for _, loss in learned_power.learned_losses(game, 0.1, 0.9, mode == "fixed")])
+    for fewer, more in itertools.pairwise(losses):
+        # 2%: powers of exact tests go up and down a little with their critical values.
+        assert all(later <= earlier * 1.02 for earlier, later in zip(fewer, more, strict=True))
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(1.0), ZeroConcentratedDP(0.5)], ids=str)
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_nothing_is_learned_better_than_it_is_known_and_the_game_stays_as_it_is(claim, mode):
+    game = game_before_draws(claim, 40_000, mode, 0.05)
+    known, draws = game.power(0.1, 0.9)[0], game.draws
+    learned = learned_power.learned_losses(game, 0.1, 0.9, mode == "fixed")
+    assert [form for form, _ in learned] == list(learned_power.forms())
+    # At rho = 0.5 so many draws find no loss at all, whoever knows the event.
+    assert all(loss > known or loss == known == math.inf for _, loss in learned)
+    assert game.draws == draws and game.power(0.1, 0.9)[0] == known
+
+
+def test_a_rarer_event_is_that_of_fewer_draws_and_a_frequent_one_no_better_than_the_measured(curve):
+    game = game_before_draws(PureDP(1.0), 5_000, "sequential", 0.05)
+    # A hundredth: 500 draws' worth of events, below what was measured. A half: as at 0.1, times 1.5.
+    assert learned_power.learned_losses(game, 0.01, 0.9, False) == (("one threshold", math.inf),)
+    half = learned_power.with_fewer_draws(game, 1.5).power(0.5, 0.9)[0]
+    assert learned_power.learned_losses(game, 0.5, 0.9, False) == (("one threshold", half),)
+
+
+def power_of(claim, samples, mode="sequential"):
+    game = game_before_draws(claim, 2 * samples - 24, mode, 0.05)
+    losses = learned_power.learned_losses(game, 0.1, 0.9, mode == "fixed")
+    return Power(0.1, 0.9, *game.power(0.1, 0.9), tuple(LearnedLoss(*one) for one in losses))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "samples", "mode", "expected"),
+    [
+        (1.0, 100_000, "sequential", True),  # the default
+        (1.0, 100_000, "fixed", True),
+        (1.0, 5_000, "sequential", True),  # quick
+        (0.5, 5_000, "sequential", True),
+        (0.25, 5_000, "sequential", False),
+        (1.0, 500, "sequential", False),  # where two intervals of loss 2 were found in 0 of 60 audits
+        (1.0, 500, "fixed", False),
+        (1.0, 2_000, "fixed", False),
+    ],
+)
+def test_which_audits_of_sound_noise_are_worth_their_not_refuted(epsilon, samples, mode, expected):
+    assert power_of(PureDP(epsilon), samples, mode).suffices(2.0) is expected
+
+
+def test_the_rule_asks_the_best_case_and_the_learned_loss():
+    def power(known, learned, allowed=1.0):
+        return Power(0.1, 0.9, known, allowed, (LearnedLoss(DECIDING_FORM, learned),))
+
+    assert power(2.0, 3.0).suffices(2.0) and not power(2.0, 3.1).suffices(2.0) and not power(2.1, 3.0).suffices(2.0)
+    assert not power(1.5, math.inf).suffices(2.0) and power(1.5, math.inf).excess(2.0) == math.inf
+    assert power(0.1, 0.15, 0.0).suffices(2.0) and not power(0.1, 0.16, 0.0).suffices(2.0)
+    older = Power(0.1, 0.9, 2.0, 1.0)  # of a file without learned figures
+    assert older.suffices(2.0) and older.deciding == 2.0
+
+
+@pytest.mark.parametrize(
+    ("known", "allowed", "learned"),
+    [
+        (1.2, 1.0, [(DECIDING_FORM, None)]),
+        (1.2, 1.0, [("one threshold", 1.3), (DECIDING_FORM, "inf")]),
+        (1.2, 1.0, [("one threshold", 1.3)]),  # the form that decides is missing
+        (None, 1.0, [(DECIDING_FORM, 1.3)]),
+        (None, 1.0, []),
+        (1.2, None, [(DECIDING_FORM, 1.3)]),
+    ],
+)
+def test_a_figure_that_is_no_number_or_missing_in_a_file_lets_nothing_pass(known, allowed, learned):
+    entries = [{"form": form, "loss": loss} for form, loss in learned]
+    record = {"event_mass": 0.1, "probability": 0.9, "detectable": known, "at_budget": allowed, "learned": entries}
+    power = Power.from_dict(record)
+    assert power.excess(2.0) == math.inf and not power.suffices(2.0)
+
+
+def test_a_finding_has_the_figures_by_form_and_keeps_them_in_a_file():
+    result = dpaudit.audit(lambda data, size, rng: data + rng.laplace(size=size), "eps=1", [(0.0, 1.0)],
+                           samples=400, seed=4, floating_point=False)  # fmt: skip
+    power = result.findings[0].power
+    # Sound noise on its claim: violated in at most 5% of seeds, and with this one it is not.
+    assert result.verdict == "inconclusive" and math.isinf(power.deciding)
+    record = json.loads(json.dumps(result.to_dict()))
+    assert Power.from_dict(record["pairs"][0]["power"]) == power
+
+    schema = json.loads((resources.files("dpaudit") / "schemas" / "audit-1.json").read_text(encoding="utf-8"))
+    jsonschema.validate(record, schema)
