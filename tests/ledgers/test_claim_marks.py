@@ -99,7 +99,7 @@ def test_pytest_sees_the_same_marks_in_this_repository(tmp_path):
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import pytest; sys.exit(pytest.main({command[3:]!r}))"
     all_parts = {name: value for name, value in os.environ.items() if name != "DPAUDIT_LONG_PART"}
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=all_parts, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", code], cwd=ROOT, env=all_parts, capture_output=True, text=True, timeout=1800, check=False
     )
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
     seen = {(name, node) for name, node in re.findall(r"^MARK (\S+) tests/(\S+)$", run.stdout, re.MULTILINE)}
