@@ -17,6 +17,11 @@ which that one bettor does with probability at most `level`: no union over the g
 
 Events are thresholds of the score: A = {score >= a} and B = {score < b}, or the other way round, with the stake that
 would have grown most on the scores so far; a fit is renewed each time the scores have grown by an eighth.
+
+The best of so many events on so few scores looks better than it is, so the stake that it asks for is too large. Several
+bettors play with the same events, each with a fixed part of the fitted stakes (`PARTS`), from the same share of the
+initial wealth, and their wealth is added: a mean of supermartingales is one. It costs log(parts) against the best of
+them, and a bettor with a small part is not ruined by early scores.
 """
 
 from __future__ import annotations
@@ -32,12 +37,14 @@ from dpaudit.scores.profile_bounds import just_above
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+WAY = 1  # of coins, bets and bands; raise it whenever the same scores in the same order give another wealth or bound
 FIRST_BETS = 4  # scores before the first fit; nothing is staked on them
 GROWTH = 0.125
 LEAST_BLOCK = 4
 MOST_THRESHOLDS = 48
 PRIOR = 0.15  # wrong guesses that every event is taken to have had beside those that it had
 LARGEST_STAKE = 0.98  # of the stake at which one wrong guess loses everything
+PARTS = (1.0, 0.5, 0.2)  # of the fitted stakes: one bettor each
 STEP = 1.04  # ratio of neighbouring values of the grid
 VALUES_BELOW, VALUES_ABOVE = 60, 90  # of the grid, below and above the budget
 ANCHORS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # epsilons of lines, where the claim leaves them open
@@ -124,7 +131,7 @@ def play(scores: FloatArray, labels: IntArray, claim: Claim, values: FloatArray 
     """
     values = values_of(claim) if values is None else values
     epsilon, delta = lines_of(claim, values)
-    wealth, largest = np.zeros(len(values)), np.zeros(len(values))
+    wealth, largest = np.zeros((len(PARTS), len(values))), np.zeros(len(values))
     budget = int(np.searchsorted(values, just_above(claim.value)))
     sizes: list[int] = []
     at_budget: list[float] = []
@@ -132,10 +139,12 @@ def play(scores: FloatArray, labels: IntArray, claim: Claim, values: FloatArray 
     while done < len(scores):
         until = min(len(scores), done + max(LEAST_BLOCK, int(GROWTH * done)))
         bets = _fit(scores[:done], labels[:done], epsilon, delta)
-        course = wealth[:, None] + np.cumsum(bets.growths(scores[done:until], labels[done:until]), axis=1)
-        wealth, largest = course[:, -1], np.maximum(largest, course.max(axis=1))
+        growths = bets.growths(scores[done:until], labels[done:until])  # (parts, values, draws)
+        course = wealth[:, :, None] + np.cumsum(growths, axis=2)
+        wealth, together = course[:, :, -1], _log_mean(course)
+        largest = np.maximum(largest, together.max(axis=1))
         sizes += range(done + 1, until + 1)
-        at_budget += course[budget].tolist()
+        at_budget += together[budget].tolist()
         done = until
     return Wealth(values, largest, tuple(sizes), tuple(at_budget))
 
@@ -153,14 +162,21 @@ class _Bets:
     stake_bottom: FloatArray
 
     def growths(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """The logs of the factors, shape (values, draws)."""
+        """The logs of the factors of each part of the stakes, shape (parts, values, draws)."""
         in_top, in_bottom = scores >= self.top[:, None], scores < self.bottom[:, None]  # (values, draws)
         risk = -np.exp(np.minimum(self.epsilon, 700.0))[:, None]
         is_in = labels[None, :] == np.where(self.high_is_in, 1, 0)[:, None]  # whether a guess on the top is right
         charge = 0.5 * self.delta * (self.stake_top + self.stake_bottom)
         payoff = np.where(in_top, self.stake_top[:, None] * np.where(is_in, 1.0, risk), 0.0)
         payoff += np.where(in_bottom, self.stake_bottom[:, None] * np.where(is_in, risk, 1.0), 0.0)
-        return np.asarray(np.log1p(payoff - charge[:, None]))
+        gain = payoff - charge[:, None]
+        return np.stack([np.log1p(part * gain) for part in PARTS])
+
+
+def _log_mean(logs: FloatArray) -> FloatArray:
+    """The log of the mean over the first axis."""
+    most = logs.max(axis=0)
+    return np.asarray(most + np.log(np.exp(logs - most).mean(axis=0)))
 
 
 def _fit(scores: FloatArray, labels: IntArray, epsilon: FloatArray, delta: FloatArray) -> _Bets:
