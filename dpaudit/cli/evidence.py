@@ -21,7 +21,7 @@ LEAST_DIGITS = 4  # of an id or a fingerprint that names a subject
 def evidence_group() -> None:
     """What has accumulated in a store: list it, explain it, export, merge or forget it.
 
-    `dpaudit audit --store FILE` adds to it.
+    `dpaudit audit --store FILE` and `dpaudit scores --store FILE` add to it.
     """
 
 
@@ -95,11 +95,14 @@ def merge_command(others: tuple[str, ...], path: str) -> None:
     from dpaudit.reports.wording import plural
     from dpaudit.running.store import Store
     from dpaudit.running.store_merging import merge
+    from dpaudit.scores import ledger
 
     with Store.at(path) as store:
         for place in others:
             with Store.at(place, create=False) as other:
+                ledger.merge(store, other, writes=False)  # refuse before anything is taken over
                 nights, pairs = merge(store, other)
+                nights += ledger.merge(store, other)
             click.echo(f"{place}: {plural(nights, 'night')}, {plural(pairs, 'pair')}")
 
 
@@ -115,15 +118,16 @@ def forget_command(subjects: tuple[str, ...], changed: tuple[str, ...], path: st
     Its nights stay on record, and their streams are never drawn again. What comes next has an error rate of its own.
     """
     from dpaudit.reports.wording import clean, plural
+    from dpaudit.scores import ledger
     from dpaudit.subjects.targets import resolve_target
 
     if not subjects and not changed:
         raise UsageError("subject must be named, or a target by --changed, got neither.")
     current = {target: resolve_target(target).fingerprint for target in changed}
     with _opened(path) as store:
-        from dpaudit.reports.evidence import evidence_document
+        from dpaudit.reports.evidence import store_document
 
-        document = evidence_document(store.subjects())
+        document = store_document(store)
         found = _chosen(document, subjects) if subjects else []
         found += [
             one
@@ -131,6 +135,7 @@ def forget_command(subjects: tuple[str, ...], changed: tuple[str, ...], path: st
             if one["target"] in current and one["fingerprint"] != current[one["target"]] and one not in found
         ]
         store.forget([one["id"] for one in found])
+        ledger.forget(store, [one["id"] for one in found])
     for one in found:
         about = f"{clean(one['name'])}, {clean(one['claim'])}"
         click.echo(f"Forgotten: {one['id'][:12]} {about}, {plural(len(one['pairs']), 'pair')}")
@@ -145,10 +150,10 @@ def _opened(path: str) -> Store:
 
 
 def _document(path: str) -> dict[str, Any]:
-    from dpaudit.reports.evidence import evidence_document
+    from dpaudit.reports.evidence import store_document
 
     with _opened(path) as store:
-        return evidence_document(store.subjects())
+        return store_document(store)
 
 
 def _chosen(document: dict[str, Any], names: list[str] | tuple[str, ...]) -> list[dict[str, Any]]:

@@ -28,6 +28,8 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="For the verdict and all bounds.")
 @click.option("--seed", type=int, help="Of the order of runs, ties and coins.  [default: 0]")
 @click.option("--guesses", type=int, help="One run: canaries to guess on, decided beforehand.  [default: four share]")
+@click.option("--store", metavar="FILE", help="Sequential: an evidence store that these scores go on in, by --name.")
+@click.option("--name", help="With --store: what the scores are of, such as the training and the attack.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--out", help="Folder to write scores.json, scores.html and scores.md to.  [default: none]")
 @click.option("--report", help="Formats to write there: json, html, md, pdf, with commas.")
@@ -48,6 +50,7 @@ def scores_command(
     """Audit a training from the scores of canaries that were in it, and of canaries that were not.
 
     IN and OUT end in .csv, .txt, .npy, .npz, .json or .parquet; FILE:NAME names a column. Larger scores speak for "in".
+    With --store, give files that grow, or new scores alone; what was counted is not counted again.
     Exit status as of `audit`: 1 a violation, 5 if so few canaries could not have shown one.
     """
     from dpaudit.reports.scores import check_formats, scores_table, write_reports

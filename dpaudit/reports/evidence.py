@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,6 +12,11 @@ from rich.text import Text
 
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
 from dpaudit.results.model import to_json
+from dpaudit.scores.auditing import BETS_SHARE
+from dpaudit.scores.ledger import Ledger, ledgers
+
+if TYPE_CHECKING:
+    from dpaudit.running.store import Store
 
 SCHEMA = "dpaudit.evidence/1"
 SHORT = 12  # digits of a digest that are shown
@@ -19,15 +24,88 @@ DEPENDS = Text("inconclusive: draws depend on each other")
 LOOKS_SHOWN = 12  # nights of a pair, in the explanation
 
 
-def evidence_document(subjects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The document of what `Store.subjects` gives, as strict JSON values.
+def evidence_document(subjects: Sequence[Mapping[str, Any]], scores: Sequence[Ledger] = ()) -> dict[str, Any]:
+    """The document of what `Store.subjects` and `dpaudit.scores.ledger.ledgers` give, as strict JSON values.
 
     Examples
     --------
     >>> evidence_document([])
     {'schema': 'dpaudit.evidence/1', 'subjects': []}
     """
-    return {"schema": SCHEMA, "subjects": [_subject(subject) for subject in subjects]}
+    found = [*(_subject(subject) for subject in subjects), *(_scored(ledger) for ledger in scores)]
+    return {"schema": SCHEMA, "subjects": found}
+
+
+def store_document(store: Store) -> dict[str, Any]:
+    """The document of a store: its subjects, then its ledgers of scores."""
+    return evidence_document(store.subjects(), ledgers(store))
+
+
+def _scored(ledger: Ledger) -> dict[str, Any]:
+    """A ledger of scores as a subject with one pair: the canary in, and out."""
+    level = 1.0 - ledger.confidence
+    numbers = {night.id: number for number, night in enumerate(ledger.nights)}
+    looks, draws = [], 0
+    for night in ledger.current:
+        draws += night.count_in + night.count_out
+        if night.lower is not None:
+            looks.append(
+                {
+                    "seed": ledger.seed,
+                    "number": numbers[night.id],
+                    "draws": draws,
+                    "log_wealth": to_json(night.log_wealth),
+                    "parameter_lower": to_json(night.lower),
+                }
+            )
+    last = ledger.current[-1] if ledger.current else None
+    violated = any(night.violated for night in ledger.current)
+    pair = {
+        "key": "scores",
+        "id": "scores",
+        "x_id": "in",
+        "x_prime_id": "out",
+        "parameter": ledger.parameter,
+        "parameter_budget": to_json(ledger.budget),
+        "parameter_lower": to_json(max((night.lower or 0.0 for night in ledger.current), default=0.0)),
+        "violated": violated,
+        "draws": draws,
+        "log_wealth": to_json(last.log_wealth) if last is not None else None,
+        "change": None,
+        "log_wealth_needed": to_json(-math.log(BETS_SHARE * level)),
+        "error_share": level,
+        "generation": 0,
+        "looks": looks,
+    }
+    nights = [
+        {
+            "seed": ledger.seed,
+            "number": numbers[night.id],
+            "started": night.started,
+            "ended": night.ended,
+            "status": "started" if night.ended is None else "finished",
+            "samples": night.count_in + night.count_out,
+            "runs": night.count_in + night.count_out,
+            "version": night.version,
+            "forgotten": night.life != ledger.life,
+        }
+        for night in ledger.nights
+    ]
+    return {
+        "id": ledger.digest,
+        "fingerprint": "scores",
+        "name": ledger.name,
+        "target": None,
+        "claim": ledger.claim,
+        "confidence": ledger.confidence,
+        "lives": ledger.life + 1,
+        "error_rate": min(1.0, (ledger.life + 1) * level),
+        "created": ledger.created,
+        "violated": violated,
+        "draws": draws,
+        "nights": nights,
+        "pairs": [pair] if ledger.current else [],
+    }
 
 
 def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:

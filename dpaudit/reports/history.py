@@ -132,12 +132,12 @@ def _facts(file: Path) -> dict[str, str]:
 
 def _of_store(place: Path) -> list[Release]:
     """A release for each night of each subject, with the bounds of all nights up to there."""
-    from dpaudit.reports.evidence import evidence_document
+    from dpaudit.reports.evidence import store_document
     from dpaudit.reports.reading import audit_of_store
     from dpaudit.running.store import Store
 
     with Store.at(place) as store:
-        subjects = evidence_document(store.subjects())["subjects"]
+        subjects = store_document(store)["subjects"]
     found: dict[tuple[str, str], list[Source]] = {}
     for subject in subjects:
         nights = [night for night in subject["nights"] if not night["forgotten"]]

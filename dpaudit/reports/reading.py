@@ -30,7 +30,7 @@ from dpaudit.reports.attachments import (
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Dossier, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
-from dpaudit.reports.evidence import evidence_document
+from dpaudit.reports.evidence import store_document
 from dpaudit.reports.judged import certificate_attachment, scores_attachment
 from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results.model import AuditResult, Finding, Look
@@ -189,7 +189,7 @@ def _store(path: str) -> list[Source]:
     from dpaudit.running.store import Store
 
     with Store.at(Path(path)) as store:
-        document = evidence_document(store.subjects())
+        document = store_document(store)
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     return _subjects(path, digest, document["subjects"])
 

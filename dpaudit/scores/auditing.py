@@ -15,6 +15,8 @@ How the error rate 1 - confidence is spent:
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -27,9 +29,11 @@ from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.running.store import Store
+from dpaudit.scores import ledger
 from dpaudit.scores.bands import Bands, anytime_bands, band
 from dpaudit.scores.bets import labelled, perfect_lower, play
-from dpaudit.scores.designs import ASSUMPTIONS, BETTED, check_design, check_scores, notes_on
+from dpaudit.scores.designs import ASSUMPTIONS, BETTED, EVERY_NIGHT, check_design, check_scores, notes_on
 from dpaudit.scores.guesses import Ordered, Record, Rule, ordered, ordered_pairs
 from dpaudit.scores.profile_bounds import (
     CLAIM_GRID,
@@ -56,6 +60,8 @@ def audit_scores(
     confidence: float = 0.95,
     seed: int | None = None,
     guesses: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    name: str | None = None,
 ) -> ScoresResult:
     """Audit a training run, or many, from the scores that an attack gave to canaries.
 
@@ -79,6 +85,13 @@ def audit_scores(
     guesses : int, optional
         One run: how many canaries to guess on, decided without looking at the scores. By default four
         numbers share the error rate.
+    store : path, optional
+        An evidence store, made where there is none; with the design "sequential" alone. Scores go on where those of
+        earlier calls with the same name and claim stopped, and the result is of all of them: either files that have
+        grown, or new scores alone. Scores that were counted before are not counted again
+        (`dpaudit.scores.ledger`). Confidence and seed are those of the first call; `confidence` is for all calls.
+    name : str, optional
+        With a store: what the scores are of, such as the training and the attack.
 
     Returns
     -------
@@ -99,7 +112,6 @@ def audit_scores(
     >>> result.verdict, bool(result.epsilon_lower > 1.0)
     ('violated', True)
     """
-    started = time.perf_counter()
     check_options(confidence=confidence, seed=seed)
     check_design(design)
     promise = parse_claim(claim) if isinstance(claim, str) else claim
@@ -107,7 +119,54 @@ def audit_scores(
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
     if guesses is not None and design in BETTED:
         raise UsageError(f"guesses must be of one run, got {guesses!r} with design {design!r}.")
-    root = 0 if seed is None else int(seed)
+    if store is None and name is not None:
+        raise UsageError(f"name must go with a store, got {name!r} without one.")
+    if store is not None:
+        if design != "sequential":
+            raise UsageError(f"design must be 'sequential' with a store, got {design!r}.")
+        if not name:
+            raise UsageError("name must be given with a store: evidence is kept by name and claim.")
+        with Store.at(store) as opened:
+            return _audit_ledger(opened, name, kept_in, kept_out, promise, confidence, seed)
+    return _audited(kept_in, kept_out, promise, design, confidence, 0 if seed is None else int(seed), guesses)
+
+
+def _audit_ledger(
+    store: Store,
+    name: str,
+    scores_in: FloatArray,
+    scores_out: FloatArray,
+    claim: Claim,
+    confidence: float,
+    seed: int | None,
+) -> ScoresResult:
+    """Add scores to their ledger, audit all that it has, and note what that said."""
+    order = np.random.default_rng(np.random.SeedSequence(seed or 0, spawn_key=(1,)))
+    kept, new = ledger.enter(
+        store, name, claim, scores_in, scores_out, confidence, seed,
+        lambda side_in, side_out: check_scores(side_in, side_out, "sequential", order),
+    )  # fmt: skip
+    result = _audited(*kept.scores, claim, "sequential", confidence, kept.seed)
+    ledger.note_look(store, kept, result.log_wealth, result.parameter_lower, result.verdict == "violated")
+    nights = len(kept.current)
+    said = f"Evidence of {nights} {'night' if nights == 1 else 'nights'} in the store"
+    if sum(new):
+        said += f"; {new[0]:,} scores in and {new[1]:,} out are new."
+    else:
+        said += "; all of these scores were counted before, and are not counted again."
+    return dataclasses.replace(result, assumptions=(*result.assumptions, EVERY_NIGHT), notes=(said, *result.notes))
+
+
+def _audited(
+    kept_in: FloatArray,
+    kept_out: FloatArray,
+    promise: Claim,
+    design: str,
+    confidence: float,
+    root: int,
+    guesses: int | None = None,
+) -> ScoresResult:
+    started = time.perf_counter()
     rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(0,)))
     check_scores(kept_in, kept_out, design, np.random.default_rng(np.random.SeedSequence(root, spawn_key=(1,))))
     level = 1.0 - confidence
