@@ -35,6 +35,7 @@ AUDIT_OPTIONS = (
     "isolation",
     "pool",
     "severity",
+    "band",
 )
 
 
@@ -47,7 +48,7 @@ class Config:
     path : Path or None
         The file; None if there is none.
     samples, mode, confidence, seed, jobs, backend, cluster, event_mass, inconclusive_factor, floating_point,
-    isolation, pool, severity
+    isolation, pool, severity, band
         Options of `dpaudit.audit`.
     report : tuple of str or None
         Formats of reports.
@@ -75,6 +76,7 @@ class Config:
     isolation: str | bool | None = None
     pool: bool | None = None
     severity: bool | None = None
+    band: bool | None = None
     report: tuple[str, ...] | None = None
     out: Path | None = None
     strict: bool | None = None
@@ -196,6 +198,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "isolation": ("true, false or a text such as 'seconds=1'", lambda value: _is_flag(value) or _is_text(value)),
     "pool": ("true or false", _is_flag),
     "severity": ("true or false", _is_flag),
+    "band": ("true or false", _is_flag),
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
     "known_violations": ("a list of tables with test, reason and expires", _is_known_violations),

@@ -76,6 +76,7 @@ def audit(
     pool: bool | None = None,
     grey_box: bool = False,
     severity: bool = True,
+    band: bool = False,
     fresh: bool = False,
     target: str | None = None,
     name: str | None = None,
@@ -149,6 +150,10 @@ def audit(
         is called once a draw), for a bound that says how bad they are: see `dpaudit.audits.severity`. A sequential
         audit stops at its first proof otherwise, when its bound is hardly above the budget. Not in fixed mode, whose
         bound has all draws already, nor of pools, universes and stores.
+    band : bool
+        Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
+        12,000 of each input; 2,000 of a subject that is called once a draw): `AuditResult.trade_off`. It takes a fifth
+        of the error rate, see `dpaudit.audits.band`. Not of universes and stores.
     target, name : str, optional
         How the subject is named in the result.
     store : path, optional
@@ -208,6 +213,7 @@ def audit(
         pool=pool,
         grey_box=grey_box,
         severity=severity,
+        band=band,
     )
     running = Running.of(
         jobs=jobs,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audits import severity
+from dpaudit.audits import band, severity
 from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
 from dpaudit.audits.kept import KEPT_NOISE as KEPT
@@ -19,10 +19,12 @@ from dpaudit.audits.universe_auditing import UniverseAudit, is_universe
 from dpaudit.campaign.label_game import LabelGame, Progress
 from dpaudit.doubles import floating_point as doubles
 from dpaudit.environment import environment
+from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart, is_same_input
 from dpaudit.privacy.pairs import AllPairs, Pair
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, FloatingPointFinding, Severity, SideFinding, to_json
+from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.digests import digest
 from dpaudit.running.draws import Crew, Drawer
@@ -90,6 +92,10 @@ class Call:
 
     def run(self) -> AuditResult:
         """Play it."""
+        if self.options.band and self.store is not None:
+            raise UsageError("band must not be given with a store, got True: its error rate is spent in one call.")
+        if self.options.band and is_universe(self.promise, self.chosen):
+            raise UsageError("band must not be given with a universe, got True. Audit fewer pairs with it.")
         return self._universe() if is_universe(self.promise, self.chosen) else self._pairs()
 
     def _universe(self) -> AuditResult:
@@ -147,6 +153,7 @@ class Call:
         if games and not played.failure and not has_asked and not played.kept:
             clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
             games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x)
+        drawn, of_band = self._band(pairs, asked_claims, played) if self.options.band else (None, 0)
         withhold_all(games)
         findings = self._findings(pairs, played, severities)
         about_doubles = None
@@ -162,9 +169,10 @@ class Call:
             findings=findings,
             not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
             report_delta=max((claims[k].report_delta for k in asked), default=self.promise.report_delta),
-            samples=played.runs + more + of_stages,
+            samples=played.runs + more + of_stages + of_band,
             options={**self.options.said, **played.options},
             floating_point=about_doubles,
+            trade_off=drawn,
             beside=order_finding(*changes_of(games), self.options.mode == "fixed", played.options.get("night", 1)),
         )
 
@@ -195,6 +203,22 @@ class Call:
                 return None, runs
             found[k] = one
         return found, runs
+
+    def _band(self, pairs: Sequence[Pair], claims: Sequence[Claim], played: Played) -> tuple[TradeOffBand, int]:
+        """The band of the clearest pair, or why there is none, and the runs."""
+        level = (1.0 - self.options.confidence) * band.BAND_SHARE
+        games = [game for game, _ in played.pairs]
+        places = [k for k, game in enumerate(games) if not game.is_broken and k not in played.kept]
+        if any(game.change for game in games):
+            return TradeOffBand("", level, reason=band.DEPEND), 0
+        if played.failure or not places:
+            return TradeOffBand("", level, reason=band.FAILED), 0
+        clearest = max(places, key=lambda k: (games[k].is_violated, games[k].wealth, -k))
+        member = played.groups[clearest][0]
+        return band.examine(
+            pairs[member], claims[member], subject=self.subject, samples=self.options.samples, level=level,
+            seed=self.root, crew=self.crew,
+        )  # fmt: skip
 
     def _findings(
         self, pairs: Sequence[Pair], played: Played, severities: Mapping[int, Severity | None] | None
@@ -241,7 +265,7 @@ class Call:
                 of_games,
                 games,
                 samples=self.options.samples,
-                error_rate=1.0 - self.options.confidence,
+                error_rate=(1.0 - self.options.confidence) * (1.0 - band.BAND_SHARE if self.options.band else 1.0),
                 mode=self.options.mode,
                 draw=Drawer(subject, inputs, root, DRAWS + restart, self.crew),
                 coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),

@@ -36,6 +36,7 @@ class Options:
     pool: bool | None
     grey_box: bool = False
     severity: bool = True
+    band: bool = False
 
     def __post_init__(self) -> None:
         check_options(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
@@ -43,6 +44,8 @@ class Options:
             raise UsageError(f"floating_point must be True or False, got {self.floating_point!r}.")
         if not isinstance(self.severity, bool | np.bool_):
             raise UsageError(f"severity must be True or False, got {self.severity!r}.")
+        if not isinstance(self.band, bool | np.bool_):
+            raise UsageError(f"band must be True or False, got {self.band!r}.")
         if self.pool is not None and not isinstance(self.pool, bool | np.bool_):
             raise UsageError(f"pool must be True, False or None, got {self.pool!r}.")
 
@@ -50,7 +53,7 @@ class Options:
     def said(self) -> dict[str, Any]:
         """What the result says of them."""
         names = ("samples", "event_mass", "inconclusive_factor", "pool", "severity")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in (*names, *(("band",) if self.band else ()))}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -91,6 +91,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     help="Go on behind a violation, for a bound that says how bad it is.  [default: --severity]",
 )
 @click.option(
+    "--band/--no-band",
+    default=None,
+    help="Draw a confidence band for the trade-off function of the clearest pair.  [default: --no-band]",
+)
+@click.option(
     "--fresh",
     is_flag=True,
     help="TARGET is a factory, a class or function without arguments: call each draw on an object of its own.",

@@ -68,6 +68,7 @@ def _audit(dossier: Dossier, result: AuditResult, prefix: str) -> Iterator[Secti
         losses.append(_pairs(result))
     yield Section(f"{prefix}-losses", "Loss against budget", tuple(losses), level=3)
     drawn: list[Block] = [*_figure(prefix, curves.profile(result)), *_figure(prefix, curves.trade_off(result))]
+    drawn += _figure(prefix, curves.band(result))
     if not drawn:
         drawn.append(
             Paragraph("No curve: no pair gave an answer, or the claim's profile is not known from the result.")

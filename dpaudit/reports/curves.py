@@ -26,7 +26,7 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
-from dpaudit.reports.wording import compared, lower_text, name_text, number_text, percent_text
+from dpaudit.reports.wording import clean, compared, lower_text, name_text, number_text, percent_text
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.testing.binomial import binomial_lower
 
@@ -241,6 +241,34 @@ def trade_off(result: AuditResult) -> Figure | None:
         legend=tuple(legend),
         data=Data(columns, tuple(rows), 0),
     )
+
+
+def band(result: AuditResult) -> Figure | None:
+    """The confidence band for the trade-off function of the clearest pair, where the audit drew one."""
+    found = result.trade_off
+    if found is None or not found.points:
+        return None
+    from dpaudit.reports.scores import trade_off_figure
+
+    return trade_off_figure(found.points, result.confidence, of=f": the pair {name_text(found.pair, 60)}")
+
+
+def band_method(result: AuditResult) -> list[tuple[str, str]]:
+    """How the band was made, or why there is none, for the method of a report."""
+    found = result.trade_off
+    if found is None:
+        return []
+    share = f"Its error rate is {percent_text(found.error_rate)}, a part of that of the audit."
+    if not found.points:
+        return [("Band of the trade-off function", f"None was drawn. {found.reason} {share}")]
+    return [
+        (
+            "Band of the trade-off function",
+            f"A score of the outputs of the pair {name_text(found.pair, 60)} was fitted on draws of its own "
+            f"({clean(found.score, 120)}). The band bounds the law of its values, from {found.draws:,} further draws "
+            f"of each input, at all thresholds together. {share}",
+        )
+    ]
 
 
 def _chosen(result: AuditResult) -> tuple[Finding, Curve, Measured | None] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from dpaudit.reports import beside, by_form, doubles, figures, scope, universe, wording
+from dpaudit.reports import beside, by_form, curves, doubles, figures, scope, universe, wording
 from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.apart import apart
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text
@@ -39,7 +39,9 @@ MODES: Mapping[str, str] = {
 
 def render(result: AuditResult, path: str = STAND_IN) -> str:
     """The page, ready to be written as UTF-8; `path` is where the result is saved."""
-    drawings = (figures.heatmap, figures.scatter) if result.universe is None else (figures.scatter,)
+    drawings: tuple[Callable[[AuditResult], figures.Figure | None], ...] = (figures.scatter, curves.band)
+    if result.universe is None:
+        drawings = (figures.heatmap, *drawings)
     return (
         environment()
         .get_template("audit.html.j2")
@@ -283,6 +285,7 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
             "randomness.",
         ),
         ("What could have been found", found),
+        *curves.band_method(result),
         *_method_of_floating_point(result),
         (
             "Verdicts",

@@ -96,7 +96,7 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     told = tuple((clean(key), clean(text, 400)) for key, text in rows)
     blocks: list[Block] = [Paragraph(judged.sentence), Facts(told)]
     if result.trade_off:
-        drawn = scores.trade_off_figure(result)
+        drawn = scores.trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
     assumed = tuple((clean(text, 400),) for text in result.assumptions)
     blocks.append(Table("Assumptions of the design", ("assumption",), assumed))

@@ -172,6 +172,7 @@ class _Mask:
             floating_point=None if doubles is None else self._doubles(doubles),
             universe=universe,
             side_findings=tuple(self._side(finding) for finding in result.side_findings),
+            trade_off=None,
         )
 
     def _pair_name(self, name: str, known: set[str]) -> str:

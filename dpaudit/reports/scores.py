@@ -23,6 +23,7 @@ from dpaudit.reports.formats import check_format, file_name
 from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.saving import check_folder, write_whole
+from dpaudit.results.trade_off import TradeOffPoint
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
 from dpaudit.scores.result import ScoresResult
@@ -165,7 +166,7 @@ def document(result: ScoresResult) -> Document:
     notes = tuple(Paragraph(clean(text, 400)) for text in result.notes)
     sections = [
         Section("found", "What was found", (Facts(tuple(facts(result))),), mark=result.verdict),
-        Section("trade-off", "The trade-off function", (trade_off_figure(result),)),
+        Section("trade-off", "The trade-off function", (trade_off_figure(result.trade_off, result.confidence),)),
         Section(
             "assumed",
             "What the bounds rest on",
@@ -199,9 +200,9 @@ def steps_below(known: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
     return [corner for left, right in pairwise(known) for corner in ((left[0], right[1]), right)]
 
 
-def trade_off_figure(result: ScoresResult) -> Figure:
-    """The band for the trade-off function against the claim's curve."""
-    has_lower = any(point.thresholds_lower is not None for point in result.trade_off)
+def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: str = "") -> Figure:
+    """The band for the trade-off function against the claim's curve; `of` says whose it is, at the end of the title."""
+    has_lower = any(point.thresholds_lower is not None for point in known_at)
     curves: list[tuple[str, str, Callable[[Any], float | None]]] = [
         ("limit", "the claim allows no attack below", lambda point: point.claimed),
         ("curve w0", "some attack is at or below, with confidence", lambda point: point.upper),
@@ -215,7 +216,7 @@ def trade_off_figure(result: ScoresResult) -> Figure:
         y = Axis(0.0, 1.0, 0.75 * width - 44.0, 10.0, False)
         body = frame(x, y, "type I error", "type II error", width, gutters=False)
         for cls, _, value in curves:
-            known = [(point.type_one, value(point)) for point in result.trade_off]
+            known = [(point.type_one, value(point)) for point in known_at]
             if cls == "curve w1":
                 known = steps_below(known)
             path = [(x(at), y(high)) for at, high in known if high is not None]
@@ -224,7 +225,7 @@ def trade_off_figure(result: ScoresResult) -> Figure:
 
     description = (
         "The least type II error at each type I error: what the claim promises, and an upper limit that holds at all "
-        f"points together with {percent_text(result.confidence)} confidence. Where the limit lies below the claim's "
+        f"points together with {percent_text(confidence)} confidence. Where the limit lies below the claim's "
         "curve, the claim is broken."
     )
     if has_lower:
@@ -232,22 +233,22 @@ def trade_off_figure(result: ScoresResult) -> Figure:
             " The lower limit is of tests by a threshold of this score. It says nothing of other tests and other "
             "attacks, which may lie below it."
         )
-    step = max(1, len(result.trade_off) // TABLE_ROWS)
+    step = max(1, len(known_at) // TABLE_ROWS)
     rows = tuple(
         tuple(
             number_text(value, 3) if value is not None else ""
             for value in (point.type_one, point.claimed, point.upper, *([point.thresholds_lower] if has_lower else []))
         )
-        for point in result.trade_off[::step]
+        for point in known_at[::step]
     )
     columns = ("type I error", "claimed at least", "at most", *(["thresholds at least"] if has_lower else []))
     return Figure(
         "trade-off-band",
-        "Trade-off between the errors of an attack",
+        f"Trade-off between the errors of an attack{of}",
         description,
         "",
         drawn(WIDE),
         drawn(NARROW),
         tuple((swatch(tag("path", d="M1 7L21 7", cls=cls)), text) for cls, text, _ in curves),
-        Data(columns, rows, len(result.trade_off) - len(rows)),
+        Data(columns, rows, len(known_at) - len(rows)),
     )

@@ -30,6 +30,7 @@ from dpaudit.results.side_findings import (
     SideFinding,
     SideStatus,
 )
+from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.verdicts import VERDICTS, Verdict
 
 if TYPE_CHECKING:
@@ -373,6 +374,8 @@ class AuditResult:
         examined in depth and those that the table names as violated (the worst 1,000). None for other audits.
     side_findings : tuple of SideFinding
         What was looked at beside the claim, each with an error rate of its own.
+    trade_off : TradeOffBand or None
+        The band of the clearest pair's trade-off function, where the call asked for it.
     """
 
     claim: str
@@ -391,6 +394,7 @@ class AuditResult:
     floating_point: FloatingPointFinding | None = None
     universe: UniverseTable | None = None
     side_findings: tuple[SideFinding, ...] = ()
+    trade_off: TradeOffBand | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -493,6 +497,8 @@ class AuditResult:
             "floating_point": self.floating_point.to_dict() if self.floating_point is not None else None,
             "side_findings": [finding.to_dict() for finding in self.side_findings],
         }
+        if self.trade_off is not None:
+            record["trade_off"] = self.trade_off.to_dict()
         return record if self.universe is None else {**record, "universe": self.universe.to_dict()}
 
     @classmethod
@@ -506,8 +512,8 @@ class AuditResult:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
         from dpaudit.results.universe_table import UniverseTable
 
-        # the last three may be missing
-        apart = ("findings", "not_asked", "floating_point", "universe", "side_findings")
+        # the last four may be missing
+        apart = ("findings", "not_asked", "floating_point", "universe", "side_findings", "trade_off")
         names = [field.name for field in dataclasses.fields(cls) if field.name not in apart]
         missing = [name for name in [*names, "pairs", "not_asked"] if name not in record]
         if missing:
@@ -529,6 +535,7 @@ class AuditResult:
             floating_point=floating_point,
             universe=universe,
             side_findings=tuple(SideFinding.from_dict(entry) for entry in record.get("side_findings", ())),
+            trade_off=TradeOffBand.from_dict(record["trade_off"]) if record.get("trade_off") is not None else None,
             **values,
         )
         if record.get("verdict") != result.verdict:

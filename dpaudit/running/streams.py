@@ -24,6 +24,7 @@ SEARCH_DRAWS, SEARCH_CHOICES = 50, 51  # of the search for pairs: no draw of an 
 GREY_BOX = 52  # of the replays on the same randomness
 RECORDED = 53  # of recorded noise: run, and number of the call in it
 SEVERITY_DRAWS, SEVERITY_COINS = 33, 34  # of violated pairs, for a bound that says how bad they are
+BAND_DRAWS = 36  # of the band of a trade-off function
 TIMING_DRAWS, TIMING_COINS, INDEPENDENCE_DRAWS = 60, 61, 62  # of an isolated subject's side findings
 CHECK_DRAWS = 44  # of the conformance checks, which have keys of their own behind it
 

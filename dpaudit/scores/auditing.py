@@ -29,6 +29,7 @@ from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.results.trade_off import TradeOffPoint
 from dpaudit.running.store import Store
 from dpaudit.scores import ledger
 from dpaudit.scores.bands import Bands, anytime_bands, band
@@ -46,7 +47,7 @@ from dpaudit.scores.profile_bounds import (
     values_rejected,
 )
 from dpaudit.scores.reading import as_scores
-from dpaudit.scores.result import GuessRecord, ScoresResult, TradeOffPoint
+from dpaudit.scores.result import GuessRecord, ScoresResult
 
 FloatArray = NDArray[np.float64]
 BETS_SHARE = 0.8  # of the error rate, of many runs; the rest is the band's

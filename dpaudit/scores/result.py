@@ -12,41 +12,9 @@ from typing import Any
 from dpaudit.errors import UsageError
 from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict
 from dpaudit.results.saving import as_float, from_json, read_saved, to_json, utf8, write_whole
+from dpaudit.results.trade_off import TradeOffPoint
 
 SCHEMA = "dpaudit.scores/1"
-
-
-@dataclasses.dataclass(frozen=True)
-class TradeOffPoint:
-    """The trade-off function at one type I error, and what this score's thresholds attain of it at best.
-
-    Attributes
-    ----------
-    type_one : float
-    upper : float
-        The mechanism's trade-off function is at most this.
-    thresholds_lower : float or None
-        Every test by a threshold of this score, randomised or not, has at least this type II error. Other tests of
-        it may have less, and so may other attacks: no limit of the mechanism's own. None in one run.
-    claimed : float
-        What the claim promises at least.
-    """
-
-    type_one: float
-    upper: float
-    thresholds_lower: float | None
-    claimed: float
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> TradeOffPoint:
-        """The point of an entry of `trade_off` in scores.json."""
-        lower = record["thresholds_lower"]
-        return cls(
-            as_float(record["type_one"]),
-            as_float(record["upper"]),
-            None if lower is None else as_float(lower),
-            as_float(record["claimed"]),
-        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -94,7 +94,7 @@ def test_no_score_is_counted_twice(night, tmp_path):
         assert content(found) == expected
         assert found.notes[0].endswith("all of these scores were counted before, and are not counted again.")
     for begin, end in ((20, 60), (60, 100), (41, 79)):
-        with pytest.raises(UsageError, match=r"scores_in must be of runs that were not counted yet, got . or more in a"):
+        with pytest.raises(UsageError, match=r"scores_in must be of runs that were not counted yet, got . or more"):
             night(first[begin:end], second[begin:end])
     assert [one["draws"] for one in opened(tmp_path)] == [160]
     assert content(night(-first[80:], second[80:])) != expected  # the same values of other runs are new

@@ -1,0 +1,83 @@
+"""A confidence band for a trade-off function, as results hold it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from dpaudit.results.saving import as_float, to_json
+
+
+@dataclasses.dataclass(frozen=True)
+class TradeOffPoint:
+    """The trade-off function at one type I error, and what one score's thresholds attain of it at best.
+
+    Attributes
+    ----------
+    type_one : float
+    upper : float
+        The mechanism's trade-off function is at most this.
+    thresholds_lower : float or None
+        Every test by a threshold of this score, randomised or not, has at least this type II error. Other tests of
+        it may have less, and so may other attacks: no limit of the mechanism's own. None in one run.
+    claimed : float
+        What the claim promises at least.
+    """
+
+    type_one: float
+    upper: float
+    thresholds_lower: float | None
+    claimed: float
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> TradeOffPoint:
+        """The point of an entry of `trade_off` in scores.json, or of `points` in that of audit.json."""
+        lower = record["thresholds_lower"]
+        return cls(
+            as_float(record["type_one"]),
+            as_float(record["upper"]),
+            None if lower is None else as_float(lower),
+            as_float(record["claimed"]),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class TradeOffBand:
+    """The band of one pair of an audit (`dpaudit.audits.band`), all points together.
+
+    Attributes
+    ----------
+    pair : str
+        Its id; empty if there is none.
+    error_rate : float
+        The probability that the band is wrong anywhere, at most. It is a part of the audit's error rate.
+    draws : int
+        Of each input of the pair, that the band rests on.
+    score : str
+        What its thresholds are of, in words.
+    points : tuple of TradeOffPoint
+        Empty where there is no band.
+    reason : str
+        Why there is no band; empty where there is one.
+    """
+
+    pair: str
+    error_rate: float
+    draws: int = 0
+    score: str = ""
+    points: tuple[TradeOffPoint, ...] = ()
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The band as strict JSON values."""
+        record: dict[str, Any] = to_json(dataclasses.asdict(self))
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> TradeOffBand:
+        """The band of `trade_off` in audit.json."""
+        values = {field.name: record[field.name] for field in dataclasses.fields(cls)}
+        values["error_rate"] = as_float(values["error_rate"])
+        values["points"] = tuple(TradeOffPoint.from_dict(entry) for entry in values["points"])
+        return cls(**values)

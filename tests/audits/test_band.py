@@ -1,0 +1,166 @@
+"""The band of a trade-off function: what it costs, that it holds, and when there is none."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+import dpaudit
+from dpaudit.audits import band as stage
+from dpaudit.cli import main
+from dpaudit.errors import UsageError
+from dpaudit.privacy.pairs import Pair
+from dpaudit.reports.html import render
+from dpaudit.running.draws import Crew
+from dpaudit.scores.bands import band as band_of
+from dpaudit.subjects.callables import as_subject
+
+SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json").read_text())
+QUICK = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 600, "seed": 3, "floating_point": False}
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+def columns(data, size, rng):
+    """Forty columns of noise, whatever the input is."""
+    return rng.normal(size=(size, 40))
+
+
+def laplace_curve(type_one, shift):
+    """The trade-off function of Laplace(0, 1) against Laplace(shift, 1), from its closed form."""
+    if type_one < 0.5 * np.exp(-shift):
+        return 1.0 - np.exp(shift) * type_one
+    return np.exp(-shift) / (4.0 * type_one) if type_one <= 0.5 else (1.0 - type_one) * np.exp(-shift)
+
+
+def is_wrong(points, curve):
+    """Whether a limit is on the wrong side of the truth; thresholds of the output are the best tests in these laws."""
+    return any(point.upper < curve(point.type_one) - 1e-9 for point in points) or any(
+        point.thresholds_lower > curve(point.type_one) + 1e-9 for point in points
+    )
+
+
+def examined(mechanism, x_prime, seed, samples=80):
+    subject = as_subject(mechanism, None, None)
+    pair = Pair(0.0, x_prime, "pair")
+    options = {"subject": subject, "samples": samples, "level": LEVEL, "seed": seed, "crew": Crew()}
+    return stage.examine(pair, dpaudit.PureDP(1.0), **options)
+
+
+RUNS, LEVEL = 30, 0.05
+FALSE_ALARM_RATE = 2e-6  # P(binomial(30, 0.05) >= 10) = 1.2e-6, of a band that is wrong as often as it may be
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mechanism, curve", [(laplace, lambda a: laplace_curve(a, 1.0)), (columns, lambda a: 1.0 - a)]
+)  # fmt: skip
+def test_the_band_is_wrong_no_more_often_than_its_level_says(mechanism, curve):
+    assert stats.binom.sf(9, RUNS, LEVEL) < FALSE_ALARM_RATE
+    found = [examined(mechanism, 1.0, seed)[0] for seed in range(RUNS)]
+    assert all(band.points and band.draws == 60 and not band.reason for band in found)
+    assert sum(is_wrong(band.points, curve) for band in found) < 10
+
+
+@pytest.mark.slow
+def test_a_score_that_is_fitted_on_the_draws_of_its_band_is_wrong_more_often():
+    """The negative control: without the split forty columns of noise look like two laws."""
+    from dpaudit.reading.outcomes import read_outputs
+
+    wrong = 0
+    for seed in range(RUNS):
+        rng = np.random.default_rng(seed)
+        sides = [read_outputs(rng.normal(size=(60, 40)), 60) for _ in range(2)]
+        rule = stage._separating(*sides)
+        at = np.linspace(0.0, 1.0, 51)
+        found = band_of(*(rule.score(rule.reading(side)) for side in sides), LEVEL)
+        wrong += bool(np.any(found.upper(at) < 1.0 - at - 1e-9))
+    assert wrong >= 10
+
+
+def test_a_loss_above_the_claim_shows_in_the_band_and_the_draws_are_those_that_were_planned():
+    band, runs = examined(lambda data, size, rng: data + rng.laplace(scale=0.3, size=size), 1.0, 1, samples=1_200)
+    assert any(point.upper < point.claimed for point in band.points)
+    assert runs == 2 * sum(stage.draws_of(1_200, is_vectorised=True)) == 2_400
+    upper = [point.upper for point in band.points]
+    assert upper == sorted(upper, reverse=True) and all(p.thresholds_lower <= p.upper for p in band.points)
+
+
+def test_the_band_and_the_bounds_share_one_error_rate():
+    result = dpaudit.audit(laplace, **{**QUICK, "pairs": [(0.0, 1.0), (0.0, 0.5)]}, band=True)
+    shares = sum(finding.error_share for finding in result.findings)
+    assert shares == pytest.approx(0.05 * (1.0 - stage.BAND_SHARE))
+    assert shares + result.trade_off.error_rate == pytest.approx(0.05)
+    assert result.trade_off.pair in {finding.id for finding in result.findings}
+    assert result.options["band"] is True
+
+
+def test_an_audit_without_a_band_is_as_before():
+    """The stage has streams of its own: draws and counts are the same, only levels differ."""
+    without, with_band = (dpaudit.audit(laplace, **QUICK, mode="fixed", band=band) for band in (False, True))
+    assert without.trade_off is None and "trade_off" not in without.to_dict() and "band" not in without.options
+    assert without.findings[0].samples == with_band.findings[0].samples
+    assert without.findings[0].parameter_lower >= with_band.findings[0].parameter_lower
+    assert with_band.samples == without.samples + 2 * 600
+
+
+def test_the_result_is_saved_and_reported(tmp_path):
+    result = dpaudit.audit(laplace, **QUICK, band=True)
+    jsonschema.Draft202012Validator(SCHEMA).validate(result.to_dict())
+    result.save(tmp_path / "audit.json")
+    assert dpaudit.load(tmp_path / "audit.json").trade_off == result.trade_off
+    page = render(result)
+    assert "Trade-off between the errors of an attack" in page and "450 further draws" in page
+    assert "Trade-off between the errors of an attack" not in render(dpaudit.audit(laplace, **QUICK))
+
+
+@pytest.mark.parametrize("mechanism, reason", [
+    (lambda data, size, rng: data + np.full(size, rng.laplace()), stage.DEPEND),  # one noise a batch
+    (lambda data, size, rng: 1 / 0, stage.RAISED),
+])  # fmt: skip
+def test_there_is_no_band_where_draws_say_nothing_of_a_law(mechanism, reason):
+    band, _ = examined(mechanism, 1.0, 1, samples=1_000)
+    assert (band.points, band.reason) == ((), reason)
+
+
+def test_a_pair_without_an_answer_has_a_reason_that_the_report_says():
+    result = dpaudit.audit(lambda data, size, rng: data + np.full(size, rng.laplace()), **QUICK, band=True)
+    assert result.trade_off.points == () and result.trade_off.reason
+    jsonschema.Draft202012Validator(SCHEMA).validate(result.to_dict())
+    assert result.trade_off.reason in render(result)
+
+
+def test_outputs_that_are_no_numbers_have_a_band():
+    def word(data, size, rng):
+        return np.where(rng.random(size) < 0.1 + 0.6 * data, "yes", "no").tolist()
+
+    band, _ = examined(word, 1.0, 2, samples=800)
+    assert any(point.upper < point.claimed for point in band.points)  # true epsilon is log 7
+
+
+@pytest.mark.parametrize("more, message", [
+    ({"store": "e.db"}, "band must not be given with a store, got True"),
+    ({"pairs": [(float(k), k + 1.0) for k in range(2_001)]}, "band must not be given with a universe, got True"),
+    ({"band": 1}, "band must be True or False, got 1"),
+])  # fmt: skip
+def test_what_has_no_band_is_refused(more, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=message):
+        dpaudit.audit(laplace, **{**QUICK, "band": True, **more})
+
+
+def test_the_command_draws_the_band(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("m.py").write_text("def release(data, size, rng):\n    return data + rng.laplace(scale=0.3, size=size)\n")
+    options = ("--claim", "eps=1", "--pairs", "0,1", "--samples", "600", "--seed", "1", "--no-floating-point", "-q")
+    outcome = CliRunner().invoke(main, ["audit", "m.py:release", *options, "--band", "--out", "report"])
+    assert outcome.exit_code == 1, outcome.output
+    found = dpaudit.load("report/audit.json").trade_off
+    assert any(point.upper < point.claimed for point in found.points)
+    assert "Trade-off between the errors of an attack" in Path("report/audit.html").read_text()
