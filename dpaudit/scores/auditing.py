@@ -142,11 +142,7 @@ def _audit_ledger(
     seed: int | None,
 ) -> ScoresResult:
     """Add scores to their ledger, audit all that it has, and note what that said."""
-    order = np.random.default_rng(np.random.SeedSequence(seed or 0, spawn_key=(1,)))
-    kept, new = ledger.enter(
-        store, name, claim, scores_in, scores_out, confidence, seed,
-        lambda side_in, side_out: check_scores(side_in, side_out, "sequential", order),
-    )  # fmt: skip
+    kept, new = ledger.enter(store, name, claim, scores_in, scores_out, confidence, seed, _check_order)
     result = _audited(*kept.scores, claim, "sequential", confidence, kept.seed)
     ledger.note_look(store, kept, result.log_wealth, result.parameter_lower, result.verdict == "violated")
     nights = len(kept.current)
@@ -156,6 +152,12 @@ def _audit_ledger(
     else:
         said += "; all of these scores were counted before, and are not counted again."
     return dataclasses.replace(result, assumptions=(*result.assumptions, EVERY_NIGHT), notes=(said, *result.notes))
+
+
+def _check_order(scores_in: FloatArray, scores_out: FloatArray, seed: int) -> None:
+    """As `_audited` checks the scores of a sequential audit, with the same coins for ties."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    check_scores(scores_in, scores_out, "sequential", rng)
 
 
 def _audited(

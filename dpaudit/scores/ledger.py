@@ -133,20 +133,22 @@ def enter(
     scores_out: FloatArray,
     confidence: float,
     seed: int | None,
-    check: Callable[[FloatArray, FloatArray], None],
+    check: Callable[[FloatArray, FloatArray, int], None],
 ) -> tuple[Ledger, tuple[int, int]]:
     """Add scores to the ledger of a name and a claim: the ledger as it is then, and how many were new of each side.
 
     Parameters
     ----------
     check : callable
-        Raises where all scores together, those that are new last, cannot be of the design; nothing is added then.
+        Of all scores together, those that are new last, and the seed: raises where they cannot be of the design;
+        nothing is added then.
 
     Raises
     ------
     UsageError
         If confidence or seed are not those of the first night, or the scores cannot be added (module docstring).
     """
+    name = name.encode("utf-8", "backslashreplace").decode()  # what a database can hold
     given_in, given_out = canonical(scores_in), canonical(scores_out)
     if not len(given_in) + len(given_out):
         raise UsageError("scores must have at least one score, got none.")
@@ -156,7 +158,7 @@ def enter(
         new_in, new_out = new_scores(ledger, given_in, given_out)
         if len(new_in) + len(new_out):
             known_in, known_out = ledger.scores
-            check(np.concatenate([known_in, new_in]), np.concatenate([known_out, new_out]))
+            check(np.concatenate([known_in, new_in]), np.concatenate([known_out, new_out]), ledger.seed)
             _insert(execute, ledger.id, ledger.life, new_in, new_out)
         (ledger,) = _read(store, execute, ledger.digest)
     return ledger, (len(new_in), len(new_out))
@@ -216,7 +218,7 @@ def merge(store: Store, other: Store, writes: bool = True) -> int:
                 ):
                     if first != second:
                         raise UsageError(
-                            f"{what} must be the same in both stores, got {first:g} and {second:g} for {ledger.name!r}."
+                            f"{what} must be the same in both stores, got {first} and {second} for {ledger.name!r}."
                         )
                 if {night.digest for night in own.nights} & {night.digest for night in ledger.nights}:
                     raise UsageError(
@@ -339,7 +341,7 @@ def _ledger_of(store: Store, execute: Any, name: str, claim: Claim, confidence: 
     (ledger,) = found
     for what, first, now in (("confidence", ledger.confidence, confidence), ("seed", ledger.seed, seed)):
         if now is not None and now != first:
-            raise UsageError(f"{what} must be {first:g}, as on the first night of this evidence, got {now:g}.")
+            raise UsageError(f"{what} must be {first}, as on the first night of this evidence, got {now}.")
     return ledger
 
 

@@ -5,6 +5,7 @@ that it comes out the same alone. Times are of the processor, not of a clock.
 """
 
 import argparse
+import math
 import re
 import time
 from pathlib import Path
@@ -16,6 +17,8 @@ from scipy import special, stats
 from test_bands import dkw_half_width
 
 import dpaudit
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.scores import bets
 from dpaudit.scores.bands import anytime_bands, band, law_band, looks
 from dpaudit.scores.bets import labelled, play
 from dpaudit.scores.profile_bounds import just_above
@@ -220,7 +223,67 @@ def releases():
     return found
 
 
-PARTS = {"coverage": coverage, "tightness": tightness, "bands": bands, "sound": sound, "twins": twins}
+# --- the bets ---------------------------------------------------------------------------------------------------------
+
+
+def moved(draw, shift):
+    """`draw(rng, size)` moved by `shift` with the canary in."""
+    return lambda rng, size: (draw(rng, size) + shift, draw(rng, size))
+
+
+def rare(rng, size):
+    """One run in five shows the canary."""
+    return rng.normal(size=size) + 5.0 * (rng.random(size) < 0.2), rng.normal(size=size)
+
+
+def response(epsilon):
+    return lambda rng, size: tuple((rng.random(size) < special.expit(e)) + 0.0 for e in (epsilon, -epsilon))
+
+
+BET_ON = {  # laws that the parts of the stakes were not chosen on: claim, scores of so many runs a side
+    "Cauchy, moved by 1.5": ("eps=0.5", moved(lambda rng, size: rng.standard_cauchy(size), 1.5), 1_500),
+    "Gaussian, moved by 5 in a fifth of the runs": ("eps=1", rare, 1_500),
+    "exponential, mean 2 against 1": (
+        "eps=1",
+        lambda rng, size: (rng.exponential(2.0, size), rng.exponential(1.0, size)),
+        3_000,
+    ),
+    "randomised response 1.3": ("eps=1", response(1.3), 4_000),
+    "Gaussian mu 1.2": ("mu=1", moved(lambda rng, size: rng.normal(size=size), 1.2), 4_000),
+    "Gaussian mu 1.5": ("eps=1,delta=0.01", moved(lambda rng, size: rng.normal(size=size), 1.5), 2_000),
+    "told apart without an error": ("eps=1", lambda rng, size: (np.ones(size), np.zeros(size)), 100),
+    "the same": ("eps=4", lambda rng, size: (np.ones(size), np.zeros(size)), 2_000),
+}
+BETS_SEEDS = 20
+
+
+def one_stake(*arguments):
+    """Scores to the decision with the whole fitted stake alone, as the bets were before."""
+    kept, bets.PARTS = bets.PARTS, (1.0,)
+    try:
+        return decided(*arguments)
+    finally:
+        bets.PARTS = kept
+
+
+def stakes():
+    lines = table("scores", "claim", "whole stake: decided", "median", "parts: decided", "median", "ratio")
+    for number, (name, (claim, draw, size)) in enumerate(BET_ON.items()):
+        promise, used = parse_claim(claim), []
+        for seed in range(BETS_SEEDS):
+            key = (7_000 + number, seed)
+            scores = draw(np.random.default_rng(np.random.SeedSequence(SEED, spawn_key=(*key, 0))), size)
+            coins = np.random.SeedSequence(SEED, spawn_key=(*key, 1))  # the same for both
+            used.append([way(scores, promise, LEVEL, np.random.default_rng(coins)) for way in (one_stake, decided)])
+        cells, medians = [], []
+        for column in zip(*used, strict=True):
+            medians.append(np.median([math.inf if count is None else count for count in column]))
+            cells += [f"{sum(count is not None for count in column)} of {BETS_SEEDS}", f"{medians[-1]:,.0f}"]
+        lines.append(row(name, claim, *cells, f"{medians[1] / medians[0]:.2f}"))
+    return lines
+
+
+PARTS = {"coverage": coverage, "tightness": tightness, "bands": bands, "bets": stakes, "sound": sound, "twins": twins}
 
 
 def replaced(page, part, lines):
