@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,39 +195,67 @@ def _fit(scores: FloatArray, labels: IntArray, epsilon: FloatArray, delta: Float
         (above_in, above_out, below_out, below_in),  # high scores speak for "in"
         (above_out, above_in, below_in, below_out),
     ):
-        top = _best(right_top, wrong_top, draws, epsilon, delta)
-        bottom = _best(right_bottom, wrong_bottom, draws, epsilon, delta)
-        together = top.growth + bottom.growth  # (values, lines)
-        line = np.argmax(together, axis=1)
-        rows = np.arange(len(line))
-        ways.append((together[rows, line], line, top.at(rows, line), bottom.at(rows, line)))
-    first_is_best = ways[0][0] >= ways[1][0]
+        ways.append(
+            _disjoint(
+                _staked(right_bottom, wrong_bottom, draws, epsilon, delta),
+                _staked(right_top, wrong_top, draws, epsilon, delta),
+            )
+        )
+    growth = np.stack([way.growth for way in ways], axis=1).reshape(len(epsilon), -1)  # (values, ways * lines)
+    best = np.argmax(growth, axis=1)
+    rows, lines = np.arange(len(best)), epsilon.shape[1]
 
-    def chosen(part: int, field: int) -> FloatArray:
-        return np.asarray(np.where(first_is_best, ways[0][part][field], ways[1][part][field]))
+    def chosen(field: str) -> NDArray[Any]:
+        return np.stack([getattr(way, field) for way in ways], axis=1).reshape(len(epsilon), -1)[rows, best]
 
-    line = np.where(first_is_best, ways[0][1], ways[1][1])
-    rows = np.arange(len(line))
-    place_top, place_bottom = chosen(2, 0).astype(int), chosen(3, 0).astype(int)
-    top = thresholds[place_top]
-    bottom = thresholds[np.minimum(place_bottom, place_top)]
-    return _Bets(epsilon[rows, line], delta[rows, line], first_is_best, top, bottom, chosen(2, 1), chosen(3, 1))
+    line = best % lines
+    return _Bets(
+        epsilon[rows, line],
+        delta[rows, line],
+        best < lines,
+        thresholds[chosen("top")],
+        thresholds[chosen("bottom")],
+        chosen("stake_top"),
+        chosen("stake_bottom"),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
-class _Best:
-    """The threshold (its position), stake and growth that were best, each of shape (values, lines)."""
+class _Disjoint:
+    """Two disjoint events, {score >= threshold[top]} and {score < threshold[bottom]}; all of shape (values, lines)."""
 
-    place: IntArray
-    stake: FloatArray
     growth: FloatArray
+    top: IntArray
+    bottom: IntArray
+    stake_top: FloatArray
+    stake_bottom: FloatArray
 
-    def at(self, rows: IntArray, line: IntArray) -> tuple[FloatArray, FloatArray]:
-        return self.place[rows, line].astype(float), self.stake[rows, line]
+
+def _disjoint(below: tuple[FloatArray, FloatArray], above: tuple[FloatArray, FloatArray]) -> _Disjoint:
+    """The two events that grew most together, of stakes and growths of shape (values, lines, thresholds) on each side.
+
+    The events are chosen together: two that were best alone may overlap, and a stake is fitted to its own event only.
+    """
+    stake_below, growth_below = below
+    stake_above, growth_above = above
+    up_to = np.maximum.accumulate(growth_below, axis=-1)
+    from_there = np.maximum.accumulate(growth_above[..., ::-1], axis=-1)[..., ::-1]
+    split = np.argmax(up_to + from_there, axis=-1)[..., None]
+    at = np.arange(up_to.shape[-1])
+    bottom = np.argmax(np.where(at <= split, growth_below, -np.inf), axis=-1)
+    top = np.argmax(np.where(at >= split, growth_above, -np.inf), axis=-1)
+
+    def of(array: FloatArray, place: IntArray) -> FloatArray:
+        return np.take_along_axis(array, place[..., None], axis=-1)[..., 0]
+
+    growth = of(growth_below, bottom) + of(growth_above, top)
+    return _Disjoint(growth, top, bottom, of(stake_above, top), of(stake_below, bottom))
 
 
-def _best(right: IntArray, wrong: IntArray, draws: float, epsilon: FloatArray, delta: FloatArray) -> _Best:
-    """For events with so many right and wrong guesses, shape (thresholds,), the best against each line."""
+def _staked(
+    right: IntArray, wrong: IntArray, draws: float, epsilon: FloatArray, delta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Best stakes and their growth, (values, lines, thresholds), for events with so many right and wrong guesses."""
     rights = right.astype(float)
     wrongs = wrong + PRIOR
     risk = np.exp(np.minimum(epsilon, 700.0))[..., None]  # (values, lines, 1)
@@ -236,9 +265,7 @@ def _best(right: IntArray, wrong: IntArray, draws: float, epsilon: FloatArray, d
     stake = np.minimum(stake, LARGEST_STAKE / (risk + 2.0 * charge))
     growth = rights * np.log1p(stake * (1.0 - charge)) + wrongs * np.log1p(-stake * (risk + charge))
     growth += (draws - np.minimum(total, draws)) * np.log1p(-stake * charge)
-    place = np.argmax(growth, axis=-1)
-    rows, lines = np.indices(place.shape)
-    return _Best(place, stake[rows, lines, place], growth[rows, lines, place])
+    return stake, growth
 
 
 def perfect_lower(claim: Claim, scores_in: int, scores_out: int, level: float, rng: np.random.Generator) -> float:
