@@ -201,12 +201,11 @@ def _fit(scores: FloatArray, labels: IntArray, epsilon: FloatArray, delta: Float
                 _staked(right_top, wrong_top, draws, epsilon, delta),
             )
         )
-    growth = np.stack([way.growth for way in ways], axis=1).reshape(len(epsilon), -1)  # (values, ways * lines)
-    best = np.argmax(growth, axis=1)
+    best = np.argmax(np.concatenate([way.growth for way in ways], axis=1), axis=1)  # of (values, ways * lines)
     rows, lines = np.arange(len(best)), epsilon.shape[1]
 
     def chosen(field: str) -> NDArray[Any]:
-        return np.stack([getattr(way, field) for way in ways], axis=1).reshape(len(epsilon), -1)[rows, best]
+        return np.asarray(np.concatenate([getattr(way, field) for way in ways], axis=1)[rows, best])
 
     line = best % lines
     return _Bets(
@@ -240,16 +239,15 @@ def _disjoint(below: tuple[FloatArray, FloatArray], above: tuple[FloatArray, Flo
     stake_above, growth_above = above
     up_to = np.maximum.accumulate(growth_below, axis=-1)
     from_there = np.maximum.accumulate(growth_above[..., ::-1], axis=-1)[..., ::-1]
-    split = np.argmax(up_to + from_there, axis=-1)[..., None]
-    at = np.arange(up_to.shape[-1])
+    together = up_to + from_there
+    split = np.argmax(together, axis=-1)[..., None]
+    at = np.arange(together.shape[-1])
     bottom = np.argmax(np.where(at <= split, growth_below, -np.inf), axis=-1)
     top = np.argmax(np.where(at >= split, growth_above, -np.inf), axis=-1)
-
-    def of(array: FloatArray, place: IntArray) -> FloatArray:
-        return np.take_along_axis(array, place[..., None], axis=-1)[..., 0]
-
-    growth = of(growth_below, bottom) + of(growth_above, top)
-    return _Disjoint(growth, top, bottom, of(stake_above, top), of(stake_below, bottom))
+    rows, lines = np.ogrid[: top.shape[0], : top.shape[1]]
+    return _Disjoint(
+        together.max(axis=-1), top, bottom, stake_above[rows, lines, top], stake_below[rows, lines, bottom]
+    )
 
 
 def _staked(
