@@ -17,11 +17,14 @@ from scipy import special, stats
 from test_bands import dkw_half_width
 
 import dpaudit
+from dpaudit.audits.band import examine
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.running.draws import Crew
 from dpaudit.scores import bets
 from dpaudit.scores.bands import anytime_bands, band, law_band, looks
 from dpaudit.scores.bets import labelled, play
 from dpaudit.scores.profile_bounds import just_above
+from dpaudit.subjects.callables import as_subject
 from dpaudit_mechanisms.learning import dp_sgd, faulty, marginals, pate
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "learning.md"
@@ -90,6 +93,21 @@ def law_errors(runs, size):
     return int(((uniforms < found.lower[1:]) | (uniforms > found.upper[:-1])).any(axis=(1, 2)).sum())
 
 
+def audit_errors(runs):
+    """Runs in which the band of an audit's stage is wrong somewhere; each fits its score on 20 other draws an input."""
+    subject, wrong = as_subject(lambda data, size, rng: data + rng.laplace(size=size), None, None), 0
+    pair, claim = dpaudit.Pair(0.0, 1.0, "pair"), dpaudit.PureDP(1.0)
+    for seed in range(runs):
+        found, _ = examine(pair, claim, subject=subject, samples=80, level=LEVEL, seed=seed, crew=Crew())
+        at, upper, lower = (
+            np.array([getattr(point, name) for point in found.points])
+            for name in ("type_one", "upper", "thresholds_lower")
+        )
+        true = laplace_curve(at, 1.0)
+        wrong += bool(np.any(upper < true - 1e-9) or np.any(lower > true + 1e-9))
+    return wrong
+
+
 def bands(runs=2_000, size=100):
     at = np.linspace(0.0, 1.0, 101)
     lines = table("band at 95%, both limits at 101 points", "runs in error", "rate", "rate at most, 99.9%", "p-value")
@@ -106,6 +124,7 @@ def bands(runs=2_000, size=100):
             errors["at each look"] += band_errs(anytime_bands(*scores, LEVEL), at, true)
         lines += [errors_row(f"{name}, {size} a side, {which}", count, runs) for which, count in errors.items()]
     lines.append(errors_row(f"both laws, {size} a side, all thresholds", law_errors(runs, size), runs))
+    lines.append(errors_row("Laplace 1, as an audit draws it, 60 of each input", audit_errors(runs), runs))
     lines += ["", "Its width over that of the DKW band (Massart's constant), one law, 95%, as many scores:", ""]
     lines += table("scores", "mean", "at 0", "at 1%", "at 5%", "at 10%", "at 50%", "sequential, mean")
     for count in (100, 1_000, 10_000):
