@@ -125,6 +125,8 @@ def audit_scores(
     if store is not None:
         if design != "sequential":
             raise UsageError(f"design must be 'sequential' with a store, got {design!r}.")
+        if not isinstance(store, str | os.PathLike) or not os.fspath(store):
+            raise UsageError(f"store must be the path of a file, got {store!r}.")
         if not name:
             raise UsageError("name must be given with a store: evidence is kept by name and claim.")
         with Store.at(store) as opened:

@@ -42,9 +42,8 @@ def night(tmp_path):
     """Add the scores `begin` to `end` of both sides to the store, or any two columns."""
 
     def add(scores_in, scores_out, store="e.db", name="net", **options):
-        return dpaudit.audit_scores(
-            scores_in, scores_out, **{**SEQUENTIAL, **options}, store=tmp_path / store, name=name
-        )  # fmt: skip
+        place = tmp_path / store if isinstance(store, str) else store
+        return dpaudit.audit_scores(scores_in, scores_out, **{**SEQUENTIAL, **options}, store=place, name=name)
 
     return add
 
@@ -134,6 +133,7 @@ def test_names_and_claims_have_ledgers_of_their_own(night, tmp_path):
     ({"confidence": 0.99}, r"confidence must be 0.95, as on the first night of this evidence, got 0.99."),
     ({"seed": 3}, r"seed must be 0, as on the first night of this evidence, got 3."),
     ({"design": "many-runs"}, r"design must be 'sequential' with a store, got 'many-runs'."),
+    ({"store": 7}, r"store must be the path of a file, got 7."),
     ({"name": None}, r"name must be given with a store: evidence is kept by name and claim."),
 ])  # fmt: skip
 def test_what_cannot_go_on_gets_one_message(night, options, message):
