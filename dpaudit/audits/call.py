@@ -33,7 +33,7 @@ from dpaudit.running.store import Store
 from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, KEPT_NOISE, RESTART, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation import OutOfPatience
-from dpaudit.testing.order import Change, in_small_batches
+from dpaudit.testing.order import Change, in_small_batches, most_runs_of_batches
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import pool_pairs
 
@@ -152,7 +152,8 @@ class Call:
         has_asked = self.store is not None or has_stage or any(game.change for game in games)
         if games and not played.failure and not has_asked and not played.kept:
             clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
-            games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x)
+            most = most_runs_of_batches(played.runs, games[clearest].hint)
+            games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x, most)
         drawn, of_band = self._band(pairs, asked_claims, played) if self.options.band else (None, 0)
         withhold_all(games)
         findings = self._findings(pairs, played, severities)
@@ -365,14 +366,16 @@ class Call:
         games = list(zip(night.games, night.samples, strict=True))
         return Played(games, alone, night.runs, night.failure, options, night.traceback)
 
-    def _ask_batches(self, x: Any) -> tuple[Change | None, int]:
+    def _ask_batches(self, x: Any, most: int | None = None) -> tuple[Change | None, int]:
         """What batches of outcomes on this input share, of a vectorised subject, on streams of their own; the runs."""
-        return self._ask_batches_of(self.subject, x, self.root)
+        return self._ask_batches_of(self.subject, x, self.root, most)
 
-    def _ask_batches_of(self, subject: Subject, x: Any, seed: int) -> tuple[Change | None, int]:
+    def _ask_batches_of(
+        self, subject: Subject, x: Any, seed: int, most: int | None = None
+    ) -> tuple[Change | None, int]:
         if not subject.is_vectorised or subject.has_lost_calls:
             return None, 0
-        return in_small_batches(Drawer(subject, [x], seed, BATCH_DRAWS, self.crew), self.options.samples)
+        return in_small_batches(Drawer(subject, [x], seed, BATCH_DRAWS, self.crew), self.options.samples, most)
 
     def _doubles(self, candidates: Sequence[doubles.Candidate], omitted: int) -> FloatingPointFinding:
         """The floating-point check of the pairs that the audit asked, on streams of its own.

@@ -47,7 +47,16 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.reading.outcomes import Outcomes, join, unseen
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.fixed_game import FEWEST_COMPARED
-from dpaudit.testing.order import COLUMNS, LATER, LATER_NUMBERS, MOST_OBJECTS, Change, LaterOutcomes, change_of
+from dpaudit.testing.order import (
+    COLUMNS,
+    LATER,
+    LATER_NUMBERS,
+    MOST_OBJECTS,
+    Change,
+    LaterOutcomes,
+    change_of,
+    dependence_hint,
+)
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import Pool, Read, hinted_inputs
 from dpaudit.testing.protocols import Aim
@@ -209,12 +218,14 @@ class LabelGame:
                     on_progress(self.progress())
         finally:  # bounds stand for what was counted, also where a call raises later on
             changes = {i: self._change(i) for i in self._kept}
+            hints = {i: self._hint(i) for i in self._kept}
             for pair in self.pairs:
                 pair.finish()
                 kept = [self._kept[i] for i in pair.inputs]
                 own = next((changes[i] for i in pair.inputs if changes[i] is not None), None)
                 # Validity: what earlier runs have won goes on, and supposes that their draws were independent.
                 pair.change = own or pair.earlier_change
+                pair.hint = min(1.0, len(pair.inputs) * min(hints[i] for i in pair.inputs))
                 pair.remarks = *remarks(kept), *not_read(kept)
                 pair.keys = keys_of([part for of_input in kept for part in of_input])
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
@@ -237,6 +248,14 @@ class LabelGame:
         begin = self._from_before.get(i, 0)
         drawn = first.rows(slice(begin, min(begin + MOST_OBJECTS, len(first)))).narrowed(COLUMNS)
         return change_of(drawn, self._batches.get(i, ()), later.parts if later else ())
+
+    def _hint(self, i: int) -> float:
+        """How the outcomes of one input are spread over the batches of this run: an approximate p-value."""
+        if self._calls or not self._kept[i]:
+            return 1.0
+        begin = self._from_before.get(i, 0)
+        drawn = self._joined(i).rows(slice(begin, None))
+        return dependence_hint(drawn, self._batches.get(i, ()))
 
     def first_outcomes(self, pair: PairGame) -> list[Outcomes]:
         """The first outcomes on each input of a pair that this run has drawn and kept, in the order of the calls."""

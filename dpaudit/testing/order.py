@@ -25,8 +25,9 @@ of many, and its rate is `RATE` times these, at most `ENDS` (union bound; with r
 by the evidence too, this is not proven).
 
 An audit may end after a few batches, in which noise that is drawn once a batch does not show. Then one input is drawn
-in `BATCHES` small ones more. They are tested by themselves, as if of an input of their own, so whose they are may
-depend on all that was drawn before.
+in `BATCHES` small ones more. They are tested by themselves, as if of an input of their own, so whose they are, and how
+many, may depend on all that was drawn before. They are at most a quarter as many as the audit has drawn, unless its own
+batches hint at dependence (`dependence_hint`). A hint is no finding: it decides on draws alone.
 
 Nothing is said of dependence that no feature shows: of columns from the fourth one on, of objects that are all
 different, of noise that is shared within a batch but not by all of it, and of a change behind the outcomes that are
@@ -48,7 +49,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.reading.outcomes import Outcomes, join
 from dpaudit.subjects.call_outcomes import Ended
-from dpaudit.testing.batches import batch_p_value
+from dpaudit.testing.batches import batch_hint, batch_p_value
 from dpaudit.testing.tasks import Draw, Task
 
 RATE = 1e-9  # the probability, at most, that a change is said of an input whose outcomes are independent
@@ -60,6 +61,8 @@ LATER_NUMBERS = 1_000_000  # numbers of later chunks that are kept, over all inp
 BATCHES = 32  # small ones, drawn to ask what a batch shares
 SMALLEST_BATCH, SMALL_BATCH, LARGEST_BATCH = 3, 16, 64  # outcomes of each: at least, mostly, and in long audits
 BATCH_SHARE, LARGEST_SHARE = 0.01, 0.06  # of the runs on one input: where that is more than small ones, and at most
+SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of the small batches at most
+HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
 FEWEST = 40  # outcomes, below which nothing is asked
 COLUMNS = 3  # of numbers that are looked at
 Flags = NDArray[np.bool_]
@@ -126,14 +129,36 @@ def change_of(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] =
     return Change(what, p_value) if p_value <= RATE else None
 
 
-def in_small_batches(draw: Draw, samples: int) -> tuple[Change | None, int]:
+def dependence_hint(first: Outcomes, sizes: Sequence[int]) -> float:
+    """Approximate p-value of how the first outcomes of one input are spread over the batches that they were drawn in.
+
+    Numbers are ranked, objects are the most common one or another. It decides whether more batches are drawn, and
+    nothing is said of it: so it may be approximate, and ask what `change_of` has asked.
+    """
+    looked_at = _looked_at(first)
+    counts = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[: len(looked_at)])
+    if looked_at.tokens is None:
+        asked = [looked_at.numbers[:, column] for column in range(min(COLUMNS, looked_at.numbers.shape[1]))]
+        return min((len(asked) * batch_hint(values, counts) for values in asked), default=1.0)
+    common, _ = max(Counter(looked_at.tokens.tolist()).items(), key=lambda item: (item[1], item[0]), default=("", 0))
+    return batch_hint(looked_at.tokens != common, counts)
+
+
+def most_runs_of_batches(runs: int, hint: float) -> int | None:
+    """The runs of the small batches behind an audit of so many runs, at most; None where its batches give a hint."""
+    return None if hint <= HINT else int(SHARE_OF_DRAWN * runs)
+
+
+def in_small_batches(draw: Draw, samples: int, most: int | None = None) -> tuple[Change | None, int]:
     """What batches of outcomes share, in `BATCHES` small ones of an input, and their runs: a small share of `samples`.
 
     `draw` is of this input alone, on streams of its own. Noise that is drawn once a call is so on every input. Where a
-    call raises they show nothing, nor where there would be too few outcomes.
+    call raises they show nothing, nor where there would be too few outcomes. They take at most `most` runs, if given.
     """
     sizes = int(BATCH_SHARE * samples) // BATCHES, int(LARGEST_SHARE * samples) // BATCHES
     size = min(max(sizes[0], SMALL_BATCH), LARGEST_BATCH, sizes[1])
+    if most is not None:
+        size = min(size, most // BATCHES)
     if size < SMALLEST_BATCH:
         return None, 0
     try:

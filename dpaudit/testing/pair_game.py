@@ -83,6 +83,7 @@ class PairGame:
         self.repeats = False  # whether all outputs of the pilot on one input are one and the same, on both
         self.change: Change | None = None  # of the outcomes of one of its inputs from call to call
         self.earlier_change: Change | None = None  # the same, in an earlier run that this one goes on from
+        self.hint = 1.0  # an approximate p-value of how its outcomes are spread over batches: `order.dependence_hint`
         # Whether the labels of its draws are fair coins given all that came before, whatever calls remember.
         self.is_fair = False
         self.remarks: tuple[str, ...] = ()  # what strikes one about the outputs that were kept

@@ -545,7 +545,7 @@ def test_what_small_batches_share_stays_with_the_evidence(path, monkeypatch):
     """They are asked behind the night, of streams of its own."""
     seeds = []
 
-    def in_small_batches(draw, samples):
+    def in_small_batches(draw, samples, most):
         seeds.append(draw.seed)
         return (Change("outputs are all alike in each batch", 1e-20) if len(seeds) == 1 else None), 7
 

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
-from dpaudit.testing.batches import batch_p_value
+from dpaudit.testing.batches import batch_hint, batch_p_value
 
 
 @pytest.mark.parametrize(("sizes", "m"), [([3, 4, 2], 4), ([1, 1, 6], 2), ([5, 5], 5), ([2, 2, 2, 2], 3)])
@@ -35,3 +35,20 @@ def test_rates_that_differ_are_found_and_the_same_feature_everywhere_says_nothin
     assert batch_p_value([400, 600, 450, 550], [1_000] * 4) < 1e-10
     assert batch_p_value([0, 0], [5, 5]) == 1.0 == batch_p_value([5, 5], [5, 5])
     assert batch_p_value([], []) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_hint_is_the_test_of_kruskal_and_wallis(seed):
+    """Against scipy.stats.kruskal 1.17, with ties and without."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 9, size=6)
+    values = rng.normal(size=int(sizes.sum())).round(seed % 3)
+    groups = np.split(values, np.cumsum(sizes)[:-1])
+    assert batch_hint(values, sizes) == pytest.approx(stats.kruskal(*groups).pvalue, rel=1e-9)
+
+
+def test_a_hint_needs_two_batches_and_values_that_differ():
+    assert batch_hint([1.0, 2.0, 3.0], [3]) == batch_hint([1.0, 2.0, 3.0], [3, 0]) == 1.0
+    assert batch_hint([2.0] * 6, [3, 3]) == batch_hint([], []) == batch_hint([np.nan] * 4, [2, 2]) == 1.0
+    assert batch_hint([np.nan] * 20 + [1.0] * 20, [20, 20]) < 1e-6
+    assert batch_hint([True] * 8 + [False] * 8, [8, 8]) < 1e-3

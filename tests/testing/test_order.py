@@ -198,6 +198,41 @@ def test_a_universe_whose_batches_share_noise_is_inconclusive():
     assert any(side.kind == "call_order" and side.status == "found" for side in result.side_findings)
 
 
+def little_noise(data, size, rng):
+    return data + 0.3 * rng.laplace(size=size)
+
+
+def test_small_batches_take_at_most_a_quarter_of_what_the_audit_took():
+    """Of independent draws, at `HINT` = 0.05 an audit: that 6 of 20 have a hint or more has 3e-4. (Fixed.)"""
+    hinted = 0
+    for seed in range(20):
+        options = {**OPTIONS, "samples": 20_000, "seed": seed, "severity": False}
+        result = dpaudit.audit(little_noise, **options)
+        (finding,) = result.findings
+        assert result.violated and not result.side_findings
+        more = result.samples - finding.samples  # runs: of one pair, those of a round are its labelled draws
+        assert more in (0, 512) or more <= order.SHARE_OF_DRAWN * finding.samples
+        hinted += more > order.SHARE_OF_DRAWN * finding.samples
+    assert hinted < 6
+
+
+@pytest.mark.parametrize("name", ["all of it", "most of it"])
+def test_a_hint_lets_small_batches_tell_what_a_few_large_ones_cannot(monkeypatch, name):
+    """A violation after 40 to 60 draws has three batches of an input. Without a hint, no batches are drawn."""
+    options = {**OPTIONS, "samples": 20_000, "severity": False}
+    assert all(dpaudit.audit(of_two_kinds(name), **{**options, "seed": k}).verdict == "inconclusive" for k in range(5))
+    monkeypatch.setattr(order, "HINT", -1.0)
+    assert any(dpaudit.audit(of_two_kinds(name), **{**options, "seed": k}).violated for k in range(5))
+
+
+def test_objects_hint_at_dependence_by_the_most_common_one():
+    rng = np.random.default_rng(6)
+    kinds = [["a", None, {"b": 2}][k] for k in rng.choice(3, p=[0.6, 0.3, 0.1], size=400)]
+    assert order.dependence_hint(outcomes(kinds), [40] * 10) > 1e-4  # independent: less has a probability of 1e-4
+    assert order.dependence_hint(outcomes(sorted(kinds, key=str)), [40] * 10) < 1e-9
+    assert order.dependence_hint(outcomes([]), ()) == order.dependence_hint(outcomes([1.0] * 9), [9]) == 1.0
+
+
 def test_batches_that_raise_show_nothing():
     """A call that fails on small batches alone takes no audit down."""
 
