@@ -72,7 +72,7 @@ def audit(
     resume: bool = False,
     event_mass: float = 0.1,
     inconclusive_factor: float = 2.0,
-    floating_point: bool = True,
+    floating_point: bool | None = None,
     pool: bool | None = None,
     grey_box: bool = False,
     severity: bool = True,
@@ -126,11 +126,13 @@ def audit(
         In (0, 1]: the mass of the event of the alternative for which the power is stated.
     inconclusive_factor : float
         At least 1: a pair is inconclusive if the loss it could have found is more than this many times the budget.
-    floating_point : bool
-        Whether to ask too what the low bits of real-valued outputs give away, on fresh draws (at most 20,000 of an
-        input, of at most 8 pairs, those with the smallest budgets) and at an error rate of its own:
-        `AuditResult.floating_point`. The verdict and the bounds do not depend on it. Audits of fewer than 1,000
-        samples are too small for it.
+    floating_point : bool, optional
+        Whether to ask too what the low bits of real-valued outputs give away, on fresh draws and at an error rate of
+        its own: `AuditResult.floating_point`. The verdict and the bounds do not depend on it. It looks at 8 pairs at
+        most, those with the smallest budgets. Of an input it takes half as many draws as the audit, at most 20,000 (a
+        quarter, at most 5,000, where a draw is a call), but 1,000 at least, and ends where it finds a leak. By default
+        it is left out behind a violation where a call takes more than 1 ms. Audits of fewer than 1,000 samples are too
+        small for it.
     pool : bool, optional
         Whether pairs of one shift and budget are asked in one game, where the mechanism says that it is a translation
         family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): all of their draws serve

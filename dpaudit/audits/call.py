@@ -38,6 +38,10 @@ from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import pool_pairs
 
 DEPEND = "Draws depend on each other, and the check supposes that they do not."
+NOT_BEHIND_VIOLATION = (
+    f"A pair is violated, and a call takes more than {1_000 * doubles.SLOW_CALL:g} ms, so that low bits are looked at "
+    "only when asked for: floating_point=True, --floating-point."
+)
 IDS_SHOWN = 5  # pairs that a checkpoint names
 
 
@@ -86,7 +90,7 @@ class Call:
             **to_json(self.options.said),
             "mode": self.options.mode,
             "confidence": float(self.options.confidence),
-            "floating_point": bool(self.options.floating_point),
+            "floating_point": None if self.options.floating_point is None else bool(self.options.floating_point),
             **{name: environment()[name] for name in ("dpaudit", "numpy", "scipy", "platform")},
         }
 
@@ -123,9 +127,15 @@ class Call:
             found, table = universe.run(RESTART)
         self.subject = universe.subject
         about_doubles = None
-        if self.options.floating_point:
+        if self.options.looks_at_doubles:
             candidates = _least_budgets(self.promise, self.chosen, table)
-            about_doubles = doubles.not_applicable(DEPEND) if universe.changes else self._doubles(*candidates)
+            about_doubles = (
+                doubles.not_applicable(DEPEND)
+                if universe.changes
+                else self._doubles(
+                    *candidates, universe.runs // max(universe.inputs_looked_at, 1), bool(table.count("violated"))
+                )
+            )
         return self._result(
             findings=found,
             not_asked=(),
@@ -158,14 +168,19 @@ class Call:
         withhold_all(games)
         findings = self._findings(pairs, played, severities)
         about_doubles = None
-        if self.options.floating_point and not played.options.get("went_on"):  # its error rate is spent once
+        if self.options.looks_at_doubles and not played.options.get("went_on"):  # its error rate is spent once
             candidates = [
                 doubles.Candidate(pairs[k], positions[k], finding.budget, k)
                 for k, finding in enumerate(findings)
                 if finding.verdict != "error"
             ]
             depend = any(game.change for game in games)
-            about_doubles = self._doubles(candidates, 0) if not depend else doubles.not_applicable(DEPEND)
+            is_broken = any(finding.verdict == "violated" for finding in findings)
+            about_doubles = (
+                doubles.not_applicable(DEPEND)
+                if depend
+                else self._doubles(candidates, 0, played.runs // max(len(data), 1), is_broken)
+            )
         return self._result(
             findings=findings,
             not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
@@ -377,22 +392,34 @@ class Call:
             return None, 0
         return in_small_batches(Drawer(subject, [x], seed, BATCH_DRAWS, self.crew), self.options.samples, most)
 
-    def _doubles(self, candidates: Sequence[doubles.Candidate], omitted: int) -> FloatingPointFinding:
+    def _doubles(
+        self, candidates: Sequence[doubles.Candidate], omitted: int, taken: int, is_broken: bool
+    ) -> FloatingPointFinding:
         """The floating-point check of the pairs that the audit asked, on streams of its own.
 
-        `omitted` pairs were left out of the candidates, since their budgets are larger than those of enough others.
+        `omitted` pairs were left out of the candidates, since their budgets are larger than those of enough others. The
+        audit has `taken` so many runs of each input, and `is_broken` says whether some pair is violated.
         """
-        draws = doubles.draws_of(self.options.samples, self.subject.is_vectorised)
+        draws = doubles.draws_of(self.options.samples, self.subject.is_vectorised, taken)
         if draws == 0:
             few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {self.options.samples:,}."
             return doubles.not_applicable(few, omitted=len(candidates) + omitted)
+        is_slow = not self.subject.is_vectorised and self.crew.seconds_a_run > doubles.SLOW_CALL
+        if is_broken and is_slow and self.options.floating_point is None:
+            return doubles.not_applicable(NOT_BEHIND_VIOLATION, omitted=len(candidates) + omitted)
         # Validity: these draws are made input by input: a time-out could tell when it was, and so of which input.
         ended = "The calls of the subject do not all come back."
         if self.subject.has_lost_calls:
             return doubles.not_applicable(ended, omitted=len(candidates) + omitted)
         data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
         draw = Drawer(self.subject, data, self.root, FLOAT_DRAWS, self.crew)
-        found = doubles.examine(candidates, draws, draw, lambda place: stream(self.root, FLOAT_COINS, place))
+        found = doubles.examine(
+            candidates,
+            draws,
+            draw,
+            lambda place: stream(self.root, FLOAT_COINS, place),
+            in_stages=not self.subject.is_vectorised,
+        )
         if self.subject.has_lost_calls:
             return doubles.not_applicable(ended, found.samples, len(candidates) + omitted)
         return dataclasses.replace(found, omitted=found.omitted + omitted)

@@ -32,7 +32,7 @@ class Options:
     seed: int | None
     event_mass: float
     inconclusive_factor: float
-    floating_point: bool
+    floating_point: bool | None
     pool: bool | None
     grey_box: bool = False
     severity: bool = True
@@ -40,14 +40,19 @@ class Options:
 
     def __post_init__(self) -> None:
         check_options(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
-        if not isinstance(self.floating_point, bool | np.bool_):
-            raise UsageError(f"floating_point must be True or False, got {self.floating_point!r}.")
+        if self.floating_point is not None and not isinstance(self.floating_point, bool | np.bool_):
+            raise UsageError(f"floating_point must be True, False or None, got {self.floating_point!r}.")
         if not isinstance(self.severity, bool | np.bool_):
             raise UsageError(f"severity must be True or False, got {self.severity!r}.")
         if not isinstance(self.band, bool | np.bool_):
             raise UsageError(f"band must be True or False, got {self.band!r}.")
         if self.pool is not None and not isinstance(self.pool, bool | np.bool_):
             raise UsageError(f"pool must be True, False or None, got {self.pool!r}.")
+
+    @property
+    def looks_at_doubles(self) -> bool:
+        """Whether the floating-point check is asked for, or may be left to what the audit finds."""
+        return self.floating_point is None or bool(self.floating_point)
 
     @property
     def said(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Measurements that are not of one problem: overhead, low bits, peak memory and processes. More are added by name.
+"""Measurements that are not of one problem: overhead, low bits, runs, peak memory, processes. More are added by name.
 
 Those of other packages are found through the entry-point group `dpaudit.measurements` (each entry point: an `Extra`);
 that is where a measurement goes that needs more than this package, as one over a universe of inputs does.
@@ -18,6 +18,7 @@ import dpaudit
 from dpaudit.bench.design import TARGETS, Design
 from dpaudit.bench.doubles import floating_point
 from dpaudit.bench.extra import Extra
+from dpaudit.bench.runs import runs
 from dpaudit.bench.scaling import jobs
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.extensions import entry_points, load
@@ -123,6 +124,7 @@ def memory(design: Design) -> dict[str, Any]:
 EXTRAS: tuple[Extra, ...] = (
     Extra("overhead", "time of an audit over the time of drawing its outputs", overhead),
     Extra("floating_point", "what the low bits of naive and of sound noise give away", floating_point),
+    Extra("runs", "runs that an audit takes behind its decision", runs, by_default=False),
     Extra("memory", "peak memory with many draws over that with few", memory, by_default=False),
     Extra("jobs", "what a second process is worth", jobs, by_default=False),
 )

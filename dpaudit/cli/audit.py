@@ -83,7 +83,8 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option(
     "--floating-point/--no-floating-point",
     default=None,
-    help="Ask too what the low bits of the outputs give away: a finding apart.  [default: --floating-point]",
+    help="Ask too what the low bits of the outputs give away: a finding apart. By default not behind a violation of a "
+    "subject whose calls take over 1 ms.",
 )
 @click.option(
     "--severity/--no-severity",

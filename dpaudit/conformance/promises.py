@@ -33,7 +33,7 @@ GRID = 200  # values of epsilon at which two profiles are compared
 FACTOR = 4.0  # of the budget
 BUDGET_RUNS = 2_000  # pairs of runs that are compared
 ENOUGH_RUNS = 200  # that differ: fewer come from a mechanism that rarely errs at all
-DOUBLES_DRAWS = 10_000  # of an input
+DOUBLES_DRAWS = {True: 10_000, False: 2_500}  # of an input, of a subject that draws batches, and of one that does not
 WITNESS_WIDTH = 160  # characters of a witness in a message
 LAW_SHARE = 0.5  # of the samples of the claim's own audit
 LAW_FACTOR = 4.0  # a law is inconclusive from twice the excess on that the audit of the claim itself may miss
@@ -164,7 +164,7 @@ def floating_point(case: Case) -> str | None:
         doubles.Candidate(pair, positions[k], claim.for_pair(pair.x, pair.x_prime).budget, k)
         for k, pair in enumerate(asked)
     ]
-    draws = doubles.draws_of(DOUBLES_DRAWS, case.subject.is_vectorised)
+    draws = DOUBLES_DRAWS[case.subject.is_vectorised]
 
     def draw(phase: int, i: int, chunk: int, size: int) -> Outcomes:
         return read_outputs(case.draw(data[i], size, "floating_point", i, phase, chunk), size)

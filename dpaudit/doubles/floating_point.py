@@ -6,20 +6,27 @@ really returns: noise is added and rounded in floating point, so that some doubl
 the sum, for single precision). This check asks the pair's own claim, at its budget (epsilon, delta), of the laws of the
 doubles. It is a finding of its own: no verdict or bound of the audit depends on it, and its draws are not the audit's.
 
-**The test.** For each of at most `MOST_PAIRS` pairs (those with the smallest budgets, in the order of the audit):
-training draws of both inputs are fitted on (`dpaudit.doubles.low_bits`), which fixes one rule that guesses x, guesses
-x_prime or abstains by low bits and support of one output. Then n labelled draws are counted once, n fixed beforehand:
-their labels are fair coins (the number of ones is binomial(n, 1/2), from a stream of the pair's own), the draws are
-fresh. Given the number of guesses, the correct ones are binomial with a success probability of at most
-(e^epsilon + a) / (1 + e^epsilon), where a = delta_cost / P(a guess) (`dpaudit.testing.binomial`). Both directions
-share the one test.
+**The test.** At most `MOST_PAIRS` pairs are examined (those with the smallest budgets, in the order of the audit), in
+one stage, or in up to three of a subject whose calls take time (`stages_of`). A stage is several times as long as all
+those before it, and a pair takes no part in the stages behind the one in which it leaks. In a stage all training draws
+of both inputs so far are fitted on (`dpaudit.doubles.low_bits`), which fixes one rule that guesses x, guesses x_prime
+or abstains by low bits and support of one output. Then n labelled draws are counted once, n fixed beforehand: their
+labels are fair coins (the number of ones is binomial(n, 1/2), from a stream of the pair's own), the draws are fresh.
+Given the number of guesses, the correct ones are binomial with a success probability of at most
+(e^epsilon + a) / (1 + e^epsilon), where a = delta_cost / P(a guess) (`dpaudit.testing.binomial`). Both directions share
+the one test.
 
-**Its error rate.** `ERROR_RATE` is split evenly over the examined pairs. For one pair with level l, the lower bound on
-epsilon exceeds the truth of the doubles' law with probability at most l: with delta = 0 the exact binomial limit alone;
-with delta > 0 a share `MASS_SHARE` of l pays for the Clopper-Pearson limit on P(a guess), the rest for the binomial
-limit, and the bound is monotone in both. "leaks" is the bound above the budget. Summed over pairs (union bound,
-whatever inputs they share): if the doubles keep the claim, P(any "leaks") <= ERROR_RATE; in any case P(some bound of
-the check exceeds its truth) <= ERROR_RATE. It is spent beside the audit's own 1 - confidence, never out of it.
+**Its error rate.** `ERROR_RATE` is split evenly over the examined pairs, and the level of a pair over the stages that
+are planned, whether they are held or not. For a pair and a stage with level l, the lower bound on epsilon exceeds the
+truth of the doubles' law with probability at most l, given all that was drawn before it: with delta = 0 the exact
+binomial limit alone; with delta > 0 a share `MASS_SHARE` of l pays for the Clopper-Pearson limit on P(a guess), the
+rest for the binomial limit, and the bound is monotone in both. "leaks" is the bound above the budget. Summed over
+stages (whether one is held is told by draws before it) and pairs (union bound, whatever inputs they share): if the
+doubles keep the claim, P(any "leaks") <= ERROR_RATE; in any case P(some bound of the check exceeds its truth) <=
+ERROR_RATE. It is spent beside the audit's own 1 - confidence, never out of it. The p-value of a pair is that of its
+last stage over the stage's share of the level: "leaks" where it is below the pair's level.
+
+**Its size.** It takes a share of the runs that the audit took of an input (`draws_of`).
 
 **What it can see.** Excess at low bits and in the support of numbers. What is no number (an exception, a missing entry,
 NaN) is no evidence: rules abstain on it, and an entry that is a number more often on one input is not looked at, by a
@@ -53,15 +60,20 @@ ERROR_RATE = 1e-3  # of the whole check, beside the audit's own
 MASS_SHARE = 0.05  # of a pair's level, spent on the probability of a guess where the line has a delta
 MOST_PAIRS = 8
 LEAST_SAMPLES = 1_000  # of the audit, below which a check would cost as much as the audit and find little
-MOST_DRAWS = 20_000  # of one input
-MOST_CALLS = 5_000  # of one input, for a subject that is called once a draw; at most a quarter of the audit's samples
+# Of the audit's runs on one input: the draws of one input, of a subject that draws batches, and that is called once a
+# draw, where these are more than `LEAST_SAMPLES`; and at most.
+SHARE_OF_AUDIT = {True: 0.5, False: 0.25}
+MOST_DRAWS = {True: 20_000, False: 5_000}
+SLOW_CALL = 1e-3  # seconds, above which calls are not made behind a violation unless they are asked for
+STAGE_GROWTH = 4  # the draws at the end of a stage over those at the end of the one before it
+LAST_STAGE_SHARE = 0.5  # of a pair's level, where there are several stages; the others have the rest evenly
 PROBE = 128  # draws of one input that show whether and where its outputs are real numbers
 TRAINING_SHARE = 0.3  # of the draws of one input
 MOST_NUMBERS = 1 << 23  # numbers drawn of one input, where its outputs are wide
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 FOUND_WITH = 0.9  # the probability that defines `detectable_share`
 ROUNDING = 1e-9  # nats by which bounds are lowered, for the rounding of the incomplete beta function
-PROBING, TRAINING, COUNTING = 0, 1, 2  # phases: each has streams of its own
+PROBING, TRAINING, COUNTING = 0, 1, 2  # phases: each has streams of its own, and so has each further stage
 
 # (phase, input, chunk, size) to that many fresh outputs of the input
 DrawChunk = Callable[[int, int, int, int], Outcomes]
@@ -77,11 +89,39 @@ class Candidate:
     place: int
 
 
-def draws_of(samples: int, is_vectorised: bool) -> int:
-    """How many draws of each input the check takes, about and at most, in an audit of `samples`; 0: it does not run."""
+def draws_of(samples: int, is_vectorised: bool, taken: int | None = None) -> int:
+    """How many draws of each input the check takes, about and at most, in an audit of `samples`; 0: it does not run.
+
+    `taken` says how many runs the audit took of each input: `samples` by default.
+
+    Examples
+    --------
+    >>> draws_of(20_000, True), draws_of(20_000, False), draws_of(20_000, True, taken=100), draws_of(500, True)
+    (10000, 5000, 1000, 0)
+    """
     if samples < LEAST_SAMPLES:
         return 0
-    return min(samples, MOST_DRAWS) if is_vectorised else min(max(samples // 4, LEAST_SAMPLES), MOST_CALLS)
+    share = int(SHARE_OF_AUDIT[is_vectorised] * (samples if taken is None else taken))
+    return min(max(share, LEAST_SAMPLES), MOST_DRAWS[is_vectorised])
+
+
+def stages_of(draws: int) -> list[tuple[int, float]]:
+    """The draws of each input at the end of each stage, and the shares of a pair's level, which sum to 1.
+
+    Examples
+    --------
+    >>> stages_of(1_000)
+    [(1000, 1.0)]
+    >>> stages_of(10_000)
+    [(1000, 0.25), (2500, 0.25), (10000, 0.5)]
+    """
+    ends = [draws]
+    while ends[0] > 2 * LEAST_SAMPLES:
+        ends.insert(0, max(LEAST_SAMPLES, ends[0] // STAGE_GROWTH))
+    if len(ends) == 1:
+        return [(draws, 1.0)]
+    early = (1.0 - LAST_STAGE_SHARE) / (len(ends) - 1)
+    return [*((end, early) for end in ends[:-1]), (draws, LAST_STAGE_SHARE)]
 
 
 def not_applicable(reason: str, samples: int = 0, omitted: int = 0) -> FloatingPointFinding:
@@ -95,6 +135,7 @@ def examine(
     draw: Draw,
     coin: Callable[[int], np.random.Generator],
     error_rate: float = ERROR_RATE,
+    in_stages: bool = False,
 ) -> FloatingPointFinding:
     """Run the check.
 
@@ -110,6 +151,8 @@ def examine(
         The place of a pair to the generator of its labels.
     error_rate : float
         In (0, 1), of the whole check.
+    in_stages : bool
+        Whether a pair that leaks takes no more draws: for subjects whose calls take time. Its bound is smaller then.
 
     Returns
     -------
@@ -121,7 +164,7 @@ def examine(
         return not_applicable("There is no pair to examine.")
     reader = _Reader(draw)
     try:
-        pairs = _examine(chosen, draws, reader, coin, error_rate)
+        pairs = _examine(chosen, draws, reader, coin, error_rate, in_stages)
     except SubjectError as error:
         return not_applicable(f"The subject broke during the check: {error}", reader.runs, len(candidates))
     if not pairs:
@@ -158,7 +201,7 @@ def count_again(
     ones = int(coin(pair.place).binomial(labelled, 0.5))
     quota = (ones, labelled - ones)
     width = reader.probes({pair.inputs[0]: 1})[pair.inputs[0]].numbers.shape[1]
-    counts = reader.counts([(i, size, rule) for i, size in zip(pair.inputs, quota, strict=True)], width)
+    counts = reader.counts([(i, size, rule) for i, size in zip(pair.inputs, quota, strict=True)], width, COUNTING)
     return _pair(pair, rule, counts, quota, error_rate), reader.runs
 
 
@@ -168,6 +211,7 @@ def _examine(
     reader: _Reader,
     coin: Callable[[int], np.random.Generator],
     error_rate: float,
+    in_stages: bool,
 ) -> list[FloatingPointPair]:
     inputs = sorted({i for pair in chosen for i in pair.inputs})
     probes = reader.probes({i: min(PROBE, draws // 4) for i in inputs})
@@ -175,56 +219,88 @@ def _examine(
     chosen = [pair for pair in chosen if paths[pair.place]]
     if not chosen:
         return []
-    # Validity: the pairs, their levels and the number of counted draws are fixed by probes, before the first of these.
+    # Validity: the pairs, their levels, the stages and their sizes are fixed by probes, before the first of these.
     width = max(probe.numbers.shape[1] for probe in probes.values())
     draws = max(min(draws, LEAST_SAMPLES), min(draws, MOST_NUMBERS // width))
     level = error_rate / len(chosen)
-    training = int(TRAINING_SHARE * draws)
-    labelled = 2 * (draws - training - min(PROBE, draws // 4))
-    inputs = sorted({i for pair in chosen for i in pair.inputs})
-    needed = {i: union([paths[pair.place] for pair in chosen if i in pair.inputs]) for i in inputs}
-    trained = reader.columns({i: training for i in inputs}, needed, width)
+    probed = min(PROBE, draws // 4)
+    coins = {pair.place: coin(pair.place) for pair in chosen}
+    trained: dict[int, Columns] = {}
+    found: dict[int, FloatingPointPair] = {}
+    left, begin = chosen, 0
+    for number, (end, share) in enumerate(stages_of(draws) if in_stages else [(draws, 1.0)]):
+        training = int(TRAINING_SHARE * end) - int(TRAINING_SHARE * begin)
+        labelled = 2 * (end - begin - training - (0 if number else probed))
+        inputs = sorted({i for pair in left for i in pair.inputs})
+        needed = {i: union([paths[pair.place] for pair in left if i in pair.inputs]) for i in inputs}
+        more = reader.columns({i: training for i in inputs}, needed, width, TRAINING + 2 * number)
+        trained = {i: _joined(trained.get(i), more[i]) for i in inputs}
+        rules = _rules(left, paths, trained, level * share, labelled)
+        quotas: dict[int, tuple[int, int]] = {}
+        for pair in left:
+            # Validity: coins are of a stream that nothing else reads, so labels do not depend on outputs.
+            ones = int(coins[pair.place].binomial(labelled, 0.5))
+            quotas[pair.place] = (ones, labelled - ones)
+        asked = [
+            (pair.inputs[k], quotas[pair.place][k], rules[pair.place])
+            for pair in left
+            for k in (0, 1)
+            if pair.place in rules
+        ]
+        counted = iter(reader.counts(asked, width, COUNTING + 2 * number))
+        for pair in left:
+            rule, quota = rules.get(pair.place), quotas[pair.place]
+            # Rows: draws of x, of x_prime; columns: guesses of x, of x_prime.
+            counts = [(0, 0), (0, 0)] if rule is None else [next(counted), next(counted)]
+            found[pair.place] = _pair(pair, rule, counts, quota, level, share)
+        left = [pair for pair in left if found[pair.place].verdict != "leaks"]
+        begin = end
+        if not left:
+            break
+    return [found[pair.place] for pair in chosen]
+
+
+def _joined(before: Columns | None, more: Columns) -> Columns:
+    """Training columns with those of one more stage; `more` may have fewer of them."""
+    return more if before is None else {path: np.concatenate([before[path], more[path]]) for path in more}
+
+
+def _rules(
+    pairs: Sequence[Candidate],
+    paths: dict[int, list[Path]],
+    trained: dict[int, Columns],
+    level: float,
+    labelled: int,
+) -> dict[int, LowBitRule]:
+    """What each pair is tested with, by its place, from training columns by input; none where no rule is of use."""
     rules: dict[int, LowBitRule] = {}
-    for pair in chosen:
-        sides = [{path: trained[i][path] for path in paths[pair.place]} for i in pair.inputs]
+    for pair in pairs:
+        of_x, of_x_prime = ({path: trained[i][path] for path in paths[pair.place]} for i in pair.inputs)
         line = {"epsilon": pair.budget.epsilon, "delta": pair.budget.delta}
-        of_x, of_x_prime = sides
         both = pair.pair.x, pair.pair.x_prime
         known = {path: location_of(*both, path, of_x[path], of_x_prime[path]) for path in of_x}
-        fitted = fit(sides[0], sides[1], level=level, draws=labelled, names=pair.pair.said, locations=known, **line)
+        fitted = fit(of_x, of_x_prime, level=level, draws=labelled, names=pair.pair.said, locations=known, **line)
         if fitted is not None:
             rules[pair.place] = fitted.rule
-    quotas: dict[int, tuple[int, int]] = {}
-    for pair in chosen:
-        # Validity: coins are of a stream that nothing else reads, so labels do not depend on outputs.
-        ones = int(coin(pair.place).binomial(labelled, 0.5))
-        quotas[pair.place] = (ones, labelled - ones)
-    asked = [
-        (pair.inputs[k], quotas[pair.place][k], rules[pair.place])
-        for pair in chosen
-        for k in (0, 1)
-        if pair.place in rules
-    ]
-    counted = iter(reader.counts(asked, width))
-    found = []
-    for pair in chosen:
-        rule, quota = rules.get(pair.place), quotas[pair.place]
-        # Rows: draws of x, of x_prime; columns: guesses of x, of x_prime.
-        counts = [(0, 0), (0, 0)] if rule is None else [next(counted), next(counted)]
-        found.append(_pair(pair, rule, counts, quota, level))
-    return found
+    return rules
 
 
 def _pair(
-    pair: Candidate, rule: LowBitRule | None, counts: Sequence[tuple[int, int]], quota: tuple[int, int], level: float
+    pair: Candidate,
+    rule: LowBitRule | None,
+    counts: Sequence[tuple[int, int]],
+    quota: tuple[int, int],
+    level: float,
+    share: float = 1.0,
 ) -> FloatingPointPair:
-    """The finding of one pair from its counts."""
+    """The finding of one pair from the counts of one stage, which has this share of the pair's level."""
     (x_right, x_wrong), (prime_wrong, prime_right) = counts
     correct, wrong, labelled = x_right + prime_right, x_wrong + prime_wrong, sum(quota)
     sides = rule.sides if rule is not None else 0
     epsilon, delta = pair.budget.epsilon, pair.budget.delta
     cost = delta * sides / 2.0
-    lower = float(lower_bound(np.array([correct]), np.array([wrong]), labelled, cost, level)[0])
+    of_stage = level * share
+    lower = float(lower_bound(np.array([correct]), np.array([wrong]), labelled, cost, of_stage)[0])
     return FloatingPointPair(
         id=pair.pair.id,
         x_id=pair.pair.x_id,
@@ -232,12 +308,12 @@ def _pair(
         budget=pair.budget,
         verdict="leaks" if lower > epsilon else "nothing_found",
         epsilon_lower=lower,
-        p_value=p_value(correct, correct + wrong, labelled, epsilon, cost, level, MASS_SHARE),
+        p_value=min(1.0, p_value(correct, correct + wrong, labelled, epsilon, cost, of_stage, MASS_SHARE) / share),
         error_share=level,
         correct=correct,
         wrong=wrong,
         abstained=labelled - correct - wrong,
-        detectable_share=detectable_share(labelled, epsilon, delta, level),
+        detectable_share=detectable_share(labelled, epsilon, delta, of_stage),
         description=_describe(pair, rule, counts, quota) if rule is not None else "",
         rule=rule_to_dict(rule) if rule is not None and lower > epsilon else None,
     )
@@ -336,14 +412,16 @@ class _Reader:
         kept = [result.kept for result in self._carried_out(tasks)]
         return {i: outcomes for i, outcomes in zip(sizes, kept, strict=True) if outcomes is not None}
 
-    def columns(self, sizes: dict[int, int], paths: dict[int, list[Path]], width: int) -> dict[int, Columns]:
+    def columns(
+        self, sizes: dict[int, int], paths: dict[int, list[Path]], width: int, phase: int
+    ) -> dict[int, Columns]:
         """So many training outputs of each input, each of its paths as one array, (draws,).
 
         `width` numbers an output bound the size of a chunk, and how many inputs are held at a time.
         """
         parts: dict[int, dict[Path, list[FloatArray]]] = {i: {path: [] for path in paths[i]} for i in sizes}
         for inputs in self._batches(sizes, width):
-            tasks = [task for i in inputs for task in self._tasks(TRAINING, i, sizes[i], (), width, keeps=True)]
+            tasks = [task for i in inputs for task in self._tasks(phase, i, sizes[i], (), width, keeps=True)]
             for task, result in zip(tasks, self._carried_out(tasks), strict=True):
                 if result.kept is not None:
                     for path in paths[task.input]:
@@ -353,14 +431,14 @@ class _Reader:
             for i, found in parts.items()
         }
 
-    def counts(self, asked: Sequence[tuple[int, int, LowBitRule]], width: int) -> list[tuple[int, int]]:
+    def counts(self, asked: Sequence[tuple[int, int, LowBitRule]], width: int, phase: int) -> list[tuple[int, int]]:
         """For each (input, quota, rule), on the first `quota` fresh outputs of the input: guesses of x, of x_prime."""
         inputs = sorted({i for i, _, _ in asked})
         of_input = {i: [k for k, (other, _, _) in enumerate(asked) if other == i] for i in inputs}
         tasks = []
         for i in inputs:
             requests = tuple(Request(asked[k][1], Guesses(asked[k][2])) for k in of_input[i])
-            tasks += self._tasks(COUNTING, i, max(request.quota for request in requests), requests, width)
+            tasks += self._tasks(phase, i, max(request.quota for request in requests), requests, width)
         totals = np.zeros((len(asked), 2), dtype=np.int64)
         for task, result in zip(tasks, self._carried_out(tasks), strict=True):
             for k, counts in zip(of_input[task.input], result.counts, strict=True):

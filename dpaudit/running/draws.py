@@ -334,7 +334,7 @@ class Crew:
         """
         if self.workers is None or not job.subject.replayable or job.subject.is_contained:
             return False
-        pace = self._seconds / self._runs if self._runs else 0.0
+        pace = self.seconds_a_run
         if pace * (self.expected - self._runs) > WARM_UP_SECONDS:
             self.workers.warm_up()
         saved = pace * sum(task.size for task in tasks) * (1.0 - 1.0 / min(len(tasks), self.workers.slots))
@@ -362,6 +362,11 @@ class Crew:
         if self._tell is not None and self._state is not None and time.monotonic() - self._told > TELL_SECONDS:
             self._told = time.monotonic()
             self._tell(dataclasses.replace(self._state, runs=self._state.runs + done))
+
+    @property
+    def seconds_a_run(self) -> float:
+        """That a run takes in one process, of those that were drawn so far; 0 where none was."""
+        return self._seconds / self._runs if self._runs else 0.0
 
     def _pace(self, seconds: float, runs: int) -> None:
         self._seconds, self._runs = self._seconds + seconds, self._runs + runs

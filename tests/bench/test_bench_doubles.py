@@ -57,6 +57,6 @@ def test_it_is_one_of_the_measurements_and_told_in_the_summary():
 
 
 def test_a_check_that_does_not_run_is_an_error_and_no_figure(monkeypatch):
-    monkeypatch.setattr(doubles, "SAMPLES", 500)
+    monkeypatch.setattr(doubles, "AUDIT_SAMPLES", 500)
     with pytest.raises(DpauditError, match="the floating-point check must run, got 'samples must be at least 1,000"):
         doubles.floating_point(DESIGN)

@@ -214,7 +214,7 @@ def test_named_measurements_of_other_packages(monkeypatch):
     own = Extra("cities", "a universe", lambda design: {"ratio": 1.0})
     entry = type("Entry", (), {"name": "cities", "value": "", "load": lambda self: own})()
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == extras.GROUP else [])
-    assert list(extras.load_extras()) == ["overhead", "floating_point", "memory", "jobs", "cities"]
+    assert list(extras.load_extras()) == ["overhead", "floating_point", "runs", "memory", "jobs", "cities"]
     taken = dataclasses.replace(own, name="overhead")
     again = type("Entry", (), {"name": "z", "value": "", "load": lambda self: taken})()
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [again])

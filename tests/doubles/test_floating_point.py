@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpaudit.doubles import floating_point as check
 from dpaudit.doubles.features import SPECIAL, LastBits
-from dpaudit.doubles.floating_point import Candidate, detectable_share, draws_of, examine, lower_bound
+from dpaudit.doubles.floating_point import Candidate, detectable_share, draws_of, examine, lower_bound, stages_of
 from dpaudit.doubles.low_bits import MOST_COLUMNS, LowBitRule, Table, choose_columns
 from dpaudit.privacy.claims import Budget, GaussianDP, PureDP
 from dpaudit.privacy.pairs import Pair
@@ -21,7 +21,7 @@ from dpaudit.subjects.call_outcomes import Failed
 LEVEL = 1e-9
 
 
-def run(mechanism, pair, budget, draws=10_000, seed=0, error_rate=check.ERROR_RATE):
+def run(mechanism, pair, budget, draws=10_000, seed=0, error_rate=check.ERROR_RATE, in_stages=False):
     """The check on one pair, on streams of the test."""
 
     def draw(phase, i, chunk, size):
@@ -33,7 +33,7 @@ def run(mechanism, pair, budget, draws=10_000, seed=0, error_rate=check.ERROR_RA
     def coin(place):
         return np.random.default_rng([seed, 7, place])
 
-    return examine(candidates, draws, check.in_turn(draw), coin, error_rate)
+    return examine(candidates, draws, check.in_turn(draw), coin, error_rate, in_stages)
 
 
 def laplace(scale):
@@ -129,6 +129,37 @@ def test_what_the_low_bits_give_away_is_found(mechanism, pair, budget, bound):
         assert finding.samples <= 20_600  # about 10,000 of each input: labels are coins
 
 
+# Of 1,144 labelled draws, outputs that x alone gives are found from 3% of those of x on (`detectable_share`).
+@pytest.mark.parametrize("pair", [(0.0, 1.0), (10.0, 11.0)])
+def test_a_pair_that_leaks_takes_no_more_stages(pair):
+    for seed in range(4):
+        finding = run(laplace(10.0), pair, Budget(0.1, 0.0), seed=seed, in_stages=True)
+        (found,) = finding.pairs
+        assert found.verdict == "leaks" and found.epsilon_lower > 1.0 and found.p_value < found.error_share
+        assert finding.samples < 2_400  # 1,000 of each input, but that labels are coins
+
+
+def test_a_pair_that_leaks_a_little_is_found_in_a_later_stage():
+    """One output in 50 is on a grid that x alone has: 1,144 labelled draws hold 11 of these, 10,222 hold 100."""
+
+    def rarely(data, size, rng):
+        noise = geometric(2.0**-10, 0.1)(data, size, rng)
+        return np.where(rng.random(size) < 0.02, noise + (1.0 - data) * 2.0**-12, noise)
+
+    finding = run(rarely, (0.0, 1.0), Budget(1.0, 0.0), in_stages=True)
+    (found,) = finding.pairs
+    assert found.verdict == "leaks" and finding.samples > 5_000 and found.p_value < found.error_share
+
+
+@pytest.mark.parametrize("draws", [1, 1_000, 1_999, 2_001, 5_000, 10_000, 20_000, 8_000_000])
+def test_the_stages_of_a_pair_share_its_level(draws):
+    stages = stages_of(draws)
+    ends = [end for end, _ in stages]
+    assert math.fsum(share for _, share in stages) == pytest.approx(1.0) and min(share for _, share in stages) > 0.0
+    assert ends[-1] == draws and ends == sorted(set(ends))
+    assert ends[0] >= min(draws, check.LEAST_SAMPLES)
+
+
 def test_naive_laplace_noise_around_a_fact_of_a_dataset_is_found():
     # The input is a list of people: the location is guessed among its length, sum, mean and others.
     def count(data, size, rng):
@@ -220,6 +251,19 @@ RATES = [
     pytest.param(geometric(0.25, 1.0), Budget(1.0, 0.0), 0.05, 300, id="geometric on a coarse grid, 5%"),
     pytest.param(two_values(1.0, 0.05), Budget(1.0, 0.05), 0.05, 300, id="two values and a delta, 5%"),
 ]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rate", [0.05])
+def test_the_error_rate_of_all_stages_is_what_is_promised(rate, monkeypatch):
+    """Three stages of 100 to 1,600 draws: 400 checks fail from 52 on, and miss a true rate of 20% with 1e-4."""
+    monkeypatch.setattr(check, "LEAST_SAMPLES", 200)
+    mechanism, budget = two_values(1.0), Budget(1.0, 0.0)
+    assert len(stages_of(3_200)) == 3
+    leaks = sum(
+        run(mechanism, (0.0, 1.0), budget, 3_200, seed, rate, True).verdict == "leaks" for seed in range(400)
+    )
+    assert stats.binom.sf(leaks - 1, 400, rate) >= LEVEL, leaks
 
 
 @pytest.mark.long
@@ -371,4 +415,7 @@ def test_the_number_of_draws_follows_the_samples_of_the_audit():
     assert draws_of(999, True) == draws_of(999, False) == 0
     assert draws_of(1_000, True) == draws_of(1_000, False) == 1_000
     assert (draws_of(10**6, True), draws_of(10**6, False)) == (20_000, 5_000)
-    assert (draws_of(12_000, True), draws_of(12_000, False)) == (12_000, 3_000)
+    assert (draws_of(12_000, True), draws_of(12_000, False)) == (6_000, 3_000)
+    # Of a violation that is found in 72 draws the check takes no share, but what it takes at least.
+    assert draws_of(12_000, True, 36) == draws_of(12_000, False, 36) == 1_000
+    assert draws_of(12_000, True, 30_000) == 15_000 and draws_of(999, True, 30_000) == 0
