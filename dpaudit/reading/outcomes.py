@@ -50,6 +50,7 @@ HELPERS = frozenset(
     {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
     | {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
 )
+FEWEST_ALIKE = 4  # dictionaries with the same keys, on average, that are read key by key
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start, its length and a digest of all of it
 
 
@@ -230,10 +231,53 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
 def from_objects(outputs: Sequence[Any]) -> Outcomes:
     """Outcomes of arbitrary objects: canonical tokens, and the features of `OBJECT_COLUMNS` (NaN where absent)."""
     tokens = np.empty(len(outputs), dtype=object)
-    found = [canonical(output) for output in outputs]
-    tokens[:] = [shortened(token) for token in found]
-    numbers = np.array([_features(output) for output in outputs], dtype=float).reshape(-1, len(OBJECT_COLUMNS))
+    tokens[:] = [token if len(token) <= MAXIMUM_TOKEN else shortened(token) for token in _canonicals(outputs)]
+    if set(map(type, outputs)) == {dict}:  # a usual case, faster
+        numbers = np.full((len(outputs), len(OBJECT_COLUMNS)), math.nan)
+        numbers[:, 1] = list(map(len, outputs))
+    else:
+        numbers = np.array([_features(output) for output in outputs], dtype=float).reshape(-1, len(OBJECT_COLUMNS))
     return Outcomes(numbers, tokens, raw=tuple(outputs))
+
+
+def _canonicals(outputs: Sequence[Any]) -> list[str]:
+    """The canonical form of each output; of dictionaries with texts as keys, those with the same ones together.
+
+    Validity: what is read of an output is what `canonical` reads of it alone.
+    """
+    of_keys: dict[tuple[Any, ...], list[int]] = {}
+    if set(map(type, outputs)) == {dict} and set(map(type, itertools.chain.from_iterable(outputs))) == {str}:
+        for position, output in enumerate(outputs):
+            of_keys.setdefault(tuple(output), []).append(position)
+    if FEWEST_ALIKE * len(of_keys) > len(outputs) or not of_keys:
+        return [canonical(output) for output in outputs]
+    found = [""] * len(outputs)
+    for keys, positions in of_keys.items():
+        alike = [outputs[position] for position in positions]
+        for position, token in zip(positions, _canonicals_of(keys, alike), strict=True):
+            found[position] = token
+    return found
+
+
+def _canonicals_of(keys: tuple[str, ...], outputs: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """The canonical forms of dictionaries with these texts as keys, key by key."""
+    if not keys:
+        return ["{}"] * len(outputs)
+    # The printed form of a text is never the start of another one's: so keys alone say in which order items stand.
+    printed = sorted((repr(key), key) for key in keys)
+    form = "{" + ",".join(text.replace("%", "%%") + ":%s" for text, _ in printed) + "}"
+    columns = [_canonical_items([output[key] for output in outputs]) for _, key in printed]
+    return [form % items for items in zip(*columns, strict=True)]
+
+
+def _canonical_items(values: Sequence[Any]) -> Iterable[str]:
+    """The canonical forms of the items of one key: all at once where they are floats, texts or small integers."""
+    kinds = set(map(type, values))
+    if kinds <= {float, str}:
+        return map(repr, values)
+    if kinds <= {float, int} and all(-LARGEST_EXACT < value < LARGEST_EXACT for value in values if type(value) is int):
+        return map(repr, map(float, values))
+    return [canonical(value, 1) for value in values]
 
 
 def shortened(token: str) -> str:

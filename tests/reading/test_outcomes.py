@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from dpaudit.errors import SubjectError
 from dpaudit.learning.histograms import tokens_of
+from dpaudit.reading import outcomes
 from dpaudit.reading.outcomes import MAXIMUM_TOKEN, Reading, canonical, from_objects, join, read_outputs, unseen
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
@@ -442,3 +443,29 @@ def test_what_is_cut_of_an_output_does_not_depend_on_its_batch(vector):
     assert cut.numbers.shape == (2, 3) and cut.numbers.base is None
     assert cut.as_objects().tokens[0] == mixed.narrowed(3).tokens[0] and mixed.narrowed(3).tokens[1] == "None"
     assert alone.narrowed(6) is alone and mixed.narrowed(6) is mixed
+
+
+ITEMS = [0.1, -0.0, math.nan, math.inf, 3, True, 2**53, -(2**70), "a%s", "it's", None, [1, 2.5], {"b": 1}, b"x", 0.5]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_dictionaries_read_key_by_key_are_read_as_each_alone(seed):
+    """Keys that are quoted differently, with signs of a format, in any order; a few without the last one."""
+    rng = np.random.default_rng(seed)
+    names = ["a", "ab", "a'b", "100%", "%s%%", "", "é", "a\nb", 'q"', "{}"][: 2 + seed]
+    kinds = [ITEMS[:4], ITEMS[:5], ["a%s", "it's", 0.5], ITEMS][seed % 4]
+    outputs = []
+    for _ in range(200):
+        keys = list(rng.permutation(names)) if rng.random() < 0.9 else names[:-1]
+        outputs.append({str(key): kinds[rng.integers(len(kinds))] for key in keys})
+    outputs = [{}] * (seed % 2) + outputs
+    found = outcomes.from_objects(outputs)
+    assert found.tokens.tolist() == [outcomes.shortened(outcomes.canonical(output)) for output in outputs]
+    assert np.array_equal(found.numbers, [outcomes._features(output) for output in outputs], equal_nan=True)
+
+
+def test_dictionaries_with_other_keys_are_read_one_by_one():
+    alike = [{1: 0.5, "a": 2}, {1.0: 0.5, "a": 2}, {True: 0.5, "a": 2}] * 4
+    assert len(set(outcomes.from_objects(alike).tokens.tolist())) == 1
+    long = [{"a": "x" * 5_000 + end} for end in "abc" * 4]
+    assert sorted(set(map(len, outcomes.from_objects(long).tokens))) == [len(outcomes.shortened("x" * 5_009))]
