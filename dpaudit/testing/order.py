@@ -137,6 +137,7 @@ def dependence_hint(first: Outcomes, sizes: Sequence[int]) -> float:
     """
     looked_at = _looked_at(first)
     counts = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[: len(looked_at)])
+    looked_at = looked_at.rows(slice(0, int(counts.sum())))
     if looked_at.tokens is None:
         asked = [looked_at.numbers[:, column] for column in range(min(COLUMNS, looked_at.numbers.shape[1]))]
         return min((len(asked) * batch_hint(values, counts) for values in asked), default=1.0)
