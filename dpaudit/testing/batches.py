@@ -79,14 +79,14 @@ def batch_hint(values: ArrayLike, sizes: ArrayLike) -> float:
     >>> batch_hint([1, 2, 3, 4, 2, 1, 4, 3], [4, 4])
     1.0
     """
-    sizes = np.asarray(sizes, dtype=np.int64)
-    sizes = sizes[sizes > 0]
-    total = int(sizes.sum())
+    every = np.asarray(sizes, dtype=np.int64)
+    n = every[every > 0]
+    total = int(n.sum())
     _, places, counts = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
-    if len(sizes) < 2 or len(counts) < 2:
+    if len(n) < 2 or len(counts) < 2:
         return 1.0
-    of_batch = np.repeat(np.arange(len(sizes)), sizes)
+    of_batch = np.repeat(np.arange(len(n)), n)
     off = (np.cumsum(counts) - 0.5 * (counts - 1.0))[places] - 0.5 * (total + 1.0)  # mid-ranks less their mean
     sums = np.bincount(of_batch, weights=off)
-    statistic = (total - 1.0) * float((sums**2 / sizes).sum()) / float((off**2).sum())
-    return float(scipy.special.chdtrc(len(sizes) - 1.0, statistic))
+    statistic = (total - 1.0) * float((sums**2 / n).sum()) / float((off**2).sum())
+    return float(scipy.special.chdtrc(len(n) - 1.0, statistic))
