@@ -7,6 +7,7 @@ candidate is also a competitor that may win by luck: of many coordinates, pairs 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -28,8 +29,9 @@ from dpaudit.learning.predicted import Binned, learned_scores
 from dpaudit.learning.scores import Score, Viewed
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.distances import find_distance
+from dpaudit.reading.expanded import ExpandedLayout, learn_expanded_layout
 from dpaudit.reading.nested import SUMMARIES as LEAF_SUMMARIES
-from dpaudit.reading.nested import learn_layout
+from dpaudit.reading.nested import Layout, Leaf, learn_layout
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.outlines import FORM, STRUCTURE
 from dpaudit.reading.tallies import Tally, fit_logistic
@@ -57,6 +59,8 @@ DIAGONAL_COLUMNS = 8  # from which on the draws may be too few for correlations
 DRAWS_A_NUMBER = 25  # from which on integer parts are worth a look
 # Of one side, that scores of objects are fitted on: again and again, or on one half and valued on the other.
 LEAF_DRAWS = {False: 8_000, True: 16_000}
+
+COORDINATE = re.compile(r"coordinate (\d+)")
 
 Candidate = tuple[Score, Outcomes, Outcomes]
 Halves = tuple[Outcomes, Outcomes]
@@ -103,7 +107,7 @@ def candidates(
             edges = whole_edges(np.concatenate([part.numbers[:, 0] for part in fit]))
             if log_ratio is None and 0 < len(edges) < draws / DRAWS_A_NUMBER:
                 yield weighed_histogram(*fit, (0,), bins, edges)[0], *rest
-        for learned_score in learned_scores(first, second):
+        for learned_score in learned_scores(first, second, known=hints.proposals):
             yield learned_score, first, second
         return
     found = False
@@ -111,7 +115,7 @@ def candidates(
         found = True
         yield candidate
     if not objects:
-        for learned_score in learned_scores(first, second, hints.points(first.numbers.shape[1])):
+        for learned_score in learned_scores(first, second, hints.points(first.numbers.shape[1]), hints.proposals):
             found = True
             yield learned_score, first, second
     if not found:
@@ -130,7 +134,13 @@ def by_kind(several: Iterable[Candidate]) -> Iterator[tuple[str, Candidate]]:
 def _kind_of(score: Score) -> str:
     if isinstance(score, Binned):
         return score.name
-    return type(score).__name__ + (f" of {_kind_of(score.score)}" if isinstance(score, Viewed) else "")
+    if not isinstance(score, Viewed):
+        return type(score).__name__
+    if not isinstance(score.score, Binned):
+        is_expanded = isinstance(score.view, ExpandedLayout)
+        return f"{'Expanded' if is_expanded else 'Viewed'} of {_kind_of(score.score)}"
+    # A column has another number in a layout that was learned from other draws.
+    return f"Viewed of {COORDINATE.sub(lambda found: score.view.name_of(int(found[1])), score.score.name)}"
 
 
 def _is_learned(score: Score) -> bool:
@@ -152,15 +162,20 @@ def _of_objects(fit: Halves, rest: Halves) -> Iterator[Candidate]:
             table = fit_table(*fit, largest=largest, outline=outline)
             if table is not None:
                 yield table, *rest
-    learned = learn_layout(*fit)
-    if learned is None:
-        return
-    layout, *seen = learned
-    leaves = [k for k, leaf in enumerate(layout.leaves) if leaf.what not in LEAF_SUMMARIES]
-    for score in _of_columns((seen[0], seen[1]), leaves):
-        yield Viewed(layout, score), *rest
-    for learned_score in learned_scores(seen[0], seen[1]):
-        yield Viewed(layout, learned_score), *rest
+    for learned in (learn_layout(*fit), learn_expanded_layout(*fit)):
+        if learned is None:
+            continue
+        view, *seen = learned
+        # Leaves are the same in every layout: an expansion's are read beside them, and never added to them.
+        leaves = [k for k, leaf in enumerate(_leaves_of(view)) if leaf.what not in LEAF_SUMMARIES]
+        for score in _of_columns((seen[0], seen[1]), leaves):
+            yield Viewed(view, score), *rest
+        for learned_score in learned_scores(seen[0], seen[1]):
+            yield Viewed(view, learned_score), *rest
+
+
+def _leaves_of(view: Layout | ExpandedLayout) -> tuple[Leaf, ...]:
+    return (view if isinstance(view, Layout) else view.layout).leaves
 
 
 def _of_vectors(fit: Halves, rest: Halves) -> Iterator[Candidate]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from dpaudit.learning.predicted import known_points
+from dpaudit.learning.predicted import Proposal, known_points, proposals
 from dpaudit.learning.reductions import NO_POINTS, Points
 from dpaudit.learning.scores import LogRatio
 from dpaudit.reading.outcomes import Outcomes
@@ -25,16 +25,24 @@ class Hints:
         The mechanism's own log density ratio.
     inputs : (object, object) or None
         x and x_prime, which outputs of their shape may be near to.
+    proposals : tuple of Proposal or None
+        What learners propose, where that was learned already, from more draws of these.
     """
 
     log_ratio: LogRatio | None = None
     inputs: tuple[Any, Any] | None = None
+    proposals: tuple[Proposal, ...] | None = None
 
     def fitting(self, first: Outcomes, second: Outcomes) -> Hints:
         """The same, for outputs of the shape and kind of these numbers."""
         if self.log_ratio is None:
             return self
         return dataclasses.replace(self, log_ratio=self.log_ratio.fitting(first, second))
+
+    def with_proposals(self, first: Outcomes, second: Outcomes) -> Hints:
+        """The same, with what learners propose for these numbers: so that parts of them are cut into the same cells."""
+        found = proposals(first.numbers, second.numbers, self.points(first.numbers.shape[1]))
+        return dataclasses.replace(self, proposals=tuple(found))
 
     def points(self, columns: int) -> Points:
         """Points of so many numbers that are known of the inputs, by names."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,8 +140,13 @@ def proposals(first: FloatArray, second: FloatArray, points: Points = NO_POINTS)
     return [Proposal.of(one, one.reduction(np.concatenate([first, second]))) for one in found]
 
 
-def learned_scores(first: Outcomes, second: Outcomes, points: Points = NO_POINTS) -> Iterator[Binned]:
-    """What learners propose for outcomes of x and x_prime that are numbers, with log ratios of these draws."""
-    for proposal in proposals(first.numbers, second.numbers, points):
+def learned_scores(
+    first: Outcomes, second: Outcomes, points: Points = NO_POINTS, known: Sequence[Proposal] | None = None
+) -> Iterator[Binned]:
+    """What learners propose for outcomes of x and x_prime that are numbers, with log ratios of these draws.
+
+    `known` are proposals that were learned from more draws of these; None to learn them here.
+    """
+    for proposal in proposals(first.numbers, second.numbers, points) if known is None else known:
         counter = EdgeCounter(proposal.edges)
         yield proposal.binned(*(counter.count(proposal.reduced(side)).astype(float) for side in (first, second)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -142,6 +142,138 @@ class Radius:
 
 
 @dataclasses.dataclass(frozen=True)
+class Ratio:
+    """The logarithm of the size of one column over, or times, that of another, to `DECIMALS` decimals.
+
+    -inf or inf where one of the two is 0, and NaN where both are.
+    """
+
+    columns: tuple[int, int]
+    is_product: bool
+
+    def __call__(self, numbers: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore", invalid="ignore"):  # of zeros and infinite numbers
+            first, second = (np.log(np.abs(numbers[:, column])) for column in self.columns)
+            return np.asarray(np.round(first + second if self.is_product else first - second, DECIMALS))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "ratio", "columns": list(self.columns), "is_product": self.is_product}
+
+    def describe(self) -> str:
+        first, second = self.columns
+        return f"the log size of coordinate {first} {'times' if self.is_product else 'over'} coordinate {second}"
+
+    @property
+    def name(self) -> str:
+        return self.describe()
+
+
+def _falls(numbers: FloatArray) -> FloatArray:
+    return np.asarray(np.count_nonzero(numbers[:, 1:] < numbers[:, :-1], axis=1), dtype=float)
+
+
+def _repeated(numbers: FloatArray) -> FloatArray:
+    ordered = np.sort(numbers, axis=1)
+    return np.asarray(np.count_nonzero(ordered[:, 1:] == ordered[:, :-1], axis=1), dtype=float)
+
+
+def _first_nonzero(numbers: FloatArray) -> FloatArray:
+    return np.where((numbers != 0.0).any(axis=1), (numbers != 0.0).argmax(axis=1), -1).astype(float)
+
+
+COUNTS: Mapping[str, Callable[[FloatArray], FloatArray]] = {
+    "numbers that repeat another one": _repeated,
+    "numbers that are missing": lambda numbers: np.count_nonzero(np.isnan(numbers), axis=1).astype(float),
+    "numbers less than the one before": _falls,
+    "numbers below 0": lambda numbers: np.count_nonzero(numbers < 0.0, axis=1).astype(float),
+    "position of the first that is not 0": _first_nonzero,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class RowCount:
+    """One of `COUNTS` of a whole row."""
+
+    what: str
+
+    def __call__(self, numbers: FloatArray) -> FloatArray:
+        return COUNTS[self.what](numbers)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "row_count", "what": self.what}
+
+    def describe(self) -> str:
+        return f"the {self.what} among all coordinates"
+
+    @property
+    def name(self) -> str:
+        return self.describe()
+
+
+@dataclasses.dataclass(frozen=True)
+class Above:
+    """How many of some columns are above a limit each: modulo 2 it is whether they go together."""
+
+    columns: tuple[int, ...]
+    limits: tuple[float, ...]
+
+    def __call__(self, numbers: FloatArray) -> FloatArray:
+        total = np.zeros(len(numbers))
+        for column, limit in zip(self.columns, self.limits, strict=True):
+            total = total + (numbers[:, column] > limit)
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        limits = [float(limit).hex() for limit in self.limits]
+        return {"kind": "above", "columns": list(self.columns), "limits": limits}
+
+    def describe(self) -> str:
+        where = ", ".join(f"{c} above {limit:.6g}" for c, limit in zip(self.columns, self.limits, strict=True))
+        return f"the number of coordinates {where}"
+
+    @property
+    def name(self) -> str:
+        return f"the number of coordinates {', '.join(map(str, self.columns))} that are large"
+
+
+@dataclasses.dataclass(frozen=True)
+class Surface:
+    """Which of a family of surfaces some columns lie on: a weighted sum of them and, for spheres, of their squares.
+
+    `weights` has a number a column and one for the sum of squares, of columns in multiples of `unit`. Rounded as
+    `Weighted` is.
+    """
+
+    columns: tuple[int, ...]
+    weights: tuple[float, ...]
+    unit: float
+
+    def __call__(self, numbers: FloatArray) -> FloatArray:
+        total, squares = np.zeros(len(numbers)), np.zeros(len(numbers))
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinite numbers
+            for column, weight in zip(self.columns, self.weights, strict=False):
+                own = numbers[:, column] / self.unit
+                total, squares = total + weight * own, squares + own * own
+            if self.weights[-1] != 0.0:
+                total = total + self.weights[-1] * squares
+            return np.asarray(np.round(total, DECIMALS))
+
+    def to_dict(self) -> dict[str, Any]:
+        weights = [float(weight).hex() for weight in self.weights]
+        return {"kind": "surface", "columns": list(self.columns), "weights": weights, "unit": float(self.unit).hex()}
+
+    def describe(self) -> str:
+        *own, squared = self.weights
+        parts = [f"{w / self.unit:+.6g} coordinate {c}" for w, c in zip(own, self.columns, strict=True)]
+        more = f" {squared / self.unit**2:+.6g} times the sum of their squares" if squared else ""
+        return " ".join(parts).removeprefix("+") + more
+
+    @property
+    def name(self) -> str:
+        return f"{'spheres' if self.weights[-1] else 'planes'} of coordinates {', '.join(map(str, self.columns))}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Residue:
     """What is left of another reduction modulo `modulus`, counted from `offset`, as a share of the modulus.
 
@@ -190,6 +322,22 @@ def reduction_from_dict(record: Mapping[str, Any], points: Points = NO_POINTS) -
         if not 0.0 < modulus < math.inf:
             raise ValueError(f"modulus must be positive and finite, got {modulus!r}.")
         return Residue(of, modulus, offset)
+    if kind == "ratio":
+        first, second = map(int, record["columns"])
+        return Ratio((first, second), bool(record["is_product"]))
+    if kind == "surface":
+        weights, (unit,) = tuple(_floats(*record["weights"])), _floats(record["unit"])
+        if len(weights) != len(record["columns"]) + 1 or not 0.0 < unit < math.inf:
+            raise ValueError("weights must be one more than columns, and unit positive and finite.")
+        return Surface(tuple(map(int, record["columns"])), weights, unit)
+    if kind == "row_count":
+        if record["what"] not in COUNTS:
+            raise ValueError(f"count must be one of {', '.join(COUNTS)}, got {record['what']!r}.")
+        return RowCount(record["what"])
+    if kind == "above":
+        if len(record["limits"]) != len(record["columns"]):
+            raise ValueError(f"limits must be {len(record['columns'])} numbers, got {len(record['limits'])}.")
+        return Above(tuple(map(int, record["columns"])), tuple(_floats(*record["limits"])))
     if kind not in ("weighted", "radius"):
         raise ValueError(f"reduction must be of a known kind, got {kind!r}.")
     columns, (unit,) = tuple(int(column) for column in record["columns"]), _floats(record["unit"])

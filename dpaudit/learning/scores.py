@@ -34,6 +34,7 @@ from dpaudit.learning.histograms import (
 from dpaudit.learning.predicted import Binned, Reduced
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.distances import Distance
+from dpaudit.reading.expanded import ExpandedLayout
 from dpaudit.reading.log_ratios import LARGEST_LOG_RATIO
 from dpaudit.reading.nested import Layout
 from dpaudit.reading.outcomes import Outcomes
@@ -236,6 +237,8 @@ def score_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x
 def _view_from_dict(record: Mapping[str, Any]) -> View:
     if record["kind"] == "layout":
         return Layout.from_dict(record)
+    if record["kind"] == "expanded":
+        return ExpandedLayout.from_dict(record)
     if record["kind"] == "tally":
         return Tally.from_dict(record)
     return Steps.from_dict(record) if record["kind"] == "steps" else Summary.from_dict(record)

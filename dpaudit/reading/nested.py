@@ -41,7 +41,7 @@ MOST_LEAVES = 256
 MOST_CODES = 64  # texts of one place that have a number of their own
 MOST_MEMBERS = 32  # members of one place's sets, and words of its texts, that are looked for
 LEARNED_FROM = 1_000  # draws of one side that the leaves are collected from
-DEEPEST_LEAF = 16  # levels of nesting
+DEEPEST_LEAF = 36  # levels of nesting
 LONGEST = 256  # positions of a sequence that have leaves of their own
 LONGEST_TEXT = 20_000  # characters of a text in which numbers and words are looked for
 WORD = re.compile(r"[^\W\d_]+")
@@ -227,7 +227,7 @@ def _parts(value: Any) -> _Parts:
         items: dict[str, Any] | None = {TEXT: found} if found else None
         if isinstance(value, bytes):
             items = {**(items or {}), BYTES: list(value[:MOST_BYTES])}
-            if (inside := _inside(value)) is not None:
+            if (inside := inside_of(value)) is not None:
                 items[INSIDE] = inside.decode("latin-1")
         return _Parts(repr(value), len(value), items, None, frozenset(WORD.findall(start)), letters)
     if isinstance(value, Mapping):
@@ -342,7 +342,7 @@ def _is_long(value: Any) -> bool:
     return isinstance(value, int) and abs(value) >= LARGEST_EXACT
 
 
-def _inside(value: bytes) -> bytes | None:
+def inside_of(value: bytes) -> bytes | None:
     """What compressed bytes hold, as far as anybody looks; None of others, and of those that do not open."""
     try:
         if value[:2] == b"\x1f\x8b" or (

@@ -12,7 +12,19 @@ from dpaudit.learning.kinds.bands import bands_of
 from dpaudit.learning.kinds.residues import lattice_step
 from dpaudit.learning.kinds.spikes import spikes_of
 from dpaudit.learning.predictors import learners, proposed
-from dpaudit.learning.reductions import Own, Radius, Residue, SignOfZero, Weighted, reduction_from_dict
+from dpaudit.learning.reductions import (
+    COUNTS,
+    Above,
+    Own,
+    Radius,
+    Ratio,
+    Residue,
+    RowCount,
+    SignOfZero,
+    Surface,
+    Weighted,
+    reduction_from_dict,
+)
 from dpaudit.learning.training import Training
 
 RNG = np.random.default_rng
@@ -23,7 +35,15 @@ def names(first, second, **options):
 
 
 def test_learners_are_found_by_their_files():
-    assert [learner.__module__.rpartition(".")[2] for learner in learners()] == ["bands", "residues", "spikes", "zeros"]
+    assert [learner.__module__.rpartition(".")[2] for learner in learners()] == [
+        "agreements",
+        "bands",
+        "levels",
+        "residues",
+        "spikes",
+        "surfaces",
+        "zeros",
+    ]
 
 
 @pytest.mark.parametrize("width", [1e-2, 1e-4, 1e-6, 0.0])
@@ -116,7 +136,9 @@ def test_the_sign_of_zeros_is_found():
 def test_no_draws_and_other_shapes_are_no_error():
     assert proposed(np.empty((0, 1)), np.ones((5, 1)), 3) == []
     assert proposed(np.ones((5, 2)), np.ones((5, 1)), 3) == []
-    assert proposed(np.full((50, 2), np.nan), np.full((50, 2), np.inf), 3) == []
+    assert proposed(np.full((50, 2), np.nan), np.full((50, 2), np.nan), 3) == []
+    missing = proposed(np.full((50, 2), np.nan), np.full((50, 2), np.inf), 3)
+    assert {one.name.partition(" of ")[0] for one in missing} == {"levels"}  # counts of missing and equal numbers
     enormous = np.finfo(float).max * RNG(12).choice([-1.0, 0.0, 0.5, 1.0], size=(2, 200, 2))
     assert all("modulo" not in name for name in names(*enormous))  # and nothing warns
 
@@ -159,3 +181,78 @@ def test_a_known_point_is_not_written_down():
 def test_records_that_are_no_reduction_are_refused(record, message):
     with pytest.raises(ValueError, match=message):
         reduction_from_dict(record)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        pytest.param(lambda z: z[:, 0] * 2.0 + 0.7, id="a line"),
+        pytest.param(lambda z: z[:, 0] + z[:, 1], id="a plane through the origin"),
+        pytest.param(lambda z: 2.0 + np.sqrt(9.0 - np.square(np.clip(z[:, 0], -2.0, 2.0) - 0.5)), id="a circle"),
+    ],
+)
+def test_surfaces_are_found_wherever_they_are(leak):
+    # 60 of 300 draws of x on it. A circle takes 3 of these: 32 of 4,000 tries hit it on average, none with 1e-14.
+    first, second = RNG(13).normal(size=(2, 300, 3))
+    first[:60, 0] = np.clip(first[:60, 0], -2.0, 2.0)
+    first[:60, 2] = leak(first[:60])
+    found = [one for one in proposed(first, second, 8) if one.name.startswith("draws on one of the")]
+    assert found
+    inside = found[0].reduction(first[:60])
+    low, high = found[0].edges
+    assert np.all((inside >= low) & (inside < high))
+    assert not np.any((found[0].reduction(second) >= low) & (found[0].reduction(second) < high))
+
+
+def test_no_surface_is_found_in_noise_or_in_whole_numbers():
+    for seed in range(4):
+        noise = RNG(seed).normal(size=(2, 300, 3))
+        for rows in (noise, np.rint(9.0 * noise)):
+            assert not any(name.startswith("draws on") for name in names(*rows))
+
+
+@pytest.mark.parametrize("columns", [(1, 4), (0, 2, 5)])
+def test_parities_and_sides_that_agree_are_found(columns):
+    bits = RNG(14).integers(0, 2, size=(2, 200, 6))
+    for side, rows in enumerate(bits):
+        rows[:, columns[-1]] = (rows[:, columns[:-1]].sum(axis=1) + side) % 2
+    found = [name for name in names(*bits) if name.startswith("agreement")]
+    assert any(all(f"coordinate {column}" in name for column in columns) for name in found)
+    normal = np.abs(RNG(15).normal(size=(2, 200, 6))) * (2.0 * bits - 1.0)
+    assert any(name.startswith("agreement") and "large" in name for name in names(*normal))
+
+
+def test_counts_of_a_row_are_found():
+    first, second = RNG(16).normal(size=(2, 300, 30))
+    first[:60, 17] = first[:60, 4]
+    assert "numbers that repeat another one" in names(first, second)[0]
+    missing = second.copy()
+    missing[np.arange(60), RNG(17).integers(30, size=60)] = np.nan
+    assert any("missing" in name for name in names(missing, RNG(18).normal(size=(300, 30))))
+
+
+def test_new_reductions_are_what_they_say_and_come_back_from_data():
+    rows = np.array([[1.0, -2.0, 1.0], [0.0, np.nan, 3.0]])
+    ratio, product = Ratio((0, 1), False), Ratio((0, 1), True)
+    assert ratio(rows)[0] == pytest.approx(-np.log(2.0), abs=1e-9)
+    assert product(rows)[0] == pytest.approx(np.log(2.0), abs=1e-9)
+    assert {what: RowCount(what)(rows).tolist() for what in COUNTS} == {
+        "numbers that repeat another one": [1.0, 0.0],
+        "numbers that are missing": [0.0, 1.0],
+        "numbers less than the one before": [1.0, 0.0],
+        "numbers below 0": [1.0, 0.0],
+        "position of the first that is not 0": [0.0, 1.0],
+    }
+    above, circle = Above((0, 2), (0.5, 2.0)), Surface((0, 2), (1.0, 0.0, 2.0), 2.0)
+    assert above(rows).tolist() == [1.0, 1.0]
+    assert circle(rows).tolist() == [0.5 + 2.0 * 0.5, 0.0 + 2.0 * 2.25]
+    for one in (ratio, product, above, circle, *map(RowCount, COUNTS)):
+        assert reduction_from_dict(json.loads(json.dumps(one.to_dict()))) == one
+        assert one.describe() and one.name
+    for record, what in (
+        ({"kind": "row_count", "what": "x"}, "count must be one of"),
+        ({"kind": "above", "columns": [0], "limits": []}, "limits must be 1 numbers"),
+        ({**circle.to_dict(), "weights": []}, "weights must be one more than columns"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            reduction_from_dict(record)

@@ -28,10 +28,10 @@ def test_what_is_beyond_a_limit_is_named_with_its_place(output, what):
 
 def test_what_is_nested_too_deep_is_named():
     output = 1.5
-    for _ in range(17):
+    for _ in range(37):
         output = [output]
     (one,) = unread([output], LIMITS)
-    assert one.what == "what is nested more than 16 levels deep" and one.example == "1.5"
+    assert one.what == "what is nested more than 36 levels deep" and one.example == "1.5"
     assert unread(output, LIMITS) == ()  # one level less
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dpaudit.learning import windows
 from dpaudit.learning.looks import looked_at
 from dpaudit.learning.predictors import Predictor
+from dpaudit.learning.reductions import RowCount
 from dpaudit.learning.training import Sorted, Training
 from dpaudit.privacy.claims import FloatArray
 
@@ -28,7 +29,8 @@ MOST = 8  # bands of one reduction
 def propose(training: Training) -> Iterable[Predictor]:
     """Cells around the bands of every reduction that has some."""
     for reduction in looked_at(training):
-        found = bands_of(training.sorted(reduction))
+        # Of counts every value has a cell of its own, see `levels`.
+        found = [] if isinstance(reduction, RowCount) else bands_of(training.sorted(reduction))
         if found:
             intervals, merit = [(low, high) for _, low, high in found], math.sqrt(2.0 * found[0][0])
             yield Predictor.of_intervals(f"bands in {reduction.name}", reduction, intervals, merit)

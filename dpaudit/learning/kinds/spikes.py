@@ -1,9 +1,10 @@
-"""Spikes: places where draws are far denser than around them, whatever their labels.
+"""Spikes: places where draws, or those of one label, are far denser than around them.
 
-A scan statistic of all draws together. A window of k draws is compared with four times as many on the denser side of
+A scan statistic of all draws together, and of the draws of each label. A window of k draws is compared with four times as many on the denser side of
 it: under a density that hardly changes over so many, the number of draws in its width is about Poisson. Narrow leaks
-are found at any width, since widths enter as ratios alone; and since labels are not looked at, what the label game
-learns of a spike's labels is not selected.
+are found at any width, since widths enter as ratios alone. Where all draws together show a spike labels are not looked
+at, so that what the label game learns of them is not selected. Draws of one label show it at half of the draws, where
+the other one's fill the place, too.
 
 Source: Naus (1965), The distribution of the size of the maximum cluster of points on a line, for the statistic.
 """
@@ -26,16 +27,25 @@ AROUND = 4  # times a window's draws, on either side of it
 DENSER = 3.0  # times as dense as around it, at least
 MOST = 12  # spikes of one reduction
 REPEATED = 0.2  # of the values: where more come again, they are counts or categories, and none is dense
+ONE_LABEL = math.log(3.0)  # by which a merit is lowered that is the best of more scans
 TINY = 1e-290
 
 
 def propose(training: Training) -> Iterable[Predictor]:
     """Cells around the spikes of every reduction that has some."""
     for reduction in looked_at(training):
-        found = spikes_of(training.sorted(reduction))
+        found = labelled_spikes_of(training.sorted(reduction))
         if found:
             intervals, merit = [(low, high) for _, low, high in found], math.sqrt(2.0 * found[0][0])
             yield Predictor.of_intervals(f"spikes in {reduction.name}", reduction, intervals, merit)
+
+
+def labelled_spikes_of(draws: Sorted) -> list[tuple[float, float, float]]:
+    """Spikes as `spikes_of` has them, of all draws and of those of each label; those of two scans that meet once."""
+    found = spikes_of(draws)
+    for own in (draws.labels, ~draws.labels):
+        found += [(merit - ONE_LABEL, *ends) for merit, *ends in spikes_of(Sorted(draws.values[own], draws.labels[own]))]
+    return windows.disjoint([one for one in found if one[0] > 0.0], MOST)
 
 
 def spikes_of(draws: Sorted) -> list[tuple[float, float, float]]:

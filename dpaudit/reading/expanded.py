@@ -1,0 +1,458 @@
+"""Expansions: what an output holds beside its parts, as plain data that a layout reads.
+
+A text may be JSON, a date, an encoding of bytes or a table; bytes may be numbers; a mapping has keys that are numbers;
+a list is in order or not, and has values twice. Each reading is a function of one value here, and a new one is a new
+entry of `TEXTS` or `BYTES`, or a line in `expanded`. Of long texts, bytes and lists only what was *learned* to differ
+is read: a few places, and a few pieces of text.
+
+Validity: an expansion is a function of one output and of what earlier draws taught (`Expansion`), and nothing is run
+that an output holds: JSON, numbers and dates are parsed, pickles are not opened.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import collections
+import dataclasses
+import datetime
+import itertools
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.nested import LONGEST, MOST_BYTES, MOST_LETTERS, Layout, inside_of, learn_layout
+from dpaudit.reading.outcomes import LARGEST_EXACT, Outcomes, canonical, plain, state_of
+
+DEEPEST = 12  # levels of expansions, those of texts in texts included
+LONGEST_PARSED = 20_000  # characters of a text, or bytes, that are parsed
+MOST_KEYS = 64  # of a mapping that are read as a list
+MOST_COMPARED = 2_000  # items of a list of numbers, of which equal ones are counted
+MOST_PARTS = 64  # of a list, or of a mapping, that are expanded
+MOST_LINES = 64
+LONGEST_SCREENED = 4_000  # places of a long part that are compared
+MOST_PLACES = 12  # of a long part that are read
+MOST_PIECES = 12  # of a text that are looked for
+PIECES = 2, 4  # characters of a piece
+LEARNED_FROM = 400  # draws of a side that places and pieces are learned from
+LEAST = 3.5  # standard errors by which a place or a piece stands out
+FEWEST = 12  # draws of a side
+# Of integers that no double holds: what is left of them tells what is left modulo every small number but a few.
+MODULUS = 2**6 * 3**3 * 5**2 * 7**2 * 11 * 13 * 17 * 19 * 23 * 29
+TYPED = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+HEXADECIMAL = re.compile(r"(0x)?(?:[0-9a-fA-F]{2}){4,}|0x[0-9a-fA-F]+")
+ENCODED = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
+DELIMITERS = ",;\t|"
+
+Path = tuple[str, ...]  # to a part of an output: the steps as texts
+NOTHING: Mapping[Path, Any] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Expansion:
+    """Objects as other objects: what they hold beside their parts.
+
+    Attributes
+    ----------
+    places : mapping
+        Positions of long parts that are read, by the paths of these.
+    pieces : mapping
+        Pieces of texts that are looked for, by the paths of these.
+    """
+
+    places: Mapping[Path, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    pieces: Mapping[Path, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+    def __call__(self, outcomes: Outcomes) -> Outcomes:
+        """The expansions as objects without tokens: a layout looks at nothing but what they hold."""
+        raw = tuple(expanded(output, self) for output in outcomes.as_objects().raw)
+        return Outcomes(np.full((len(raw), 1), math.nan), np.full(len(raw), "", dtype=object), raw=raw)
+
+    def to_dict(self) -> dict[str, Any]:
+        places = [{"path": list(path), "places": list(several)} for path, several in self.places.items()]
+        pieces = [{"path": list(path), "pieces": list(several)} for path, several in self.pieces.items()]
+        return {"places": places, "pieces": pieces}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Expansion:
+        """What `to_dict` wrote; ValueError where a place is no position."""
+        places = {tuple(one["path"]): tuple(map(int, one["places"])) for one in record["places"]}
+        if any(place < 0 for several in places.values() for place in several):
+            raise ValueError("places must be at least 0.")
+        return cls(places, {tuple(one["path"]): tuple(map(str, one["pieces"])) for one in record["pieces"]})
+
+
+@dataclasses.dataclass(frozen=True)
+class ExpandedLayout:
+    """A view: the leaves of an output's expansion as columns of numbers."""
+
+    expansion: Expansion
+    layout: Layout
+
+    def __call__(self, outcomes: Outcomes) -> Outcomes:
+        return self.layout(outcomes.seen_by(self.expansion))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "expanded", "expansion": self.expansion.to_dict(), "layout": self.layout.to_dict()}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> ExpandedLayout:
+        """What `to_dict` wrote."""
+        return cls(Expansion.from_dict(record["expansion"]), Layout.from_dict(record["layout"]))
+
+    def name_of(self, column: int) -> str:
+        return self.layout.name_of(column).replace("the output", "what the output holds", 1)
+
+    def values_of(self, column: int) -> Mapping[float, str] | None:
+        """As for `Layout`."""
+        return self.layout.values_of(column)
+
+    @property
+    def of_columns(self) -> str:
+        """What a column is."""
+        return "a feature of what the output holds, beside its parts"
+
+
+PLAIN = Expansion()
+
+
+def learn_expanded_layout(first: Outcomes, second: Outcomes) -> tuple[ExpandedLayout, Outcomes, Outcomes] | None:
+    """The view of expansions for outcomes of x and x_prime, with what it shows of them; None where nothing varies."""
+    expansion = learn_expansion(first, second)
+    if expansion is None:
+        return None
+    learned = learn_layout(expansion(first), expansion(second))
+    if learned is None:
+        return None
+    layout, *seen = learned
+    return ExpandedLayout(expansion, layout), seen[0], seen[1]
+
+
+def learn_expansion(first: Outcomes, second: Outcomes) -> Expansion | None:
+    """The expansion for outcomes of x and x_prime; None where there is nothing in any of them to expand."""
+    sides = [some.as_objects().raw[:LEARNED_FROM] for some in (first, second)]
+    long: tuple[dict[Path, list[Any]], dict[Path, list[Any]]] = ({}, {})
+    is_any = False
+    for side, outputs in zip(long, sides, strict=True):
+        for output in outputs:
+            is_any = expanded(output, PLAIN, long=side) is not None or is_any
+    if not is_any and not long[0] and not long[1]:
+        return None
+    places: dict[Path, tuple[int, ...]] = {}
+    pieces: dict[Path, tuple[str, ...]] = {}
+    for path in long[0].keys() & long[1].keys():
+        a, b = long[0][path], long[1][path]
+        if min(len(a), len(b)) < FEWEST:
+            continue
+        if found := _places(a, b):
+            places[path] = found
+        if (isinstance(a[0], str) and isinstance(b[0], str)) and (telling := _pieces(a, b)):
+            pieces[path] = telling
+    if not is_any and not places and not pieces:
+        return None
+    return Expansion(dict(sorted(places.items())), dict(sorted(pieces.items())))
+
+
+def expanded(
+    value: Any,
+    learned: Expansion = PLAIN,
+    path: Path = (),
+    long: dict[Path, list[Any]] | None = None,
+) -> Any:
+    """What one output holds beside its parts, as plain data; None for nothing.
+
+    Parameters
+    ----------
+    value : Any
+        Plain data, or a part of an output.
+    learned : Expansion, optional
+        Which places and pieces of long parts are read.
+    path : tuple of str, optional
+        Where the value is.
+    long : dict, optional
+        Long parts are put there, by their paths.
+
+    Examples
+    --------
+    >>> expanded('{"n": 7}')["JSON"]["n"], expanded({4: "a"})["keys"], expanded([1.5, 1.5, 0.5])["repeated"]
+    (7, [4], 1)
+    """
+    value = plain(value)
+    kind = type(value)
+    if kind is float or kind is bool or value is None or len(path) > DEEPEST:
+        return None
+    if isinstance(value, int):
+        return {"left": value % MODULUS} if abs(value) >= LARGEST_EXACT else None
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            return None
+        parts = value.as_tuple()
+        return {"digits": len(parts.digits), "last digit": parts.digits[-1], "exponent": parts.exponent}
+    if isinstance(value, Fraction):
+        return {"numerator": value.numerator, "denominator": value.denominator}
+    if isinstance(value, str | bytes):
+        return _of_text(value, learned, path, long)
+    if isinstance(value, Mapping):
+        return _of_mapping(value, learned, path, long)
+    if isinstance(value, set | frozenset):
+        return {"members": sorted(value, key=canonical)[:MOST_KEYS]}
+    if isinstance(value, Sequence):
+        return _of_sequence(value, learned, path, long)
+    state = state_of(value)
+    return _of_mapping(state, learned, path, long) if state else None
+
+
+def _of_mapping(value: Mapping[Any, Any], learned: Expansion, path: Path, long: dict[Path, list[Any]] | None) -> Any:
+    found: dict[Any, Any] = {}
+    for key, item in list(value.items())[:MOST_PARTS]:
+        inner = expanded(item, learned, (*path, canonical(key)), long)
+        if inner is not None:
+            found[key] = inner
+    keys = list(value)[:MOST_KEYS]
+    if len(keys) > 1 or any(type(key) is not str for key in keys):
+        found = {"parts": found} if found else {}
+        found["keys"] = keys
+        found["falls"] = _falls([canonical(key) for key in keys])
+    elif keys:
+        found = {"parts": found, "keys": keys} if found else {"keys": keys}
+    return found or None
+
+
+def _of_sequence(value: Sequence[Any], learned: Expansion, path: Path, long: dict[Path, list[Any]] | None) -> Any:
+    found: dict[str, Any] = {}
+    if len(value) > LONGEST:
+        found |= _learned_of(value, learned, path, long)
+    items = [plain(item) for item in value[:MOST_COMPARED]]
+    if len(items) > 1 and all(type(item) in (int, float) for item in items):
+        known = [item for item in items if item == item]
+        found["repeated"] = len(known) - len(set(known))
+        found["falls"] = _falls(items)
+        found["missing"] = len(items) - len(known)
+        found["below 0"] = sum(item < 0 for item in known)
+        return found
+    inner = [expanded(item, learned, (*path, str(k)), long) for k, item in enumerate(items[:MOST_PARTS])]
+    if any(part is not None for part in inner):
+        found["parts"] = inner
+    if len(items) > 1:
+        found["repeated"] = len(items) - len(set(map(canonical, items)))
+        found["lengths"] = sum(len(item) for item in items if isinstance(item, Sequence))
+    return found or None
+
+
+def _of_text(value: str | bytes, learned: Expansion, path: Path, long: dict[Path, list[Any]] | None) -> Any:
+    found: dict[str, Any] = {}
+    if len(value) > (MOST_LETTERS if isinstance(value, str) else MOST_BYTES):
+        found |= _learned_of(value, learned, path, long)
+    elif isinstance(value, str) and path in learned.pieces:
+        found["pieces"] = [int(piece in value) for piece in learned.pieces[path]]
+    if isinstance(value, str):
+        if long is not None and len(value) <= MOST_LETTERS:
+            long.setdefault(path, []).append(value)
+        found |= _counts(value)
+    readings: Mapping[str, Callable[[Any], Any]] = TEXTS if isinstance(value, str) else BYTES
+    if 0 < len(value) <= LONGEST_PARSED:
+        for name, read in readings.items():
+            inside = read(value)
+            if inside is not None:
+                found[name] = inside
+                more = expanded(inside, learned, (*path, name), long)
+                if more is not None:
+                    found[f"in {name}"] = more
+                break
+    return found or None
+
+
+def _counts(text: str) -> dict[str, int]:
+    """Characters of a text by their kind."""
+    if not text:
+        return {}
+    digits, spaces = sum(map(str.isdigit, text)), sum(map(str.isspace, text))
+    letters = sum(map(str.isalpha, text))
+    return {
+        "capitals": sum(map(str.isupper, text)),
+        "digits": digits,
+        "spaces": spaces,
+        "marks": len(text) - digits - spaces - letters,
+        "first": ord(text[0]),
+        "last": ord(text[-1]),
+    }
+
+
+def _learned_of(value: Any, learned: Expansion, path: Path, long: dict[Path, list[Any]] | None) -> dict[str, Any]:
+    """What was learned to tell of a long part."""
+    if long is not None:
+        long.setdefault(path, []).append(value)
+    found: dict[str, Any] = {}
+    if path in learned.places:
+        found["places"] = [_code(value[k]) if k < len(value) else None for k in learned.places[path]]
+    if path in learned.pieces and isinstance(value, str):
+        found["pieces"] = [int(piece in value) for piece in learned.pieces[path]]
+    return found
+
+
+def _code(item: Any) -> Any:
+    return ord(item) if isinstance(item, str) and len(item) == 1 else item
+
+
+def _falls(items: Sequence[Any]) -> int:
+    """How often an item is less than the one before: 0 for what is in order."""
+    return sum(b < a for a, b in itertools.pairwise(items))
+
+
+def _places(first: Sequence[Any], second: Sequence[Any]) -> tuple[int, ...]:
+    """The positions of long parts whose values, or parities, have means that differ clearly; increasing."""
+    longest = min(max(map(len, (*first, *second))), LONGEST_SCREENED)
+    sides = [np.stack([_numbers(part, longest) for part in side]) for side in (first, second)]
+    z = np.zeros(longest)
+    for view in (lambda n: n, lambda n: np.mod(n, 2.0)):
+        with np.errstate(invalid="ignore"):
+            a, b = (view(side) for side in sides)
+        counts = [np.maximum(np.count_nonzero(~np.isnan(side), axis=0), 1) for side in (a, b)]
+        means = [np.nansum(side, axis=0) / n for side, n in zip((a, b), counts, strict=True)]
+        errors = sum(
+            np.nansum(np.square(side - mean), axis=0) / n**2
+            for side, mean, n in zip((a, b), means, counts, strict=True)
+        )
+        shift = np.abs(means[0] - means[1])
+        enough = np.minimum(*counts) >= FEWEST
+        with np.errstate(divide="ignore", invalid="ignore"):
+            deviation = np.where(errors > 0.0, shift / np.sqrt(errors), np.where(shift > 0.0, math.inf, 0.0))
+        z = np.maximum(z, np.where(enough, deviation, 0.0))
+    best = np.argsort(-z, kind="stable")[:MOST_PLACES]
+    return tuple(sorted(int(k) for k in best if z[k] >= LEAST))
+
+
+def _numbers(part: Any, length: int) -> FloatArray:
+    """The codes or numbers of a long part, at most and at least so many; NaN where there is none."""
+    row = np.full(length, math.nan)
+    cut = part[:length]
+    if isinstance(cut, str):
+        values: Any = np.frombuffer(cut.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    elif isinstance(cut, bytes):
+        values = np.frombuffer(cut, dtype=np.uint8)
+    else:
+        values = [float(item) if type(item) in (int, float, bool) and abs(item) < 1e150 else math.nan for item in cut]
+    row[: len(values)] = values
+    return row
+
+
+def _pieces(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+    """The pieces that are in clearly more texts of one side, the clearest first."""
+    counts = [collections.Counter(piece for text in side for piece in _pieces_of(text)) for side in (first, second)]
+    n, m = len(first), len(second)
+    scored = []
+    for piece in counts[0].keys() | counts[1].keys():
+        a, b = counts[0][piece], counts[1][piece]
+        if a + b < 4:
+            continue
+        share = (a + b + 1.0) / (n + m + 2.0)
+        z = abs(a / n - b / m) / math.sqrt(share * (1.0 - share) * (1.0 / n + 1.0 / m))
+        if z >= LEAST:
+            scored.append((-z, piece))
+    return tuple(piece for _, piece in sorted(scored)[:MOST_PIECES])
+
+
+def _pieces_of(text: str) -> set[str]:
+    start = text[:LONGEST_SCREENED]
+    return {start[k : k + size] for size in PIECES for k in range(len(start) - size + 1)}
+
+
+def _json(text: str) -> Any:
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _date(text: str) -> Any:
+    if TYPED.fullmatch(text) is None:
+        return None
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return [moment.toordinal(), moment.hour, moment.minute, moment.second, moment.microsecond, moment.weekday()]
+
+
+def _hexadecimal(text: str) -> Any:
+    if HEXADECIMAL.fullmatch(text) is None:
+        return None
+    digits = text.removeprefix("0x")
+    return int(digits, 16) if len(digits) <= 16 or len(digits) % 2 else bytes.fromhex(digits)
+
+
+def _encoded(text: str) -> Any:
+    if len(text) % 4 or ENCODED.fullmatch(text) is None or (text.isalpha() and len(text) < 64):
+        return None
+    try:
+        return base64.b64decode(text, altchars=b"-_" if "-" in text or "_" in text else None, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _lines(text: str) -> Any:
+    """A table of cells, or its lines; None of a text of one line."""
+    lines = text.splitlines()[:MOST_LINES]
+    if len(lines) < 2:
+        return None
+    delimiter = max(DELIMITERS, key=lambda mark: min(line.count(mark) for line in lines if line) if any(lines) else 0)
+    if all(delimiter in line for line in lines if line):
+        return [[_cell(cell) for cell in line.split(delimiter)] for line in lines]
+    return lines
+
+
+def _cell(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _words(text: str) -> Any:
+    """The words in their order, where there are several."""
+    words = text.split()
+    return None if len(words) < 2 else {"first": {word: k for k, word in reversed(list(enumerate(words[:MOST_PARTS])))}}
+
+
+def _doubles(value: bytes) -> Any:
+    if len(value) % 8 or len(value) > 8 * MOST_PARTS:
+        return None
+    numbers = np.frombuffer(value, dtype="<f8")
+    size = np.abs(numbers)
+    if not np.all(np.isfinite(numbers) & ((size < 1e100) & (size > 1e-100) | (size == 0.0))):
+        return None
+    return numbers.tolist()
+
+
+def _utf8(value: bytes) -> Any:
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() or "\n" in text else None
+
+
+def _uncompressed(value: bytes) -> Any:
+    inside = inside_of(value)
+    return None if inside is None else inside[:LONGEST_PARSED]
+
+
+# In this order: the first that reads a value is the one.
+TEXTS: Mapping[str, Callable[[str], Any]] = {
+    "JSON": _json,
+    "date": _date,
+    "hexadecimal": _hexadecimal,
+    "base64": _encoded,
+    "lines": _lines,
+    "words": _words,
+}
+BYTES: Mapping[str, Callable[[bytes], Any]] = {"uncompressed": _uncompressed, "doubles": _doubles, "text": _utf8}

@@ -1,0 +1,109 @@
+"""Expansions: what outputs hold beside their parts is read, one output at a time, and comes back from data."""
+
+import base64
+import datetime
+import json
+import struct
+import zlib
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpaudit.learning.candidates import candidates
+from dpaudit.learning.scores import score_from_dict
+from dpaudit.reading.expanded import MODULUS, ExpandedLayout, Expansion, expanded, learn_expanded_layout
+from dpaudit.reading.outcomes import from_objects
+
+RNG = np.random.default_rng
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "inside"),
+    [
+        ('{"a": [1, 2]}', "JSON", {"a": [1, 2]}),
+        (json.dumps(json.dumps({"b": 3})), "JSON", '{"b": 3}'),
+        ("2021-03-04T05:06:07", "date", [datetime.date(2021, 3, 4).toordinal(), 5, 6, 7, 0, 3]),
+        ("0x1f", "hexadecimal", 31),
+        (base64.b64encode(b"\x00\x01\x02\x03\xff\xfe").decode(), "base64", b"\x00\x01\x02\x03\xff\xfe"),
+        ("a,1\nb,2\n", "lines", [["a", 1.0], ["b", 2.0]]),
+        ("one two one", "words", {"first": {"one": 0, "two": 1}}),
+        (zlib.compress(b'{"a": 1}'), "uncompressed", b'{"a": 1}'),
+        (struct.pack("<2d", 1.5, -2.0), "doubles", [1.5, -2.0]),
+        ("naïve\n".encode(), "text", "naïve\n"),
+    ],
+)
+def test_texts_and_bytes_are_read_as_what_they_are(value, name, inside):
+    assert expanded(value)[name] == inside
+
+
+@pytest.mark.parametrize(
+    "value", ["{noJSON", "2021-99-99", "[" * 10_000, "", b"", b"\xff\x00", 1.5, None, True, float("nan")]
+)
+def test_what_is_nothing_else_has_no_reading(value):
+    found = expanded(value) or {}
+    assert not found.keys() & {"JSON", "date", "hexadecimal", "base64", "lines", "words", "uncompressed", "doubles"}
+
+
+def test_numbers_that_are_no_doubles_are_read_to_their_last_digit():
+    big = 7 * 2**80
+    assert [expanded(big + k)["left"] % 7 for k in range(3)] == [0, 1, 2]
+    assert expanded(big)["left"] == big % MODULUS < 2**53
+    assert expanded(Decimal("1.50")) == {"digits": 3, "last digit": 0, "exponent": -2}
+    assert expanded(Decimal("NaN")) is None
+    assert expanded(Fraction(3, 97)) == {"numerator": 3, "denominator": 97}
+
+
+def test_order_and_repetition_are_counted():
+    assert expanded([3.0, 1.0, 1.0, float("nan"), -2.0]) == {"repeated": 1, "falls": 1, "missing": 1, "below 0": 1}
+    assert expanded({"b": 1.0, "a": 2.0}) == {"keys": ["b", "a"], "falls": 1}
+    assert expanded({"a": 2.0, "b": 1.0})["falls"] == 0
+    assert expanded({(1, 2): None})["keys"] == [(1, 2)]
+
+
+def _leak(x, rng):
+    letters = [chr(97 + k) for k in rng.integers(26, size=900)]
+    letters[700] = "qz"[x]
+    return "".join(letters)
+
+
+def test_a_place_of_a_long_text_is_learned_and_read_on_other_outputs():
+    rng = RNG(1)
+    first, second, later = (from_objects([_leak(x, rng) for _ in range(60)]) for x in (1, 0, 1))
+    view, *_ = learn_expanded_layout(first, second)
+    assert 700 in view.expansion.places[()]
+    column = next(k for k in range(len(view.layout.leaves)) if (view(later).numbers[:, k] == ord("z")).all())
+    assert (view(second).numbers[:, column] == ord("q")).all()
+    assert "what the output holds" in view.name_of(column)
+
+
+def test_pieces_of_texts_are_learned():
+    rng = RNG(2)
+    texts = [["".join(chr(97 + k) for k in rng.integers(26, size=100)) for _ in range(80)] for _ in range(2)]
+    texts[0] = [text[:k] + "xqzk" + text[k:] if k < 30 else text for k, text in enumerate(texts[0])]
+    view, *_ = learn_expanded_layout(*map(from_objects, texts))
+    assert "xqzk" in view.expansion.pieces[()]
+
+
+def test_an_output_is_read_by_itself_and_scores_come_back_from_data():
+    rng = RNG(3)
+    outputs = [[json.dumps({"n": 2 * int(rng.integers(500)) + x, "m": [1] * 3}) for _ in range(60)] for x in (1, 0)]
+    first, second = map(from_objects, outputs)
+    found = [
+        score for score, *_ in candidates(first, second, True) if isinstance(getattr(score, "view", 0), ExpandedLayout)
+    ]
+    assert found
+    for score in found:
+        together = score(first)
+        alone = [score(from_objects([output]))[0] for output in outputs[0]]
+        np.testing.assert_array_equal(together, alone)
+        again = score_from_dict(json.loads(json.dumps(score.to_dict())), None, 1, 0)
+        np.testing.assert_array_equal(again(second), score(second))
+        assert "what the output holds" in score.describe()
+
+
+def test_a_place_that_is_no_position_is_refused():
+    record = {"places": [{"path": [], "places": [-1]}], "pieces": []}
+    with pytest.raises(ValueError, match="places must be at least 0"):
+        Expansion.from_dict(record)
