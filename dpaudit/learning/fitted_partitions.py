@@ -7,9 +7,12 @@ more than the optimism does. What a partition has won since its name was first b
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 from collections.abc import Iterator
 
 import numpy as np
+import scipy.special
 from numpy.typing import NDArray
 
 from dpaudit.learning.candidates import by_kind, candidates
@@ -56,6 +59,16 @@ class Partition:
     def name(self) -> str:
         """What tells it from all other partitions of one fit."""
         return self.kind if self.order == "free" else f"{self.kind}, {self.order}"
+
+    @functools.cached_property
+    def evidence(self) -> float:
+        """Nats by which its cells told the labels of the training draws, less what so many cells tell by chance."""
+        counts = self.counts[:, self.counts.sum(axis=0) > 0].astype(float)
+        if counts.sum() == 0.0:
+            return 0.0
+        sides, cells = counts.sum(axis=1, keepdims=True), counts.sum(axis=0, keepdims=True)
+        told = float(np.sum(scipy.special.rel_entr(counts, sides * cells / counts.sum())))
+        return told - 0.5 * (counts.shape[1] - 1) * math.log(counts.sum())
 
 
 def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -> list[Partition]:

@@ -220,6 +220,8 @@ def _of_mapping(value: Mapping[Any, Any], learned: Expansion, path: Path, long: 
         found = {"parts": found} if found else {}
         found["keys"] = keys
         found["falls"] = _falls([canonical(key) for key in keys])
+        tokens = {canonical(item) for item in list(value.values())[:MOST_KEYS]}
+        found["repeated"] = len(keys) - len(tokens)
     elif keys:
         found = {"parts": found, "keys": keys} if found else {"keys": keys}
     return found or None

@@ -93,7 +93,9 @@ def own_batch(outputs: Any) -> Any:
 
 def _array(value: Any) -> NDArray[Any] | None:
     """What numpy reads of an object that offers itself as an array; None for any other, or where it refuses."""
-    if isinstance(value, np.ndarray | np.generic | type) or not hasattr(type(value), "__array__"):
+    if isinstance(value, np.ndarray | np.generic | type):
+        return None
+    if not any(hasattr(type(value), offer) for offer in ("__array__", "__array_interface__")):
         return None
     try:
         return np.asarray(value)

@@ -17,6 +17,7 @@ import numbers
 import pickle
 import re
 import reprlib
+import threading
 from collections.abc import ItemsView, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from fractions import Fraction
@@ -58,6 +59,9 @@ class _ArrayParts:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return array_from, (self.array.dtype.str, self.array.shape, np.ascontiguousarray(self.array).tobytes())
+
+
+OPEN = threading.local()  # the objects that are being looked into, of each thread
 
 
 class Planer:
@@ -154,12 +158,21 @@ class Planer:
             items = [_hashable(self.plain(item, inner)) for item in value]
             return frozenset(items) if isinstance(value, frozenset) else set(items)
         if isinstance(value, tuple):
-            return tuple(self.plain(item, inner) for item in value)
+            items = tuple(self.plain(item, inner) for item in value)
+            beside = getattr(value, "__dict__", None)  # of a result that is a tuple and has more attributes
+            return (*items, {name: self.plain(item, inner) for name, item in beside.items()}) if beside else items
         if isinstance(value, Sequence | ValuesView | ItemsView):
             return [self.plain(item, inner) for item in value]
         name = type(value).__qualname__
         if (attributes := attributes_of(value)) is not None:
-            state = {self.plain(key, inner): self.plain(item, inner + 1) for key, item in attributes.items()}
+            within = OPEN.__dict__.setdefault("objects", set())
+            if id(value) in within:  # else what refers to itself twice would be gone through 2^40 times
+                return Opaque(name, text=f"{name} that it is in")
+            within.add(id(value))
+            try:
+                state = {self.plain(key, inner): self.plain(item, inner + 1) for key, item in attributes.items()}
+            finally:
+                within.remove(id(value))
             return Opaque(name, state=state)
         text = self.text(value)
         self.spend(4 * len(text))

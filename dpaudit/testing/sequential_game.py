@@ -54,10 +54,15 @@ LEAST_TARGET = 0.01  # of the deep targets, which go on from there, and are aske
 DEEP_SHARE = 0.1  # theirs, of what is not for the budget
 DEEP_FROM = 1_000  # training draws of an epoch, before which nothing is bet for them: they need far more
 FIRST_SHARE = 0.6  # prior weight of the first partition and its twins: of the simplest score
+CLEAR_SHARE = 0.6  # the same, where on the training draws one of them told far more than any other partition:
+CLEARLY_AHEAD = 6.0  # by so many nats
+LARGEST_LAG = 3.0  # nats by which partitions that learners have proposed have less than the best of them, at most
 LEARNED_SHARE = 0.1  # prior weight of all partitions together that learners have proposed, where there are some
 BET_ANCHORS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # epsilons of lines that a free family is bet at
 KEPT = 48  # components of a free family, which has one set for each of `BET_ANCHORS`
 CAUTION = 60.0  # training draws: after n of them, a share of CAUTION / (CAUTION + n) of the wealth is not bet
+CLEAR_CAUTION = 12.0  # the same, where what a learner has proposed told the labels of these draws clearly:
+CLEARLY_TOLD = 10.0  # by so many nats
 # Nats that a stake wins on as many draws as the training draws, over those that decide (see Reach above): below the
 # first its prior weight falls in proportion, above the second with the root.
 REACH, ROOT_REACH = 3.0, 30.0
@@ -73,6 +78,14 @@ KEPT_LATER = 12  # components, of a line without a delta, once training is long
 LOWER_BETS = {True: 4, False: 3}
 PRECISION = 2e-3  # relative, of the search for the bound
 LEVEL_OF_PILOT = 0.05  # that rules are fitted for before the level is fixed
+
+
+def _told_by_learned(partitions: Sequence[Partition]) -> float:
+    """The evidence of the partition that told most of those that learners have proposed; -inf where there is none.
+
+    Fitted scores are left out: they see the draws that their cells are counted on.
+    """
+    return max((one.evidence for one in partitions if one.is_learned), default=-math.inf)
 
 
 class SequentialGame(HockeyStickGame):
@@ -157,7 +170,8 @@ class SequentialGame(HockeyStickGame):
             partitions = [partitions[int(k)] for k in worth]
             book, bets = book_of(partitions), bets.for_partitions(worth, max(p.cells.size for p in partitions))
         # Validity: the training draws alone decide what is not bet.
-        idle = CAUTION / (CAUTION + max(float(book.train[..., 0].sum()), 1.0))
+        caution = CLEAR_CAUTION if _told_by_learned(partitions) >= CLEARLY_TOLD else CAUTION
+        idle = caution / (caution + max(float(book.train[..., 0].sum()), 1.0))
         self._epochs.append(Epoch(tuple(partitions), book, bets, kept, idle))
         self._best = None
 
@@ -267,7 +281,12 @@ class SequentialGame(HockeyStickGame):
         shares = np.where(twins == 0, FIRST_SHARE, (1.0 - FIRST_SHARE) / max(others, 1))
         shares = shares / np.bincount(twins)[twins]
         if is_learned.any() and not is_learned.all():
-            shares = np.where(is_learned, LEARNED_SHARE / is_learned.sum(), (1.0 - LEARNED_SHARE) * shares)
+            told = np.array([partition.evidence for partition in partitions])
+            ahead = _told_by_learned(partitions) - float(told[~is_learned].max())
+            learned_share = CLEAR_SHARE if ahead >= CLEARLY_AHEAD else LEARNED_SHARE
+            # Among them those that told less have less, and none has nothing.
+            own = np.exp(np.maximum(told - told[is_learned].max(), -LARGEST_LAG)) * is_learned
+            shares = np.where(is_learned, learned_share * own / own.sum(), (1.0 - learned_share) * shares)
         return np.asarray(won + np.log(shares)[:, None])
 
     def _remember(self, epoch: Epoch) -> None:

@@ -14,7 +14,8 @@ import pytest
 from dpaudit.learning.candidates import candidates
 from dpaudit.learning.scores import score_from_dict
 from dpaudit.reading.expanded import MODULUS, ExpandedLayout, Expansion, expanded, learn_expanded_layout
-from dpaudit.reading.outcomes import from_objects
+from dpaudit.reading.outcomes import canonical, from_objects
+from dpaudit.subjects.plain import seen
 
 RNG = np.random.default_rng
 
@@ -57,8 +58,9 @@ def test_numbers_that_are_no_doubles_are_read_to_their_last_digit():
 
 def test_order_and_repetition_are_counted():
     assert expanded([3.0, 1.0, 1.0, float("nan"), -2.0]) == {"repeated": 1, "falls": 1, "missing": 1, "below 0": 1}
-    assert expanded({"b": 1.0, "a": 2.0}) == {"keys": ["b", "a"], "falls": 1}
+    assert expanded({"b": 1.0, "a": 2.0}) == {"keys": ["b", "a"], "falls": 1, "repeated": 0}
     assert expanded({"a": 2.0, "b": 1.0})["falls"] == 0
+    assert expanded({"a": "t", "b": "t"})["repeated"] == 1
     assert expanded({(1, 2): None})["keys"] == [(1, 2)]
 
 
@@ -107,3 +109,37 @@ def test_a_place_that_is_no_position_is_refused():
     record = {"places": [{"path": [], "places": [-1]}], "pieces": []}
     with pytest.raises(ValueError, match="places must be at least 0"):
         Expansion.from_dict(record)
+
+
+def test_what_refers_to_itself_twice_is_seen_at_once():
+    # Two objects that hold each other twice: 2^40 ways to go 40 levels deep.
+    class Part:
+        pass
+
+    first, second = Part(), Part()
+    first.one, first.other, second.one, second.other, first.value = second, second, first, first, 1.5
+    token = canonical(seen(first))
+    assert "'value':1.5" in token and "that it is in" in token
+
+
+def test_what_a_tuple_holds_beside_its_items_is_seen():
+    class Result(tuple):
+        pass
+
+    result = Result((1.0, 2.0))
+    assert seen(result) == (1.0, 2.0)
+    result.sign = -1
+    assert seen(result) == (1.0, 2.0, {"sign": -1})
+
+
+def test_what_offers_itself_as_an_array_is_read_as_one():
+    class Image:
+        def __init__(self, pixels):
+            self._pixels = pixels
+
+        @property
+        def __array_interface__(self):
+            return self._pixels.__array_interface__
+
+    pixels = np.arange(6).reshape(2, 3)
+    assert seen(Image(pixels)).tolist() == pixels.tolist()

@@ -1,10 +1,10 @@
 """Spikes: places where draws, or those of one label, are far denser than around them.
 
-A scan statistic of all draws together, and of the draws of each label. A window of k draws is compared with four times as many on the denser side of
-it: under a density that hardly changes over so many, the number of draws in its width is about Poisson. Narrow leaks
-are found at any width, since widths enter as ratios alone. Where all draws together show a spike labels are not looked
-at, so that what the label game learns of them is not selected. Draws of one label show it at half of the draws, where
-the other one's fill the place, too.
+A scan statistic of all draws together, and of the draws of each label. A window of k draws is compared with four times
+as many on the denser side of it: under a density that hardly changes over so many, the number of draws in its width is
+about Poisson. Narrow leaks are found at any width, since widths enter as ratios alone. Where all draws together show a
+spike labels are not looked at, so that what the label game learns of them is not selected. Draws of one label show it
+at half of the draws, where those of the other one fill the place, too.
 
 Source: Naus (1965), The distribution of the size of the maximum cluster of points on a line, for the statistic.
 """
@@ -44,7 +44,8 @@ def labelled_spikes_of(draws: Sorted) -> list[tuple[float, float, float]]:
     """Spikes as `spikes_of` has them, of all draws and of those of each label; those of two scans that meet once."""
     found = spikes_of(draws)
     for own in (draws.labels, ~draws.labels):
-        found += [(merit - ONE_LABEL, *ends) for merit, *ends in spikes_of(Sorted(draws.values[own], draws.labels[own]))]
+        of_label = spikes_of(Sorted(draws.values[own], draws.labels[own]))
+        found += [(merit - ONE_LABEL, low, high) for merit, low, high in of_label]
     return windows.disjoint([one for one in found if one[0] > 0.0], MOST)
 
 
