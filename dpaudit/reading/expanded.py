@@ -29,7 +29,7 @@ import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.nested import LONGEST, MOST_BYTES, MOST_LETTERS, Layout, inside_of, learn_layout
-from dpaudit.reading.outcomes import LARGEST_EXACT, Outcomes, canonical, plain, state_of
+from dpaudit.reading.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, plain, state_of
 
 DEEPEST = 12  # levels of expansions, those of texts in texts included
 LONGEST_PARSED = 20_000  # characters of a text, or bytes, that are parsed
@@ -72,8 +72,14 @@ class Expansion:
 
     def __call__(self, outcomes: Outcomes) -> Outcomes:
         """The expansions as objects without tokens: a layout looks at nothing but what they hold."""
-        raw = tuple(expanded(output, self) for output in outcomes.as_objects().raw)
-        return Outcomes(np.full((len(raw), 1), math.nan), np.full(len(raw), "", dtype=object), raw=raw)
+        outcomes = outcomes.as_objects()
+        notes: tuple[Notes, ...] = ()
+        if outcomes.notes and not self.places and not self.pieces:  # then it is of the output alone
+            pairs = [_noted(note, output) for note, output in zip(outcomes.notes, outcomes.raw, strict=True)]
+            raw, notes = tuple(value for value, _ in pairs), tuple(note for _, note in pairs)
+        else:
+            raw = tuple(expanded(output, self) for output in outcomes.raw)
+        return Outcomes(np.full((len(raw), 1), math.nan), np.full(len(raw), "", dtype=object), raw=raw, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
         places = [{"path": list(path), "places": list(several)} for path, several in self.places.items()]
@@ -121,6 +127,13 @@ class ExpandedLayout:
 
 
 PLAIN = Expansion()
+
+
+def _noted(note: Notes, output: Any) -> tuple[Any, Notes]:
+    """The expansion of an output where nothing was learned, with notes on it; noted now if it was not."""
+    if note.expansion is None:
+        note.expansion = expanded(output), Notes()
+    return note.expansion
 
 
 def learn_expanded_layout(first: Outcomes, second: Outcomes) -> tuple[ExpandedLayout, Outcomes, Outcomes] | None:

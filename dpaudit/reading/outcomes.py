@@ -57,16 +57,18 @@ MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start, its length 
 class Notes:
     """What was worked out of one object, so that fits that look at it again do not work it out again.
 
-    Each entry is a function of the object alone: its outlines (`dpaudit.reading.outlines`) and its leaves
-    (`dpaudit.reading.nested`); None where nobody has asked.
+    Each entry is a function of the object alone: its outlines (`dpaudit.reading.outlines`), its leaves
+    (`dpaudit.reading.nested`), and its expansion (`dpaudit.reading.expanded`) with notes on that; None where nobody has
+    asked.
     """
 
-    __slots__ = ("form", "leaves", "structure")
+    __slots__ = ("expansion", "form", "leaves", "structure")
 
     def __init__(self) -> None:
         self.form: str | None = None
         self.structure: str | None = None
         self.leaves: Any = None
+        self.expansion: tuple[Any, Notes] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -158,9 +158,9 @@ class Planer:
             items = [_hashable(self.plain(item, inner)) for item in value]
             return frozenset(items) if isinstance(value, frozenset) else set(items)
         if isinstance(value, tuple):
-            items = tuple(self.plain(item, inner) for item in value)
+            several = tuple(self.plain(item, inner) for item in value)
             beside = getattr(value, "__dict__", None)  # of a result that is a tuple and has more attributes
-            return (*items, {name: self.plain(item, inner) for name, item in beside.items()}) if beside else items
+            return (*several, {name: self.plain(item, inner) for name, item in beside.items()}) if beside else several
         if isinstance(value, Sequence | ValuesView | ItemsView):
             return [self.plain(item, inner) for item in value]
         name = type(value).__qualname__

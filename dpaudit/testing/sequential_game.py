@@ -285,7 +285,7 @@ class SequentialGame(HockeyStickGame):
             ahead = _told_by_learned(partitions) - float(told[~is_learned].max())
             learned_share = CLEAR_SHARE if ahead >= CLEARLY_AHEAD else LEARNED_SHARE
             # Among them those that told less have less, and none has nothing.
-            own = np.exp(np.maximum(told - told[is_learned].max(), -LARGEST_LAG)) * is_learned
+            own = np.exp(np.clip(told - told[is_learned].max(), -LARGEST_LAG, 0.0)) * is_learned
             shares = np.where(is_learned, learned_share * own / own.sum(), (1.0 - learned_share) * shares)
         return np.asarray(won + np.log(shares)[:, None])
 

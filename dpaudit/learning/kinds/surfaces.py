@@ -22,10 +22,12 @@ from dpaudit.learning.training import Training
 from dpaudit.privacy.claims import FloatArray
 
 FEWEST = 100  # draws
-MOST_DRAWS = 600
-MOST_COLUMNS = 4  # of a row
-LARGEST = 3  # columns of one surface
-TRIES = 4_000
+MOST_DRAWS = 500
+MOST_COLUMNS = 3  # of a row
+CURVED = 2  # columns of one that is no plane: more draws determine it, and hits are rare
+TRIES = 1_500
+FIRST = 64  # draws that tries are counted on, all of them:
+FEWEST_OF_FIRST = 3  # of these on a surface, with which it is counted on the others
 MORE = 4  # draws on a surface, beyond those that determine it
 NEAR = 1e-7  # of a unit: as close are draws that lie on a surface
 WIDE = 1e-6  # of a unit: the width of the cell around it
@@ -46,7 +48,7 @@ def propose(training: Training) -> Iterable[Predictor]:
     if len(numbers) < FEWEST or any(len(np.unique(column)) < 0.8 * len(column) for column in numbers.T):
         return
     found: list[tuple[float, Surface, float]] = []
-    for size in range(2, min(LARGEST, training.columns) + 1):
+    for size in range(2, training.columns + 1):
         for columns in itertools.combinations(range(training.columns), size):
             found += _surfaces(numbers, labels, columns, training.unit(columns))
     for merit, surface, level in sorted(found, key=lambda one: -one[0])[:MOST]:
@@ -62,7 +64,7 @@ def _surfaces(
     own = numbers[:, columns] / unit + away
     lifted = np.column_stack([own, np.square(own).sum(axis=1)])
     rng = np.random.default_rng(SEED)
-    for features in (own, lifted):
+    for features in (own, lifted) if len(columns) <= CURVED else (own,):
         needed = features.shape[1]
         best: tuple[int, FloatArray] | None = None
         for side in (labels, ~labels):
@@ -77,6 +79,8 @@ def _surfaces(
                     continue
                 weights = np.linalg.solve(tried[is_regular], np.ones((int(is_regular.sum()), needed, 1)))[:, :, 0]
             weights = weights[np.abs(weights).max(axis=1) < 1e4]
+            on = np.count_nonzero(np.abs(draws[:FIRST] @ weights.T - 1.0) < NEAR, axis=0)
+            weights = weights[on >= FEWEST_OF_FIRST]
             on = np.count_nonzero(np.abs(draws @ weights.T - 1.0) < NEAR, axis=0)
             if len(on) and on.max() >= needed + MORE and (best is None or on.max() > best[0]):
                 best = int(on.max()), weights[int(np.argmax(on))]

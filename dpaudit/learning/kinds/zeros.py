@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from dpaudit.learning.kinds.levels import merit_of
 from dpaudit.learning.looks import looked_at
 from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Own, SignOfZero
 from dpaudit.learning.training import Training
 
 EDGES = np.array([-0.5, 0.5])
-MERIT = 6.0  # of cells that are there at all: before what is faint, behind what is clear
+MERIT = 6.0  # of cells that are there at all, at least: before what is faint; more where their labels are clear
 
 
 def propose(training: Training) -> Iterable[Predictor]:
@@ -20,4 +21,5 @@ def propose(training: Training) -> Iterable[Predictor]:
     for column in (look.column for look in looked_at(training) if isinstance(look, Own)):
         reduction = SignOfZero(column)
         if np.any(reduction(training.numbers) < 0.0):
-            yield Predictor(reduction.name, reduction, EDGES, MERIT)
+            merit = max(MERIT, merit_of(training.sorted(reduction)))
+            yield Predictor(reduction.name, reduction, EDGES, merit)
