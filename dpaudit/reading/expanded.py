@@ -326,9 +326,8 @@ def _places(first: Sequence[Any], second: Sequence[Any]) -> tuple[int, ...]:
     longest = min(max(map(len, (*first, *second))), LONGEST_SCREENED)
     sides = [np.stack([_numbers(part, longest) for part in side]) for side in (first, second)]
     z = np.zeros(longest)
-    for view in (lambda n: n, lambda n: np.mod(n, 2.0)):
-        with np.errstate(invalid="ignore"):
-            a, b = (view(side) for side in sides)
+    for of_parity in (False, True):
+        a, b = (np.mod(side, 2.0) if of_parity else side for side in sides)
         counts = [np.maximum(np.count_nonzero(~np.isnan(side), axis=0), 1) for side in (a, b)]
         means = [np.nansum(side, axis=0) / n for side, n in zip((a, b), counts, strict=True)]
         errors = sum(

@@ -4,13 +4,15 @@ The draws come from fixed seeds; what is asserted of them holds for every draw, 
 except where a comment says so.
 """
 
+import math
+
 import numpy as np
 import pytest
 
-from dpaudit.learning.fitted_partitions import fit_partitions
+from dpaudit.learning.fitted_partitions import Partition, fit_partitions
 from dpaudit.learning.hints import Hints
 from dpaudit.learning.scores import LogRatio
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.reading.outcomes import Outcomes, read_outputs
 
 
 def numbers(rng, size, shift):
@@ -136,3 +138,13 @@ def test_the_cell_of_an_output_does_not_depend_on_its_batch(law):
     for partition in fit_partitions(first, second):
         together = partition.cells.index(read_outputs(fresh, 25)).tolist()
         assert together == [int(partition.cells.index(read_outputs([v], 1))[0]) for v in fresh]
+
+
+def test_evidence_is_what_cells_told_of_the_labels_less_what_many_cells_tell_by_chance():
+    cells = fit_partitions(Outcomes(np.zeros((4, 1))), Outcomes(np.ones((4, 1))))[0].cells
+    clear, even = (
+        Partition(cells, np.array(counts), "k") for counts in ([[12, 0, 0], [0, 12, 0]], [[6, 6, 0], [6, 6, 0]])
+    )
+    assert clear.evidence == pytest.approx(24 * math.log(2.0) - 0.5 * math.log(24.0))  # empty cells are none
+    assert even.evidence == pytest.approx(-0.5 * math.log(24.0))
+    assert Partition(cells, np.zeros((2, 3), dtype=int), "k").evidence == 0.0

@@ -11,6 +11,7 @@ import collections
 import dataclasses
 import datetime
 import fractions
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -195,13 +196,11 @@ def _of_sklearn() -> Iterator[tuple[str, str, Made]]:
             yield "scikit-learn", name, fitted
             for what in ("predict", "predict_proba", "transform", "decision_function"):
                 if hasattr(getattr(module, name), what):
-                    yield (
-                        "scikit-learn",
-                        f"{name}.{what}",
-                        lambda rng, fitted=fitted, what=what: getattr(fitted(rng), what)(
-                            np.abs(rng.normal(size=(4, 3)))
-                        ),
-                    )
+
+                    def used(rng: np.random.Generator, fitted: Made = fitted, what: str = what) -> Any:
+                        return getattr(fitted(rng), what)(np.abs(rng.normal(size=(4, 3))))
+
+                    yield "scikit-learn", f"{name}.{what}", used
 
 
 def _of_images() -> Iterator[tuple[str, str, Made]]:
@@ -210,6 +209,9 @@ def _of_images() -> Iterator[tuple[str, str, Made]]:
     def made(rng: np.random.Generator) -> Any:
         return image.fromarray(rng.integers(256, size=(8, 8), dtype=np.uint8))
 
+    def called(rng: np.random.Generator, name: str) -> Any:
+        return getattr(made(rng), name)()
+
     def written(rng: np.random.Generator, form: str) -> bytes:
         stream = io.BytesIO()
         made(rng).save(stream, form)
@@ -217,9 +219,9 @@ def _of_images() -> Iterator[tuple[str, str, Made]]:
 
     yield "images", "Image", made
     for name in ("histogram", "getbbox", "getextrema", "tobytes", "getcolors", "entropy"):
-        yield "images", f"Image.{name}", lambda rng, name=name: getattr(made(rng), name)()
+        yield "images", f"Image.{name}", functools.partial(called, name=name)
     for form in ("PNG", "JPEG", "BMP", "GIF", "TIFF"):
-        yield "images", f"Image.save as {form}", lambda rng, form=form: written(rng, form)
+        yield "images", f"Image.save as {form}", functools.partial(written, form=form)
 
 
 def read() -> list[Output]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ def _standing_out(signs: FloatArray, labels: NDArray[np.bool_]) -> Iterator[tupl
 
 
 def _best(
-    z: FloatArray, several: list[tuple[int, ...]], varying: NDArray[np.intp], tried: float
+    z: FloatArray, several: Sequence[tuple[int, ...]], varying: NDArray[np.intp], tried: float
 ) -> Iterator[tuple[float, tuple[int, ...]]]:
     least = math.sqrt(2.0 * math.log(max(tried, 2.0))) + BEYOND
     best = int(np.argmax(z))
