@@ -68,7 +68,7 @@ class Partition:
             return 0.0
         sides, cells = counts.sum(axis=1, keepdims=True), counts.sum(axis=0, keepdims=True)
         told = float(np.sum(scipy.special.rel_entr(counts, sides * cells / counts.sum())))
-        return told - 0.5 * (counts.shape[1] - 1) * math.log(float(counts.sum()))
+        return float(told - 0.5 * (counts.shape[1] - 1) * math.log(counts.sum()))
 
 
 def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -> list[Partition]:
