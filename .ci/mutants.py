@@ -1,76 +1,249 @@
 """Put small faults into modules one at a time, and see which of them the tests notice.
 
-    make mutants MODULES="dpaudit/privacy/composition.py dpaudit/exact/response.py"
+    make mutants MODULES="dpaudit/testing/wealth.py dpaudit/testing/binomial.py" COUNT=40
 
-cosmic-ray makes the faults, in a copy of the repository. Each module is tested with the tests that mirror it (and
-those named by TESTS). The score and the survivors are printed; docs/measurements/reliability.md says what is known.
-A fault that changes nothing (an equivalent one) has to be told by a person.
+cosmic-ray's operators make the faults. Those that change no code (annotations, docstrings) are left out. COUNT of the
+rest are drawn with a fixed seed, all where COUNT is not given. Each is tried in a copy of the working tree, in a
+process forked from one that has imported the libraries already, by the tests that mirror the module (and those of
+TESTS). A fault is noticed if the tests fail, or take over ten times the processor time that they take without it.
+
+reports/mutants.json takes the results up, module by module; docs/measurements/mutants.md is written from it. A fault
+that changes nothing that is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason.
 """
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import os
-import shlex
+import random
+import resource
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-SECONDS = 300.0  # for the tests of one fault
-CONFIGURATION = """[cosmic-ray]
-module-path = {module!r}
-timeout = {seconds}
-excluded-modules = []
-test-command = {command!r}
+import cosmic_ray.plugins
+import pytest
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from scipy import stats
 
-[cosmic-ray.distributor]
-name = "local"
-"""
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "reports" / "mutants.json"
+PAGE = ROOT / "docs" / "measurements" / "mutants.md"
+EQUIVALENT = ROOT / ".ci" / "equivalent_mutants.json"
+BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
+SEED = 20_261_126
+PATIENCE = 10  # times the processor seconds of the tests without a fault, and 20 seconds more
+WALL = 1_800  # seconds: for a fault that waits for ever, on a busy machine
+MEMORY = 4 << 30
+# Imported once, before the first fork. Nothing of dpaudit may be: each fault is imported anew.
+LIBRARIES = ("numpy", "scipy.optimize", "scipy.special", "scipy.stats", "joblib", "click", "rich.console", "hypothesis")
 
 
 def tests_of(module: str) -> list[str]:
     """The tests that mirror a module, and tests of the room for single faults."""
     path = Path(module)
     room = Path("tests", *path.parts[1:-1]) if path.parts[0] == "dpaudit" else Path("tests", *path.parts[:-1])
-    own = [room / f"test_{path.stem}.py", *sorted((ROOT / room).glob("test_*faults*.py"))]
-    own += sorted((ROOT / room).glob("test_thresholds*.py")) + sorted((ROOT / room).glob("test_exact*.py"))
-    found = [str(one.relative_to(ROOT) if one.is_absolute() else one) for one in own]
-    return [one for one in found if (ROOT / one).exists()]
+    own = [ROOT / room / f"test_{path.stem}.py", *sorted((ROOT / room).glob(f"test_{path.stem}_*.py"))]
+    return [str(one.relative_to(ROOT)) for one in own if one.exists()]
 
 
-def survivors(module: str, folder: Path) -> tuple[int, list[str]]:
-    """How many faults there were in a module, and those that no test noticed, as differences."""
-    tests = [*tests_of(module), *os.environ.get("TESTS", "").split()]
-    if not tests:
-        raise SystemExit(f"MODULES must have tests, got {module!r} without. Name some with TESTS=...")
-    command = shlex.join([sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-m", "not slow and not long", *tests])
-    (folder / "mutants.toml").write_text(
-        CONFIGURATION.format(module=module, seconds=SECONDS, command=command), encoding="utf-8"
-    )
-    subprocess.run(["cosmic-ray", "init", "mutants.toml", "mutants.sqlite", "--force"], cwd=folder, check=True)
-    subprocess.run(["cosmic-ray", "exec", "mutants.toml", "mutants.sqlite"], cwd=folder, check=True)
-    dumped = subprocess.run(
-        ["cosmic-ray", "dump", "mutants.sqlite"], cwd=folder, check=True, capture_output=True, text=True
-    )
-    results = [json.loads(line)[1] for line in dumped.stdout.splitlines() if line.strip()]
-    left = [one["diff"] for one in results if one and one["test_outcome"] == "survived"]
-    return len(results), left
+class _WithoutWords(ast.NodeTransformer):
+    """Takes annotations and docstrings out of a module: faults in them change nothing."""
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        self.generic_visit(node)
+        node.annotation = ast.Constant("")
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        node.returns = None
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            node.value.value = ""
+        return node
+
+
+def meaning(source: str) -> str:
+    """What of a module is code, as text."""
+    return ast.dump(_WithoutWords().visit(ast.parse(source)))
+
+
+def candidates(source: str) -> list[tuple[object, int]]:
+    """Operators of cosmic-ray that take no arguments, with the number of each place that they change."""
+    tree = get_ast(source)
+    nodes = list(ast_nodes(tree))
+    found: list[tuple[object, int]] = []
+    for name in cosmic_ray.plugins.operator_names():
+        operator_class = cosmic_ray.plugins.get_operator(name)
+        if not operator_class.arguments() and "no-op" not in name:
+            operator = operator_class()
+            places = sum(1 for node in nodes for _ in operator.mutation_positions(node))
+            found += [(operator, place) for place in range(places)]
+    return found
+
+
+def faults(source: str, count: int | None) -> Iterator[tuple[str, str]]:
+    """Up to `count` faults in a drawn order: the changed lines (which name the fault), and the whole module."""
+    drawn = candidates(source)
+    random.Random(SEED).shuffle(drawn)
+    seen = {meaning(source)}
+    given = 0
+    for operator, place in drawn:
+        if count is not None and given >= count:
+            return
+        changed = mutate_code(source, operator, place)
+        try:
+            code = meaning(changed)
+        except SyntaxError:
+            continue
+        if code not in seen:
+            seen.add(code)
+            given += 1
+            yield difference(source, changed), changed
+
+
+def difference(source: str, changed: str) -> str:
+    """The lines that a fault changes, before and after."""
+    before, after = source.splitlines(), changed.splitlines()
+    while before and after and before[0] == after[0]:
+        before.pop(0), after.pop(0)
+    while before and after and before[-1] == after[-1]:
+        before.pop(), after.pop()
+    return " / ".join(line.strip() for line in before) + "  ->  " + " / ".join(line.strip() for line in after)
+
+
+def run(folder: Path, tests: list[str], processor_seconds: float) -> tuple[int, float]:
+    """The exit status of the tests in a process of their own (-1 where a signal ended it), and its seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    child = os.fork()
+    if child == 0:
+        status = 99
+        try:
+            os.setsid()
+            os.chdir(folder)
+            sys.path.insert(0, str(folder))
+            quiet = os.open(folder / "tests.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(quiet, 1)
+            os.dup2(quiet, 2)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(processor_seconds), int(processor_seconds) + 5))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            signal.alarm(WALL)
+            options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow and not long"]
+            status = int(pytest.main([*options, *tests]))
+        finally:
+            os._exit(status)
+    _, how = os.waitpid(child, 0)
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    return (os.WEXITSTATUS(how) if os.WIFEXITED(how) else -1), seconds
+
+
+def try_module(module: str, tests: list[str], count: int | None, folder: Path) -> dict[str, object]:
+    """Try the faults of a module, one after the other: how many there were, and those that no test noticed."""
+    path = folder / module
+    source = path.read_text(encoding="utf-8")
+    status, seconds = run(folder, tests, 3_600)
+    if status != 0:
+        raise SystemExit(f"the tests of {module} must pass without a fault, got status {status}: {tests}")
+    survived, tried = [], 0
+    for number, (name, changed) in enumerate(faults(source, count)):
+        path.write_text(changed, encoding="utf-8")
+        os.utime(path, (number + 1, number + 1))  # no compiled file is taken for that of another fault
+        status, _ = run(folder, tests, PATIENCE * seconds + 20)
+        if status in (3, 4, 5, 99):  # pytest itself failed, or found no test: says nothing
+            raise SystemExit(f"pytest must run, got status {status} for {module}: {name}")
+        tried += 1
+        if status == 0:
+            survived.append(name)
+            print(f"{module}: {name}", flush=True)
+    path.write_text(source, encoding="utf-8")
+    return {"places": len(candidates(source)), "tried": tried, "survived": survived, "tests": tests}
+
+
+def table(results: dict[str, dict[str, object]], equivalent: dict[str, dict[str, str]]) -> str:
+    """The scores per module and room, and every survivor with its reason, in Markdown."""
+    lines = ["| module | faults tried | noticed | equivalent | left | score | 95% interval |"]
+    lines.append("| --- | --- | --- | --- | --- | --- | --- |")
+    rooms: dict[str, list[int]] = {}
+    for module, found in sorted(results.items()):
+        reasons = equivalent.get(module, {})
+        same = sum(name in reasons for name in found["survived"])
+        left = len(found["survived"]) - same
+        counts = [found["tried"], found["tried"] - same - left, same, left]
+        lines.append(_row(f"`{module}`", counts))
+        room = rooms.setdefault(str(Path(module).parent), [0, 0, 0, 0])
+        room[:] = [one + other for one, other in zip(room, counts, strict=True)]
+    lines += [_row(f"**{room}**", counts) for room, counts in sorted(rooms.items())]
+    lines += ["", "### Faults that change nothing, and why", ""]
+    for module, reasons in sorted(equivalent.items()):
+        lines += [f"* `{module}`: `{name}`. {why}" for name, why in reasons.items()]
+    lines += ["", "### Faults that no test of the module noticed", ""]
+    lines += [
+        f"* `{module}`: `{name}`"
+        for module, found in sorted(results.items())
+        for name in found["survived"]
+        if name not in equivalent.get(module, {})
+    ] or ["None of those that were tried."]
+    return "\n".join(lines)
+
+
+def _row(name: str, counts: list[int]) -> str:
+    tried, noticed, same, left = counts
+    exact = stats.binomtest(noticed, noticed + left).proportion_ci(0.95, method="exact")
+    score = noticed / (noticed + left)
+    return f"| {name} | {tried} | {noticed} | {same} | {left} | {score:.0%} | {exact.low:.0%} to {exact.high:.0%} |"
+
+
+def written_into(page: str, content: str) -> str:
+    """The page with what stands between the two marks replaced."""
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{content}\n\n{END}{rest.split(END)[1]}"
+
+
+def read(path: Path) -> dict[str, dict]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def main() -> int:
     modules = os.environ.get("MODULES", "").split()
+    count = int(os.environ["COUNT"]) if os.environ.get("COUNT") else None
+    extra = os.environ.get("TESTS", "").split()
     if not modules:
-        raise SystemExit(__doc__)
+        print(__doc__)
+    for name in LIBRARIES:
+        importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="dpaudit-mutants-") as name:
         folder = Path(name)
-        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True)
-        subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
+        listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        for file in subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0"):
+            if file and (ROOT / file).is_file():
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / file, folder / file)
         for module in modules:
-            count, left = survivors(module, folder)
-            print(f"{module}: {count - len(left)} of {count} faults noticed", flush=True)
-            print("\n".join(left))
+            tests = list(dict.fromkeys([*tests_of(module), *extra]))
+            if not tests:
+                raise SystemExit(f"MODULES must have tests, got {module!r} without. Name some with TESTS=...")
+            found = try_module(module, tests, count, folder)
+            results = read(RESULTS)
+            results[module] = found
+            RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            print(f"{module}: {found['tried'] - len(found['survived'])} of {found['tried']} faults noticed", flush=True)
+    page = written_into(PAGE.read_text(encoding="utf-8"), table(read(RESULTS), read(EQUIVALENT)))
+    PAGE.write_text(page, encoding="utf-8")
     return 0
 
 

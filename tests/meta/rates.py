@@ -1,10 +1,13 @@
 """The auditor audited: how often it cries wolf, and how often one of its bounds exceeds the truth.
 
 Each set runs many small audits, at confidence 0.95, of a mechanism that sits exactly on its budget, so that any
-"violated" is a false alarm, and compares every bound of every audit with its true value. Run it for the table of
-docs/measurements/error-rates.md:
+"violated" is a false alarm, and compares every bound of every audit with its true value.
 
-    python tests/meta/rates.py --audits 2000 --out reports/meta.json
+    make rates SECONDS=60
+
+gives each set as many processor seconds, adds the audits to reports/meta.json, on seeds that no run before has spent,
+and writes the table of docs/measurements/error-rates.md. The file is written after every part of a set, so a run may
+be ended at any time.
 
 Truths are closed forms: the mechanism's own exact loss, its exact profile inverted, or its exact Renyi divergence.
 """
@@ -13,13 +16,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import hashlib
 import json
-import math
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
@@ -35,6 +38,9 @@ from dpaudit_mechanisms.randomised_response import RandomisedResponse
 CONFIDENCE = 0.95
 AUDITS = 2_000
 ROOT_SEED = 20_261_121
+# How the seed of an audit follows from its number: what the record says of spent seeds.
+SEEDS = f"SeedSequence({ROOT_SEED}, spawn_key=(first 4 bytes of sha256(set), number)), 64 bits"
+BEGIN, END = "<!-- rates: begin -->", "<!-- rates: end -->"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,9 +164,15 @@ def sets() -> Iterator[OnBudget]:
     yield OnBudget("Gaussian at 0.5-zCDP", Gaussian(rho), rho, [(0.0, 1.0)], _own_budget, _constant(normal))
 
 
+def seed_of(name: str, number: int) -> int:
+    """The seed of an audit of a set, 64 bits: no two sets and no two numbers share one (but by a chance of 1e-9)."""
+    of_set = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
+    return int(np.random.SeedSequence(ROOT_SEED, spawn_key=(of_set, number)).generate_state(1, np.uint64)[0])
+
+
 def one_audit(case: OnBudget, number: int) -> tuple[bool, bool]:
     """Whether one audit of the set raised a false alarm, and whether any of its bounds exceeded its truth."""
-    seed = int(np.random.SeedSequence(ROOT_SEED, spawn_key=(number,)).generate_state(1)[0])
+    seed = seed_of(case.name, number)
     result = dpaudit.audit(
         case.mechanism, case.claim, case.pairs, samples=case.samples, mode=case.mode, confidence=CONFIDENCE, seed=seed
     )
@@ -178,53 +190,110 @@ def p_value(count: int, audits: int, rate: float = 1.0 - CONFIDENCE) -> float:
     return float(stats.binom.sf(count - 1, audits, rate))
 
 
-def measure(case: OnBudget, audits: int, jobs: int = 1) -> dict[str, Any]:
-    """Counts and rates of false alarms and of bounds above the truth, over `audits` audits of one set."""
-    if jobs == 1:
-        outcomes = [one_audit(case, number) for number in range(audits)]
-    else:  # cases hold closures: cut the numbers into parts and let loky carry them over
-        numbers = np.array_split(np.arange(audits), jobs)
-        parts = joblib.Parallel(n_jobs=jobs)(
-            joblib.delayed(lambda part: [one_audit(case, int(number)) for number in part])(part) for part in numbers
-        )
-        outcomes = [outcome for part in parts for outcome in part]
+def measure(case: OnBudget, audits: int, first: int = 0) -> dict[str, Any]:
+    """Counts of false alarms and of bounds above the truth, over audits of one set: numbers `first` and following."""
+    outcomes = [one_audit(case, first + number) for number in range(audits)]
     alarms, above = (int(sum(column)) for column in zip(*outcomes, strict=True))
-    return {
-        "set": case.name,
-        "audits": audits,
-        "promised": round(1.0 - CONFIDENCE, 12),
-        "false_alarms": alarms,
-        "false_alarm_rate": alarms / audits,
-        "bounds_above_truth": above,
-        "above_rate": above / audits,
-        "p_value": min(p_value(alarms, audits), p_value(above, audits)),
-    }
+    return {"audits": audits, "false_alarms": alarms, "bounds_above_truth": above}
 
 
-def main() -> None:
-    """Measure all sets, print the manual's table, and write the figures as JSON where asked."""
+def spent(record: dict[str, Any], name: str) -> int:
+    """The numbers of a set that are spent: all below this one."""
+    runs = [run for run in record["sets"].get(name, []) if run["seeds"] == SEEDS]
+    return max((run["first"] + run["audits"] for run in runs), default=0)
+
+
+def add(record: dict[str, Any], name: str, first: int, counts: dict[str, Any]) -> None:
+    """Add the counts of one run to the record; numbers that are spent are refused.
+
+    A run that goes on where the last one of the same version ended is joined to it.
+    """
+    if first < spent(record, name):
+        raise ValueError(f"first must be at least {spent(record, name)}, got {first}: the seeds before are spent.")
+    runs = record["sets"].setdefault(name, [])
+    last = runs[-1] if runs else None
+    follows = last and last["seeds"] == SEEDS and last["first"] + last["audits"] == first
+    if follows and last["version"] == dpaudit.__version__:
+        for key, count in counts.items():
+            last[key] += count
+    else:
+        runs.append({"seeds": SEEDS, "version": dpaudit.__version__, "first": first, **counts})
+
+
+def interval(count: int, audits: int) -> tuple[float, float]:
+    """The Clopper-Pearson interval of a rate, at 95%."""
+    exact = stats.binomtest(count, audits).proportion_ci(0.95, method="exact")
+    return float(exact.low), float(exact.high)
+
+
+def totals(runs: list[dict[str, Any]]) -> tuple[int, int, int]:
+    """Audits, false alarms and audits with a bound above the truth, over runs."""
+    audits, alarms, above = (sum(run[key] for run in runs) for key in ("audits", "false_alarms", "bounds_above_truth"))
+    return audits, alarms, above
+
+
+def table(record: dict[str, Any]) -> str:
+    """The table of all sets, in Markdown, with exact intervals, and a last row that adds them up."""
+    lines = [
+        "| mechanism exactly on its budget | audits | false alarms | 95% interval | bounds over truth | 95% interval |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    everything = [run for runs in record["sets"].values() for run in runs]
+    for name, runs in [*record["sets"].items(), ("all", everything)]:
+        audits, *counts = totals(runs)
+        cells = []
+        for count in counts:
+            low, high = interval(count, audits)
+            cells += [f"{count:,} ({count / audits:.2%})", f"{low:.2%} to {high:.2%}"]
+        lines.append(f"| {name} | {audits:,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def written_into(page: str, content: str) -> str:
+    """The page with what stands between the two marks replaced."""
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n{content}\n{END}{after}"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The record of a file; an empty one where there is no file."""
+    if not path.exists():
+        return {"command": "make rates", "sets": {}}
+    record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return record
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    """Write the record in one step: a run that is ended never leaves half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    beside.replace(path)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Add audits to every set of the record, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--audits", type=int, default=AUDITS)
-    parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    jobs = joblib.cpu_count() if options.jobs == -1 else options.jobs
-    rows = []
-    print("| mechanism exactly on its budget | audits | false alarms | bounds above the truth | promised |")
-    print("| --- | --- | --- | --- | --- |")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of processor time for each set; 0: only the table")
+    parser.add_argument("--part", type=int, default=20, help="audits after which the file is written")
+    parser.add_argument("--out", type=Path, default=Path("reports/meta.json"))
+    parser.add_argument("--page", type=Path, help="in which the table is written between its two marks")
+    options = parser.parse_args(arguments)
+    record = read(options.out)
     for case in sets():
-        row = measure(case, options.audits, jobs)
-        rows.append(row)
-        print(
-            f"| {row['set']} | {row['audits']:,} | {row['false_alarms']} ({row['false_alarm_rate']:.2%}) "
-            f"| {row['bounds_above_truth']} ({row['above_rate']:.2%}) | at most {row['promised']:.0%} |",
-            flush=True,
-        )
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({"command": "python tests/meta/rates.py", "rows": rows}, indent=1) + "\n")
-    worst = min(row["p_value"] for row in rows)
-    assert math.isfinite(worst)
+        end = time.process_time() + options.seconds
+        while options.seconds > 0.0:
+            first = spent(record, case.name)
+            add(record, case.name, first, measure(case, options.part, first=first))
+            write(options.out, record)
+            if time.process_time() >= end:
+                break
+    if options.page:
+        page = options.page.read_text(encoding="utf-8")
+        options.page.write_text(written_into(page, table(record)), encoding="utf-8")
+    else:
+        print(table(record))
 
 
 if __name__ == "__main__":

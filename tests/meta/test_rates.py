@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import rates
+from scipy import stats
 
 # A true rate of at most 5% gives a count with a p-value below LEVEL with probability at most LEVEL. 17 sets, two counts
 # each, and as many of fewer audits: the false-positive rate of this file is below 68 * 1e-9 = 7e-8. What it can see: at
@@ -38,3 +39,54 @@ def test_an_audit_with_too_little_noise_counts_as_an_alarm_and_as_a_bound_above_
     # At a true loss of 3 the median audit of this size needs fewer than 60 draws a side of the 300: each of the five
     # fixed seeds finds it (measured; a seed that does not would be a loss of power of the engine).
     assert outcomes == [(True, True)] * 5
+
+
+def empty():
+    return {"command": "make rates", "sets": {}}
+
+
+def test_a_seed_is_spent_once() -> None:
+    record = empty()
+    counts = {"audits": 20, "false_alarms": 1, "bounds_above_truth": 2}
+    rates.add(record, "a", 0, dict(counts))
+    with pytest.raises(ValueError, match="first must be at least 20, got 19"):
+        rates.add(record, "a", 19, dict(counts))
+    rates.add(record, "a", 20, dict(counts))
+    rates.add(record, "b", 0, dict(counts))
+    assert rates.spent(record, "a") == 40 and rates.totals(record["sets"]["a"]) == (40, 2, 4)
+    assert len(record["sets"]["a"]) == 1
+    # of another version: a run of its own, on the seeds that follow
+    record["sets"]["a"][0]["version"] = "0.0.1"
+    rates.add(record, "a", 40, dict(counts))
+    assert [run["first"] for run in record["sets"]["a"]] == [0, 40] and rates.spent(record, "a") == 60
+
+
+def test_no_two_audits_of_any_sets_share_a_seed() -> None:
+    seeds = {rates.seed_of(case.name, number) for case in rates.sets() for number in range(500)}
+    assert len(seeds) == 500 * len(list(rates.sets()))
+
+
+def test_the_table_has_exact_intervals_and_a_sum() -> None:
+    record = empty()
+    rates.add(record, "a", 0, {"audits": 200, "false_alarms": 0, "bounds_above_truth": 10})
+    rates.add(record, "b", 0, {"audits": 100, "false_alarms": 3, "bounds_above_truth": 0})
+    lines = rates.table(record).splitlines()
+    # Clopper-Pearson, by its formulas: of 0 in n, 1 - 0.025 ** (1 / n); of 10 in 200, quantiles of two beta laws
+    low, high = stats.beta.ppf(0.025, 10, 191), stats.beta.ppf(0.975, 11, 190)
+    assert lines[2] == (
+        f"| a | 200 | 0 (0.00%) | 0.00% to {1 - 0.025 ** (1 / 200):.2%} | 10 (5.00%) | {low:.2%} to {high:.2%} |"
+    )
+    assert lines[-1].startswith("| all | 300 | 3 (1.00%) |")
+
+
+def test_a_run_adds_to_the_file_and_writes_the_page(tmp_path, monkeypatch) -> None:
+    case = next(rates.sets())
+    monkeypatch.setattr(rates, "sets", lambda: iter([case]))
+    out, page = tmp_path / "meta.json", tmp_path / "page.md"
+    page.write_text(f"before\n{rates.BEGIN}\nold\n{rates.END}\nafter\n")
+    for audits in (2, 4):
+        rates.main(["--seconds", "1e-9", "--part", "2", "--out", str(out), "--page", str(page)])
+        (runs,) = rates.read(out)["sets"].values()
+        assert rates.totals(runs)[0] == audits
+    assert "old" not in page.read_text() and "| all | 4 |" in page.read_text()
+    assert page.read_text().startswith("before\n") and page.read_text().endswith("after\n")

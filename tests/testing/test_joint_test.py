@@ -12,7 +12,7 @@ from dpaudit.learning.histograms import Coordinate
 from dpaudit.learning.rules import ABSTAIN, Reading, Rule, inset
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.testing import binomial
-from dpaudit.testing.joint_test import UPPER_SHARE, joint_p_value, weight_of_wrong
+from dpaudit.testing.joint_test import LEFT_OUT, UPPER_SHARE, _largest, joint_p_value, weight_of_wrong
 
 DRAWS = 30
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
@@ -139,3 +139,12 @@ def test_thresholds_move_to_finite_places():
     other = [-largest, *[0.0] * 3, 0.1 * largest, 0.2 * largest, 0.3 * largest, 0.4 * largest, 0.5 * largest]
     moved, lost = inset(rule, read_outputs([largest] * 9, 9), read_outputs(other, 9))
     assert 0.5 * largest < moved.high <= largest and 0.0 <= lost <= 1.0 and moved.sides == 1
+
+
+@pytest.mark.parametrize("draws", [1, 40, 1_000, 200_000])
+@pytest.mark.parametrize("probability", [0.0, 1e-7, 1e-3, 0.05, 0.4])
+def test_more_wrong_guesses_than_are_summed_over_are_as_rare_as_promised(draws, probability):
+    largest = _largest(draws, probability)
+    assert largest <= draws
+    # the exact tail, of the binomial's own library; the size is meant for a tail of about LEFT_OUT
+    assert stats.binom.sf(largest, draws, probability) <= LEFT_OUT
