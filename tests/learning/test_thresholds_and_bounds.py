@@ -207,10 +207,11 @@ def test_sets_are_read_without_their_order():
 
 def test_a_batch_is_read_by_its_items_and_not_by_their_place_in_memory():
     rng = np.random.default_rng(5)
-    rows = rng.normal(size=(300, 7)) * 10.0 ** rng.integers(-8, 8, size=(300, 7))
+    # 40 columns: up to 8 are added one after the other in any order of memory, and nothing would show.
+    rows = rng.normal(size=(300, 40)) * 10.0 ** rng.integers(-8, 8, size=(300, 40))
     forms = [np.ascontiguousarray(rows), np.asfortranarray(rows), np.repeat(rows, 2, axis=0)[::2], rows.tolist()]
     read = [read_outputs(form, 300) for form in forms]
     for other in read[1:]:
-        assert np.array_equal(read[0].numbers, other.numbers)
+        assert np.array_equal(read[0].numbers, other.numbers) and other.numbers.flags.c_contiguous
         # Sums may depend on the order in memory: they are equal to the bit only if that is the same.
         assert np.array_equal(read[0].numbers.sum(axis=1), other.numbers.sum(axis=1))

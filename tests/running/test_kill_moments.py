@@ -13,12 +13,12 @@ import os
 import random
 import signal
 import sqlite3
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
+from killing import in_child
 from scale_subjects import Slow
 
 import dpaudit
@@ -39,35 +39,6 @@ def response(data, size, rng):
 
 def evidence(result):
     return json.dumps({**result.to_dict(), "seconds": 0.0, "environment": None}, sort_keys=True)
-
-
-def in_child(work, calls=None):
-    """Do the work in a child, which kills itself at that call; the number of its calls where it came to the end."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status, made = 1, 0
-
-        def count(frame, event, argument):
-            nonlocal made
-            made += 1
-            if made == calls:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        try:
-            sys.setprofile(count)
-            work()
-            sys.setprofile(None)
-            os.write(writing, str(made).encode())
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(writing)
-    with os.fdopen(reading) as said:
-        number = said.read()
-    _, how = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(how) or os.WEXITSTATUS(how) == 0, "the work must not fail by itself"
-    return int(number) if number else None
 
 
 # --- checkpoints ---

@@ -1,0 +1,186 @@
+"""Stores of 10^5 rows, merges that are interrupted, and files of an older release."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from killing import in_child
+
+import dpaudit
+from dpaudit.cli import main
+from dpaudit.running.checkpoint import read_header
+from dpaudit.running.store import Store
+from dpaudit.running.store_merging import merge
+
+OLD = Path(__file__).with_name("old_files")
+TABLES = ("subjects", "nights", "pairs", "looks", "inputs")
+
+
+def response(data, size, rng):
+    """Randomised response of loss 0.9."""
+    return np.where(rng.random(size) < 1.0 / (1.0 + math.exp(-0.9)), data, 1 - data)
+
+
+def night(path, seed=1, pairs=((0, 1),)):
+    return dpaudit.audit(response, "eps=1", list(pairs), samples=80, seed=seed, floating_point=False, store=path)
+
+
+def rows_of(path):
+    """All rows but for the times of nights: what a store says."""
+    connection = sqlite3.connect(path)
+    assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+    found = {table: connection.execute(f"select * from {table}").fetchall() for table in TABLES}
+    connection.close()
+    return found
+
+
+# --- many rows ---
+
+
+def filled(path, template, subjects, nights=100, pairs=9):
+    """A store with the pair of the template many times over."""
+    shutil.copy(template, path)
+    connection = sqlite3.connect(path)
+
+    def copies(table, how_many, **changed):
+        columns = [row[1] for row in connection.execute(f"pragma table_info({table})")]
+        first = connection.execute(f"select * from {table} limit 1").fetchone()
+        rows = ([changed.get(name, lambda k, of=of: of)(k) for name, of in zip(columns, first, strict=True)]
+                for k in range(how_many))  # fmt: skip
+        connection.executemany(f"insert into {table} values ({', '.join('?' * len(columns))})", rows)
+
+    copies("subjects", subjects, id=lambda k: 1_000 + k, digest=lambda k: f"{k:064x}")
+    copies("nights", subjects * nights, id=lambda k: 10_000 + k, subject=lambda k: 1_000 + k // nights,
+           number=lambda k: k % nights)  # fmt: skip
+    copies("pairs", subjects * pairs, id=lambda k: 10_000 + k, subject=lambda k: 1_000 + k // pairs,
+           key=lambda k: f"{k % pairs}")  # fmt: skip
+    copies("looks", subjects * nights * pairs, pair=lambda k: 10_000 + k // nights,
+           night=lambda k: 10_000 + (k // nights // pairs) * nights + k % nights)  # fmt: skip
+    connection.commit()
+    count = sum(connection.execute(f"select count(*) from {table}").fetchone()[0] for table in TABLES)
+    connection.close()
+    return count
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """Counts the steps of sqlite's machine, in hundreds: what a query costs on any computer."""
+    connect, made = sqlite3.connect, [0]
+
+    def counted():
+        made[0] += 1
+
+    def counting(*arguments, **options):
+        connection = connect(*arguments, **options)
+        connection.set_progress_handler(counted, 100)
+        return connection
+
+    def of(work):
+        before = made[0]
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite3, "connect", counting)
+            work()
+        return made[0] - before
+
+    return of
+
+
+@pytest.mark.slow
+def test_a_store_of_a_hundred_thousand_rows_costs_a_night_no_more_and_a_listing_in_proportion(tmp_path, steps):
+    template, small, large = (tmp_path / name for name in ("template.db", "small.db", "large.db"))
+    night(template)
+    filled(small, template, 10)
+    assert filled(large, template, 100) > 100_000
+
+    def listed(path):
+        with Store.at(path, create=False) as store:
+            found = store.subjects()
+        # of the copies each look belongs to a pair and a night of its subject, and none is left out
+        assert {len(subject["looks"]) for subject in found[1:]} == {900}
+
+    assert steps(lambda: listed(large)) <= 11 * steps(lambda: listed(small))
+    first = steps(lambda: night(small))
+    assert steps(lambda: night(large)) <= 1.1 * first + 5
+    done = CliRunner().invoke(main, ["evidence", "list", "--store", str(large)])
+    assert done.exit_code == 0 and done.output.count("response") == 101
+
+
+# --- merges that are interrupted ---
+
+
+def test_a_merge_that_is_killed_took_over_all_or_nothing(tmp_path):
+    own, other, path = tmp_path / "own.db", tmp_path / "other.db", tmp_path / "merged.db"
+    night(own, seed=1)
+    night(other, seed=2, pairs=((0, 1), (1, 0)))
+
+    def merged():
+        with Store.at(path) as store, Store.at(other) as second:
+            merge(store, second)
+
+    shutil.copy(own, path)
+    of_all = in_child(merged)
+    before, after = rows_of(own), rows_of(path)
+    assert before != after
+    rng, ends = random.Random(3), []
+    # the last calls are those of the commit: they are among the moments
+    for moment in [*(rng.randint(1, of_all) for _ in range(10)), of_all - 1, of_all - 3, of_all - 6]:
+        shutil.copy(own, path)
+        in_child(merged, moment)
+        ends.append(rows_of(path))
+        assert ends[-1] in (before, after)
+        if ends[-1] == before:
+            merged()
+            assert rows_of(path) == after
+        else:
+            with pytest.raises(dpaudit.UsageError, match="stores must have no stream in common"):
+                merged()
+            assert rows_of(path) == after
+    assert before in ends and after in ends
+
+
+# --- files of an older release ---
+
+
+def test_a_store_of_the_first_release_says_what_it_said_then(tmp_path):
+    path = tmp_path / "old.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((OLD / "store-0.1.0.sql").read_text(encoding="utf-8"))
+    connection.commit()
+    connection.close()
+    said = json.loads((OLD / "said-0.1.0.json").read_text(encoding="utf-8"))
+    done = CliRunner().invoke(main, ["evidence", "export", "--store", str(path)])
+    if done.exit_code:  # a release that reads it no more says so
+        assert done.exit_code == 2 and "layout" in done.stderr and len(done.stderr.splitlines()) == 1, done.output
+        return
+    assert json.loads(done.stdout) == said
+    # its evidence goes on: merged with a store of today, wealth multiplies
+    night(tmp_path / "new.db", seed=9)
+    with Store.at(tmp_path / "new.db") as store, Store.at(path) as second:
+        nights, pairs = merge(store, second)
+        (subject,) = [one for one in store.subjects() if one["digest"] == said["subjects"][0]["id"]] or [None]
+    assert (nights, pairs) == (2, 1)
+    assert subject is None or subject["pairs"][0].log_wealth is not None
+
+
+def test_a_checkpoint_of_the_first_release_is_read_or_refused_with_a_word(tmp_path):
+    path = tmp_path / "kept"
+    shutil.copy(OLD / "checkpoint-0.1.0", path)
+    header = read_header(path)
+    assert header["seed"] == 5
+    before = path.read_bytes()
+    options = {"samples": 80, "seed": 5, "floating_point": False}
+    try:
+        found = dpaudit.audit(response, "eps=1", [(0, 1)], checkpoint=path, resume=True, **options)
+    except dpaudit.UsageError as error:  # another version, or another Python: the function has another fingerprint
+        assert "checkpoint must" in str(error) and path.read_bytes() == before
+    else:
+        alone = dpaudit.audit(response, "eps=1", [(0, 1)], **options)
+        assert found.findings[0].log_wealth == alone.findings[0].log_wealth
