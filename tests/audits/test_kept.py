@@ -135,3 +135,13 @@ def test_the_command_takes_a_factory(project):
     refused = run(main, ["replay", "o/audit.json", "--trust-file"])
     assert refused.exit_code == 2 and "factory" in refused.output
     assert run(main, ["audit", *arguments]).exit_code == 2
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+@pytest.mark.parametrize("answers", [1, 9, 10, 11, 20, 40, 100])
+def test_a_budget_that_is_spent_is_never_not_refuted_however_many_calls_it_answers(answers, mode):
+    # On either side of each limit: 1% of the outcomes of an input, and where the order of outcomes shows the change.
+    # What came before the change is bet on as it comes, so many exact answers are found out before they end.
+    result = dpaudit.audit(Spent(answers).__call__, "eps=1", [(0, 1)], mode=mode, **PLAIN)
+    assert result.verdict in ("inconclusive", "violated")
+    assert result.verdict == "inconclusive" or result.findings[0].samples <= answers
