@@ -16,8 +16,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import hashlib
 import json
+import math
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -52,12 +55,14 @@ class OnBudget:
 
     name: str
     mechanism: Any
-    claim: dpaudit.Claim
+    claim: Any
     pairs: list[Any]
     truth: Callable[[dpaudit.Finding], float]
     epsilon: Callable[[dpaudit.Finding], float]
     samples: int = 200
     mode: str = "sequential"
+    most: int = AUDITS  # audits that a test may make of it
+    play: Callable[[OnBudget, int], tuple[bool, bool]] | None = None  # one audit, of a seed; a call of `dpaudit.audit`
 
 
 def _own_budget(finding: dpaudit.Finding) -> float:
@@ -162,6 +167,27 @@ def sets() -> Iterator[OnBudget]:
         _constant(1.0),
     )
     yield OnBudget("Gaussian at 0.5-zCDP", Gaussian(rho), rho, [(0.0, 1.0)], _own_budget, _constant(normal))
+    many = RandomisedResponse(1.0, categories=65)
+    yield OnBudget(
+        "65-ary randomised response, a universe of 2,080 pairs",
+        many,
+        one,
+        [(i, j) for i in range(65) for j in range(i)],
+        _own_budget,
+        _own_budget,
+        most=4,
+    )
+    four = RandomisedResponse(1.0, categories=4)
+    yield OnBudget("4-ary randomised response, three nights", four, one, [(0, 1)], _own_budget, _own_budget,
+                   most=100, play=three_nights)  # fmt: skip
+    yield OnBudget("Laplace, a witness replayed", Laplace(1.0), one, [(0.0, 1.0)], _own_budget, _own_budget,
+                   play=one_replay)  # fmt: skip
+    tail = dpaudit.UtilityBound("tail", the_loss, 2.0, failure_probability=math.exp(-2.0))
+    yield OnBudget("exponential losses, a bound on the tail", exponential_losses, tail, [0.0],
+                   _constant(math.exp(-2.0)), _constant(math.inf), play=one_bound)  # fmt: skip
+    mean = dpaudit.UtilityBound("mean", the_loss, 1.0, standard_deviation=math.sqrt(99.0))
+    yield OnBudget("rare losses, a bound on the mean", rare_losses, mean, [0.0], _constant(1.0), _constant(math.inf),
+                   play=one_bound)  # fmt: skip
 
 
 def seed_of(name: str, number: int) -> int:
@@ -172,9 +198,20 @@ def seed_of(name: str, number: int) -> int:
 
 def one_audit(case: OnBudget, number: int) -> tuple[bool, bool]:
     """Whether one audit of the set raised a false alarm, and whether any of its bounds exceeded its truth."""
-    seed = seed_of(case.name, number)
+    return (case.play or one_call)(case, seed_of(case.name, number))
+
+
+def one_call(case: OnBudget, seed: int, **options: Any) -> tuple[bool, bool]:
+    """One call of `dpaudit.audit`."""
     result = dpaudit.audit(
-        case.mechanism, case.claim, case.pairs, samples=case.samples, mode=case.mode, confidence=CONFIDENCE, seed=seed
+        case.mechanism,
+        case.claim,
+        case.pairs,
+        samples=case.samples,
+        mode=case.mode,
+        confidence=CONFIDENCE,
+        seed=seed,
+        **options,
     )
     # 1e-9: the truths are computed in double precision, the bounds are bisected to 1e-7 and rounded down
     above = any(
@@ -183,6 +220,47 @@ def one_audit(case: OnBudget, number: int) -> tuple[bool, bool]:
         for finding in result.findings
     )
     return result.verdict == "violated", above
+
+
+def three_nights(case: OnBudget, seed: int) -> tuple[bool, bool]:
+    """Three nights of one evidence store, which have one error rate together: an alarm in any of them is one."""
+    with tempfile.TemporaryDirectory() as folder:
+        nights = [one_call(case, seed, store=Path(folder, "store.db"), floating_point=False) for _ in range(3)]
+    return any(alarm for alarm, _ in nights), any(above for _, above in nights)
+
+
+@functools.cache
+def _found() -> dpaudit.AuditResult:
+    """A violation of another mechanism, whose witness is asked again."""
+    return dpaudit.audit(Laplace(5.0), dpaudit.PureDP(1.0), [(0.0, 1.0)], samples=500, seed=1, floating_point=False)
+
+
+def one_replay(case: OnBudget, seed: int) -> tuple[bool, bool]:
+    """A witness that another mechanism was found by, asked of this one on fresh draws."""
+    again = dpaudit.replay(_found(), case.mechanism, case.claim, samples=case.samples, seed=seed)
+    return again.confirmed, again.confirmed
+
+
+def one_bound(case: OnBudget, seed: int) -> tuple[bool, bool]:
+    """One call of `dpaudit.audit_utility`, of a bound that holds with equality."""
+    found = dpaudit.audit_utility(
+        case.mechanism, case.claim, case.pairs, samples=case.samples, confidence=CONFIDENCE, seed=seed
+    ).findings[0]
+    return found.verdict == "violated", found.lower > case.truth(found) * (1.0 + 1e-9)
+
+
+def rare_losses(data: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """100 with probability 0.01, else 0: mean 1, variance 99."""
+    return 100.0 * (rng.random(size) < 0.01)
+
+
+def exponential_losses(data: float, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Exponential losses of mean 1."""
+    return rng.exponential(size=size)
+
+
+def the_loss(data: float, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    return outputs
 
 
 def p_value(count: int, audits: int, rate: float = 1.0 - CONFIDENCE) -> float:
@@ -276,19 +354,21 @@ def main(arguments: list[str] | None = None) -> None:
     """Add audits to every set of the record, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="of processor time for each set; 0: only the table")
-    parser.add_argument("--part", type=int, default=20, help="audits after which the file is written")
+    parser.add_argument("--part", type=int, default=64, help="most audits after which the file is written")
+    parser.add_argument("--only", default="", help="of the sets only those with this in their name")
     parser.add_argument("--out", type=Path, default=Path("reports/meta.json"))
     parser.add_argument("--page", type=Path, help="in which the table is written between its two marks")
     options = parser.parse_args(arguments)
     record = read(options.out)
     for case in sets():
-        end = time.process_time() + options.seconds
-        while options.seconds > 0.0:
+        end, size = time.process_time() + options.seconds, 1
+        while options.seconds > 0.0 and options.only in case.name:
             first = spent(record, case.name)
-            add(record, case.name, first, measure(case, options.part, first=first))
+            add(record, case.name, first, measure(case, size, first=first))
             write(options.out, record)
             if time.process_time() >= end:
                 break
+            size = min(2 * size, options.part)
     if options.page:
         page = options.page.read_text(encoding="utf-8")
         options.page.write_text(written_into(page, table(record)), encoding="utf-8")
