@@ -216,3 +216,13 @@ def test_stores_and_checkpoints_are_for_their_owner_alone(store, tmp_path):
     dpaudit.audit(lambda data, size, rng: data + rng.laplace(size=size), "eps=1", [(0.0, 1.0)], samples=300, seed=1,
                   checkpoint=tmp_path / "kept", floating_point=False, on_progress=look)  # fmt: skip
     assert set(modes) == {0o600}
+
+
+@pytest.mark.parametrize("field", ["schema", "verdict", "confidence", "budget"])
+def test_a_long_text_in_a_file_makes_no_long_message(tmp_path, field):
+    scores = dpaudit.audit_scores([0.1 * k for k in range(40)], [0.2 * k for k in range(40)], "eps=1", seed=1)
+    scores.save(tmp_path / "scores.json")
+    record = json.loads((tmp_path / "scores.json").read_text())
+    (tmp_path / "scores.json").write_text(json.dumps({**record, field: "a" * 1_000_000}))
+    done = CliRunner().invoke(main, ["report", str(tmp_path / "scores.json")])
+    assert done.exit_code == 2 and len(done.output) < 1_500 and "unexpected" not in done.output, done.output[:300]

@@ -23,6 +23,7 @@ import numpy as np
 from dpaudit.errors import DpauditError, OutputError, UsageError
 from dpaudit.privacy.pairs import short_form
 
+MOST_SAID = 500  # characters of an error that may repeat what stands in a file
 WRONG_PLACE = frozenset(  # what the caller can know of a place beforehand
     {
         errno.EACCES,
@@ -145,6 +146,12 @@ def utf8(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def _shown(said: object) -> str:
+    """What is said of a file, shortened where it repeats much of what stands in there."""
+    text = str(said)
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}..."
+
+
 def as_float(value: Any) -> float:
     """A number of audit.json as a float: "inf" and "-inf" are infinities, null is NaN."""
     number = from_json(value)
@@ -228,16 +235,16 @@ def read_saved(
     schema = record.get("schema")
     if not isinstance(schema, str) or schema not in readers:
         known = ", ".join(readers)
-        raise UsageError(f"schema must be {'one of ' * (len(readers) > 1)}{known}, got {schema!r} at {name!r}.")
+        raise UsageError(f"schema must be {'one of ' * (len(readers) > 1)}{known}, got {_shown(repr(schema))} at {name!r}.")
     try:
         result = readers[schema](record)
         check_types(result)
     except UsageError as error:
-        raise UsageError(f"{error} (at {name!r})") from error
+        raise UsageError(f"{_shown(error)} (at {name!r})") from error
     except KeyError as error:
-        raise UsageError(f"result must follow {schema}, got one without {error} at {name!r}.") from error
+        raise UsageError(f"result must follow {schema}, got one without {_shown(error)} at {name!r}.") from error
     except RecursionError as error:
         raise UsageError(f"result must be JSON of a depth that can be read, got {name!r}.") from error
     except (AttributeError, OverflowError, TypeError, ValueError) as error:
-        raise UsageError(f"result must follow {schema}, got another: {error} (at {name!r}).") from error
+        raise UsageError(f"result must follow {schema}, got another: {_shown(error)} (at {name!r}).") from error
     return result, content
