@@ -141,7 +141,8 @@ def read_example(text: str) -> Any:
     try:
         return pandas.read_csv(text) if suffix == ".csv" else pandas.read_parquet(text)
     except (OSError, ValueError, ImportError) as error:
-        raise UsageError(f"example must be a readable table, got {text!r} ({error}).") from error
+        said = " ".join(str(error).split())[:500]  # pandas ends some messages with a new line
+        raise UsageError(f"example must be a readable table, got {text!r} ({said}).") from error
 
 
 def _table_without_pandas(path: str, suffix: str) -> list[dict[str, Any]]:

@@ -235,7 +235,9 @@ def read_saved(
     schema = record.get("schema")
     if not isinstance(schema, str) or schema not in readers:
         known = ", ".join(readers)
-        raise UsageError(f"schema must be {'one of ' * (len(readers) > 1)}{known}, got {_shown(repr(schema))} at {name!r}.")
+        raise UsageError(
+            f"schema must be {'one of ' * (len(readers) > 1)}{known}, got {_shown(repr(schema))} at {name!r}."
+        )
     try:
         result = readers[schema](record)
         check_types(result)

@@ -251,3 +251,9 @@ def test_a_store_of_another_kind_is_refused(tmp_path):
         connection.execute("create table a (b)")
     with pytest.raises(dpaudit.UsageError):
         Store.at(tmp_path / "other", create=False)
+
+
+def test_a_table_of_rows_that_differ_is_one_message(tmp_path):
+    # pandas ends what it says of such a file with a new line; without pandas it is a table with rows that differ.
+    (tmp_path / "example.csv").write_text("age,income\n30,1.5\n40,1,2,3\n")
+    assert_refused_or_read((READERS["example.csv"],), tmp_path / "example.csv")

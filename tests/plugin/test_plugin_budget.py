@@ -76,6 +76,16 @@ def test_calls_with_a_confidence_of_their_own_never_overdraw(own, calls):
     assert spent <= 0.01 * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("confidence", [0.99, 0.999, 0.9999])
+def test_a_call_that_states_its_confidence_pays_for_its_replay_and_low_bits_too(confidence):
+    # Of a call's share 80% are the audit's and 10% each the replay's and the low bits': all come out of the test's.
+    budget = TestBudget(0.1)
+    share = budget.take(confidence)
+    assert share * AUDIT == pytest.approx(1.0 - confidence, rel=1e-12)
+    assert (1.0 - confidence) + share * (REPLAY + LOW_BITS) == pytest.approx(0.1 - budget.left, rel=1e-9)
+    assert AUDIT + REPLAY + LOW_BITS <= 1.0
+
+
 def test_a_confidence_that_the_test_cannot_pay_for_is_refused():
     budget = TestBudget(0.001)
     budget.next()

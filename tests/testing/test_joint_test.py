@@ -11,7 +11,7 @@ from scipy import stats
 from dpaudit.learning.histograms import Coordinate
 from dpaudit.learning.rules import ABSTAIN, Reading, Rule, inset
 from dpaudit.reading.outcomes import read_outputs
-from dpaudit.testing import binomial
+from dpaudit.testing import binomial, joint_test
 from dpaudit.testing.joint_test import LEFT_OUT, UPPER_SHARE, _largest, joint_p_value, weight_of_wrong
 
 DRAWS = 30
@@ -148,3 +148,12 @@ def test_more_wrong_guesses_than_are_summed_over_are_as_rare_as_promised(draws, 
     assert largest <= draws
     # the exact tail, of the binomial's own library; the size is meant for a tail of about LEFT_OUT
     assert stats.binom.sf(largest, draws, probability) <= LEFT_OUT
+
+
+@pytest.mark.parametrize("largest", [0, 1, 3])
+def test_wrong_guesses_that_are_not_summed_over_count_as_the_most_extreme(monkeypatch, largest):
+    # The sum over numbers of wrong guesses may end anywhere: what is left out makes the p-value larger, never smaller.
+    record = {"correct": 60, "wrong": 1, "draws": 400, "epsilon": 1.0, "cost": 0.02, "weight": 3.0, "level": 0.05}
+    whole = joint_p_value(**record)
+    monkeypatch.setattr(joint_test, "_largest", lambda draws, probability: largest)
+    assert joint_p_value(**record) >= whole > UPPER_SHARE * 0.05
