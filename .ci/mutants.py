@@ -53,7 +53,11 @@ def tests_of(module: str) -> list[str]:
     """The tests that mirror a module, and tests of the room for single faults."""
     path = Path(module)
     room = Path("tests", *path.parts[1:-1]) if path.parts[0] == "dpaudit" else Path("tests", *path.parts[:-1])
-    own = [ROOT / room / f"test_{path.stem}.py", *sorted((ROOT / room).glob(f"test_{path.stem}_*.py"))]
+    if room.name == "pytest_plugin":  # its tests stand beside those of the sessions
+        room = room.with_name("plugin")
+        own = [ROOT / room / f"test_plugin_{path.stem}.py"]
+    else:
+        own = [ROOT / room / f"test_{path.stem}.py", *sorted((ROOT / room).glob(f"test_{path.stem}_*.py"))]
     return [str(one.relative_to(ROOT)) for one in own if one.exists()]
 
 
@@ -266,9 +270,9 @@ def main() -> int:
             results = read(RESULTS)
             results[module] = found
             RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            page = written_into(PAGE.read_text(encoding="utf-8"), table(results, read(EQUIVALENT)))
+            PAGE.write_text(page, encoding="utf-8")
             print(f"{module}: {found['tried'] - len(found['survived'])} of {found['tried']} faults noticed", flush=True)
-    page = written_into(PAGE.read_text(encoding="utf-8"), table(read(RESULTS), read(EQUIVALENT)))
-    PAGE.write_text(page, encoding="utf-8")
     return 0
 
 

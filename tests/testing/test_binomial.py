@@ -144,3 +144,17 @@ def test_the_limits_are_those_of_statsmodels(level):
             assert 1.0 - upper == pytest.approx(1.0 - high, rel=1e-7, abs=1e-12)
             each = binomial.binomial_lower_each(np.array([successes]), np.array([trials]), np.array([level]))
             assert each[0] == lower
+
+
+@pytest.mark.parametrize("correct, guesses, draws", [(60, 70, 1_000), (9, 10, 400), (30, 60, 60), (0, 5, 50)])
+@pytest.mark.parametrize("delta_cost", [0.001, 0.02, 0.1])
+def test_the_p_value_of_a_line_with_a_delta_is_that_of_its_parts(correct, guesses, draws, delta_cost):
+    # By other functions: a beta quantile is the lower limit on the probability of a guess, at its part of the level.
+    epsilon, level, share = 0.7, 0.03, 0.2
+    least = stats.beta.ppf(level * share, guesses, draws - guesses + 1)
+    limit = min(1.0, (math.exp(epsilon) + delta_cost / least) / (1.0 + math.exp(epsilon)))
+    expected = min(1.0, level * share + stats.binom.sf(correct - 1, guesses, limit))
+    # 1e-9: the quantile and the tail are each good to about 1e-12
+    assert binomial.p_value(correct, guesses, draws, epsilon, delta_cost, level, share) == pytest.approx(
+        expected, rel=1e-9
+    )
