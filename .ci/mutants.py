@@ -21,6 +21,7 @@ import json
 import os
 import random
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -186,7 +187,7 @@ def try_known(folder: Path) -> list[str]:
     missed = []
     faults_known = json.loads(KNOWN.read_text(encoding="utf-8"))
     for tests in sorted({fault["tests"] for fault in faults_known}):
-        if (status := run(folder, [tests], 600)[0]) != 0:
+        if (status := run(folder, shlex.split(tests), 600)[0]) != 0:
             raise SystemExit(f"{tests} must pass without a fault, got status {status}.")
     for fault in faults_known:
         path = folder / fault["module"]
@@ -194,7 +195,7 @@ def try_known(folder: Path) -> list[str]:
         if fault["old"] not in source:
             raise SystemExit(f"known faults must have a place in {fault['module']}, got {fault['old']!r}.")
         path.write_text(source.replace(fault["old"], fault["new"]), encoding="utf-8")
-        status, _ = run(folder, [fault["tests"]], 600)
+        status, _ = run(folder, shlex.split(fault["tests"]), 600)
         path.write_text(source, encoding="utf-8")
         said = f"{fault['module']}: {fault['old'].strip()}  ->  {fault['new'].strip()}"
         print(f"{'missed' if status == 0 else 'noticed'} ({status}): {said}", flush=True)

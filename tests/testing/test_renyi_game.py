@@ -371,3 +371,37 @@ def test_the_simulated_power_errs_on_the_side_of_a_larger_loss():
     # the docstring's figure: a true power of 0.9 or less reaches 94.5% of 400 simulations with probability below 0.002
     needed = math.ceil(renyi_game.SIMULATIONS_FOUND * renyi_game.SIMULATIONS)
     assert stats.binom.sf(needed - 1, renyi_game.SIMULATIONS, 0.9) < 0.002
+
+
+# --- the wealth of the whole game ---
+
+
+def wealth_by_the_definition(game, of_x, of_x_prime):
+    """Draw by draw, from the payoff in the module's words; the average over directions and fractions."""
+    (epoch,) = game.epochs
+    products = []
+    for direction, (first, second) in enumerate([(of_x, of_x_prime), (of_x_prime, of_x)]):
+        r, g = epoch.orders[direction], epoch.g[direction]
+        a, b = r * g ** (r - 1), (r - 1) * g**r
+        c = math.exp((r - 1) * float(game.claim.renyi_epsilons(np.array([game.claim.value]), r)[0]))
+        k = (a.min() + a.max() + b.min() + b.max()) / 4
+        worst = max(k - a.min(), b.max() - k) + c / 2
+        for f in game.fraction:
+            up = [1 + f * (a[cell] - k - c / 2) / worst for cell in first]
+            down = [1 - f * (b[cell] - k + c / 2) / worst for cell in second]
+            products.append(math.prod(up) * math.prod(down))
+    return sum(products) / len(products)
+
+
+@pytest.mark.parametrize("claim", [RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.3)], ids=str)
+def test_the_wealth_is_the_average_of_all_its_bets(claim):
+    game = RenyiGame(claim, True, 2_000)
+    game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05)
+    game.start(0.05)
+    assert game.log_wealth == pytest.approx(0.0, abs=1e-12)  # nothing was won before the first draw
+    of_x, of_x_prime = [0] * 9 + [1] * 2, [0] * 3 + [1] * 8
+    counts = [game.statistic.count(outcomes(side)) for side in (of_x, of_x_prime)]
+    game.add(*counts)
+    cells = [np.repeat(np.arange(len(side)), side) for side in counts]
+    # 40 factors and 20 products, each with a rounding error of a few 2**-53
+    assert math.exp(game.log_wealth) == pytest.approx(wealth_by_the_definition(game, *cells), rel=1e-12)
