@@ -234,3 +234,11 @@ def test_a_pair_that_had_no_draw_has_no_power():
     game = FixedGame(PureDP(1.0), 0)
     game.start(0.05)
     assert game.power(0.1, 0.9) == (math.inf, 1.0)
+
+
+@pytest.mark.parametrize("budget", [0.3, 1.0, 8.0])
+def test_an_end_between_the_budget_and_what_counts_as_a_violation_gives_the_budget(budget):
+    end = budget * (1.0 + 5e-8)  # halfway to the least value whose rejection counts
+    assert budget < end < just_above(budget)
+    assert largest_rejected(lambda values: values <= end, 0.0, budget, precision=1e-9) == budget
+    assert largest_in_excess(lambda value: end - value, 0.0, budget, 1e-9) == budget

@@ -405,3 +405,21 @@ def test_the_wealth_is_the_average_of_all_its_bets(claim):
     cells = [np.repeat(np.arange(len(side)), side) for side in counts]
     # 40 factors and 20 products, each with a rounding error of a few 2**-53
     assert math.exp(game.log_wealth) == pytest.approx(wealth_by_the_definition(game, *cells), rel=1e-12)
+
+
+def test_the_lower_bound_stays_where_the_wealth_falls_and_still_rejects_the_budget():
+    def game_of(*rounds):
+        game, lowers = RenyiGame(RenyiDP(2.0, 0.2), True, 2_000), []
+        game.fit(outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30), 0.05)
+        game.start(0.05)
+        for good, bad in rounds:
+            of_x, of_x_prime = [0] * good + [1] * bad, [0] * bad + [1] * good
+            game.add(game.statistic.count(outcomes(of_x)), game.statistic.count(outcomes(of_x_prime)))
+            game.update()
+            lowers.append(game.lower)
+        return lowers
+
+    first, second = game_of((200, 10), (0, 20))
+    (at_once,) = game_of((200, 30))
+    assert 0.2 < at_once < first  # the control: all draws together show less, and reject the budget still
+    assert second == first
