@@ -2,7 +2,9 @@
 
 A program is a list of instructions on a whole number `s` and a list of what was emitted. The second semantics knows
 nothing of tracing: it carries a dictionary from states to probabilities through the instructions, with the textbook law
-of each draw. Exponential in the number of outcomes, so that programs are small.
+of each draw. Exponential in the number of outcomes, so that programs are small. Loops are of three kinds: a block that
+is repeated, a walk of coins that ends at the first tail, and a uniform number that is drawn again until it is small
+("until"), which has no end: the law of what it accepts is uniform.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 
 INPUTS = (0, 1, 2)
 MODULUS = 5
+SMALL = 0.75
 
 
 def random_program(rng: np.random.Generator) -> list[Any]:
@@ -29,11 +32,17 @@ def _block(rng: np.random.Generator, length: int, depth: int) -> list[Any]:
 
 def _instruction(rng: np.random.Generator, depth: int) -> Any:
     kinds = ["coin", "integers", "choice", "floor", "table", "shuffle", "clipped", "binomial", "sides", "race", "pick"]
-    kinds += ["if", "emit", "add", "raise"] if depth == 0 else ["emit", "add"]
+    kinds += ["bits", "band", "hyper", "walk"]
+    kinds += ["if", "repeat", "emit", "add", "raise", "until"] if depth == 0 else ["emit", "add"]
     kind = kinds[int(rng.integers(len(kinds)))]
     probabilities = [float(p) for p in rng.choice([0.125, 0.25, 0.3, 0.5, 0.7, 0.9], size=len(INPUTS))]
-    if kind in ("coin", "binomial", "clipped"):
+    if kind in ("coin", "binomial", "clipped", "walk"):
         return kind, probabilities
+    if kind in ("bits", "hyper", "repeat", "until"):
+        count = int(rng.integers(1, 4))
+        return (kind, count + 1, _block(rng, 1, 1)) if kind == "repeat" else (kind, count)
+    if kind == "band":  # two comparisons of one uniform number
+        return kind, [float(cut) for cut in rng.choice([0.1, 0.2, 0.4, 0.55, 0.8], size=2, replace=False)]
     if kind in ("integers", "floor"):
         return kind, int(rng.integers(2, 5))
     if kind in ("shuffle", "pick"):
@@ -60,7 +69,10 @@ OUTCOMES = {
     "choice": 3,
     "table": 3,
     "sides": 8,
-    "race": 20,
+    "race": 10,
+    "walk": 4,
+    "band": 3,
+    "hyper": 3,
 }  # at most, of draws
 
 
@@ -70,6 +82,12 @@ def paths(program: list[Any]) -> int:
     for kind, first, *rest in program:
         if kind == "if":
             total *= max(map(paths, rest))
+        elif kind == "repeat":
+            total *= paths(rest[0]) ** first
+        elif kind == "bits":
+            total *= 2**first
+        elif kind == "until":
+            total *= first + 1  # of a round that is accepted
         elif kind == "shuffle":
             total *= math.factorial(first)
         elif kind == "pick":
@@ -79,6 +97,19 @@ def paths(program: list[Any]) -> int:
         else:
             total *= OUTCOMES.get(kind, 1)
     return total
+
+
+def kinds(program: list[Any]) -> set[str]:
+    """The kinds of all instructions, also of inner blocks."""
+    found = set()
+    for kind, _, *blocks in program:
+        found |= {kind}.union(*(kinds(block) for block in blocks if isinstance(block, list)))
+    return found
+
+
+def is_endless(program: list[Any]) -> bool:
+    """Whether it has outcomes without an end: a loop, or a geometric number that an exception makes one of a list."""
+    return "until" in kinds(program) or {"raise", "clipped"} <= kinds(program)
 
 
 def run(program: list[Any], x: int, rng: np.random.Generator) -> Any:
@@ -115,8 +146,28 @@ def _run(program: list[Any], x: int, rng: Any, s: int, emitted: list[int]) -> tu
             value = int(np.argmax(noisy))
         elif kind == "pick":
             value = int(rng.choice(4, size=first, replace=False).sum())
+        elif kind == "bits":
+            value = int(rng.integers(0, 2, size=first).sum())
+        elif kind == "band":
+            u = rng.random()
+            value = 2 if first[0] <= u < first[1] else 1 if u > 0.9 else 0
+        elif kind == "hyper":
+            value = int(rng.hypergeometric(first, 2, 2))
+        elif kind == "walk":
+            value = 0
+            while value < 3 and rng.random() < first[x]:
+                value += 1
+        elif kind == "until":
+            u = rng.random()
+            while u >= SMALL:
+                u = rng.random()
+            value = int(u * (first + 1))
         elif kind == "if":
             s, emitted = _run(rest[0] if s == first else rest[1], x, rng, s, emitted)
+            continue
+        elif kind == "repeat":
+            for _ in range(first):
+                s, emitted = _run(rest[0], x, rng, s, emitted)
             continue
         elif kind == "raise":
             if s == first:
@@ -152,6 +203,8 @@ def _step(instruction: Any, x: int, state: Any) -> dict[Any, Fraction]:
     (kind, first, *rest), (s, emitted) = instruction, state
     if kind == "if":
         return _law(rest[0] if s == first else rest[1], x, {state: Fraction(1)})
+    if kind == "repeat":
+        return _law(rest[0] * first, x, {state: Fraction(1)})
     if kind == "raise":
         return {"raised" if s == first else state: Fraction(1)}
     if kind == "emit":
@@ -167,6 +220,9 @@ def _values(kind: str, first: Any, x: int, s: int) -> dict[int, Fraction]:
     """The law of the number that a draw adds."""
     if kind == "add":
         return {first * x: Fraction(1)}
+    if kind == "until":
+        cuts = [min(Fraction(k, first + 1), Fraction(SMALL)) / Fraction(SMALL) for k in range(first + 2)]
+        return {k: high - low for k, (low, high) in enumerate(itertools.pairwise(cuts))}
     if kind in ("integers", "floor"):
         return {value: Fraction(1, first) for value in range(first)}
     if kind == "shuffle":
@@ -179,6 +235,14 @@ def _values(kind: str, first: Any, x: int, s: int) -> dict[int, Fraction]:
     if kind == "table":
         low, high = map(Fraction, first[x])
         return {0: low, 1: high - low, 2: 1 - high}
+    if kind == "bits":
+        return {k: Fraction(math.comb(first, k), 2**first) for k in range(first + 1)}
+    if kind == "band":
+        low, high = map(Fraction, first)
+        inside, late = max(high - low, Fraction(0)), 1 - Fraction(0.9)  # no band reaches 0.9
+        return {0: 1 - inside - late, 1: late, 2: inside}
+    if kind == "hyper":
+        return {k: Fraction(math.comb(first, k) * math.comb(2, 2 - k), math.comb(first + 2, 2)) for k in range(3)}
     if kind == "sides":
         return _sides(x, *(1 - Fraction(p) for p in first))
     if kind == "race":
@@ -186,6 +250,8 @@ def _values(kind: str, first: Any, x: int, s: int) -> dict[int, Fraction]:
     p = Fraction(first[x])
     if kind == "coin":
         return {0: 1 - p, 1: p}
+    if kind == "walk":
+        return {k: p**k * (1 - p if k < 3 else 1) for k in range(4)}
     if kind == "binomial":
         return {k: math.comb(2, k) * p**k * (1 - p) ** (2 - k) for k in range(3)}
     return {1: p, 2: (1 - p) * p, 3: (1 - p) ** 2}  # "clipped"

@@ -32,43 +32,38 @@ def ratio_of(p: dict[Any, Fraction], q: dict[Any, Fraction]) -> Fraction:
     return max(max(p[outcome] / q[outcome], q[outcome] / p[outcome]) for outcome in p)
 
 
-def test_randomised_response_has_the_odds_of_the_truth():
-    assert exact(d.response, list(itertools.combinations(range(4), 2))) == [5] * 6
+def distance(x: tuple[int, ...], y: tuple[int, ...]) -> int:
+    return sum(abs(a - b) for a, b in zip(x, y, strict=True))
 
 
-@pytest.mark.parametrize("mechanism", [d.count, d.clamped])
-def test_geometric_noise_costs_log_2_a_unit_with_and_without_a_clamp(mechanism):
-    assert exact(mechanism, COUNTS) == [2 ** abs(x - y) for x, y in COUNTS]
+def race_law(scores: tuple[int, ...]) -> dict[Any, Fraction]:
+    return _race(list(scores), Fraction(1, 2))
 
 
-def test_noise_of_a_histogram_costs_the_l1_distance():
-    distances = [sum(abs(a - b) for a, b in zip(x, y, strict=True)) for x, y in BARS]
-    assert exact(d.histogram, BARS) == [2**distance for distance in distances]
-
-
-def test_the_exponential_mechanism_by_one_comparison_has_its_closed_form():
-    assert exact(d.exponential, SCORES) == [ratio_of(*map(d.exponential_law, pair)) for pair in SCORES]
-
-
-def test_permute_and_flip_has_the_law_of_its_permutations():
-    assert exact(d.permute_and_flip, SCORES) == [ratio_of(*map(d.permute_and_flip_law, pair)) for pair in SCORES]
-
-
-def test_the_noisy_maximum_of_unbounded_noise_has_the_sum_of_its_geometric_series():
-    laws = [tuple(_race(list(scores), Fraction(1, 2)) for scores in pair) for pair in SCORES]
-    assert exact(d.noisy_max, SCORES) == [ratio_of(*pair) for pair in laws]
-
-
-@pytest.mark.slow
-def test_the_sparse_vector_has_the_law_of_all_its_noises():
-    laws = [tuple(d.sparse_vector_law(answers) for answers in pair) for pair in ANSWERS]
-    assert exact(d.sparse_vector, ANSWERS) == [ratio_of(*pair) for pair in laws]
-
-
-def test_composition_multiplies_and_subsampling_mixes():
-    assert exact(d.composed, BITS) == [9]
+CLOSED_FORMS = [  # the mechanism, its pairs, and e^epsilon of each
+    (d.response, list(itertools.combinations(range(4), 2)), [Fraction(5)] * 6),  # the odds of the truth
+    (d.count, COUNTS, [Fraction(2 ** abs(x - y)) for x, y in COUNTS]),
+    (d.clamped, COUNTS, [Fraction(2 ** abs(x - y)) for x, y in COUNTS]),
+    (d.histogram, BARS, [Fraction(2 ** distance(*pair)) for pair in BARS]),
+    (d.exponential, SCORES, [ratio_of(*map(d.exponential_law, pair)) for pair in SCORES]),  # by one comparison
+    (d.permute_and_flip, SCORES, [ratio_of(*map(d.permute_and_flip_law, pair)) for pair in SCORES]),
+    (d.noisy_max, SCORES, [ratio_of(*map(race_law, pair)) for pair in SCORES]),  # a sum of geometric series
+    (d.sparse_vector, ANSWERS, [ratio_of(*map(d.sparse_vector_law, pair)) for pair in ANSWERS]),
+    (d.composed, BITS, [Fraction(9)]),
     # From x = 1 the answer 1 has 1/4 * 3/4 + 3/4 * 1/4 = 3/8, from x = 0 it has 1/4.
-    assert exact(d.subsampled, BITS) == [Fraction(3, 2)]
+    (d.subsampled, BITS, [Fraction(3, 2)]),
+]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pairs", "expected"),
+    [
+        pytest.param(*entry, id=entry[0].__name__, marks=pytest.mark.slow if entry[0] is d.sparse_vector else ())
+        for entry in CLOSED_FORMS
+    ],
+)
+def test_a_sound_mechanism_has_the_loss_of_its_closed_form(mechanism, pairs, expected):
+    assert exact(mechanism, pairs) == expected
 
 
 def test_a_table_of_probabilities_has_the_loss_of_the_finite_mechanism():

@@ -1,0 +1,162 @@
+"""The figures of docs/measurements/certificates.md: python tests/certificates/certificate_measurements.py
+
+`--only mechanisms` or `--only programs` makes one part anew and leaves the other as it is. Exit status 1 where anything
+is wrong. Nothing is sampled but the programs, by their seeds; times are of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from brute_force import cases, wrong
+from random_programs import is_endless, kinds
+from test_exact_losses import CLOSED_FORMS, SOUND, TWINS
+
+import dpaudit
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "certificates.md"
+HEAD = """# Certificates
+
+`python tests/certificates/certificate_measurements.py` makes this page. `reports/certificates` has the table of our own
+discrete mechanisms on all pairs of a domain (`make certificates`).
+"""
+BATCH = 50
+FIRST_SEED = 10_000_000
+SECONDS = 600.0
+
+
+def row(*cells: Any) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def certified(mechanism: Any, claim: str, pairs: list[Any]) -> tuple[Any, str]:
+    """A certificate, and the seconds of the processor that it took."""
+    start = time.process_time()
+    result = dpaudit.certify(mechanism, claim, pairs, seconds=SECONDS)
+    return result, f"{time.process_time() - start:.2f}"
+
+
+def shown(losses: Iterable[Fraction | None]) -> str:
+    return ", ".join(dict.fromkeys("inf" if loss is None else str(loss) for loss in losses))
+
+
+def mechanisms(_: int) -> tuple[list[str], bool]:
+    """The sound mechanisms against their closed forms, and each faulty twin at the claim that it breaks."""
+    lines = [
+        "Losses are e^epsilon, as fractions; closed forms are computed without certificates (tests/certificates).",
+        "",
+        row("mechanism", "pairs", "decided", "e^epsilon", "equals the closed form", "runs", "seconds"),
+        row(*["---"] * 7),
+    ]
+    is_right = True
+    for mechanism, pairs, expected in CLOSED_FORMS:
+        # At a claim just above the closed form: kept only if every pair's fraction is right.
+        claim = f"eps={math.log(max(expected)) + 1e-9!r}"
+        result, seconds = certified(mechanism, claim, pairs)
+        losses = [pair.exact for pair in result.pairs]
+        is_right &= losses == expected and result.verdict == "kept"
+        same = "yes" if losses == expected else f"no: {shown(expected)}"
+        name = mechanism.__name__.replace("_", " ")
+        lines.append(row(name, len(pairs), result.verdict, shown(losses), same, f"{result.runs:,}", seconds))
+        print(lines[-1], flush=True)
+    columns = row("faulty twin", "claimed", "decided", "e^epsilon", "its event: probabilities", "runs", "seconds")
+    lines += ["", columns, row(*["---"] * 7)]
+    for twin, pairs, claim, expected in TWINS:
+        result, seconds = certified(twin, claim, pairs)
+        worst = result.worst
+        is_right &= result.verdict == "violated"
+        exact = "inf" if worst.epsilon_lower == math.inf else worst.exact or f"> {math.exp(worst.epsilon_lower):.6g}"
+        if expected is not ... and expected is not None:
+            is_right &= worst.exact == expected
+        event = f"{short(worst.event.probability)}, {short(worst.event.other_probability)}"
+        name = twin.__name__.replace("_", " ")
+        claimed = f"{float(claim.removeprefix('eps=')):.4g}"
+        lines.append(row(name, claimed, result.verdict, exact, event, f"{result.runs:,}", seconds))
+        print(lines[-1], flush=True)
+    kept = [certified(mechanism, claim, pairs)[0].verdict for mechanism, pairs, claim in SOUND]
+    is_right &= set(kept) == {"kept"}
+    lines += [
+        "",
+        f"Sound mechanisms at the claims that their twins break: {kept.count('kept')} of {len(kept)} are kept.",
+    ]
+    return lines, is_right
+
+
+def short(number: Fraction) -> str:
+    text = str(number)
+    return text if len(text) <= 24 else f"about {float(number):.6g}"
+
+
+def programs(count: int) -> tuple[list[str], bool]:
+    """Random small programs against brute force."""
+    start = time.process_time()
+    found: list[str] = []
+    seen: Counter[str] = Counter()
+    listed = cases(FIRST_SEED)
+    done = 0
+    while done < count:
+        batch = list(itertools.islice(listed, min(BATCH, count - done)))
+        found += wrong(batch)
+        done += len(batch)
+        for case in batch:
+            seen.update([case.verdict, *(f"kind {kind}" for kind in kinds(case.program))])
+            seen["endless"] += is_endless(case.program)
+            seen["delta"] += case.delta > 0.0
+            seen["infinite"] += case.expected is None
+        if done % 1_000 == 0:
+            print(f"{done:,} programs, {len(found)} wrong, {time.process_time() - start:.0f} s", flush=True)
+    seeds = f"{FIRST_SEED:,}"
+    lines = [
+        f"Seeds from {seeds} on; programs that are too large for a brute force over all events are passed over.",
+        "",
+        row("programs", "wrong", "kept", "violated", "of infinite loss", "with a delta", "without an end"),
+        row(*["---"] * 7),
+        row(*(f"{n:,}" for n in (
+            done, len(found), seen["kept"], seen["violated"], seen["infinite"], seen["delta"], seen["endless"]
+        ))),
+        "",
+        "Programs that use a kind of draw or loop: "
+        + ", ".join(f"{name.removeprefix('kind ')} {n:,}" for name, n in sorted(seen.items()) if name[:5] == "kind ")
+        + f". All took {time.process_time() - start:.0f} s.",
+        *(["", *found[:20]] if found else []),
+    ]  # fmt: skip
+    return lines, not found
+
+
+PARTS = {
+    "mechanisms": ("Mechanisms and their faulty twins", mechanisms),
+    "programs": ("Random small programs against brute force", programs),
+}
+
+
+def main() -> int:
+    """Make the parts that are asked for, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--programs", type=int, default=10_000)
+    options = parser.parse_args()
+    made, is_right = {}, True
+    for name, (title, make) in PARTS.items():
+        if options.only in (None, name):
+            lines, right = make(options.programs)
+            is_right &= right
+            made[title] = "\n".join(lines) + "\n"
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    old = dict(re.findall(r"^## (.+?)\n\n(.*?)(?=\n## |\Z)", page, flags=re.DOTALL | re.MULTILINE))
+    parts = [f"\n## {title}\n\n{made.get(title) or old.get(title, '')}" for title, _ in PARTS.values()]
+    PAGE.write_text(HEAD + "".join(parts), encoding="utf-8")
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
