@@ -13,14 +13,11 @@ otherwise shows those (`dpaudit.certificates.exploring`).
 from __future__ import annotations
 
 import _random
-import _thread
-import datetime
 import gc
-import os
 import random
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -29,30 +26,7 @@ import numpy as np
 
 from dpaudit.certificates.python_random import TracingRandom
 from dpaudit.certificates.tracing import Tracer, Untraceable
-from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
-
-ANYWHERE: Mapping[Any, str] = {
-    os.urandom: "the system's random numbers are used",
-    _thread.start_new_thread: "a thread is started",
-}
-IN_USERS_CODE: Mapping[Any, str] = {
-    id: "id() depends on the process",
-    hash: "hash() depends on the process",
-    **{
-        getattr(time, name): "the clock is read"
-        for name in ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns")
-    },
-    **{getattr(time, name): "the clock is read" for name in ("process_time", "thread_time", "localtime", "gmtime")},
-    **{
-        getattr(time, name): "the clock is read"
-        for name in ("clock_gettime", "clock_gettime_ns", "ctime")
-        if hasattr(time, name)
-    },
-    **{getattr(datetime.datetime, name): "the clock is read" for name in ("now", "utcnow", "today")},
-    datetime.date.today: "the clock is read",
-    os.getpid: "the number of the process is read",
-}
-BY_NAME = {"fork_exec": "a process is started", "fork": "a process is started", "getrandom": ANYWHERE[os.urandom]}
+from dpaudit.running.other_randomness import reason_of_call
 
 
 class Watch:
@@ -60,8 +34,9 @@ class Watch:
 
     def __init__(self, own: np.random.BitGenerator) -> None:
         self.own = own
-        self.others = _alive(np.random.BitGenerator, own)
-        self.randoms = _alive(random.Random, own)
+        found = _alive(own)
+        self.others = [item for item in found if isinstance(item, np.random.BitGenerator)]
+        self.randoms = [item for item in found if isinstance(item, random.Random)]
         self.before = self._states()
 
     @contextmanager
@@ -109,16 +84,15 @@ class Watch:
 
     def _has_new(self) -> bool:
         known = {id(item) for item in (*self.others, *self.randoms)}
-        now = [*_alive(np.random.BitGenerator, self.own), *_alive(random.Random, self.own)]
-        return any(id(item) not in known for item in now)
+        return any(id(item) not in known for item in _alive(self.own))
 
     def _states(self) -> list[Any]:
         return [self.own.state, np.random.get_state(legacy=False), *(stream.state for stream in self.others)]  # noqa: NPY002
 
 
-def _alive(kind: type, own: object) -> list[Any]:
-    """The instances of a class that exist, but for the generators of traced runs."""
-    kinds = _subclasses(kind) - {TracingRandom}
+def _alive(own: object) -> list[Any]:
+    """The generators that exist, of numpy and of the module `random`, but for those of traced runs."""
+    kinds = (_subclasses(np.random.BitGenerator) | _subclasses(random.Random)) - {TracingRandom}
     return [item for item in gc.get_objects() if type(item) in kinds and item is not own]
 
 
@@ -131,14 +105,7 @@ def _reason(frame: FrameType, function: Any) -> str:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, _random.Random):
         return "" if type(owner) is TracingRandom else "a generator of the module random is used"
-    try:
-        reason = ANYWHERE.get(function) or BY_NAME.get(function.__name__, "")
-        if reason or function not in IN_USERS_CODE:
-            return reason
-    except (AttributeError, TypeError):
-        return ""
-    file = frame.f_code.co_filename
-    return IN_USERS_CODE[function] if is_users(file) and not file.startswith((OWN_FOLDER, "<string>")) else ""
+    return reason_of_call(frame, function)
 
 
 def _are_equal(first: Any, second: Any) -> bool:

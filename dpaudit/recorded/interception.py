@@ -5,18 +5,25 @@ Replaced for the time of a run, and put back whatever happens: the functions of 
 mechanisms of OpenDP, diffprivlib and python-dp and the generators of torch, jax and tensorflow, where they are
 imported. `numpy.asarray` and `numpy.array` keep symbols as they are.
 
+Python's profiling hook sees what goes past these: compiled code that is asked for the system's random numbers by a
+name that a library took, devices, sockets and processes that are read, clocks. All that ends what can be proved.
+
 A generator that is made from a fixed seed is a real one: its numbers are constants, and are seen as such. Functions
 that a module took by name (`from random import gauss`) before the run are replaced in that module too.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import functools
+import io
 import os
 import random
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -35,12 +42,15 @@ from dpaudit.recorded.generators import (
 from dpaudit.recorded.seeds import HandedSeed
 from dpaudit.recorded.symbols import Noisy, NoisyArray
 from dpaudit.recorded.tape import Tape, is_own_code, place_of_call
+from dpaudit.running.other_randomness import SYSTEM, is_device, reason_of_call, reason_of_reading
 from dpaudit.running.recording import PARAMETERS
+from dpaudit.subjects.tracebacks import OWN_FOLDER
 
 _REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.RandomState, random.Random
 _REAL_SEQUENCE = np.random.SeedSequence
 STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 _REAL_ARRAY, _REAL_ASARRAY = np.array, np.asarray
+_REAL_OPEN, _REAL_OS_OPEN = io.open, os.open
 
 
 @contextlib.contextmanager
@@ -61,33 +71,80 @@ def recorded(tape: Tape) -> Iterator[TapeGenerator]:
         instead[id(old)] = (old, value)
 
     try:
-        for owner, name, value in (*_of_python(tape), *_of_numpy(tape)):
+        for owner, name, value in (*_of_python(tape), *_of_numpy(tape), *_of_files(tape)):
             replace(owner, name, value)
         taken = list(_taken_by_name(instead))
         for owner, name, make in libraries.replacements(tape):
             replace(owner, name, make(getattr(owner, name, None)))
         for owner, name, value in taken:
             replace(owner, name, value)
-        yield TapeGenerator(tape)
+        with _watched(tape):
+            yield TapeGenerator(tape)
     finally:
         for owner, name, old in reversed(changed):
             setattr(owner, name, old)
 
 
+@contextlib.contextmanager
+def _watched(tape: Tape) -> Iterator[None]:
+    """While calls of compiled code that no draw accounts for are noted on the tape."""
+    others = sys.getprofile()
+    opening = (_REAL_OPEN, _REAL_OS_OPEN)
+
+    def hear(frame: FrameType, event: str, function: Any) -> None:
+        if event != "c_call" or tape.unseen:
+            return
+        own = frame.f_code.co_filename.startswith(OWN_FOLDER)
+        reason = "" if own else reason_of_reading(function)
+        if not own and function in opening:  # taken before the run, so that the name of the file is not seen
+            reason = "a file is opened by a name that was taken for open()"
+        reason = reason or (reason_of_call(frame, function) if function not in (id, hash) else "")
+        if reason:
+            tape.mark_unseen(reason)
+
+    sys.setprofile(hear)
+    try:
+        yield
+    finally:
+        sys.setprofile(others)
+
+
+def _of_files(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
+    """Functions that open files: to open a device is noted."""
+
+    def noting(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(file: Any, *args: Any, **keywords: Any) -> Any:
+            if is_device(file):
+                tape.mark_unseen(f"the device {file!r} is opened")
+            return real(file, *args, **keywords)
+
+        return call
+
+    opened = noting(_REAL_OPEN)
+    yield builtins, "open", opened
+    yield io, "open", opened
+    yield os, "open", noting(_REAL_OS_OPEN)
+
+
 def _taken_by_name(instead: dict[int, tuple[Any, Any]]) -> Iterator[tuple[Any, str, Any]]:
-    """Functions that the user's modules have taken by name."""
+    """Functions that the user's modules have taken by name, alone or with arguments (`functools.partial`)."""
     count = len(sys.modules)
     if _SCANNED.get("modules") != count:  # what is replaced is always the same, so that only new modules matter
         found = []
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and is_own_code(file):
-                found += [(module, name, id(value)) for name, value in vars(module).items() if id(value) in instead]
+                for name, value in vars(module).items():
+                    function = value.func if type(value) is functools.partial else value
+                    found += [(module, name, id(function))] if id(function) in instead else []
         _SCANNED.update(modules=count, taken=found)
     for module, name, number in _SCANNED["taken"]:
         old, value = instead.get(number, (_SCANNED, None))
-        if getattr(module, name, None) is old:
+        taken = getattr(module, name, None)
+        if taken is old:
             yield module, name, value
+        elif type(taken) is functools.partial and taken.func is old:
+            yield module, name, functools.partial(value, *taken.args, **taken.keywords)
 
 
 _SCANNED: dict[str, Any] = {}
@@ -190,6 +247,7 @@ def _of_python(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
     def entropy(name: str, draw: Callable[[Any, int], Any]) -> Callable[[int], Any]:
         def call(count: int = 32) -> Any:
             tape.has_entropy = True
+            tape.mark_unseen(SYSTEM)
             return tape.other(name, [], lambda stream: draw(stream, count))
 
         return call

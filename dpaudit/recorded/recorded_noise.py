@@ -125,6 +125,8 @@ class RecordedResult:
             summary = f"Nothing is proved; pair {worst.id} differs: {worst.notes[0].text}{_at(worst.notes[0].place)}."
         else:
             summary = "What was recorded is within the claim, on the pairs that were run."
+        if worst.grade != "proved" and worst.unproved:
+            summary += f" Nothing can be proved: {worst.unproved}"
         details = {
             "seed": self.seed,
             "runs": self.runs,

@@ -130,6 +130,9 @@ def explore(subject: Subject, x: Any, seed: int) -> Paths:
     first = run(subject, x, Tape(seed, 0))
     count = 3
     message = plain.problem or first.problem
+    unseen = next((path.tape.unseen for path in (plain, again, first) if path.tape.unseen), "")
+    if unseen and not message:
+        message = f"it has randomness that is not recorded: {unseen}."
     # Noise that is kept (a dictionary of answers) comes back without being drawn. What was kept before is not seen.
     if not message and (moved or not _are_equal(plain, again) or _calls(plain) != _calls(again)):
         message = "it has randomness that is not recorded, or a memory: a generator of its own, or another output."

@@ -10,18 +10,22 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from opcode import opmap
 from typing import Any
 
 import numpy as np
 
 from dpaudit.recorded.laws import probabilities_of_largest
-from dpaudit.recorded.tape import Tape
+from dpaudit.recorded.tape import Tape, Unsupported
 
 LINEAR = frozenset(
     {np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.matmul, np.maximum, np.minimum}
     | {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.absolute, np.fmax, np.fmin}
 )
+_FIRST_IN_PLACE = 13  # of the numbers that BINARY_OP has for operators: 13 is +=
+_PROBED: dict[str, Any] = {}
 BY_SIGNAL = frozenset({np.isnan, np.isfinite, np.isinf})
 
 
@@ -33,6 +37,11 @@ class Noisy:
 
     def __init__(self, tape: Tape, signal: float, terms: dict[int, float]) -> None:
         self.tape, self.signal, self.terms = tape, signal, terms
+
+    @property
+    def __class__(self) -> type:
+        """A float, for programs that ask `isinstance`: a branch on it must be that of a run with numbers."""
+        return float
 
     @property
     def value(self) -> float:
@@ -238,15 +247,15 @@ class NoisyArray(np.ndarray):
 
     def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
         """The place of the largest: a decision where its probabilities are known."""
-        return _places(self, axis, 1.0) if out is None and not keepdims else numbers_of(self).argmax(axis, out)
+        return np.argmax(self, axis, out, keepdims=keepdims) if keepdims else np.argmax(self, axis, out)
 
     def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
         """The place of the smallest."""
-        return _places(self, axis, -1.0) if out is None and not keepdims else numbers_of(self).argmin(axis, out)
+        return np.argmin(self, axis, out, keepdims=keepdims) if keepdims else np.argmin(self, axis, out)
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:
         """As `numpy.clip`: decisions, not looks."""
-        return _clip(self, min, max)
+        return _clip(self, min, max, out, **keywords)
 
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
         """A look at all of it."""
@@ -274,11 +283,15 @@ def numbers_of(array: Any) -> Any:
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """What a function of numpy gives on arrays of which some are noisy."""
     out = keywords.pop("out", None)
-    # What is written into an array of floats cannot be kept there: the caller gets the array of symbols. Where it goes
-    # on with the old array, its output is not that of a run with numbers, which is noticed (`recording`).
+    # Validity: an array of floats cannot keep symbols, and whoever goes on with it would see no noise.
+    is_lost = bool(out) and not all(isinstance(array, np.ndarray) and array.dtype == object for array in out)
+    if is_lost and (len(out) > 1 or not _is_rebound(out[0], sys._getframe(2))):
+        _mark(inputs)
     if ufunc in BY_SIGNAL:
         return getattr(ufunc, method)(*(_signals(item) for item in inputs), **keywords)
-    if ufunc not in LINEAR or (ufunc is np.matmul and method != "__call__"):
+    kind = keywords.get("dtype")
+    is_whole = kind is not None and np.dtype(kind).kind not in "fO"
+    if ufunc not in LINEAR or (ufunc is np.matmul and method != "__call__") or "where" in keywords or is_whole:
         return getattr(ufunc, method)(*(_plain(item) for item in inputs), **keywords, **({"out": out} if out else {}))
     given = [_objects(item) for item in inputs]
     keywords.pop("dtype", None)
@@ -287,6 +300,40 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords:
         out[0][...] = found
         return out[0]
     return found
+
+
+def _is_rebound(array: Any, frame: Any) -> bool:
+    """Whether a statement such as `a += noise` gives the only name of an array to what it results in.
+
+    Called by `apply_ufunc`, which `__array_ufunc__` called; `frame` is that of the statement.
+    """
+    code, place = frame.f_code.co_code, frame.f_lasti
+    if not 0 <= place < len(code) - 1 or code[place] != opmap["BINARY_OP"] or code[place + 1] < _FIRST_IN_PLACE:
+        return False
+    references = sys.getrefcount(array)
+    if array is _PROBED.get("array"):
+        _PROBED["references"] = references
+    return array.base is None and references <= _PROBED.get("references", 0)
+
+
+def _probe() -> None:
+    """Count the references to an array with one name while it is added to."""
+    array = np.zeros(1)
+    _PROBED["array"] = array
+    array += np.zeros(1, dtype=object).view(NoisyArray)
+    _PROBED.clear() if "references" not in _PROBED else _PROBED.pop("array")
+    if _PROBED:
+        _PROBED["references"] -= 1  # that of the probe itself
+
+
+def _mark(items: Iterable[Any]) -> None:
+    """Mark the tape of the first symbol as opaque."""
+    for item in items:
+        listed = np.asarray(item).view(np.ndarray).ravel().tolist() if isinstance(item, NoisyArray) else [item]
+        for entry in listed:
+            if isinstance(entry, Noisy):
+                entry.tape.mark_opaque()
+                return
 
 
 def _objects(item: Any) -> Any:
@@ -369,15 +416,43 @@ def _raise(tape: Tape, index: int, bound: float, factor: float) -> None:
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **keywords: Any) -> Any:
     low = keywords.pop("min", a_min)
     high = keywords.pop("max", a_max)
+    if out is not None or keywords:
+        return np.clip(_plain(a), _plain(low), _plain(high), out=_whole(out), **keywords)
     found = a if low is None else np.maximum(a, low)
     return found if high is None else np.minimum(found, high)
 
 
+def _whole(out: Any) -> Any:
+    """An array for numbers; symbols cannot be written there any more, which a run with numbers does not know."""
+    if isinstance(out, NoisyArray):
+        raise Unsupported("numbers are written into an array of noisy numbers.")
+    return out
+
+
+def _extreme(function: Any, ufunc: np.ufunc) -> Callable[..., Any]:
+    def call(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        if out is not None or set(options) - {"keepdims"}:
+            return function(_plain(a), axis=axis, out=_whole(out), **{k: _plain(v) for k, v in options.items()})
+        return ufunc.reduce(a, axis=axis, **options)
+
+    return call
+
+
+def _place_of(function: Any, sign: float) -> Callable[..., Any]:
+    def call(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        if out is not None or options:
+            return function(_plain(a), axis=axis, out=_whole(out), **options)
+        return _places(a, axis, sign)
+
+    return call
+
+
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.clip: _clip,
-    np.argmax: lambda a, axis=None, **rest: _places(a, axis, 1.0),
-    np.argmin: lambda a, axis=None, **rest: _places(a, axis, -1.0),
-    np.round: lambda a, decimals=0, **rest: numbers_of(a).round(decimals),
-    np.max: lambda a, axis=None, **rest: np.maximum.reduce(a, axis=axis),
-    np.min: lambda a, axis=None, **rest: np.minimum.reduce(a, axis=axis),
+    np.argmax: _place_of(np.argmax, 1.0),
+    np.argmin: _place_of(np.argmin, -1.0),
+    np.round: lambda a, decimals=0, out=None: np.round(_plain(a), decimals, _whole(out)),
+    np.max: _extreme(np.max, np.maximum),
+    np.min: _extreme(np.min, np.minimum),
 }
+_probe()

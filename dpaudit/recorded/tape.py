@@ -145,6 +145,7 @@ class Tape:
     fixed_seeds: list[str] = dataclasses.field(default_factory=list)
     seeds: list[str] = dataclasses.field(default_factory=list)
     has_entropy: bool = False
+    unseen: str = ""
 
     @property
     def is_opaque(self) -> bool:
@@ -199,6 +200,13 @@ class Tape:
         """Note that a value was looked at in a way that has no known probabilities."""
         if not self.opaque_at:
             self.opaque_at = place_of_call() or "?"
+
+    def mark_unseen(self, reason: str) -> None:
+        """Note that the program got at something that no recorded draw accounts for."""
+        self.mark_opaque()
+        if not self.unseen:
+            place = place_of_call()
+            self.unseen = f"{reason} (line {place})" if place else reason
 
     def look(self, signal: float, terms: dict[int, float], value: float) -> float:
         """The value of a noisy number, for whatever the program does with it."""

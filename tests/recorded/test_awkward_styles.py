@@ -1,0 +1,393 @@
+"""Sound mechanisms in awkward style are not accused, unrecorded randomness is told, and faulty ones are proved.
+
+Each sound mechanism keeps its claim for its pair, by sensitivity or as said beside it. None has an error rate: runs are
+the same for a seed.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import itertools
+import math
+import os
+import random
+import time
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpaudit
+
+DATA = ([0, 1], [0, 1, 2])  # a record of category 2 is added
+BITS = ([0], [1])
+TRUTH = math.e / (1.0 + math.e)  # of randomised response at epsilon 1
+P = 1.0 - math.exp(-1.0)
+STREAM = np.random.default_rng(7)
+
+
+def bars(x):
+    return np.bincount(x, minlength=4)
+
+
+def in_place(x, rng):
+    counts = bars(x).astype(float)
+    counts += rng.laplace(size=4)
+    return counts
+
+
+def in_place_under_two_names(x, rng):
+    counts = bars(x).astype(float)
+    shown = counts
+    counts += rng.laplace(size=4)
+    return shown
+
+
+def add_to(values, noise):
+    values += noise
+
+
+def in_place_elsewhere_and_rarely_seen(x, rng):
+    total = np.array([40.0 * len(x)])
+    add_to(total, rng.laplace(scale=40.0, size=1))
+    return bool(total[0] > 100.0)
+
+
+def in_place_of_a_part(x, rng):
+    counts = bars(x).astype(float)
+    counts[:2] += rng.laplace(size=2)
+    counts[2:] += rng.laplace(size=2)
+    return counts
+
+
+def out_rarely_seen(x, rng):
+    total = np.array([40.0 * len(x)])
+    np.add(total, rng.laplace(scale=40.0, size=1), out=total)
+    return bool(total[0] > 100.0)
+
+
+def out_in_another_array(x, rng):
+    found = np.empty(4)
+    np.add(bars(x), rng.laplace(size=4), out=found)
+    return found.tolist()
+
+
+def clip_out(x, rng):
+    counts = bars(x) + rng.laplace(size=4)
+    np.clip(counts, 0.0, None, out=counts)
+    return counts
+
+
+def largest_kept_in_its_dimension(x, rng):
+    counts = (bars(x) + rng.laplace(size=4)).reshape(2, 2)
+    return counts - np.max(counts, axis=1, keepdims=True)
+
+
+def of_a_type_rarely_seen(x, rng):
+    total = 40.0 * len(x) + rng.laplace(scale=40.0)
+    if not isinstance(total, int | float):
+        total = 40.0 * len(x)
+    return bool(total > 100.0)
+
+
+def series(x, rng):
+    pandas = pytest.importorskip("pandas")
+    counts = pandas.Series(x, dtype=float).value_counts().reindex(range(4), fill_value=0)
+    return (counts + rng.laplace(size=4)).clip(lower=0).to_dict()
+
+
+def groups(x, rng):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"kind": x, "one": 1.0})
+    totals = table.groupby("kind")["one"].sum().reindex(range(4), fill_value=0.0)
+    totals += rng.laplace(size=4)
+    return totals.to_numpy()
+
+
+class Stored:
+    """Noise from a generator that it has had from the start."""
+
+    def __init__(self, make, draw):
+        self.stream, self.draw = make(), draw
+
+    def __call__(self, x):
+        return len(x) + self.draw(self.stream)
+
+
+def global_stream(x):
+    return len(x) + STREAM.laplace()
+
+
+def noise_from_a_python_generator(x, rng):
+    noise = (rng.laplace() for _ in itertools.count())
+    return [count + next(noise) for count in bars(x)]
+
+
+def one_noisy_number_told_thrice(x, rng):
+    noisy = len(x) + rng.laplace()
+    return [noisy, noisy + 1.0, -2.0 * noisy]
+
+
+def clipped(x, rng):
+    return float(np.clip(len(x) + rng.laplace(), 0.0, 10.0))
+
+
+def drawn_until_it_is_small(x, rng):  # at most e^(1/2) twice, as the chance of a round is the same on both inputs
+    while True:
+        noise = rng.laplace(scale=2.0)
+        if abs(noise) < 50.0:
+            return len(x) + noise
+
+
+def sparse_vector(x, rng):
+    threshold = 2.0 + rng.laplace(scale=4.0)
+    for k, count in enumerate(bars(x)):
+        if count + rng.laplace(scale=8.0) > threshold:
+            return k
+    return -1
+
+
+def two_phases(x, rng):
+    count = len(x) + rng.laplace(scale=2.0)
+    return None if count < 1.5 else (count, len(x) + rng.laplace(scale=2.0))
+
+
+def response(x, rng):
+    return [bit if rng.random() < TRUTH else 1 - bit for bit in x]
+
+
+def response_of_all(x, rng):
+    return np.where(rng.random(len(x)) < 1.0 - TRUTH, 1 - np.array(x), x)
+
+
+def prefix_sums(x, rng):
+    return np.cumsum(bars(x) + rng.laplace(size=4))
+
+
+def exponential_mechanism(x, rng):
+    return int(np.argmax(bars(x) / 2.0 + rng.gumbel(size=4)))
+
+
+def sorted_bars(x, rng):
+    return np.sort(bars(x) + rng.laplace(size=4))
+
+
+def least_squares(x, rng):
+    workload = np.vstack([np.eye(4), np.ones(4)])
+    return np.linalg.lstsq(workload, workload @ bars(x) + rng.laplace(scale=2.0, size=5), rcond=None)[0]
+
+
+def counter(x, rng):
+    counts = collections.Counter(x)
+    return {kind: counts[kind] + rng.laplace() for kind in range(4)}
+
+
+def own_formula(x, rng):
+    u = rng.random() - 0.5
+    return len(x) - math.copysign(1.0, u) * math.log(1.0 - 2.0 * abs(u))
+
+
+def filled_in_a_loop(x, rng):
+    found = np.zeros(4)
+    for k, count in enumerate(bars(x)):
+        found[k] = count + rng.laplace()
+    return found
+
+
+def clamped_geometric(x, rng):
+    return int(np.clip(len(x) + rng.geometric(P) - rng.geometric(P), 0, 10))
+
+
+def sign_and_size(x, rng):
+    return len(x) + np.sign(rng.random() - 0.5) * rng.exponential()
+
+
+SOUND = {f.__name__: (f, DATA) for f in (
+    in_place, in_place_under_two_names, in_place_elsewhere_and_rarely_seen, in_place_of_a_part, out_rarely_seen,
+    out_in_another_array, clip_out, largest_kept_in_its_dimension, of_a_type_rarely_seen, series, groups,
+    global_stream, noise_from_a_python_generator, one_noisy_number_told_thrice, clipped, drawn_until_it_is_small,
+    sparse_vector, two_phases, prefix_sums, exponential_mechanism, sorted_bars, least_squares, counter, own_formula,
+    filled_in_a_loop, clamped_geometric, sign_and_size,
+)}  # fmt: skip
+SOUND |= {f.__name__: (f, BITS) for f in (response, response_of_all)}
+SOUND["a stored generator"] = Stored(np.random.default_rng, lambda stream: stream.laplace()), DATA
+SOUND["a stored random.Random"] = Stored(random.Random, lambda s: s.expovariate(1.0) - s.expovariate(1.0)), DATA
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_mechanism_in_awkward_style_is_not_accused(name):
+    mechanism, pair = SOUND[name]
+    result = dpaudit.record_noise(mechanism, [pair], "eps=1", seed=1)
+    assert result.grade != "proved", result.pairs[0].statement
+
+
+def told_by(share):
+    """A bit that is turned with probability 0.001 by a number in [0, 1) that is not recorded: epsilon log 999."""
+
+    def mechanism(x, rng):
+        bit = len(x) % 2
+        return [1 - bit if share() < 0.001 else bit, rng.laplace()]
+
+    return mechanism
+
+
+def as_share(four_bytes):
+    return int.from_bytes(four_bytes, "big") / 2**32
+
+
+def of_a_file_of_the_system():
+    with open("/dev/urandom", "rb") as file:
+        return as_share(file.read(4))
+
+
+def of_the_number_of_a_file():
+    number = os.open("/dev/urandom", os.O_RDONLY)
+    try:
+        return as_share(os.read(number, 4))
+    finally:
+        os.close(number)
+
+
+def of_a_default(draw=os.urandom):
+    return as_share(draw(4))
+
+
+FOUR_BYTES = functools.partial(os.urandom, 4)
+TAKEN = {"urandom": os.urandom}
+UNRECORDED = {
+    "os.urandom": lambda: as_share(os.urandom(4)),
+    "in a dictionary": lambda: as_share(TAKEN["urandom"](4)),
+    "a default": of_a_default,
+    "a partial function": lambda: as_share(FOUR_BYTES()),
+    "uuid": lambda: as_share(uuid.uuid4().bytes[:4]),
+    "the clock": lambda: time.time_ns() % 1_000 / 1_000 + 0.001,
+}
+if os.path.exists("/dev/urandom"):
+    OPENED = open("/dev/urandom", "rb")  # noqa: SIM115
+    UNRECORDED |= {
+        "a device": of_a_file_of_the_system,
+        "a device by its number": of_the_number_of_a_file,
+        "a device by its path": lambda: as_share(_first_bytes(Path("/dev/urandom"))),
+        "a device that is open": lambda: as_share(OPENED.read(4)),
+        "a device read by numpy": lambda: np.fromfile("/dev/urandom", dtype=np.uint32, count=1)[0] / 2**32,
+    }
+
+
+def _first_bytes(path):
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+@pytest.mark.parametrize("name", UNRECORDED)
+def test_randomness_beside_recorded_noise_is_told_and_never_taken_for_none(name):
+    result = dpaudit.record_noise(told_by(UNRECORDED[name]), [DATA], "eps=7", seed=1)
+    assert result.grade != "proved"
+    assert "randomness that is not recorded" in result.pairs[0].unproved
+    assert "not recorded" in result.side_finding().summary
+
+
+# Faulty mechanisms in the same styles, each with its mended twin.
+
+
+def too_little(scale):
+    def in_place_noise(x, rng):
+        counts = bars(x).astype(float)
+        counts += rng.laplace(scale=scale, size=4)
+        return counts
+
+    return in_place_noise
+
+
+def of_series(shared):
+    def noisy(x, rng):
+        pandas = pytest.importorskip("pandas")
+        counts = pandas.Series(x, dtype=float).value_counts().reindex(range(4), fill_value=0)
+        return (counts + (rng.laplace() if shared else rng.laplace(size=4))).tolist()
+
+    return noisy
+
+
+def of_keys(of_data):
+    def noisy(x, rng):
+        counts = collections.Counter(x)
+        return {kind: counts[kind] + rng.laplace() for kind in (sorted(counts) if of_data else range(4))}
+
+    return noisy
+
+
+def of_generator(advances):
+    def noisy(x, rng):
+        noise = iter(rng.laplace(size=4)) if advances else itertools.repeat(rng.laplace())
+        return [count + next(noise) for count in bars(x)]
+
+    return noisy
+
+
+def of_response(truth):
+    def noisy(x, rng):
+        return [int(bit) if rng.random() < truth else 1 - int(bit) for bit in x]
+
+    return noisy
+
+
+def of_scores(factor):
+    def noisy(x, rng):
+        return int(np.argmax(factor * np.array([2.0 * (kind in x) for kind in range(4)]) + rng.gumbel(size=4)))
+
+    return noisy
+
+
+def of_seed(seed):
+    def noisy(x):
+        return len(x) + np.random.default_rng(seed).laplace()
+
+    return noisy
+
+
+def of_rest(has_noise):
+    def noisy(x, rng):
+        noisy_count = len(x) + rng.laplace(scale=2.0)
+        return {"count": noisy_count, "mean": sum(x) / len(x) + (rng.laplace(scale=4.0) if has_noise else 0.0)}
+
+    return noisy
+
+
+def of_prefixes(scale):
+    def noisy(x, rng):
+        return np.cumsum(bars(x)) + rng.laplace(scale=scale, size=4)
+
+    return noisy
+
+
+def of_branch(checks_noisy):
+    def noisy(x, rng):
+        noise = rng.laplace(scale=2.0)
+        if (len(x) + noise if checks_noisy else len(x)) < 2.5:
+            return 0.0
+        return len(x) + rng.laplace(scale=2.0)
+
+    return noisy
+
+
+TWINS = {  # faulty, mended
+    "too little noise in place": (too_little(0.5), too_little(1.0)),
+    "one noise for a series": (of_series(True), of_series(False)),
+    "keys of the data": (of_keys(True), of_keys(False)),
+    "a generator that stands still": (of_generator(False), of_generator(True)),
+    "scores without the half": (of_scores(1.0), of_scores(0.25)),
+    "a fixed seed": (of_seed(3), of_seed(None)),
+    "a mean without noise": (of_rest(False), of_rest(True)),
+    "prefix sums with noise for one": (of_prefixes(1.0), of_prefixes(2.0)),
+    "a branch on the data": (of_branch(False), of_branch(True)),
+    "a response that is too true": (of_response(0.8), of_response(TRUTH)),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_faulty_mechanism_is_proved_and_its_mended_twin_is_not_accused(name):
+    pair = BITS if "response" in name else DATA
+    faulty, mended = (dpaudit.record_noise(one, [pair], "eps=1", seed=1) for one in TWINS[name])
+    assert faulty.grade == "proved"
+    assert mended.grade != "proved", mended.pairs[0].statement
