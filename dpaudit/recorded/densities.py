@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,6 +37,7 @@ class NoisyNumber:
     intervals: tuple[tuple[float, float], tuple[float, float]]
     name: str
     place: str
+    reach: float = 0.0
 
     @property
     def is_free(self) -> bool:
@@ -70,12 +72,15 @@ class NoisyNumber:
 
     @property
     def shift(self) -> float:
-        """How far the noise-free parts are apart; 0 up to rounding."""
+        """How far the noise-free parts are apart, less their rounding errors; 0 up to rounding."""
         a, b = self.signals
         if self.is_never_a_number:
             return 0.0
-        gap = abs(a - b)
-        return 0.0 if gap <= ROUNDING * (abs(a) + abs(b)) + 1e-12 else gap
+        gap, reach = abs(a - b), abs(a) + abs(b) + self.reach
+        error = 16.0 * sys.float_info.epsilon * reach
+        if gap <= ROUNDING * reach + 1e-12:
+            return 0.0
+        return gap if error <= ROUNDING * gap else gap - error  # what is smaller is far below the slack of a proof
 
 
 def noisy_numbers(
@@ -139,6 +144,7 @@ def _leaf(both: tuple[Noisy, Noisy], name: str) -> NoisyNumber | None:
         (intervals[0], intervals[1]),
         name,
         place,
+        both[0].reach + both[1].reach,
     )
 
 
@@ -353,13 +359,13 @@ def output_name(name: str) -> str:
 Mixture = list[tuple[float, float, float, Law]]  # probability, noise-free part, coefficient, law; one entry a path
 
 
-def mixture(paths: Sequence[Path], number: int) -> Mixture | None:
-    """The law of one noisy number over several paths; None where it is not known on one of them.
+def mixture(paths: Sequence[tuple[Path, float]], number: int) -> Mixture | None:
+    """The law of one noisy number over several paths, each with its mass; None where it is not known on one of them.
 
     The law is that of the number alone, together with the event that one of these paths is taken.
     """
     found = []
-    for path in paths:
+    for path, mass in paths:
         leaf = path.output.leaves[number] if path.output is not None else None
         if not isinstance(leaf, Noisy) or not math.isfinite(leaf.signal):
             return None
@@ -369,7 +375,7 @@ def mixture(paths: Sequence[Path], number: int) -> Mixture | None:
         law = combined([(factor, tape.noises[index].law) for index, factor in leaf.terms.items()])
         if law is None or law[1].is_discrete:
             return None
-        found.append((path.tape.probability(), leaf.signal, *law))
+        found.append((mass, leaf.signal, *law))
     return found
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ from dpaudit.recorded.runs import Path, Paths, is_within
 from dpaudit.recorded.symbols import Noisy
 
 SLACK = 1e-6
+SIGNS = (-1.0, 1.0)  # of the doubts on both inputs
 MOST_MIXED = 40  # paths, or numbers of the output, of which mixtures are integrated
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)
 
@@ -76,8 +77,13 @@ class _Group:
     sides: tuple[list[Path], list[Path]]
 
     def mass(self, side: int, doubt: float = 0.0) -> float:
-        """The probability on a side: that, or a bound from below (doubt -1) or above (1) for its rounding errors."""
-        return math.fsum(path.tape.probability() * (1.0 + doubt * path.tape.doubt()) for path in self.sides[side])
+        """The probability on a side, with `doubt` as in `bounded_mass`."""
+        return math.fsum(bounded_mass(path, doubt) for path in self.sides[side])
+
+
+def bounded_mass(path: Path, doubt: float, without: Collection[int] = ()) -> float:
+    """The probability of a path: that, or a bound from below (doubt -1) or above (1) for its rounding errors."""
+    return path.tape.probability(without) * (1.0 + doubt * path.tape.doubt(without))
 
 
 def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
@@ -245,9 +251,10 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     paths = (group.sides[sides[0]][0], group.sides[sides[1]][0])
     assert paths[0].output is not None and paths[1].output is not None
     leaves, used, shared = noisy_numbers(paths)
-    rest = [path.tape.probability(without=used[side]) for side, path in enumerate(paths)]
+    # Validity: all masses of the first input are bounded from below, those of the second from above.
+    rest = [bounded_mass(path, sign, used[side]) for side, (path, sign) in enumerate(zip(paths, SIGNS, strict=True))]
     if shared:
-        return Proof(math.inf, 0.0, *_if_broken(claim, shared, paths[0].tape.probability()))
+        return Proof(math.inf, 0.0, *_if_broken(claim, shared, bounded_mass(paths[0], -1.0)))
     if not leaves or not rest[0] > 0.0:
         return Proof()
     offset = math.log(rest[0] / rest[1]) if rest[1] > 0.0 else math.inf
@@ -262,7 +269,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     order = sorted(range(len(leaves)), key=lambda k: -ratios[k])
     worst = [leaves[k] for k in order if ratios[k] > 0.0] or leaves
     places = tuple(dict.fromkeys(leaf.place for leaf in worst))[:3]
-    whole = [path.tape.probability() for path in paths]
+    whole = [bounded_mass(path, sign) for path, sign in zip(paths, SIGNS, strict=True)]
     if not min(whole) > 0.0:
         return Proof()
     broken = _breaks(claim, leaves, loss, mu, math.log(whole[0] / whole[1]), whole[0])
@@ -278,7 +285,10 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
     for number, leaf in enumerate(group.output.leaves[:MOST_MIXED]):
         if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MOST_MIXED:
             continue
-        laws = [mixture(group.sides[side], number) for side in sides]
+        laws = [
+            mixture([(path, bounded_mass(path, sign)) for path in group.sides[side]], number)
+            for side, sign in zip(sides, SIGNS, strict=True)
+        ]
         if laws[0] is None or laws[1] is None:
             continue
         for epsilon in _epsilons(claim)[:3]:

@@ -30,13 +30,17 @@ BY_SIGNAL = frozenset({np.isnan, np.isfinite, np.isinf})
 
 
 class Noisy:
-    """A noisy number: `signal` plus the sum of `terms` (index of a noise: its coefficient) of a tape."""
+    """A noisy number: `signal` plus the sum of `terms` (index of a noise: its coefficient) of a tape.
 
-    __slots__ = ("signal", "tape", "terms")
+    `reach` is the largest noise-free part on the way: the rounding errors of `signal` are some 2^-53 of it each.
+    """
+
+    __slots__ = ("reach", "signal", "tape", "terms")
     __array_priority__ = 1000.0
 
-    def __init__(self, tape: Tape, signal: float, terms: dict[int, float]) -> None:
+    def __init__(self, tape: Tape, signal: float, terms: dict[int, float], reach: float = 0.0) -> None:
         self.tape, self.signal, self.terms = tape, signal, terms
+        self.reach = max(reach, abs(signal)) if math.isfinite(signal) else reach
 
     @property
     def __class__(self) -> type:
@@ -58,11 +62,12 @@ class Noisy:
             terms = {index: own * factor for index, factor in self.terms.items()}
             for index, factor in other.terms.items():
                 terms[index] = terms.get(index, 0.0) + sign * factor
-            return _made(self.tape, own * self.signal + sign * other.signal, terms)
+            return _made(self.tape, own * self.signal + sign * other.signal, terms, max(self.reach, other.reach))
         number = _number(other)
         if number is None:
             return NotImplemented
-        return _made(self.tape, own * self.signal + sign * number, {k: own * c for k, c in self.terms.items()})
+        terms = {index: own * factor for index, factor in self.terms.items()}
+        return _made(self.tape, own * self.signal + sign * number, terms, max(self.reach, abs(number)))
 
     def __add__(self, other: Any) -> Any:
         return self._plus(other, 1.0)
@@ -94,7 +99,8 @@ class Noisy:
         if divide and number == 0.0:
             return self._look() / other
         apply = operator.truediv if divide else operator.mul
-        return _made(self.tape, apply(self.signal, number), {k: apply(c, number) for k, c in self.terms.items()})
+        terms = {index: apply(factor, number) for index, factor in self.terms.items()}
+        return _made(self.tape, apply(self.signal, number), terms, abs(apply(self.reach, number)))
 
     def __mul__(self, other: Any) -> Any:
         return self._times(other, False)
@@ -120,6 +126,7 @@ class Noisy:
         if len(gap.terms) == 1 and math.isfinite(gap.signal):
             ((index, factor),) = gap.terms.items()
             if index not in self.tape.spent:
+                self.tape.reaches[index] = max(self.tape.reaches.get(index, 0.0), gap.reach / abs(factor))
                 if factor > 0.0:
                     return self.tape.is_below(index, -gap.signal / factor)
                 threshold = -gap.signal / factor  # factor * z <= -signal: z >= threshold
@@ -358,9 +365,9 @@ def _signals(item: Any) -> Any:
     return np.array(flat, dtype=float).reshape(plain.shape)
 
 
-def _made(tape: Tape, signal: float, terms: dict[int, float]) -> Any:
+def _made(tape: Tape, signal: float, terms: dict[int, float], reach: float) -> Any:
     left = {index: factor for index, factor in terms.items() if factor != 0.0}
-    return Noisy(tape, signal, left) if left else signal
+    return Noisy(tape, signal, left, reach if math.isfinite(reach) else 0.0) if left else signal
 
 
 def _number(value: Any) -> float | None:

@@ -137,6 +137,7 @@ class Tape:
     looks: list[Look] = dataclasses.field(default_factory=list)
     others: dict[int, Any] = dataclasses.field(default_factory=dict)
     intervals: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    reaches: dict[int, float] = dataclasses.field(default_factory=dict)
     spent: set[int] = dataclasses.field(default_factory=set)
     chosen: float = 1.0
     outcomes: dict[int, int] = dataclasses.field(default_factory=dict)
@@ -233,7 +234,11 @@ class Tape:
         """Whether a noise is at most a threshold: a decision, unless that is known."""
         noise = self.noises[index]
         low, high = self.intervals.get(index, (-math.inf, math.inf))
-        threshold = math.floor(threshold) if noise.law.is_discrete else threshold
+        if noise.law.is_discrete:
+            nearest = round(threshold) if math.isfinite(threshold) else threshold
+            if 0.0 < abs(threshold - nearest) <= 1e-9 * (1.0 + self.reaches.get(index, 0.0)):
+                self.mark_opaque()  # rounding decides on which side of the whole number it is
+            threshold = math.floor(threshold) if math.isfinite(threshold) else threshold
         below = noise.law.mass(low, min(threshold, high))
         above = noise.law.mass(max(threshold, low), high)
         if not below + above > 0.0:  # a run of probability 0
@@ -261,13 +266,21 @@ class Tape:
                 found *= self.noises[index].law.mass(*interval)
         return found
 
-    def doubt(self) -> float:
-        """A bound on the relative error of `probability`: narrow intervals have ends that are rounded themselves."""
+    def doubt(self, without: Collection[int] = ()) -> float:
+        """A bound on the relative error of `probability`: an interval has ends that are rounded themselves.
+
+        An end is off by some roundings of the largest number it was computed from (`reaches`). That share of a narrow
+        interval is in doubt; of one that is open on a side, a share of the scale, by which tails fall off.
+        """
         found = 0.0
         for index, (low, high) in self.intervals.items():
-            if math.isfinite(low) and math.isfinite(high) and index not in self.spent:
-                reach = abs(low) + abs(high) + self.noises[index].law.scale + 1.0
-                found += 16.0 * sys.float_info.epsilon * reach / (high - low) if high > low else 1.0
+            if index in self.spent or index in without:
+                continue
+            scale = self.noises[index].law.scale
+            ends = [abs(end) for end in (low, high) if math.isfinite(end)]
+            reach = sum(ends) + scale + 1.0 + self.reaches.get(index, 0.0)
+            width = min(high - low, scale if not self.noises[index].law.is_discrete else 1.0)
+            found += 16.0 * sys.float_info.epsilon * reach / width if width > 0.0 else 1.0
         return min(found, 1.0)
 
 

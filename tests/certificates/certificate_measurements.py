@@ -14,6 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ HEAD = """# Certificates
 `python tests/certificates/certificate_measurements.py` makes this page. `reports/certificates` has the table of our own
 discrete mechanisms on all pairs of a domain (`make certificates`).
 """
-BATCH = 50
+BATCH = 50  # programs of one certificate, at most
+PART = 250
 FIRST_SEED = 10_000_000
 SECONDS = 600.0
 
@@ -50,7 +52,7 @@ def shown(losses: Iterable[Fraction | None]) -> str:
     return ", ".join(dict.fromkeys("inf" if loss is None else str(loss) for loss in losses))
 
 
-def mechanisms(_: int) -> tuple[list[str], bool]:
+def mechanisms(*_: int) -> tuple[list[str], bool]:
     """The sound mechanisms against their closed forms, and each faulty twin at the claim that it breaks."""
     lines = [
         "Losses are e^epsilon, as fractions; closed forms are computed without certificates (tests/certificates).",
@@ -97,37 +99,48 @@ def short(number: Fraction) -> str:
     return text if len(text) <= 24 else f"about {float(number):.6g}"
 
 
-def programs(count: int) -> tuple[list[str], bool]:
-    """Random small programs against brute force."""
+def checked(first_seed: int, count: int) -> tuple[list[str], Counter[str], float]:
+    """What is wrong of so many programs, what they were, and the seconds that they took."""
     start = time.process_time()
+    listed = cases(first_seed)
     found: list[str] = []
     seen: Counter[str] = Counter()
-    listed = cases(FIRST_SEED)
-    done = 0
-    while done < count:
-        batch = list(itertools.islice(listed, min(BATCH, count - done)))
+    while seen["programs"] < count:
+        batch = list(itertools.islice(listed, min(BATCH, count - seen["programs"])))
         found += wrong(batch)
-        done += len(batch)
         for case in batch:
-            seen.update([case.verdict, *(f"kind {kind}" for kind in kinds(case.program))])
+            seen.update(["programs", case.verdict, *(f"kind {kind}" for kind in kinds(case.program))])
             seen["endless"] += is_endless(case.program)
             seen["delta"] += case.delta > 0.0
             seen["infinite"] += case.expected is None
-        if done % 1_000 == 0:
-            print(f"{done:,} programs, {len(found)} wrong, {time.process_time() - start:.0f} s", flush=True)
-    seeds = f"{FIRST_SEED:,}"
+    return found, seen, time.process_time() - start
+
+
+def programs(count: int, jobs: int) -> tuple[list[str], bool]:
+    """Random small programs against brute force, in parts of 250; which job does a part does not matter."""
+    parts = [(FIRST_SEED + 1_000_000 * k, min(PART, count - PART * k)) for k in range(-(-count // PART))]
+    found: list[str] = []
+    seen: Counter[str] = Counter()
+    seconds = 0.0
+    with ProcessPoolExecutor(jobs) as pool:
+        for told, counts, took in pool.map(checked, *zip(*parts, strict=True)):
+            found += told
+            seen += counts
+            seconds += took
+            print(f"{seen['programs']:,} programs, {len(found)} wrong, {seconds:.0f} s", *told, sep="\n", flush=True)
     lines = [
-        f"Seeds from {seeds} on; programs that are too large for a brute force over all events are passed over.",
+        f"Seeds from {FIRST_SEED:,} on; programs that are too large for a brute force over all events are passed over.",
         "",
         row("programs", "wrong", "kept", "violated", "of infinite loss", "with a delta", "without an end"),
         row(*["---"] * 7),
         row(*(f"{n:,}" for n in (
-            done, len(found), seen["kept"], seen["violated"], seen["infinite"], seen["delta"], seen["endless"]
+            seen["programs"], len(found), seen["kept"], seen["violated"], seen["infinite"], seen["delta"],
+            seen["endless"],
         ))),
         "",
         "Programs that use a kind of draw or loop: "
         + ", ".join(f"{name.removeprefix('kind ')} {n:,}" for name, n in sorted(seen.items()) if name[:5] == "kind ")
-        + f". All took {time.process_time() - start:.0f} s.",
+        + f". All took {seconds:.0f} s of the processor.",
         *(["", *found[:20]] if found else []),
     ]  # fmt: skip
     return lines, not found
@@ -144,11 +157,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--programs", type=int, default=10_000)
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     made, is_right = {}, True
     for name, (title, make) in PARTS.items():
         if options.only in (None, name):
-            lines, right = make(options.programs)
+            lines, right = make(options.programs, options.jobs)
             is_right &= right
             made[title] = "\n".join(lines) + "\n"
     page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""

@@ -1,5 +1,6 @@
 """Sound mechanisms that recorded noise once called faulty: none is proved to be, on any of three seeds."""
 
+import math
 import os
 import random
 
@@ -105,16 +106,40 @@ def narrow_below(x, rng):
     return 1 if -0.7 < x + rng.laplace() < -0.7 + 1e-12 else 0
 
 
+def narrow_and_noised(x, rng):
+    return x + rng.laplace() if 1.3 < x + rng.laplace() < 1.3 + 1e-12 else 0.0
+
+
+def narrow_or_noised(x, rng):
+    return x + rng.laplace(scale=2.0) if 1.3 < x + rng.laplace(scale=2.0) < 1.3 + 1e-12 else rng.laplace(scale=2.0)
+
+
+def narrow_far_out(x, rng):  # 1e10 + x is rounded to some 1e-6, of which the event is some ten
+    total = 1e10 + x + rng.laplace() - 1e10
+    return 1 if 1.3 < total < 1.3 + 1e-5 else 0
+
+
+def moved_far_out(x, rng):
+    return 1e12 + 0.1 * x + rng.laplace(scale=0.1)  # a double next to 1e12 is 1e-4 apart
+
+
+def just_below_a_whole_number(x, rng):
+    p = 1.0 - math.exp(-1.0)
+    return 1 if 0.1 * x + 0.2 + rng.geometric(p) - 1.0 <= 3.3 - 0.1 else 0
+
+
 SOUND = {
     **{f.__name__: (f, (0.0, 1.0), "eps=1") for f in (
         stream_of_the_seed, listed_seed, next_seed, philox, text_of_the_seed, kept, far_apart, seldom_in_place, by_type,
-        narrow, narrow_below,
+        narrow, narrow_below, narrow_far_out, moved_far_out, just_below_a_whole_number,
     )},
     "rare seed": (rare_seed, (0.0, 1.0), "eps=7"),
     "one of two texts": (one_of_two_texts, ("yes", "no"), "eps=1.2"),
     "one of two keys": (one_of_two_keys, (1, 2), "eps=1.2"),
     "one of two sets": (one_of_two_sets, (1, 2), "eps=1.2"),
     "seldom shared": (seldom_shared, (0.0, 1.0), "eps=1,delta=0.01"),
+    "narrow and noised": (narrow_and_noised, (0.0, 1.0), "eps=2"),
+    "narrow or noised": (narrow_or_noised, (0.0, 1.0), "eps=1,delta=1e-9"),
     "from the system": (from_the_system, (0, 1), "eps=7"),
 }  # fmt: skip
 
