@@ -16,8 +16,10 @@ import pytest
 
 import dpaudit
 from dpaudit import replay_same_randomness
+from dpaudit.recorded.recorded_noise import recorded_finding
 from dpaudit.results.model import SideFinding
 from dpaudit.running.streams import GREY_BOX
+from dpaudit.subjects.callables import as_subject
 
 SEED = 20_261_122
 replay = functools.partial(replay_same_randomness, seed=SEED)
@@ -249,8 +251,27 @@ def test_a_delta_of_laplace_noise_is_not_asked_of_logistic_noise():
 def test_an_audit_carries_the_finding_and_its_verdict_does_not_depend_on_it():
     options = {"samples": 400, "seed": 3, "floating_point": False}
     plain, boxed = (dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], grey_box=box, **options) for box in (False, True))
-    assert plain.side_findings == () and [finding.kind for finding in boxed.side_findings] == ["same_randomness"]
+    assert plain.side_findings == ()
+    assert [finding.kind for finding in boxed.side_findings] == ["same_randomness", "recorded_noise"]
     assert dataclasses.replace(boxed, side_findings=(), seconds=0.0) == dataclasses.replace(plain, seconds=0.0)
+
+
+def test_an_audit_of_a_mechanism_in_another_process_says_why_nothing_is_recorded(monkeypatch):
+    monkeypatch.setattr(type(as_subject(laplace)), "is_contained", True)
+    finding = recorded_finding(as_subject(laplace), dpaudit.PureDP(1.0), [], 1)
+    assert finding.status == "not_applicable" and "must run in this process" in finding.summary
+
+
+def test_recorded_noise_is_a_side_finding_of_the_audit_without_values_of_the_inputs():
+    def total(data, rng):
+        return sum(data) + rng.laplace(scale=0.01)
+
+    result = dpaudit.audit(total, "eps=1", [([], [4321.5])], grey_box=True, samples=200, seed=3, floating_point=False)
+    (finding,) = (one for one in result.side_findings if one.kind == "recorded_noise")
+    assert finding.status == "found" and "test_grey_box.py:" in finding.summary
+    (pair,) = finding.details["pairs"]
+    assert "moves by" not in finding.summary and pair["loss"] == pytest.approx(432_150.0)
+    assert "trace" not in pair and "statement" not in pair
 
 
 def test_arguments_are_checked():

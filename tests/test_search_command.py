@@ -63,7 +63,7 @@ def test_pairs_are_searched_for_and_the_result_says_where_they_come_from(code, p
     assert "same randomness on both inputs: found" in output
     saved = load("out/audit.json")
     kinds = [finding.kind for finding in saved.side_findings]
-    assert kinds == ["pair_search", "same_randomness", "shrunk_pair"]
+    assert kinds == ["pair_search", "same_randomness", "recorded_noise", "shrunk_pair"]
     assert len(saved.findings) in (1, 2)  # one where only one stands out
 
 

@@ -67,7 +67,8 @@ def test_a_fault_on_rare_pairs_is_found_without_being_told_the_pair(mechanism, g
     search = Search(UNIT, budget=8000, grey_box=grey_box)
     result = dpaudit.audit(mechanism, "eps=1", search, **{**QUICK, "samples": 20_000})
     assert result.verdict == "violated"
-    assert {finding.kind for finding in result.side_findings} == {"pair_search", *(["same_randomness"] * grey_box)}
+    boxes = ["same_randomness", "recorded_noise"] * grey_box
+    assert {finding.kind for finding in result.side_findings} == {"pair_search", *boxes}
 
 
 def test_a_metric_claim_that_breaks_between_two_far_regions_is_found():
@@ -318,3 +319,26 @@ def test_a_search_near_examples_says_that_it_tried_nothing_beyond_them():
     (side,) = found.side_findings()
     assert side.summary.endswith("those of the examples: none beyond, where forgotten clipping would show.")
     assert len(side.summary) <= 300  # as many as the terminal shows
+
+
+def geometric_count(data, rng):
+    """Two-sided geometric noise, which the replay does not recognise; a record at the upper end counts three times."""
+    p = 1.0 - np.exp(-1.0)
+    return sum(3 if record == 1.0 else 1 for record in data) + rng.geometric(p) - rng.geometric(p)
+
+
+def test_a_pair_whose_recorded_noise_breaks_the_claim_comes_first():
+    found = search_pairs(geometric_count, "eps=1", UNIT, seed=SEED, budget=2_000, pairs=1, candidates=8)
+    assert found.tried[0].recorded == "proved" and found.recorded.ranked == found.pairs
+    assert found.recorded.grade == "proved" and found.recorded.pairs[0].loss == pytest.approx(3.0)
+    assert found.grey_box.grade not in ("definite", "implied")
+
+
+def test_a_sound_mechanism_gets_no_suspicion_from_its_recorded_noise():
+    def sparse(data, rng):
+        threshold = 1.0 + rng.laplace(scale=2.0)
+        return sum(data) + rng.laplace(scale=4.0) > threshold
+
+    found = search_pairs(sparse, "eps=1", UNIT, seed=SEED, budget=2_000, pairs=1, candidates=8)
+    assert "proved" not in {entry.recorded for entry in found.tried} and found.recorded is not None
+    assert max(entry.suspicion for entry in found.tried) < 10.0  # no more than counts and hints can give

@@ -28,6 +28,7 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.recorded.recorded_noise import MOST_RECORDED, recorded_finding
 from dpaudit.results.model import AuditResult, Finding, SideFinding
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.draws import Crew
@@ -142,8 +143,9 @@ def audit(
         store are not pooled.
     grey_box : bool
         Whether to run x and x_prime of the pairs (the first 200) on the same random streams too, where the mechanism
-        takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). A
-        `Search` does so with the pairs that it chooses, unless it is told not to.
+        takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). Of the
+        first 50 the noise is recorded too: the side finding "recorded_noise" (`record_noise`). A `Search` does both
+        with the pairs that it chooses, unless it is told not to.
     fresh : bool
         The mechanism is a factory, a class or function without arguments: each call is made on an object of its own,
         one draw a call. For mechanisms that keep noise or a budget.
@@ -294,6 +296,7 @@ def _audited(
     beside += searched.side_findings(result.findings) if searched is not None else ()
     if options.grey_box and all(finding.kind != "same_randomness" for finding in beside):
         beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_REPLAYED))).side_finding(),)
+        beside += (recorded_finding(subject, promise, list(islice(chosen, MOST_RECORDED)), root),)
     return dataclasses.replace(
         result, options={**result.options, **running.limits}, side_findings=(*result.side_findings, *beside)
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpaudit.audits.grey_box import GreyBoxResult
 from dpaudit.privacy.pairs import Pair, counted_pairs
+from dpaudit.recorded.recorded_noise import RecordedResult
 from dpaudit.results.model import Finding, SideFinding, SideStatus, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS
 
@@ -37,6 +38,8 @@ class TriedPair:
         Of each input, in the search.
     grey_box : str
         The grade of the replay on the same randomness; empty where there was none.
+    recorded : str
+        The grade of its recorded noise; empty where that was not recorded.
     """
 
     pair: Pair
@@ -49,6 +52,7 @@ class TriedPair:
     delta: float
     draws: int
     grey_box: str = ""
+    recorded: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The pair by its names, with its figures, as JSON values."""
@@ -79,6 +83,8 @@ class SearchResult:
         Where the pairs came from.
     grey_box : GreyBoxResult or None
         The replay of the chosen pairs on the same randomness; None if it was turned off.
+    recorded : RecordedResult or None
+        What the recorded noise of the chosen pairs proves and implies; None if that was turned off or cannot be done.
     """
 
     pairs: tuple[Pair, ...]
@@ -90,6 +96,7 @@ class SearchResult:
     claim: str
     domain: dict[str, Any]
     grey_box: GreyBoxResult | None = None
+    recorded: RecordedResult | None = None
 
     def side_findings(self, findings: Sequence[Finding] = ()) -> tuple[SideFinding, ...]:
         """The provenance of the pairs, for an audit with these findings; and that of the grey box.
@@ -117,7 +124,7 @@ class SearchResult:
             "tried": [entry.to_dict() for entry in self.tried[:LISTED]],
         }
         found = (SideFinding(KIND, status, summary, None, to_json(details)),)
-        return found if self.grey_box is None else (*found, self.grey_box.side_finding())
+        return (*found, *(one.side_finding() for one in (self.grey_box, self.recorded) if one is not None))
 
 
 def place_sentence(domain: Mapping[str, Any]) -> str:

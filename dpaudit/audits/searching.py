@@ -8,14 +8,15 @@ kept and drawn twice as often, and the best of it are moved a little; and so on,
 stands out: an estimated loss that is `STANDS_OUT` standard deviations above its budget needs no further search, and
 only pairs that stand out beside it are chosen with it, as each takes a share of the error rate and of the draws. The
 suspicion of a pair is how far its estimated loss is above its own budget, in standard deviations: rules are fitted on
-one half of the search's draws and counted on the other one, and the other way round. What the grey box says is added.
+one half of the search's draws and counted on the other one, and the other way round. What the grey box says is added,
+and of the pairs that lead after the first round, what their recorded noise proves or implies.
 
 Why the error rate holds. Let F be everything that the search saw: outputs on streams of the purposes `SEARCH_DRAWS`,
-`SEARCH_CHOICES` and `GREY_BOX`, which no audit draws from. The chosen pairs are a function of F. Given F they are
-fixed, and the audit's draws and coins (`DRAWS`, `COINS`) are independent of F; so whatever F is, P(a chosen pair that
-keeps its claim is called violated | F) <= 1 - confidence, as for pairs that a user wrote down, and likewise for bounds.
-The average over F is no larger. The search spends nothing of the error rate and has no part in it: no suspicion is a
-p-value, a bound or a verdict. What it costs is draws, and that the chosen pairs share the level.
+`SEARCH_CHOICES`, `GREY_BOX` and `RECORDED`, which no audit draws from. The chosen pairs are a function of F. Given F
+they are fixed, and the audit's draws and coins (`DRAWS`, `COINS`) are independent of F; so whatever F is, P(a chosen
+pair that keeps its claim is called violated | F) <= 1 - confidence, as for pairs that a user wrote down, and likewise
+for bounds. The average over F is no larger. The search spends nothing of the error rate and has no part in it: no
+suspicion is a p-value, a bound or a verdict. What it costs is draws, and that the chosen pairs share the level.
 
 (A subject with randomness of its own has fresh randomness in each call, if it keeps the protocol: then it holds too.)
 """
@@ -38,6 +39,7 @@ from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.reading.outcomes import Outcomes, join, read_outputs
+from dpaudit.recorded.recorded_noise import MOST_RECORDED, RecordedPair, Recorder
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
@@ -55,6 +57,7 @@ LEVEL = 0.01
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
 GREY_RUNS = 6  # streams of each candidate; the chosen pairs are replayed on more
+RECORDED_PAIRS, RECORDED_PATHS = 4, 16  # pairs of a round whose noise is recorded, and paths of their inputs
 BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints
 DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
 MOST_CHOSEN = 100  # pairs
@@ -93,7 +96,7 @@ class Search:
     ...     return float(np.sum(records)) + rng.laplace(size=size)
     >>> result = audit(total, "eps=1", Search(DatasetDomain.between(0.0, 5.0), budget=8000), samples=4000, seed=1)
     >>> result.verdict, [finding.kind for finding in result.side_findings]
-    ('violated', ['pair_search', 'same_randomness'])
+    ('violated', ['pair_search', 'same_randomness', 'recorded_noise'])
     """
 
     domain: Any = None
@@ -176,6 +179,7 @@ class _Candidate:
     excess: float = -math.inf
     loss: float = math.nan
     grey: GreyBoxPair | None = None
+    recorded: RecordedPair | None = None
     raises: bool = False
     refused: bool = False
     draws: int = 0  # of each input
@@ -190,6 +194,10 @@ class _Candidate:
             ratio = min((self.grey.implied_loss or 0.0) / budget, 100.0)
             known = {"definite": DEFINITE, "implied": IMPLIED}.get(self.grey.grade, 0.0)
             total += known + (ratio if known else min(ratio, 1.0))
+        if self.recorded is not None:
+            ratio = min(max(self.recorded.loss, self.recorded.implied or 0.0) / max(self.line.epsilon, 1e-3), 100.0)
+            # What is only implied may be told of sound mechanisms on every pair: there it orders pairs, and no more.
+            total += DEFINITE + ratio if self.recorded.grade == "proved" else 0.01 * ratio
         return total
 
 
@@ -206,6 +214,8 @@ class _Searcher:
         self.candidates: dict[Any, _Candidate] = {}
         self.boxes = GreyBox(subject, claim, seed, GREY_RUNS) if search.grey_box else None
         self.sides: dict[int, Any] = {}
+        can_record = search.grey_box and not (subject.is_program or subject.is_contained)
+        self.recorder = Recorder(subject, claim, seed, RECORDED_PATHS) if can_record else None
 
     def run(self) -> SearchResult:
         started = time.perf_counter()
@@ -222,6 +232,7 @@ class _Searcher:
         for round_ in range(ROUNDS):
             if round_ > 0:
                 active = self._ranked(active)[: max(count >> round_, self.search.pairs)]
+                self._record(active[:RECORDED_PAIRS])
                 if domain is not None:
                     active += self._moved(domain, active, max(1, int(MOVED_SHARE * len(active))), round_)
             size = draws << round_
@@ -372,6 +383,12 @@ class _Searcher:
         if not candidate.refused:
             candidate.excess, candidate.loss = excess(candidate.line, first, second)
 
+    def _record(self, leading: Sequence[_Candidate]) -> None:
+        """Record the noise of the pairs that lead, once each."""
+        for candidate in leading:
+            if self.recorder is not None and candidate.recorded is None:
+                candidate.recorded = self.recorder.pair(Pair(candidate.x, candidate.x_prime))
+
     def _grey(self, candidate: _Candidate) -> GreyBoxPair | None:
         assert self.boxes is not None
         for i in candidate.inputs:
@@ -426,7 +443,11 @@ class _Searcher:
         report = None
         if self.search.grey_box:
             report = GreyBox(self.subject, self.claim, self.seed).examine(pairs)
+        recorded = None
+        if self.recorder is not None:
+            recorded = self.recorder.result([(self.recorder.pair(pair), pair) for pair in pairs[:MOST_RECORDED]])
         runs = self.runs + (self.boxes.samples if self.boxes else 0) + (report.samples if report else 0)
+        runs += recorded.runs if recorded is not None else 0
         tried = tuple(
             TriedPair(
                 pair,
@@ -439,12 +460,13 @@ class _Searcher:
                 candidate.line.delta,
                 candidate.draws,
                 candidate.grey.grade if candidate.grey is not None else "",
+                candidate.recorded.grade if candidate.recorded is not None else "",
             )
             for pair, candidate in zip(named, ranked, strict=True)
         )
         where = domain.to_dict() if domain is not None else {"kind": "strategy", "strategy": short_form(strategy, 200)}
         seconds = time.perf_counter() - started
-        return SearchResult(pairs, tried, refused, runs, seconds, self.seed, str(self.claim), where, report)
+        return SearchResult(pairs, tried, refused, runs, seconds, self.seed, str(self.claim), where, report, recorded)
 
 
 def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, float]:

@@ -22,6 +22,7 @@ FOUND, NOTHING_FOUND, NOT_APPLICABLE = 1, 0, 5  # exit statuses, as of an audit
 @click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
 @click.option("--trace", is_flag=True, help="Record the noise as symbols too, and print the calls side by side.")
 @click.option("--trace-html", type=click.Path(dir_okay=False), help="Write that table to a file of HTML.")
+@click.option("--with-values", is_flag=True, help="Show numbers of what was recorded: they may be of the inputs.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @with_quiet
 @with_debug
@@ -35,6 +36,7 @@ def greybox_command(
     form: str,
     trace: bool,
     trace_html: str | None,
+    with_values: bool,
     **options: Any,
 ) -> None:
     """Run both inputs of each pair on the same randomness, and say what differs.
@@ -66,9 +68,9 @@ def greybox_command(
         result = replay_same_randomness(subject, listed, claim, **options)
         tape = record_noise(subject, listed, claim, seed=result.seed) if trace or trace_html else None
     finding = result.side_finding()
-    noise = tape.side_finding() if tape is not None else None
+    noise = tape.side_finding(with_values=with_values) if tape is not None else None
     if tape is not None and trace_html:
-        page = as_html(tape.pairs[0].trace, f"{tape.subject}: {tape.pairs[0].id}") if tape.pairs else ""
+        page = as_html(tape.pairs[0].trace, f"{tape.subject}: {tape.pairs[0].id}", with_values) if tape.pairs else ""
         try:
             write_whole(trace_html, page)
         except OSError as error:
@@ -89,7 +91,7 @@ def greybox_command(
         if tape is not None and noise is not None:
             console.print(Text(wording.clean(noise.summary, 600)), soft_wrap=True)
             if trace and tape.pairs:
-                click.echo(as_text(tape.pairs[0].trace))
+                click.echo(as_text(tape.pairs[0].trace, with_values))
     codes = {"found": FOUND, "nothing_found": NOTHING_FOUND}
     status = codes.get(finding.status, NOT_APPLICABLE)
     if noise is not None:  # what the one cannot compare the other may

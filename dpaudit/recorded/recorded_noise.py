@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from dpaudit.errors import UsageError
@@ -26,7 +26,7 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.recorded.blaming import blamed
 from dpaudit.recorded.composing import Implied, Note, differences, imply
 from dpaudit.recorded.judging import Proof, prove
-from dpaudit.recorded.runs import Path, Paths, check_runs, explore, run
+from dpaudit.recorded.runs import MOST_PATHS, Path, Paths, check_runs, explore, run
 from dpaudit.recorded.tape import Tape
 from dpaudit.recorded.trace import Row, rows
 from dpaudit.results.saving import to_json
@@ -36,6 +36,7 @@ from dpaudit.subjects.callables import Subject, as_subject
 
 KIND = "recorded_noise"
 MOST_PAIRS = 200
+MOST_RECORDED, PATHS_IN_AUDIT = 50, 64  # pairs of an audit, and paths of their inputs
 LISTED = 20
 Grade = Literal["proved", "implied", "hint", "same"]
 GRADES: tuple[Grade, ...] = ("proved", "implied", "hint", "same")
@@ -112,17 +113,28 @@ class RecordedResult:
         """The pair on which a search or an audit should look first: proved, or with the largest implied loss."""
         return self.pairs[0] if self.pairs else None
 
-    def side_finding(self) -> SideFinding:
-        """The finding as an audit keeps it: "found" for what is proved, and for nothing else."""
+    def side_finding(self, *, with_values: bool = False) -> SideFinding:
+        """The finding as an audit keeps it: "found" for what is proved, and for nothing else.
+
+        Parameters
+        ----------
+        with_values : bool
+            Whether the summary has the statement, which has numbers of the outputs and their noise-free parts, and so
+            of the inputs. Details never have them.
+        """
         if self.worst is None:
             return SideFinding(KIND, "not_applicable", "No pair was run.")
         worst = self.worst
+        note = worst.notes[0] if worst.notes else None
         if worst.grade == "proved":
-            summary = f"Proved by what was recorded, pair {worst.id}: {worst.statement}"
+            said = worst.statement if with_values else f"the claim is broken{_at(*worst.places)}."
+            summary = f"Proved by what was recorded, pair {worst.id}: {said}"
         elif worst.grade == "implied":
-            summary = f"Implied by what was recorded, not proved, pair {worst.id}: {worst.statement}"
-        elif worst.notes:
-            summary = f"Nothing is proved; pair {worst.id} differs: {worst.notes[0].text}{_at(worst.notes[0].place)}."
+            said = worst.statement if with_values else f"more than the claim{_at(*worst.places)}."
+            summary = f"Implied by what was recorded, not proved, pair {worst.id}: {said}"
+        elif note is not None:
+            said = f": {note.text}{_at(note.place)}" if with_values else f" in {note.kind}{_at(note.place)}"
+            summary = f"Nothing is proved; pair {worst.id} differs{said}."
         else:
             summary = "What was recorded is within the claim, on the pairs that were run."
         if worst.grade != "proved" and worst.unproved:
@@ -182,27 +194,51 @@ def record_noise(
     check_runs(subject)
     chosen = [entry for entry, _ in zip(given, range(MOST_PAIRS), strict=False)]
     recorder = Recorder(subject, promise, fresh_seed() if seed is None else int(seed))
-    found = [(recorder.pair(pair), pair) for pair in as_pairs(chosen)]
-    found.sort(key=lambda entry: _rank(entry[0]))
-    text = None if promise is None else str(promise)
-    listed, ranked = tuple(entry for entry, _ in found), tuple(pair for _, pair in found)
-    return RecordedResult(subject.name, text, recorder.seed, recorder.runs, listed, ranked)
+    return recorder.result([(recorder.pair(pair), pair) for pair in as_pairs(chosen)])
+
+
+def recorded_finding(subject: Subject, claim: Claim, pairs: Sequence[Pair], seed: int) -> SideFinding:
+    """What is recorded of the pairs of an audit, as its side finding; why nothing is, where it cannot be."""
+    try:
+        check_runs(subject)
+    except UsageError as error:
+        return SideFinding(KIND, "not_applicable", str(error))
+    recorder = Recorder(subject, claim, seed, PATHS_IN_AUDIT)
+    return recorder.result([(recorder.pair(pair), pair) for pair in pairs]).side_finding()
 
 
 class Recorder:
-    """Records inputs of one subject; an input is explored once, whatever the number of its pairs."""
+    """Records inputs of one subject; an input is explored once, whatever the number of its pairs.
 
-    def __init__(self, subject: Subject, claim: Claim | None, seed: int) -> None:
+    Parameters
+    ----------
+    subject : Subject
+    claim : Claim or None
+    seed : int
+        Runs take streams of their own of it (`dpaudit.running.streams.RECORDED`), which no audit reads.
+    most_paths : int
+        Lists of decisions of an input that are run; what is left of its probability is accounted for.
+    """
+
+    def __init__(self, subject: Subject, claim: Claim | None, seed: int, most_paths: int = MOST_PATHS) -> None:
         self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
+        self.most_paths = most_paths
         self._known: dict[int, tuple[Any, Paths]] = {}
 
     def paths(self, x: Any) -> Paths:
         """All known runs of an input."""
         if id(x) not in self._known:
-            found = explore(self.subject, x, self.seed)
+            found = explore(self.subject, x, self.seed, self.most_paths)
             self.runs += found.runs
             self._known[id(x)] = (x, found)  # the input itself is kept: its id must stay its own
         return self._known[id(x)][1]
+
+    def result(self, found: Sequence[tuple[RecordedPair, Pair]]) -> RecordedResult:
+        """What was recorded of some pairs, the worst first."""
+        ranked = sorted(found, key=lambda entry: _rank(entry[0]))
+        text = None if self.claim is None else str(self.claim)
+        listed, pairs = tuple(entry for entry, _ in ranked), tuple(pair for _, pair in ranked)
+        return RecordedResult(self.subject.name, text, self.seed, self.runs, listed, pairs)
 
     def pair(self, pair: Pair) -> RecordedPair:
         """What was recorded of one pair."""

@@ -119,8 +119,8 @@ def run(subject: Subject, x: Any, tape: Tape) -> Path:
         return Path(tape, None, type(error).__name__, _raised_at(error))
 
 
-def explore(subject: Subject, x: Any, seed: int) -> Paths:
-    """All runs of one input, as far as they are known."""
+def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -> Paths:
+    """All runs of one input, as far as they are known; some `most_paths` runs for decisions."""
     others = _other_generators()
     before = _states(others)
     plain = run(subject, x, Tape(seed, 0, is_plain=True))
@@ -154,7 +154,7 @@ def explore(subject: Subject, x: Any, seed: int) -> Paths:
     if not message and not first.is_known:
         message = f"it looks at the value of its noise (line {first.tape.opaque_at})."
     elif not message:
-        known, runs, is_whole = _paths(subject, x, seed, first)
+        known, runs, is_whole = _paths(subject, x, seed, first, most_paths)
         count += runs
         # 1e-12: the rounding of a sum of some 256 products. Only where every run was seen nothing is left.
         rest = max(1.0 - math.fsum(path.tape.probability() for path in known), 0.0)
@@ -186,7 +186,7 @@ def _are_unmoved(first: Any, second: Any) -> bool:
     return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
 
 
-def _paths(subject: Subject, x: Any, seed: int, first: Path) -> tuple[list[Path], int, bool]:
+def _paths(subject: Subject, x: Any, seed: int, first: Path, most: int) -> tuple[list[Path], int, bool]:
     """All lists of decisions, the most likely first; the runs that took, and whether each path is known."""
     found: list[Path] = []
     waiting: list[tuple[float, int, tuple[int, ...]]] = []
@@ -209,7 +209,7 @@ def _paths(subject: Subject, x: Any, seed: int, first: Path) -> tuple[list[Path]
             mass *= decision.probabilities[decision.outcome]
 
     take(first, 0, first.is_known)
-    while waiting and runs < MOST_PATHS:
+    while waiting and runs < most:
         _, _, script = heapq.heappop(waiting)
         path = run(subject, x, Tape(seed, 0, script=script))
         runs += 1

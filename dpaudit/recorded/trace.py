@@ -51,17 +51,25 @@ def _ended(path: Path) -> str:
     return f"returns {numbers}" + (f" and {more} more" if more > 0 else "")
 
 
-def as_text(listed: Sequence[Row]) -> str:
+def as_text(listed: Sequence[Row], with_values: bool = False) -> str:
     """The rows in 80 columns; a star marks those that differ.
+
+    Without values a call has no parameters and an end no numbers: they may be those of the inputs.
 
     Examples
     --------
-    >>> print(as_text([Row("numpy laplace(scale=1)", "numpy laplace(scale=2)", "count.py:3", True)]))
+    >>> rows = [Row("numpy laplace(scale=1)", "numpy laplace(scale=2)", "count.py:3", True)]
+    >>> print(as_text(rows))
+      x                             x_prime                       line
+    * numpy laplace                 numpy laplace                 count.py:3
+    >>> print(as_text(rows, with_values=True))
       x                             x_prime                       line
     * numpy laplace(scale=1)        numpy laplace(scale=2)        count.py:3
     """
     lines = [_line(" ", "x", "x_prime", "line")]
-    lines += [_line("*" if row.differs else " ", row.x, row.x_prime, row.place) for row in listed]
+    for row in listed:
+        texts = [text if with_values else _without_values(text) for text in (row.x, row.x_prime)]
+        lines.append(_line("*" if row.differs else " ", *texts, row.place))
     return "\n".join(lines)
 
 
@@ -75,22 +83,25 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _cell(text: str) -> str:
+def _without_values(text: str) -> str:
     """A call without its parameters, an end without its numbers: they may be values of the inputs."""
-    said = "returns" if text.startswith("returns ") else text.split("(")[0]
-    return html.escape(said)
+    return "returns" if text.startswith("returns ") else text.split("(")[0]
 
 
-def as_html(listed: Sequence[Row], title: str) -> str:
-    """The rows as a page of HTML, without scripts.
+def as_html(listed: Sequence[Row], title: str, with_values: bool = False) -> str:
+    """The rows as a page of HTML, without scripts; `with_values` as for `as_text`.
 
     Examples
     --------
     >>> "<td>&lt;none&gt;</td>" in as_html([Row("<none>", "-", "", True)], "a trace")
     True
     """
+
+    def cell(text: str) -> str:
+        return html.escape(text if with_values else _without_values(text))
+
     body = "\n".join(
-        f"<tr{' class=differs' if row.differs else ''}><td>{_cell(row.x)}</td><td>{_cell(row.x_prime)}</td>"
+        f"<tr{' class=differs' if row.differs else ''}><td>{cell(row.x)}</td><td>{cell(row.x_prime)}</td>"
         f"<td>{html.escape(row.place)}</td></tr>"
         for row in listed
     )

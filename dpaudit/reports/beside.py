@@ -20,6 +20,7 @@ TITLES: Mapping[str, str] = {
     "pair_search": "Search for worse pairs of inputs",
     "shrunk_pair": "The broken pair made small",
     "same_randomness": "The same randomness on both inputs",
+    "recorded_noise": "Recorded noise",
 }
 WORDS: Mapping[SideStatus, str] = {
     "found": "found",

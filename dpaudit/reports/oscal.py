@@ -135,7 +135,7 @@ def item_of(case: Case) -> str:
         return "utility"
     known = {"claim": "epsilon", "claim_audit": "epsilon", "claim_exact": "epsilon", "floating_point": "floating_point"}
     known |= {"timing": "side_channels", "containment": "side_channels", "independence": "epsilon"}
-    known |= {"pair_search": "contribution", "same_randomness": "contribution"}
+    known |= {"pair_search": "contribution", "same_randomness": "contribution", "recorded_noise": "contribution"}
     if case.check.startswith("law_") and "composition" in case.check:
         return "queries"
     return known.get(case.check, "correctness")

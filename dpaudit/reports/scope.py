@@ -37,7 +37,7 @@ SOURCE = (
 )
 SIDE_CHANNELS = ("timing", "containment")
 CLAIM = ("claim_metadata", *DEPENDENCE)  # what the claim is measured against, and whether the draws allow it
-SENSITIVITY = ("pair_search", "same_randomness")
+SENSITIVITY = ("pair_search", "same_randomness", "recorded_noise")
 UNSEEN = {
     "timing": "Running times were not compared between inputs.",
     "pair_search": "Other pairs were not searched for.",

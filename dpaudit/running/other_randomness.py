@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import _thread
 import datetime
+import gc
 import os
 import stat
 import time
@@ -62,9 +63,14 @@ def reason_of_call(frame: FrameType, function: Any) -> str:
     except (AttributeError, TypeError):
         return ""
     file = frame.f_code.co_filename
-    if not is_users(file) or file.startswith((OWN_FOLDER, "<string>")):
+    if not is_users(file) or file.startswith((OWN_FOLDER, "<string>")) or _is_of_garbage_collection(frame):
         return ""
     return CLOCKS.get(function) or OF_PROCESS[function]
+
+
+def _is_of_garbage_collection(frame: FrameType) -> bool:
+    """Whether it is a callback of the garbage collector, as hypothesis has one that reads the clock: no program's."""
+    return any(getattr(callback, "__code__", None) is frame.f_code for callback in gc.callbacks)
 
 
 def reason_of_reading(function: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
 import itertools
 import math
 import os
@@ -286,6 +287,21 @@ def test_randomness_beside_recorded_noise_is_told_and_never_taken_for_none(name)
     assert result.grade != "proved"
     assert "randomness that is not recorded" in result.pairs[0].unproved
     assert "not recorded" in result.side_finding().summary
+
+
+def test_a_clock_that_a_callback_of_the_garbage_collector_reads_is_not_the_mechanisms():
+    def noted(phase, info):
+        time.perf_counter()
+
+    def count(x, rng):
+        gc.collect(0)
+        return len(x) + rng.laplace(scale=0.5)
+
+    gc.callbacks.append(noted)
+    try:
+        assert dpaudit.record_noise(count, [DATA], "eps=1", seed=1).grade == "proved"
+    finally:
+        gc.callbacks.remove(noted)
 
 
 # Faulty mechanisms in the same styles, each with its mended twin.

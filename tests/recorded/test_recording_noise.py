@@ -377,6 +377,19 @@ def test_the_trace_is_printed_in_80_columns_and_as_html(tmp_path):
     assert "<td>numpy laplace</td>" in page.read_text() and "scale" not in page.read_text()
 
 
+def test_values_are_shown_only_where_they_are_asked_for(tmp_path):
+    source = tmp_path / "clipped.py"
+    source.write_text("def total(values, rng):\n    return sum(values) + rng.laplace(scale=0.125)\n")
+    page = tmp_path / "trace.html"
+    arguments = ["greybox", f"{source}:total", "--claim", "eps=1", "--pairs", "[0], [5]", "--seed", "1", "--trace"]
+    texts = {}
+    for options in ((), ("--with-values",)):
+        run = CliRunner().invoke(main, [*arguments, "--trace-html", str(page), *options])
+        texts[options] = run.output[run.output.index("Proved by") :] + page.read_text()
+    assert "0.125" not in texts[()] and "moves by" not in texts[()] and "clipped.py:2" in texts[()]
+    assert texts["--with-values",].count("laplace(scale=0.125)") == 4 and "moves by 5" in texts["--with-values",]
+
+
 def test_what_is_only_implied_is_no_failure_of_the_command(tmp_path):
     source = tmp_path / "sound.py"
     source.write_text("def answer(values):\n    import random\n    return sum(values) + random.gauss(0, 1) > 0\n")

@@ -133,6 +133,7 @@ def test_checks_of_one_item_that_find_no_room_are_counted(synthetic):
 
 def test_side_findings_are_evidence_where_they_belong(synthetic):
     kinds = ("timing", "containment", "independence", "claim_metadata", "pair_search", "same_randomness")
+    kinds += ("recorded_noise",)
     sides = tuple(SideFinding(kind, "nothing_found", f"<{kind}>") for kind in kinds)
     result = dataclasses.replace(synthetic.make("single"), side_findings=sides)
     found = {item.key: item for item in items(Dossier.of(result))}
@@ -140,6 +141,7 @@ def test_side_findings_are_evidence_where_they_belong(synthetic):
     assert holders == {
         "timing": ["side_channels"], "containment": ["side_channels"], "independence": ["epsilon"],
         "claim_metadata": ["epsilon"], "pair_search": ["contribution"], "same_randomness": ["contribution"],
+        "recorded_noise": ["contribution"],
     }  # fmt: skip
     assert {kind for kind in kinds if not any(f"<{kind}>" in row.facts for row in scope.rows(result))} == set()
 
