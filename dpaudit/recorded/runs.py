@@ -8,11 +8,14 @@ otherwise than a number (`isinstance`, an array of objects), and then nothing is
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import heapq
 import math
 import random
+import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -29,18 +32,20 @@ from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 MOST_PATHS = 256
 CHECKS = 3  # runs with numbers
 ROUNDING = 1e-9
+MOST_STEPS = 200_000
 _SEED_SEQUENCE = np.random.SeedSequence
 
 
 @dataclasses.dataclass(frozen=True)
 class Path:
-    """One run: its tape, and its output or the kind of the exception it raised, with the place."""
+    """One run: its tape, its output or the kind of the exception it raised with the place, and its way (`Way`)."""
 
     tape: Tape
     output: Laid | None
     raised: str = ""
     place: str = ""
     problem: str = ""
+    way: int = 0
 
     @property
     def is_known(self) -> bool:
@@ -100,13 +105,56 @@ def _takes_a_seed(subject: Subject) -> bool:
     return any(role == "seed" for _, role in subject.keywords)
 
 
+class Way:
+    """A digest of the instructions of the user's own code that a run made, in their order, up to `MOST_STEPS`.
+
+    Validity: a program that branches on the type of a number (`arr.dtype`, `type(y) is float`) goes another way with
+    symbols. Its output may seldom show that; the instructions do. 0 under a debugger or a measure of coverage, which
+    trace lines themselves.
+    """
+
+    def __init__(self) -> None:
+        self.digest, self.steps = 0, 0
+
+    def __enter__(self) -> Way:
+        self.is_free = sys.gettrace() is None
+        if self.is_free:
+            sys.settrace(self._enter)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_free:
+            sys.settrace(None)
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if self.steps >= MOST_STEPS or not _is_own(frame.f_code.co_filename):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._step
+
+    def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "opcode" and self.steps < MOST_STEPS:
+            self.steps += 1
+            self.digest = hash((self.digest, frame.f_code.co_firstlineno, frame.f_lasti))
+        return self._step
+
+
+_is_own = functools.lru_cache(maxsize=4_096)(is_own_code)
+
+
 def run(subject: Subject, x: Any, tape: Tape) -> Path:
     """One run of a subject on a tape."""
+    way = Way()
+    found = _run(subject, x, tape, way)
+    return dataclasses.replace(found, way=way.digest)
+
+
+def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
     if subject.copies.handlers is None:
         subject.copies.handlers = signal_handlers()
     handlers, data = subject.copies.handlers, copied(x)
     try:
-        with recorded(tape) as generator, np.errstate(all="ignore"):
+        with recorded(tape) as generator, np.errstate(all="ignore"), way:
             output = call(subject, data, generator, tape)
         return Path(tape, laid_out(output))
     except TooLong as stop:
@@ -149,6 +197,8 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -
             count += 2
         if one.problem or not _are_equal(one, other):
             message = one.problem or "it does not work as usual with symbols for its noise."
+        elif one.way != other.way:
+            message = "it takes another way through its code with symbols for its noise."
     known: list[Path] = []
     left = 1.0
     if not message and not first.is_known:
@@ -225,7 +275,7 @@ def _is_repeated(subject: Subject, x: Any, path: Path) -> bool:
     """Whether a run with the numbers of a path makes the same calls and gives the same output."""
     plain = run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=True, replayed=path.tape))
     calls = [[(event.primitive, event.shape) for event in one.tape.events] for one in (path, plain)]
-    return calls[0] == calls[1] and _are_equal(path, plain)
+    return calls[0] == calls[1] and path.way == plain.way and _are_equal(path, plain)
 
 
 def _calls(path: Path) -> list[str]:

@@ -42,7 +42,7 @@ class Noisy:
         self.tape, self.signal, self.terms = tape, signal, terms
         self.reach = max(reach, abs(signal)) if math.isfinite(signal) else reach
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         """A float, for programs that ask `isinstance`: a branch on it must be that of a run with numbers."""
         return float

@@ -11,6 +11,7 @@ import itertools
 import math
 import re
 import sys
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -128,6 +129,7 @@ def programs(count: int, jobs: int) -> tuple[list[str], bool]:
             seen += counts
             seconds += took
             print(f"{seen['programs']:,} programs, {len(found)} wrong, {seconds:.0f} s", *told, sep="\n", flush=True)
+    used = ", ".join(f"{name.removeprefix('kind ')} {n:,}" for name, n in sorted(seen.items()) if name[:5] == "kind ")
     lines = [
         f"Seeds from {FIRST_SEED:,} on; programs that are too large for a brute force over all events are passed over.",
         "",
@@ -138,9 +140,7 @@ def programs(count: int, jobs: int) -> tuple[list[str], bool]:
             seen["endless"],
         ))),
         "",
-        "Programs that use a kind of draw or loop: "
-        + ", ".join(f"{name.removeprefix('kind ')} {n:,}" for name, n in sorted(seen.items()) if name[:5] == "kind ")
-        + f". All took {seconds:.0f} s of the processor.",
+        textwrap.fill(f"Programs with a kind of draw or loop: {used}. All took {seconds:.0f} s of the processor.", 120),
         *(["", *found[:20]] if found else []),
     ]  # fmt: skip
     return lines, not found

@@ -93,6 +93,16 @@ def of_a_type_rarely_seen(x, rng):
     return bool(total > 100.0)
 
 
+def of_an_exact_type_rarely_seen(x, rng):
+    total = 40.0 * len(x) + rng.laplace(scale=40.0)
+    return (total if type(total) is float else 40.0 * len(x)) > 100.0
+
+
+def of_a_dtype_rarely_seen(x, rng):
+    totals = 40.0 * np.array([len(x)]) + rng.laplace(scale=40.0, size=1)
+    return bool((totals if totals.dtype.kind == "f" else 40.0 * np.array([len(x)]))[0] > 100.0)
+
+
 def series(x, rng):
     pandas = pytest.importorskip("pandas")
     counts = pandas.Series(x, dtype=float).value_counts().reindex(range(4), fill_value=0)
@@ -207,7 +217,8 @@ def sign_and_size(x, rng):
 
 SOUND = {f.__name__: (f, DATA) for f in (
     in_place, in_place_under_two_names, in_place_elsewhere_and_rarely_seen, in_place_of_a_part, out_rarely_seen,
-    out_in_another_array, clip_out, largest_kept_in_its_dimension, of_a_type_rarely_seen, series, groups,
+    out_in_another_array, clip_out, largest_kept_in_its_dimension, of_a_type_rarely_seen, of_an_exact_type_rarely_seen,
+    of_a_dtype_rarely_seen, series, groups,
     global_stream, noise_from_a_python_generator, one_noisy_number_told_thrice, clipped, drawn_until_it_is_small,
     sparse_vector, two_phases, prefix_sums, exponential_mechanism, sorted_bars, least_squares, counter, own_formula,
     filled_in_a_loop, clamped_geometric, sign_and_size,
