@@ -15,10 +15,10 @@ from dpaudit.results.model import Verdict
 
 @dataclasses.dataclass(frozen=True)
 class Paragraph:
-    """Running text; `kind` "note" is set smaller, "lead" larger."""
+    """Running text; `kind` "note" is set smaller, "lead" larger, "words" explains the words of a table below it."""
 
     text: str
-    kind: Literal["text", "note", "lead"] = "text"
+    kind: Literal["text", "note", "lead", "words"] = "text"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,12 +48,20 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class SignOffBlock:
-    """Who decides what: fields, empty to be filled by hand; the decisions, and the one that was made, or empty."""
+    """Who decides what: fields, empty to be filled by hand, and the decisions there are to choose from.
+
+    `chosen` has a row for each mechanism: its name, what was decided and under which conditions, or empty texts.
+    """
 
     rows: tuple[tuple[str, str], ...]
     decisions: tuple[str, ...]
-    decision: str
+    chosen: tuple[tuple[str, str, str], ...]
     note: str
+
+    @property
+    def title(self) -> str:
+        """The heading of the block."""
+        return "Decision" if len(self.chosen) == 1 else "Decisions, one a mechanism"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,10 +51,13 @@ def _block(block: Block, level: int) -> list[str]:
     if isinstance(block, Facts):
         return ["\n".join(f"- **{escaped(name)}**: {escaped(text)}" for name, text in block.rows)]
     if isinstance(block, SignOffBlock):
-        chosen = [f"- [{'x' if one == block.decision else ' '}] {one}" for one in block.decisions]
+        chosen = []
+        for name, decision, conditions in block.chosen:
+            chosen.append(f"- {escaped(name)}{': ' if conditions else ''}{escaped(conditions)}")
+            chosen += [f"  - [{'x' if one == decision else ' '}] {one}" for one in block.decisions]
         fields = [f"- **{escaped(name)}**: {escaped(text) or '…'}" for name, text in block.rows]
         note = [escaped(block.note)] if block.note else []
-        return [f"{'#' * level} Decision", "\n".join([*chosen, *fields]), *note]
+        return [f"{'#' * level} {escaped(block.title)}", "\n".join([*chosen, *fields]), *note]
     if isinstance(block, Code):
         return [code(line) for line in block.text.splitlines()]
     if isinstance(block, Table):

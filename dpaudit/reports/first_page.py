@@ -1,4 +1,4 @@
-"""Page one of a compliance report: one table, one picture, three statements and a block to sign, read in one minute.
+"""Page one of a compliance report, read in one minute: statements, a table, a picture, and a block to sign.
 
 A row is one subject and one kind of promise: privacy (an audit), proof (a certificate), scores (of canaries), errors (a
 test of stated error bounds) or behaviour (a run of the conformance suite). Measured figures are bounds; ratios are of a
@@ -29,6 +29,18 @@ NAMED = 3  # subjects or items that a statement names
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
 SEARCHED = " that has to be searched for"
 COLUMNS = ("subject", "promised", "measured", "verdict", "sure of no false alarm", "what it may have missed")
+KINDS = ("proof", "privacy", "scores", "errors", "behaviour")  # of promises, in the order of the rows
+PRIVATE = ("proof", "privacy", "scores")  # those about what an answer reveals
+PAIR = "A pair is two possible inputs, such as a table with and without the row of one person."
+LETTERS: dict[str, str] = {  # of the parameter of a claim
+    "ε": "ε, the loss, says how well one answer can tell them apart (in nats): at ε = 0 not at all; at 0.25 it "
+    "multiplies the odds of one against the other by up to about 1.3, at 1 by 2.7, at 5 by 150.",
+    "δ": "δ is a small probability with which a limit on ε need not hold.",
+    "ρ": "ρ says how well one answer can tell them apart, on a scale of its own: at 0 not at all.",
+    "μ": "μ says how well one answer can tell them apart, on a scale of its own: at 0 not at all.",
+    "scale": "The scale compares the loss with the promised curve: up to 1 the promise is kept.",
+}
+AT_LEAST = "“At least” means proven: the truth may be more."
 SYMBOLS: dict[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 WORDS: dict[Verdict, str] = {
     "violated": "Broken",
@@ -66,14 +78,19 @@ class Line:
         """The verdict with its symbol and, of a broken promise of privacy, its severity."""
         if self.judged is not None:
             return self.judged.word
-        graded = f", {self.severity.words}" if self.severity is not None else ""
-        word = "Checks failed" if self.kind == "behaviour" and self.verdict == "violated" else WORDS[self.verdict]
-        return f"{SYMBOLS[self.verdict]} {word}{graded}"
+        return self._plain + (f", {self.severity.words}" if self.severity is not None else "")
 
     @property
     def explained(self) -> str:
-        """The same, with what the severity says."""
-        return self.words if self.severity is None else f"{self.words}: {self.severity.meaning}"
+        """The same for a reader who does not know the grades: what the severity says comes before its name."""
+        if self.severity is None:
+            return self.words
+        return f"{self._plain}: {self.severity.meaning} (severity {self.severity.place})"
+
+    @property
+    def _plain(self) -> str:
+        word = "Checks failed" if self.kind == "behaviour" and self.verdict == "violated" else WORDS[self.verdict]
+        return f"{SYMBOLS[self.verdict]} {word}"
 
 
 def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
@@ -86,20 +103,38 @@ def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
     )
     marks = tuple(line.verdict for line in shown)
     parts: list[Block] = [Facts(statements(dossier, lines, found), "statements")]
+    explained = words_of(shown)
+    if explained:
+        parts.append(Paragraph(explained, "words"))
     parts.append(Table("Promise by promise", COLUMNS, rows, len(lines) - len(shown), marks, kind="verdicts"))
-    drawn = picture([Bar(line.subject, line.kind, line.verdict, line.low, line.high, line.blind) for line in shown])
+    drawn = picture(
+        [
+            Bar(line.subject, line.kind, line.verdict, line.low, line.high, line.blind, line.learned_with is not None)
+            for line in shown
+        ]
+    )
     if drawn is not None:
         parts.append(drawn)
-    return (*parts, sign_off_block(dossier))
+    return (*parts, sign_off_block(dossier, lines))
+
+
+def words_of(lines: Sequence[Line]) -> str:
+    """What the words and letters of these rows mean, those that they have; empty where they have none of them."""
+    private = [line for line in lines if line.kind in PRIVATE]
+    if not private:
+        return ""
+    said = " ".join(f"{line.promised} {line.measured} {line.missed}" for line in private)
+    parts = [PAIR]
+    parts += [text for symbol, text in LETTERS.items() if symbol in said]
+    return " ".join([*parts, AT_LEAST])
 
 
 def ranked(dossier: Dossier) -> tuple[Line, ...]:
     """A line for each result, the gravest first, privacy before errors before behaviour."""
-    kinds = ("proof", "privacy", "scores", "errors", "behaviour")
     lines = [line_of(source) for source in dossier.sources] + [_judged(one) for one in dossier.judged]
 
     def key(line: Line) -> tuple[int, int, float]:
-        return VERDICTS.index(line.verdict), kinds.index(line.kind), -(line.low or 0.0)
+        return VERDICTS.index(line.verdict), KINDS.index(line.kind), -(line.low or 0.0)
 
     return tuple(sorted(lines, key=key))
 
@@ -190,7 +225,8 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
     sizes += [f"{wording.nats_text(nats)} where nothing may leak"] if nats > 0.0 else []
     size, rare = " and ".join(sizes), percent_text(powers[0].event_mass)
     if found is None:
-        return f"a loss up to {size}, {wording.KNOWING}; more, if fewer than {rare} of answers show it", blind, None
+        missed = f"at best, losses up to {size}; larger ones that are hard to find or show in under {rare} of answers"
+        return missed, blind, None
     missed = (
         f"about {percent_text(1.0 - found)} of leaks of {size} in several intervals ({percent_text(found)} are found); "
         f"more of smaller and of harder ones, and of those in fewer than {rare} of answers"
@@ -229,7 +265,7 @@ def _behaviour(result: CheckResult) -> Line:
     failed = [record.name for record in result.of_status("violated")]
     kept = len(result.of_status("not_refuted"))
     rest = len(result.records) - kept - len(failed)
-    measured = f"{kept:,} kept, {len(failed):,} failed, {rest:,} neither"
+    measured = f"{kept:,} passed, {len(failed):,} failed, {rest:,} without an answer or not applicable"
     if failed:
         more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
         measured += f": {', '.join(clean(one, 40) for one in failed[:NAMED])}{more}"
@@ -254,12 +290,22 @@ def _found(lines: Sequence[Line]) -> str:
 
 
 def _promised(lines: Sequence[Line]) -> str:
-    """What was promised of privacy, in a sentence; empty where nothing was."""
-    count = len({line.subject for line in lines if line.kind in ("privacy", "proof", "scores")})
+    """What was tested, and what was promised of privacy where something was."""
+    subjects = len({line.subject for line in lines})
+    kinds = [f"{count:,} on {kind}" for kind in KINDS if (count := sum(line.kind == kind for line in lines))]
+    text = f"{plural(len(lines), 'result')} about {plural(subjects, 'mechanism')}: {_listed(kinds)}. "
+    count = len({line.subject for line in lines if line.kind in PRIVATE})
     if not count:
-        return ""
-    who = "1 mechanism promises" if count == 1 else f"{count:,} mechanisms promise"
-    return f"{who} a limit on what one answer reveals. "
+        return text
+    who = f"{count:,} of them promise{'s' if count == 1 else ''}"
+    if count == subjects:
+        who = "It promises" if count == 1 else "Each promises"
+    return f"{text}{who} a limit on how well one answer tells two possible inputs apart. "
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence: "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _outcome(lines: Sequence[Line]) -> str:
@@ -292,7 +338,8 @@ def _outcome(lines: Sequence[Line]) -> str:
     least = f" {FIRST_PROOF}" if worst.severity is not None and worst.severity.is_least else ""
     grade = ""
     if worst.severity is not None:
-        grade = f" Severity: {worst.severity.words}, which means: {worst.severity.meaning} ({worst.severity.reason})."
+        meaning = worst.severity.meaning
+        grade = f" {meaning[0].upper()}{meaning[1:]} (severity {worst.severity.place})."
     return f"{worst.subject} breaks that promise{size}.{least}{grade}{more}"
 
 
@@ -306,7 +353,9 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
         text += f" “No breach found” is no proof: {_unseen(max(unseen, key=lambda line: line.blind or 0.0))}"
     rest = beside(dossier)
     if rest > 0.0:
-        text += f" Findings beside the verdicts have error rates of their own, {percent_text(rest)} together at most."
+        text += (
+            f" Notes beside the verdicts have false alarms of their own, with probability at most {percent_text(rest)}."
+        )
     return text
 
 
@@ -317,7 +366,10 @@ def _unseen(worst: Line) -> str:
         return f"a loss of any size{'' if found is None else SEARCHED} may have stayed hidden."
     times = f"{number_text(worst.blind, 3)} times the promise"
     if found is None:
-        return f"a loss of up to {times}, or more in rare answers, may have stayed hidden even {wording.FROM_KNOWING}."
+        return (
+            f"even in the best case for the test a loss of up to {times} may have stayed hidden, and a larger one that "
+            "is hard to find or shows in few answers."
+        )
     return (
         f"about {percent_text(1.0 - found)} of leaks of {times} in several intervals of answers stay hidden "
         f"({percent_text(found)} are found), and more of those that are smaller, rarer or of harder forms."
@@ -356,7 +408,7 @@ def _gaps(dossier: Dossier, found: Sequence[Item]) -> str:
         parts.append(f"{'; '.join(missing[:5])}" + (f"; and {len(missing) - 5:,} more" if len(missing) > 5 else ""))
     text = f"Not assessed: {parts[0]}." if parts else "Every item was tested, declared or beside the point."
     if said:
-        text += f" {plural(said, 'item')} rest{'s' if said == 1 else ''} on what the owner says."
+        text += f" {plural(said, 'item')} rest{'s' if said == 1 else ''} on what the owner says, unchecked."
     fewer = _fewer(dossier)
     return f"{text} Other inputs and other code were not looked at.{fewer}"
 
@@ -371,8 +423,8 @@ def _fewer(dossier: Dossier) -> str:
         wider = [len(others) for other, others in asked if other.claim == result.claim and pairs < others]
         if pairs and wider:
             told.append(
-                f"{wording.subject_name(result, 60)} was tested on {len(pairs):,} of {plural(max(wider), 'pair')} that "
-                "the same promise was tested on."
+                f"{wording.subject_name(result, 60)} was tested on {len(pairs):,} of the {plural(max(wider), 'pair')} "
+                "that another mechanism with its promise was tested on."
             )
     more = f" So were {len(told) - NAMED:,} more, on fewer." if len(told) > NAMED else ""
     return "".join(f" {text}" for text in told[:NAMED]) + more
@@ -393,32 +445,48 @@ def _next(lines: Sequence[Line]) -> str:
         parts.append(f"Have the run of {names('error')} repaired and repeated.")
     if names("inconclusive"):
         parts.append(f"Have {names('inconclusive')} tested with more runs.")
-    parts.append("Decide whether the gaps are acceptable, and sign below.")
+    faulty = {line.subject for line in lines if line.verdict != "not_refuted"}
+    sound = [name for name in dict.fromkeys(line.subject for line in lines) if name not in faulty]
+    if sound and faulty:
+        named = _listed([*sound[:NAMED], *([f"{len(sound) - NAMED:,} more"] if len(sound) > NAMED else [])])
+        parts.append(f"Nothing was found against {named}: whether that is enough depends on these gaps.")
+    else:
+        parts.append("Decide whether these gaps are acceptable.")
+    parts.append("Sign below." if len({line.subject for line in lines}) == 1 else "Decide on each mechanism below.")
     return " ".join(parts)
 
 
 # --- The block to sign ------------------------------------------------------------------------------------------------
 
 
-def sign_off_block(dossier: Dossier) -> SignOffBlock:
-    """The decision that was read, or an empty block to be filled by hand."""
+def sign_off_block(dossier: Dossier, lines: Sequence[Line]) -> SignOffBlock:
+    """The decisions that were read, or an empty block to be filled by hand: a row for each mechanism.
+
+    The gravest come first, and what was decided is shown for all; to decide by hand there is room for `ROWS`.
+    """
     signed = dossier.sign_off
     digest = "" if dossier.is_redacted else results_digest(dossier)
+    order = list(dict.fromkeys(line.subject for line in lines))
+    names = sorted(dossier.subjects, key=lambda name: [*order, clean(name, 60)].index(clean(name, 60)))
     if signed is None:
-        note = f"Digest of these results: {digest}" if digest else ""
+        rest = len(names) - ROWS
+        note = f"{plural(rest, 'more mechanism')}: decide in the file of --sign-off. " if rest > 0 else ""
+        note += f"Digest of these results: {digest}" if digest else ""
         empty = (("Name", ""), ("Role", ""), ("Date", ""), ("Conditions", ""))
-        return SignOffBlock(empty, DECISIONS, "", note)
-    rows = (
-        ("Name", clean(signed.name, 200)),
-        ("Role", clean(signed.role, 200)),
-        ("Date", signed.date),
-        ("Conditions", clean(signed.conditions, 2000) or "none"),
-    )
+        return SignOffBlock(empty, DECISIONS, tuple((clean(name, 60), "", "") for name in names[:ROWS]), note.strip())
+    rows = (("Name", clean(signed.name, 200)), ("Role", clean(signed.role, 200)), ("Date", signed.date))
+    made = [(name, signed.about(name)) for name in names]
     bound = "made on exactly these results" if signed.results else "the file does not say on which results it was made"
     note = f"Quoted from the file of the decision; {bound}."
-    if dossier.verdict == "violated" and signed.decision != "reject":
-        note += " It was accepted although something was found violated."
-    return SignOffBlock(rows, DECISIONS, signed.decision, note)
+    accepted = {clean(name, 60) for name, one in made if one.decision != "reject"}
+    against = list(
+        dict.fromkeys(line.subject for line in lines if line.verdict == "violated" and line.subject in accepted)
+    )
+    if against:
+        who = _listed([*against[:NAMED], *([f"{len(against) - NAMED:,} more"] if len(against) > NAMED else [])])
+        note += f" {who} {'was' if len(against) == 1 else 'were'} accepted although a promise was found broken."
+    chosen = tuple((clean(name, 60), one.decision, clean(one.conditions, 2000)) for name, one in made)
+    return SignOffBlock(rows, DECISIONS, chosen, note)
 
 
 def severity_section(dossier: Dossier) -> tuple[Block, ...]:

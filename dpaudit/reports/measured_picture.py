@@ -19,7 +19,10 @@ LEAST = 1.5  # the axis goes on so far at least
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """One promise: its bounds as multiples of what was promised, as in `dpaudit.reports.first_page.Line`."""
+    """One promise: its bounds as multiples of what was promised, as in `dpaudit.reports.first_page.Line`.
+
+    `is_learned` says that `blind` is of an event that the audit has to find, and not of one whose place is known.
+    """
 
     subject: str
     kind: str
@@ -27,6 +30,7 @@ class Bar:
     low: float | None
     high: float | None
     blind: float | None
+    is_learned: bool = False
 
 
 def picture(bars: Sequence[Bar]) -> Figure | None:
@@ -40,11 +44,12 @@ def picture(bars: Sequence[Bar]) -> Figure | None:
         f"{plural(len(drawn), 'promise')}, each as a bar of what was proven against the line of what was promised; "
         f"{broken:,} cross{'es' if broken == 1 else ''} the line."
     )
-    note = "The truth is at least the dark bar: one that is short of the line proves nothing."
+    note = "Dark bar: proven. The truth is at least that; a bar short of the line proves nothing."
     if any(bar.blind is not None for bar in drawn):
-        note += " From the end of the pale bar on, 9 of 10 audits find a loss in several intervals of answers"
-        note += " (older results: one whose place is known)."
-    note += f" {plural(rest, 'row')} of the table without a number not drawn." if rest else ""
+        known = all(not bar.is_learned for bar in drawn if bar.blind is not None)
+        where = "in the best case" if known else "that shows in several intervals of answers"
+        note += f" Pale bar: not excluded. Of losses of privacy beyond its end, 9 of 10 tests find one {where}."
+    note += f" {plural(rest, 'row')} of the table without a number: not drawn." if rest else ""
     rows = tuple(
         (f"{bar.subject}: {bar.kind}", compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind))
         for bar in drawn

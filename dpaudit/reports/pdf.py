@@ -103,7 +103,7 @@ def _known(text: str, font: str) -> str:
 def _style(name: str, colour: str = INK) -> Any:
     from reportlab.lib.styles import ParagraphStyle
 
-    sizes = {"title": 19.0, "h2": 13.5, "h3": 11.0, "h4": 9.5, "lead": 10.0, "text": 9.0, "note": 7.5, "cell": 7.2}
+    sizes = {"title": 19.0, "h2": 13.5, "h3": 11.0, "h4": 9.5, "lead": 10.0, "text": 9.0, "note": 7.5, "words": 7.5}
     bold = name in ("title", "h2", "h3", "h4", "lead", "head")
     size = sizes.get(name, 7.2)
     before = {"h2": 16.0, "h3": 11.0, "h4": 8.0}.get(name, 0.0)
@@ -196,10 +196,13 @@ def _block(block: Block, width: float) -> list[Any]:
     if isinstance(block, Facts):
         return _grid(("", ""), block.rows, width, with_head=False)
     if isinstance(block, SignOffBlock):
-        boxes = "   ".join(f"{'☒' if one == block.decision else '☐'} {one}" for one in block.decisions)
-        fields = tuple((name, text or "_" * 60) for name, text in block.rows)
+        fields = []
+        for name, decision, conditions in block.chosen:
+            boxes = "   ".join(f"{'☒' if one == decision else '☐'} {one}" for one in block.decisions)
+            fields.append((name, f"{boxes}{': ' if conditions else ''}{conditions}"))
+        fields += [(name, text or "_" * 60) for name, text in block.rows]
         note = [_text(block.note, "note")] if block.note else []
-        return [_text("Decision", "h4"), _text(boxes, "text"), *_grid(("", ""), fields, width, with_head=False), *note]
+        return [_text(block.title, "h4"), *_grid(("", ""), tuple(fields), width, with_head=False), *note]
     if isinstance(block, Code):
         return [_text(line, "code") for line in block.text.splitlines()]
     if isinstance(block, Table):

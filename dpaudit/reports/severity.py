@@ -21,8 +21,8 @@ PRECISION = 1.1  # times the promise, where the result does not say which excess
 BEST_CASE = "the audit's precision in the best case"
 TELL_GUESSES, TELL_WRONG = 100, 0.01  # a near-deterministic tell: so many guesses, at most this share of them wrong
 MEANINGS: Mapping[Grade, str] = {
-    "marginal": "a small excess is proven; the true one may be larger",
-    "clear": "the proven excess is beyond the precision of the audit in the best case",
+    "marginal": "the test can just see the excess; the true one may be larger",
+    "clear": "the test sees the excess plainly",
     "severe": "the answers tell the two inputs apart far too well",
 }
 FIRST_PROOF = "The audit stopped at the first proof: the loss may be far larger."
@@ -63,6 +63,12 @@ class Severity:
     def words(self) -> str:
         """The grade in words: "clear", or "at least marginal" where the audit stopped at the first proof."""
         return f"at least {self.grade}" if self.is_least and self.grade != "severe" else self.grade
+
+    @property
+    def place(self) -> str:
+        """The grade as one of three, for a reader who does not know their names."""
+        least = "at least " if self.is_least and self.grade != "severe" else ""
+        return f"{least}{GRADES.index(self.grade) + 1} of {len(GRADES)}, {self.grade}"
 
     @property
     def meaning(self) -> str:

@@ -1,13 +1,18 @@
-"""The decision of a person about a report: who accepted or rejected it, when, and under which conditions.
+"""The decisions of a person about a report: which mechanism is accepted or rejected, when, and under which conditions.
 
 A TOML file that `dpaudit report --sign-off` reads; an unknown key is an error that names its place:
 
     name = "A. Person"
     role = "Data protection officer"
     date = 2026-11-25
-    decision = "accept with conditions"     # or "accept", or "reject"
-    conditions = "Release 2.1 alone."       # with that decision only
     results = "9f2c…"                       # the digest that the sign-off block prints: binds it to these results
+    decision = "accept"                     # or "accept with conditions", or "reject"
+
+    [mechanisms.CityLaplace]                # a decision of its own; that above is of all others
+    decision = "accept with conditions"
+    conditions = "Release 2.1 alone."       # with that decision only
+
+Without a decision at the top, each mechanism of the report needs its own.
 """
 
 from __future__ import annotations
@@ -26,13 +31,27 @@ from dpaudit.reports.dossier import Dossier
 
 DECISIONS = ("accept", "accept with conditions", "reject")
 TEXTS = ("name", "role", "conditions", "results")
-KEYS = ("name", "role", "date", "decision", "conditions", "results")
+KEYS = ("name", "role", "date", "decision", "conditions", "results", "mechanisms")
+DECISION_KEYS = ("decision", "conditions")  # of one mechanism
 LONGEST = 2000  # characters of a text
 
 
 @dataclasses.dataclass(frozen=True)
+class Decision:
+    """What was decided about one mechanism. `conditions` is empty unless it was accepted with conditions."""
+
+    mechanism: str
+    decision: str
+    conditions: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class SignOff:
-    """A decision. `date` is ISO 8601; `results` is the digest of the results it was made on, or empty."""
+    """A signed block of decisions.
+
+    `date` is ISO 8601; `decision` is that of all mechanisms that `mechanisms` does not name, or empty where it names
+    every one; `results` is the digest of the results it was made on, or empty.
+    """
 
     name: str
     role: str
@@ -40,6 +59,12 @@ class SignOff:
     decision: str
     conditions: str = ""
     results: str = ""
+    mechanisms: tuple[Decision, ...] = ()
+
+    def about(self, mechanism: str) -> Decision:
+        """What was decided about this mechanism."""
+        own = next((one for one in self.mechanisms if one.mechanism == mechanism), None)
+        return own or Decision(mechanism, self.decision, self.conditions)
 
 
 def results_digest(dossier: Dossier) -> str:
@@ -56,8 +81,8 @@ def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
     Raises
     ------
     UsageError
-        If the file cannot be read, a key is unknown or missing or of the wrong type, the conditions do not fit the
-        decision, or it was made on other results.
+        If the file cannot be read, a key is unknown or missing or of the wrong type, the conditions do not fit a
+        decision, a mechanism is not in the report or has no decision, or the file was made on other results.
     """
     file = Path(path)
     where = f" at {str(file)!r}"
@@ -80,14 +105,49 @@ def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
     date = table.get("date")
     if isinstance(date, datetime.datetime) or not isinstance(date, datetime.date):
         raise UsageError(f"date must be a date such as 2026-11-25, got {date!r}{where}.")
-    decision = table.get("decision")
-    if decision not in DECISIONS:
-        raise UsageError(f"decision must be one of {', '.join(DECISIONS)}, got {decision!r}{where}.")
-    conditions, results = (table.get(key, "").strip() for key in ("conditions", "results"))
-    if bool(conditions) != (decision == "accept with conditions"):
-        must = "stated" if decision == "accept with conditions" else "left out"
-        raise UsageError(f"conditions must be {must} to {decision}, got {conditions!r}{where}.")
+    mechanisms = _mechanisms(table.get("mechanisms", {}), dossier, where)
+    decided = {one.mechanism for one in mechanisms}
+    left = next((name for name in dossier.subjects if name not in decided), None)
+    whole = Decision("", "")
+    if "decision" in table or "conditions" in table or not mechanisms:
+        whole = _decision("", table, where)
+    elif left is not None:
+        raise UsageError(f"decision must be stated for every mechanism, got none for {left!r}{where}.")
+    results = table.get("results", "").strip()
     if results and (not re.fullmatch("[0-9a-f]{64}", results) or results != results_digest(dossier)):
         here = results_digest(dossier)
         raise UsageError(f"results must be the digest of these results, {here}, got {results[:64]!r}{where}.")
-    return SignOff(table["name"].strip(), table["role"].strip(), date.isoformat(), decision, conditions, results)
+    name, role = table["name"].strip(), table["role"].strip()
+    return SignOff(name, role, date.isoformat(), whole.decision, whole.conditions, results, mechanisms)
+
+
+def _mechanisms(tables: Any, dossier: Dossier, where: str) -> tuple[Decision, ...]:
+    """The decisions about single mechanisms, in the order of the file."""
+    if not isinstance(tables, dict):
+        raise UsageError(f"mechanisms must be a table for each mechanism, got {tables!r}{where}.")
+    found = []
+    for name, table in tables.items():
+        if name not in dossier.subjects:
+            known = ", ".join(dossier.subjects)
+            raise UsageError(f"mechanisms must be of this report ({known}), got {name!r}{where}.")
+        if not isinstance(table, dict):
+            raise UsageError(f"mechanisms must hold tables with a decision, got {table!r} for {name!r}{where}.")
+        for key in table:
+            if key not in DECISION_KEYS:
+                raise UsageError(f"key must be one of {', '.join(DECISION_KEYS)}, got {key!r} for {name!r}{where}.")
+        found.append(_decision(name, table, f" for {name!r}{where}"))
+    return tuple(found)
+
+
+def _decision(mechanism: str, table: dict[str, Any], where: str) -> Decision:
+    """The decision that a table states, with its conditions where it needs some."""
+    decision, conditions = table.get("decision"), table.get("conditions", "")
+    if decision not in DECISIONS:
+        raise UsageError(f"decision must be one of {', '.join(DECISIONS)}, got {decision!r}{where}.")
+    if not isinstance(conditions, str) or len(conditions) > LONGEST:
+        raise UsageError(f"conditions must be a text of at most {LONGEST:,} characters, got {conditions!r}{where}.")
+    conditions = conditions.strip()
+    if bool(conditions) != (decision == "accept with conditions"):
+        must = "stated" if decision == "accept with conditions" else "left out"
+        raise UsageError(f"conditions must be {must} to {decision}, got {conditions!r}{where}.")
+    return Decision(mechanism, decision, conditions)

@@ -27,7 +27,6 @@ DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "d
 BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
 # Whose power the best case is.
-KNOWING, FROM_KNOWING = (f"{how} a test that knows which answers to look at" for how in ("by", "from"))
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "violated",

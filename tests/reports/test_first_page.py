@@ -15,7 +15,7 @@ from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.profiles import profile_named
 from dpaudit.reports import compliance, first_page
-from dpaudit.reports.document import Facts, SignOffBlock, Table
+from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.glossary import TERMS, Linker
@@ -27,7 +27,7 @@ from dpaudit.results.model import DECIDING_FORM, LearnedLoss, Power, WitnessReco
 def page(dossier):
     """The blocks of page one by their kinds."""
     first = compliance.build(dossier).first
-    assert [type(block) for block in first if not isinstance(block, Figure)] == [Facts, Table, SignOffBlock]
+    assert [type(block) for block in first if not isinstance(block, Figure)] == [Facts, Paragraph, Table, SignOffBlock]
     return {type(block): block for block in first}
 
 
@@ -40,7 +40,8 @@ def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
     assert table.columns == first_page.COLUMNS and table.marks == ("violated",) * 3
     assert table.rows[0][:2] == ("city release: privacy", "eps=1")
     assert table.rows[0][2] == "ε at least 1.7 nats, 1.7 × the promise"
-    assert table.rows[0][3] == f"✗ Broken, at least clear: {MEANINGS['clear']}" and table.rows[0][4] == "95%"
+    assert table.rows[0][3] == f"✗ Broken: {MEANINGS['clear']} (severity at least 2 of 3, clear)"
+    assert table.rows[0][4] == "95%"
     assert table.rows[0][5] == FIRST_PROOF
     assert table.rows[1][:3] == (
         "city release: errors",
@@ -48,7 +49,7 @@ def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
         "the worst error is 4 × its bound (3.59 to 4.4)",
     )
     assert table.rows[2][0] == "city release: behaviour" and table.rows[2][3] == "✗ Checks failed"
-    assert "1 kept, 1 failed, 4 neither: batch_contract" in table.rows[2][2]
+    assert "1 passed, 1 failed, 4 without an answer or not applicable: batch_contract" in table.rows[2][2]
 
 
 @pytest.mark.parametrize(
@@ -57,8 +58,8 @@ def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
         (
             "doubles",
             "✓ No breach found",
-            "a loss up to 1.25 × the promise, by a test that knows which answers to look at; more, if fewer than 10% "
-            "of answers show it",
+            "at best, losses up to 1.25 × the promise; larger ones that are hard to find or show in under 10% of "
+            "answers",
         ),
         ("inconclusive", "? Not settled", "a leak of any size"),
         ("error", "! No answer: it broke", "whatever the broken runs would have shown"),
@@ -109,8 +110,8 @@ def test_pairs_that_may_leak_nothing_are_said_in_nats(synthetic):
 def test_older_results_say_whose_power_it_is(synthetic):
     shown = page(Dossier.of(quiet(synthetic, Power(0.1, 0.9, 1.63, 1.0))))
     missed = shown[Table].rows[0][5]
-    assert missed.startswith("a loss up to 1.63 × the promise, by a test that knows which answers to look at; more")
-    assert "hidden even from a test that knows which answers to look at" in shown[Facts].rows[1][1]
+    assert missed.startswith("at best, losses up to 1.63 × the promise; larger ones that are hard to find")
+    assert "even in the best case for the test a loss of up to 1.63 times the promise" in shown[Facts].rows[1][1]
 
 
 def test_the_precision_of_a_grade_is_that_of_the_best_case_and_says_so(synthetic):
@@ -136,7 +137,7 @@ def test_the_picture_draws_every_promise_with_a_number_and_gives_the_numbers_as_
     assert figure.data.rows == (
         ("city release: privacy", "1.7", "–", "–"), ("city release: errors", "3.599", "4.4", "–"),
     )  # fmt: skip
-    assert "1 row of the table without a number not drawn" in figure.note
+    assert "1 row of the table without a number: not drawn" in figure.note
     for drawing in (figure.wide, figure.narrow):
         assert drawing.count('class="proven violated"') == 2
     assert not any(isinstance(b, Figure) for b in compliance.build(Dossier.of(synthetic.check())).first)
@@ -156,11 +157,14 @@ def test_a_ratio_without_a_place_on_the_axis_is_drawn_within_the_picture(synthet
 
 def test_three_statements_say_what_broke_how_sure_that_is_and_what_to_do(synthetic):
     found, sure, rest = (text for _, text in page(everything(synthetic))[Facts].rows)
-    assert found.startswith("1 mechanism promises a limit on what one answer reveals. city release breaks that promise")
+    assert found.startswith(
+        "3 results about 1 mechanism: 1 on privacy, 1 on errors and 1 on behaviour. It promises a limit on how well "
+        "one answer tells two possible inputs apart. city release breaks that promise"
+    )
     assert ": the loss of privacy is at least 1.7 times what was promised." in found
     assert (
         FIRST_PROOF in found
-        and "Severity: at least clear, which means: the proven" in found
+        and f"T{MEANINGS['clear'][1:]} (severity at least 2 of 3, clear)." in found
         and "1 more promise" in found
     )
     # 5% of the audit, 5% of the error bounds, 0.1% of the checks
@@ -184,7 +188,9 @@ def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthe
     wide = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)])
     narrow = dataclasses.replace(wide, findings=wide.findings[:1], subject={"name": "narrow", "fingerprint": "n"})
     text = page(Dossier.of(wide, narrow))[Facts].rows[2][1]
-    assert "narrow was tested on 1 of 2 pairs that the same promise was tested on." in text
+    assert "narrow was tested on 1 of the 2 pairs that another mechanism with its promise was tested on." in text
+    assert "Nothing was found against city release and narrow" not in text  # nothing was found broken at all
+    assert text.endswith("Decide whether these gaps are acceptable. Decide on each mechanism below.")
     assert text.count("was tested on 1") == 1
     elsewhere = dataclasses.replace(narrow, findings=(synthetic.finding("d", "e", 0.5),))  # not one of them
     other = dataclasses.replace(narrow, claim="another claim")
@@ -201,7 +207,9 @@ def test_the_picture_and_the_table_print_the_same_digits(synthetic):
 def test_every_grade_says_what_it_means(synthetic):
     assert set(MEANINGS) == set(GRADES)
     row = page(Dossier.of(synthetic.result([synthetic.finding(ratio=1.01, mode="fixed")], mode="fixed")))[Table].rows[0]
-    assert row[3] == "✗ Broken, marginal: a small excess is proven; the true one may be larger"
+    assert row[3] == (
+        "✗ Broken: the test can just see the excess; the true one may be larger (severity 1 of 3, marginal)"
+    )
 
 
 def test_results_at_the_default_of_the_compliance_profile_are_of_full_confidence(synthetic):
@@ -270,21 +278,71 @@ SIGNED = 'name = "A. Person"\nrole = "Officer"\ndate = 2026-11-25\ndecision = "r
 def test_a_decision_fills_the_block_and_an_empty_one_prints_what_to_bind_it_to(synthetic, tmp_path):
     dossier = everything(synthetic)
     empty = page(dossier)[SignOffBlock]
-    assert empty.decision == "" and results_digest(dossier) in empty.note
+    assert empty.chosen == (("city release", "", ""),) and results_digest(dossier) in empty.note
     (tmp_path / "s.toml").write_text(SIGNED + f'results = "{results_digest(dossier)}"\n')
     signed = dataclasses.replace(dossier, sign_off=read_sign_off(tmp_path / "s.toml", dossier))
     block = page(signed)[SignOffBlock]
-    assert block.decision == "reject" and dict(block.rows)["Name"] == "A. Person"
+    assert block.chosen == (("city release", "reject", ""),) and dict(block.rows)["Name"] == "A. Person"
     assert "made on exactly these results" in block.note
     for format in ("html", "md"):
         text = reports.render(signed, format, "compliance")
         assert "A. Person" in text.replace("\\.", ".") and ("☒ Reject" in text or "- [x] reject" in text)
 
 
+def two_releases(synthetic):
+    """A report about a broken mechanism and one without a finding."""
+    quiet = dataclasses.replace(synthetic.make("doubles"), subject={"name": "quiet release", "fingerprint": "q"})
+    return Dossier.of(quiet, synthetic.make("single"))
+
+
+def test_every_mechanism_has_a_decision_of_its_own_the_gravest_first(synthetic, tmp_path):
+    dossier = two_releases(synthetic)
+    empty = page(dossier)[SignOffBlock]
+    assert [name for name, *_ in empty.chosen] == ["city release", "quiet release"]
+    assert empty.title == "Decisions, one a mechanism"
+    own = '[mechanisms."quiet release"]\ndecision = "accept with conditions"\nconditions = "Release 2.1 alone."\n'
+    (tmp_path / "s.toml").write_text(SIGNED + own)
+    signed = dataclasses.replace(dossier, sign_off=read_sign_off(tmp_path / "s.toml", dossier))
+    block = page(signed)[SignOffBlock]
+    assert block.chosen == (
+        ("city release", "reject", ""), ("quiet release", "accept with conditions", "Release 2.1 alone."),
+    )  # fmt: skip
+    assert "although" not in block.note
+    for format in ("html", "md"):
+        text = reports.render(signed, format, "compliance").replace("\\.", ".")
+        assert "Release 2.1 alone." in text and text.count("☒" if format == "html" else "[x]") == 2
+
+
+def test_a_broken_mechanism_that_was_accepted_is_named_and_no_mechanism_goes_without_a_decision(synthetic, tmp_path):
+    dossier = two_releases(synthetic)
+    (tmp_path / "s.toml").write_text(SIGNED.replace("reject", "accept"))
+    signed = dataclasses.replace(dossier, sign_off=read_sign_off(tmp_path / "s.toml", dossier))
+    assert page(signed)[SignOffBlock].note.endswith("city release was accepted although a promise was found broken.")
+    alone = SIGNED.replace('decision = "reject"\n', '[mechanisms."city release"]\ndecision = "reject"\n')
+    (tmp_path / "s.toml").write_text(alone)
+    with pytest.raises(UsageError, match="decision must be stated for every mechanism, got none for 'quiet release'"):
+        read_sign_off(tmp_path / "s.toml", dossier)
+    both = alone + '[mechanisms."quiet release"]\ndecision = "accept"\n'
+    (tmp_path / "s.toml").write_text(both)
+    read = read_sign_off(tmp_path / "s.toml", dossier)
+    assert read.decision == "" and read.about("quiet release").decision == "accept"
+
+
+def test_page_one_explains_the_words_and_letters_that_it_uses(synthetic):
+    text = page(everything(synthetic))[Paragraph].text
+    assert text.startswith(first_page.PAIR) and text.endswith(first_page.AT_LEAST)
+    assert first_page.LETTERS["ε"] in text and first_page.LETTERS["ρ"] not in text
+    assert not any(isinstance(block, Paragraph) for block in compliance.build(Dossier.of(synthetic.check())).first)
+    # The odds that the text states are those of the definition: e to the power of epsilon.
+    assert [round(math.exp(0.25), 1), round(math.exp(1.0), 1), round(math.exp(5.0), -1)] == [1.3, 2.7, 150.0]
+    html = reports.render(everything(synthetic), "html", "compliance")
+    assert '<p class="words">' in html
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("nam = 'x'", "key must be one of name, role, date, decision, conditions, results, got 'nam' at "),
+        ("nam = 'x'", "key must be one of name, role, date, decision, conditions, results, mechanisms, got 'nam' at "),
         (SIGNED.replace('"A. Person"', '" "'), "name must say something, got ' ' at "),
         (SIGNED.replace("2026-11-25", '"today"'), "date must be a date such as 2026-11-25, got 'today' at "),
         (
@@ -296,6 +354,15 @@ def test_a_decision_fills_the_block_and_an_empty_one_prints_what_to_bind_it_to(s
         (SIGNED + 'results = "00"', "results must be the digest of these results, .*, got '00' at "),
         (SIGNED + "results = 3", "results must be a text of at most 2,000 characters, got 3 at "),
         ("name = ", "sign_off must be TOML"),
+        (SIGNED + "mechanisms = 1", "mechanisms must be a table for each mechanism, got 1 at "),
+        (SIGNED + '[mechanisms.other]\ndecision = "accept"', r"of this report \(city release\), got 'other' at "),
+        (SIGNED + '[mechanisms]\n"city release" = 2', "hold tables with a decision, got 2 for 'city release' at "),
+        (SIGNED + '[mechanisms."city release"]\nwhy = 1', "key must be one of decision, conditions, got 'why' for "),
+        (SIGNED + '[mechanisms."city release"]\n', "decision must be one of .*, got None for 'city release' at "),
+        (
+            SIGNED + '[mechanisms."city release"]\ndecision = "accept with conditions"\nconditions = 4',
+            "conditions must be a text of at most 2,000 characters, got 4 for 'city release' at ",
+        ),
     ],
 )
 def test_a_decision_that_is_none_is_refused_with_its_place(synthetic, tmp_path, content, message):
