@@ -180,7 +180,22 @@ def test_a_number_that_does_not_vary_is_the_first_hint():
 
     result = replay(release, [([], [1])], "eps=1")
     assert result.grade == "hint" and result.pairs[0].hints[0].kind == "constant"
-    assert "is 0 on x and 1 on x_prime" in result.pairs[0].hints[0].text
+    assert "the output, key 'count' is 0 on x and 1 on x_prime" in result.pairs[0].hints[0].text
+
+
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [
+        (lambda data, rng: [rng.laplace() for _ in data], "length of the output"),
+        (lambda data, rng: [float(len(data)), rng.laplace()], "coordinate 0 of the output"),
+        (lambda data, rng: float(len(data) + 0 * rng.laplace()), "the output"),
+    ],
+    ids=["length", "coordinate", "number"],
+)
+def test_a_hint_names_the_number_that_does_not_vary(release, name):
+    (pair,) = replay(release, [([1, 2], [1, 2, 3])], "eps=1").pairs
+    (text,) = [hint.text for hint in pair.hints if hint.kind == "constant"]
+    assert text == f"on all streams {name} is 2 on x and 3 on x_prime."
 
 
 def test_clipped_or_rounded_outputs_are_not_taken_for_a_sum():

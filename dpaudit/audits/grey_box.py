@@ -398,20 +398,25 @@ def _constants(first: Sequence[Run], second: Sequence[Run]) -> str:
         if len(tokens[0]) == len(tokens[1]) == 1 and tokens[0] != tokens[1]:
             return f"on all streams the output is {min(tokens[0]):.60} on x and {min(tokens[1]):.60} on x_prime."
         return ""
-    a, b = numbers
+    names, a, b = numbers
     still = is_constant(a) & is_constant(b) & ~((a[0] == b[0]) | (np.isnan(a[0]) & np.isnan(b[0])))
     if not still.any():
         return ""
     column = int(np.argmax(still))
-    return f"on all streams number {column} of the output is {a[0, column]:.9g} on x and {b[0, column]:.9g} on x_prime."
+    return f"on all streams {names[column]} is {a[0, column]:.9g} on x and {b[0, column]:.9g} on x_prime."
 
 
 def _numbers(
     first: Sequence[Run], second: Sequence[Run]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """The outputs as numbers, (runs, numbers) each; of objects those that their common layout has."""
+) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]] | None:
+    """Names of the numbers of an output, and the outputs, (runs, numbers) each; of objects those of their layout."""
     sides = [join([run.outcome for run in runs]) for runs in (first, second)]
     if all(side.tokens is None for side in sides) and sides[0].numbers.shape[1] == sides[1].numbers.shape[1]:
-        return sides[0].numbers, sides[1].numbers
+        width = sides[0].numbers.shape[1]
+        names = ["the output"] if width == 1 else [f"coordinate {column} of the output" for column in range(width)]
+        return names, sides[0].numbers, sides[1].numbers
     laid = learn_layout(sides[0].as_objects(), sides[1].as_objects())
-    return None if laid is None else (laid[1].numbers, laid[2].numbers)
+    if laid is None:
+        return None
+    layout, a, b = laid
+    return [layout.name_of(column) for column in range(a.numbers.shape[1])], a.numbers, b.numbers

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.arguments import check_options
-from dpaudit.cli.group import main, plain, report_error, report_traceback, with_debug
+from dpaudit.cli.group import main, plain, report_error, report_traceback, say, with_debug
 from dpaudit.cli.help_groups import GroupedCommand
 from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import (
@@ -284,7 +284,7 @@ def _guessed(
         search, text = guessed_search(subject, value, adjacency, user, budget, count, grey_box)
         found.append(search)
         if not quiet:
-            click.echo(f"{plain(subject.target or subject.name)}: {plain(text)}", err=True)
+            say(f"{plain(subject.target or subject.name)}: {plain(text)}")
     return found
 
 
@@ -320,7 +320,7 @@ def _cut_to_time(
                 raise
             cut[number] = error.plan.samples
             if not quiet:
-                click.echo(plain(f"{subject.target}: {cut_text(error.plan)}"), err=True)
+                say(plain(f"{subject.target}: {cut_text(error.plan)}"))
     return cut
 
 
@@ -363,7 +363,7 @@ def _run(
         stated["seed"] = fresh_seed() if resumed is None else resumed
     given = [name for name, value in options.items() if value is not None]
     if not run.quiet:
-        click.echo(f"Auditing {subject.target}, seed {stated['seed']}", err=True)
+        say(f"Auditing {subject.target}, seed {stated['seed']}")
     try:
         with subject_output(), run.progress() as on_progress:
             more: dict[str, Any] = {"on_progress": on_progress}
@@ -427,7 +427,7 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
         report_traceback(click.get_current_context(), next((one.traceback for one in broken if one.traceback), ""))
-        click.echo(f"Error: {plain(target)}: {_broken_text(broken)}", err=True)
+        say(f"Error: {plain(target)}: {_broken_text(broken)}")
 
 
 def _warn_of_repeated(pairs: Sequence[Pair]) -> None:
@@ -440,7 +440,7 @@ def _warn_of_repeated(pairs: Sequence[Pair]) -> None:
         shown = "; ".join(" = ".join(plain(pair.id) for pair in same[:PAIRS_SHOWN]) for same in repeated[:PAIRS_SHOWN])
         more = f"; and {plural(len(repeated) - PAIRS_SHOWN, 'more pair')}" if len(repeated) > PAIRS_SHOWN else ""
         text = "A pair is tested in both directions: these are the same, and each takes a share of the error rate"
-        click.echo(f"Warning: {text}: {shown}{more}. State each once.", err=True)
+        say(f"Warning: {text}: {shown}{more}. State each once.")
 
 
 def _warn_of_controls(result: AuditResult) -> None:
@@ -451,7 +451,7 @@ def _warn_of_controls(result: AuditResult) -> None:
     names = [plain(finding.id) for finding in result.findings if SAME_INPUT in finding.notes]
     if names:
         more = f" and {plural(len(names) - PAIRS_SHOWN, 'more pair')}" if len(names) > PAIRS_SHOWN else ""
-        click.echo(f"Warning: {', '.join(names[:PAIRS_SHOWN])}{more}: {SAME_INPUT}", err=True)
+        say(f"Warning: {', '.join(names[:PAIRS_SHOWN])}{more}: {SAME_INPUT}")
 
 
 def _warn_of_earlier(folder: Path, written: Sequence[Path]) -> None:
@@ -461,7 +461,7 @@ def _warn_of_earlier(folder: Path, written: Sequence[Path]) -> None:
     earlier = other_reports(folder, written) if written else []
     if earlier:
         names = ", ".join(plain(str(path)) for path in earlier)
-        click.echo(f"Warning: of an earlier audit, not of this one: {names}", err=True)
+        say(f"Warning: of an earlier audit, not of this one: {names}")
 
 
 def _broken_text(broken: Sequence[Finding]) -> str:

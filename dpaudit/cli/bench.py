@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, plain, with_debug
+from dpaudit.cli.group import main, plain, say, with_debug
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import SubjectError
 
@@ -40,7 +40,7 @@ def bench_command(ctx: click.Context, /, problems: tuple[str, ...], listing: boo
         console.print(problem_table(problems), soft_wrap=True)
         return
     check_folder("out", Path(options["out"]))
-    tell = (lambda text: None) if quiet else (lambda text: click.echo(plain(text), err=True))
+    tell = (lambda text: None) if quiet else (lambda text: say(plain(text)))
     shown, written, broke = bench(problems, tell=tell, **options)
     console.print(shown)
     for path in written:

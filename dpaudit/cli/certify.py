@@ -74,7 +74,7 @@ def certify_command(
         click.echo(json.dumps(result.to_dict(), indent=1, allow_nan=False, ensure_ascii=False))
     else:
         console = output_console()
-        console.print(Text(wording.clean(result.summary(), 900)), soft_wrap=True)
+        console.print(Text(wording.clean(result.summary(), 900)))
         if not result.refusal:
             table = Table(
                 "pair", "verdict", "claimed", "epsilon at least", "at most", "delta", "e^epsilon", "mass left"

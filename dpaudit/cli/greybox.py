@@ -80,16 +80,16 @@ def greybox_command(
         click.echo(json.dumps(shown, indent=1, allow_nan=False, ensure_ascii=False))
     else:
         console = output_console()
-        console.print(Text(wording.clean(finding.summary, 600)), soft_wrap=True)
+        console.print(Text(wording.clean(finding.summary, 600)))
         for pair in result.pairs[:PAIRS_SHOWN]:
             text = f"{pair.id}: {pair.grade}. {pair.statement}".rstrip()
-            console.print(Text(wording.clean(text, 600)), soft_wrap=True)
+            console.print(Text(wording.clean(text, 600)))
             for hint in pair.hints:
                 text = f"  {hint.kind}, on {len(hint.runs)} of {result.runs} streams: {hint.text}"
-                console.print(Text(wording.clean(text, 300)), soft_wrap=True)
+                console.print(Text(wording.clean(text, 300)))
         console.print(Text(f"{result.samples} runs of the mechanism, seed {result.seed}"))
         if tape is not None and noise is not None:
-            console.print(Text(wording.clean(noise.summary, 600)), soft_wrap=True)
+            console.print(Text(wording.clean(noise.summary, 600)))
             if trace and tape.pairs:
                 click.echo(as_text(tape.pairs[0].trace, with_values))
     codes = {"found": FOUND, "nothing_found": NOTHING_FOUND}

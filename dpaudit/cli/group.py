@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -18,6 +20,7 @@ from dpaudit.errors import DpauditError, SubjectError, UsageError
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell has them: 128 and the number of the signal
 DEBUG, QUIET = "dpaudit.debug", "dpaudit.quiet"  # keys of click's context
+WHOLE = ("  ", "Written: ")  # how lines begin that are copied or opened
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -92,7 +95,25 @@ def note(text: str, err: bool = True) -> None:
     """Say what is neither result nor error, on stderr or, with err=False, on stdout; nothing with --quiet."""
     ctx = click.get_current_context(silent=True)
     if ctx is None or not (ctx.meta.get(QUIET) or ctx.params.get("quiet")):
-        click.echo(text, err=err)
+        say(text, err)
+
+
+def say(text: str, err: bool = True) -> None:
+    """One message: in lines that fit a terminal, on one line for a file or a program that reads it.
+
+    Lines to be copied stay whole: those that begin with two spaces, and where something was written.
+    """
+    stream = sys.stderr if err else sys.stdout
+    if stream is not None and stream.isatty():
+        width = shutil.get_terminal_size().columns
+        text = "\n".join(line if line.startswith(WHOLE) else _wrapped(line, width) for line in text.split("\n"))
+    click.echo(text, err=err)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """The line in lines of at most this width, the later ones indented; words are kept whole."""
+    fold = textwrap.TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return fold.fill(line)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -111,11 +132,11 @@ def report_error(ctx: click.Context, error: BaseException, where: str = "") -> i
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     place = f"{where}: " if where else ""
     if isinstance(error, DpauditError):
-        click.echo(plain(f"Error: {place}{error}"), err=True)
+        say(plain(f"Error: {place}{error}"))
         return error.exit_status
     from dpaudit.subjects.targets import what_raised
 
-    click.echo(plain(f"Error: {place}unexpected {what_raised(error)}. Use --debug for the traceback."), err=True)
+    say(plain(f"Error: {place}unexpected {what_raised(error)}. Use --debug for the traceback."))
     return SubjectError.exit_status
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from dpaudit.cli.group import plain
+from dpaudit.cli.group import plain, say
 from dpaudit.cli.outputs import DEFAULT_OUT
 from dpaudit.errors import DpauditError, UsageError
 
@@ -95,10 +95,10 @@ class RunInTerminal:
                 lines.append(f"Nothing is saved: {plain(str(error))}")
         if others:
             lines.append(f"Not audited: {', '.join(plain(other) for other in others)}.")
-        click.echo("\n".join(lines), err=True)
+        say("\n".join(lines))
 
     def _note(self, said: str) -> None:
-        click.echo(f"Note: {plain(said)}", err=True)
+        say(f"Note: {plain(said)}")
 
 
 def command_line(ctx: click.Context, targets: Sequence[str], checkpoint: str) -> str:

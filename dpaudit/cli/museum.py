@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dpaudit.cli.group import main, plain, with_debug
+from dpaudit.cli.group import main, plain, say, with_debug
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import SubjectError, UsageError
 
@@ -52,7 +52,7 @@ def museum_command(
     console = output_console()
     if listing:
         for exhibit in exhibits:
-            console.print(Text(f"{exhibit.name}  [{exhibit.kind}]  {exhibit.source}"), soft_wrap=True)
+            console.print(Text(f"{exhibit.name}  [{exhibit.kind}]  {exhibit.source}"))
         return
     if not exhibits:
         raise UsageError(
@@ -66,7 +66,7 @@ def museum_command(
         raise UsageError(f"seed must be non-negative and seeds positive, got {seed} and {seeds}.")
     folder = Path(out)
     check_folder("out", folder)
-    tell = (lambda text: None) if quiet else (lambda text: click.echo(plain(text), err=True))
+    tell = (lambda text: None) if quiet else (lambda text: say(plain(text)))
     records = run_museum(
         exhibits,
         folder,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dpaudit.cli.group import main, plain, with_debug
+from dpaudit.cli.group import main, plain, say, with_debug
 from dpaudit.cli.outputs import output_console
 
 
@@ -26,7 +26,7 @@ def reproduce_command(names: tuple[str, ...], out: str, seed: int, quick: bool, 
     console = output_console()
     if not names:
         console.print(listing())
-    tell = (lambda text: None) if quiet else (lambda text: click.echo(plain(text), err=True))
+    tell = (lambda text: None) if quiet else (lambda text: say(plain(text)))
     for name, reproduction in chosen(names).items():
         shown, written = reproduce(name, reproduction, seed=seed, quick=quick, out=out, tell=tell, data=data)
         console.print(shown)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.learning.edge_counts import EdgeCounter
-from dpaudit.learning.histograms import Histogram, Table
+from dpaudit.learning.histograms import Histogram, Remainder, Table
 from dpaudit.learning.scores import LogDensity, Score, Viewed, score_from_dict
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
@@ -124,9 +124,9 @@ class Rule:
         digits = 6 if not 0.0 < gap < scale < math.inf else int(np.clip(math.log10(scale / gap) + 3.0, 6, 17))
         parts = []
         if self.high < math.inf:
-            parts.append(f"guess {above} where it is {_above(self.high, digits)}")
+            parts.append(f"guess {above} where it is {_above(self.high, digits)}{_parity(self, True)}")
         if self.low > -math.inf:
-            parts.append(f"guess {below} where it is {_below(self.low, digits)}")
+            parts.append(f"guess {below} where it is {_below(self.low, digits)}{_parity(self, False)}")
         if self.nan_guess != ABSTAIN:
             parts.append(f"guess {x if self.nan_guess == 1 else x_prime} where it is {_not_a_number(self)}")
         return f"Look at {self.score.describe()}: " + ("; ".join(parts) if parts else "never guess") + "."
@@ -168,6 +168,18 @@ def rule_from_dict(record: Mapping[str, Any], log_density: LogDensity | None, x:
 def is_by_bins(score: Score) -> TypeGuard[Histogram]:
     """Whether the score is a histogram of one column: a function of the bin of one number."""
     return isinstance(score, Histogram) and len(score.columns) == 1
+
+
+def _parity(rule: Rule, is_above: bool) -> str:
+    """Which whole numbers a rule of remainders modulo 2 guesses on at this side; empty for another rule, and for both.
+
+    Labels and answers of yes or no are 0 and 1: what they leave modulo 2 is no threshold to a reader.
+    """
+    if not isinstance(rule.score, Remainder) or rule.score.modulus != 2.0:
+        return ""
+    parities = {"even numbers, such as 0": 0.0, "odd numbers, such as 1": 1.0}
+    named = [name for name, left in parities.items() if (left > rule.high if is_above else left < rule.low)]
+    return f" (of whole numbers: {named[0]})" if len(named) == 1 else ""
 
 
 Named = tuple[str, dict[int, str]]  # what a rule looks at, and in words where it guesses 0 and 1; empty for nowhere

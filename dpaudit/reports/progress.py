@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,9 @@ from dpaudit.reports.terminal import short_count
 from dpaudit.results.model import to_json
 
 PLAIN_SECONDS = 10.0  # between two plain lines
+BAR = 8  # characters of the bar
+SHORTEST = 8  # characters of a label that is worth showing
+FIRST = "first draws"
 
 
 @contextlib.contextmanager
@@ -131,6 +135,29 @@ def state_text(state: Progress) -> str:
     return ", ".join([*parts, f"{short_count(state.runs)} runs"])
 
 
+def status_line(label: str, state: Progress, times: str, width: int) -> str:
+    """Where an audit stands, in at most `width` characters: the label is cut, then what matters least is left out.
+
+    Examples
+    --------
+    >>> state = Progress(45_000, 200_000, 47_000, 2, 1, 1.23, 7.5, open_pairs=1)
+    >>> status_line("release.py:histogram", state, "0:00:12, 0:00:40 left", 80)
+    'release.py:histogram: 45k/200k draws, 1 of 2 pairs left, 0:00:12, 0:00:40 left'
+    """
+    parts = state_text(state).split(", ")
+    least = [parts.pop(k) for k in range(len(parts) - 1, 1, -1)]  # draws and pairs stay
+    kept = [*parts, times]
+    room = max(width - len(", ".join(kept)) - 2, 0)
+    prefix = f"{label}: " if len(label) <= room else f"…{label[len(label) - room + 1 :]}: " if room > SHORTEST else ""
+    line = prefix + ", ".join(kept)
+    for part in reversed(least):  # the number of violated pairs first
+        longer = prefix + ", ".join([*kept[:-1], part, times])
+        if len(longer) > width:
+            break
+        kept, line = [*kept[:-1], part, times], longer
+    return line[:width]
+
+
 def _times(clock: Clock, state: Progress) -> str:
     left = clock.left(state)
     return f"{_clock_text(clock.seconds)}" + ("" if left is None else f", {_clock_text(left)} left")
@@ -143,29 +170,31 @@ def _clock_text(seconds: float) -> str:
 
 
 def _bar(console: Console) -> Bar:
-    return Bar(BarColumn(bar_width=8), TextColumn("{task.description}", markup=False), console=console, transient=True)
+    text = TextColumn("{task.description}", markup=False)
+    return Bar(BarColumn(bar_width=BAR), text, console=console, transient=True)
 
 
 def _live(bar: Bar, label: str, clock: Clock) -> Callable[[Progress], None]:
-    prefix = f"{label}: " if label else ""
-    task = bar.add_task(prefix + "first draws", total=None)
+    width = bar.console.width - BAR - 1
+    prefix = f"{label}: " if 0 < len(label) <= width - len(FIRST) - 2 else ""
+    task = bar.add_task(prefix + FIRST, total=None)
 
     def show(state: Progress) -> None:
-        text = f"{prefix}{state_text(state)}, {_times(clock, state)}"
+        text = status_line(label, state, _times(clock, state), width)
         bar.update(task, completed=state.draws, total=state.planned, description=text)
 
     return show
 
 
 def _plain(label: str, clock: Clock) -> Callable[[Progress], None]:
-    prefix = f"{label}: " if label else ""
     said = [0.0]
+    width = shutil.get_terminal_size().columns
 
     def show(state: Progress) -> None:
         if clock.seconds - said[0] >= PLAIN_SECONDS:
             said[0] = clock.seconds
             with contextlib.suppress(OSError, ValueError):  # nobody listens any more
-                print(f"{prefix}{state_text(state)}, {_times(clock, state)}", file=sys.stderr, flush=True)
+                print(status_line(label, state, _times(clock, state), width), file=sys.stderr, flush=True)
 
     return show
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dpaudit.learning import rules
+from dpaudit.learning.histograms import Remainder
 from dpaudit.privacy.pairs import as_pairs, short_form
-from dpaudit.reading.outcomes import Reading
+from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.reports import beside
 from dpaudit.results.side_findings import SideFinding
 
@@ -37,6 +38,27 @@ def test_a_threshold_beside_zero_is_said_by_zero(low, high, words):
     side = 0 if low > -math.inf else 1  # what is said of 0 is what the rule guesses there
     guess = rule.guess_scores(np.array([0.0]))[0]
     assert (guess == side) == ("at least 0" in words or "at most 0" in words)
+
+
+@pytest.mark.parametrize(
+    ("sign", "high", "low", "words"),
+    [
+        (1, 0.25, 0.25, "guess a where it is above 0.25 (of whole numbers: odd numbers, such as 1); "
+                        "guess b where it is below 0.25 (of whole numbers: even numbers, such as 0)"),
+        (-1, 0.25, -math.inf, "guess b where it is above 0.25 (of whole numbers: odd numbers, such as 1)"),
+        (1, 1.5, 0.0, "guess a where it is above 1.5; guess b where it is below 0"),
+    ],
+)  # fmt: skip
+def test_a_remainder_modulo_2_is_said_by_the_numbers_it_is_of(sign, high, low, words):
+    rule = rules.Rule(Remainder(2.0), low, high, sign, Reading(1))
+    assert rule.describe("a", "b") == f"Look at the output modulo 2: {words}."
+    # What the words say of 0 and 1 is what the rule guesses on them, and on other numbers like them.
+    for outputs, word in (([0.0, 4.0, -2.0], "such as 0"), ([1.0, 7.0, -3.0], "such as 1")):
+        guesses = set(rule.guess_scores(Remainder(2.0)(Outcomes(np.array(outputs)[:, None]))).tolist())
+        for guess, name in ((1, "a"), (0, "b")):
+            said = any(f"guess {name}" in part and word in part for part in words.split(";"))
+            assert said == (guesses == {guess})
+    assert "of whole" not in rules.Rule(Remainder(3.0), 0.5, 0.5, 1, Reading(1)).describe("a", "b")
 
 
 def test_ranges_beside_zero_have_no_denormal_numbers_and_no_minus():

@@ -12,7 +12,7 @@ import pytest
 import dpaudit
 from dpaudit.campaign.label_game import Progress
 from dpaudit.reports import progress
-from dpaudit.reports.progress import Clock, live_progress, state_text
+from dpaudit.reports.progress import Clock, live_progress, state_text, status_line
 from dpaudit.running import draws
 
 STATE = Progress(45_000, 200_000, 47_000, 2, 1, 1.23, 7.5, open_pairs=1)
@@ -49,7 +49,8 @@ def test_the_time_left_follows_the_draws(time_goes):
     assert clock.record(STATE)["seconds"] == 53.0
 
 
-def test_without_a_terminal_a_plain_line_comes_now_and_then(time_goes, capsys):
+def test_without_a_terminal_a_plain_line_comes_now_and_then(time_goes, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     with live_progress("target") as tell:
         for second in range(25):
             time_goes(1.0)
@@ -68,6 +69,21 @@ def test_on_a_terminal_the_line_is_live(monkeypatch, capsys):
         tell(STATE)
     said = capsys.readouterr().err
     assert "log wealth 7.5" in said and "1 of 2 pairs left" in said and "left" in said
+
+
+@pytest.mark.parametrize("label", ["", "m.py:f", "src/release/histograms.py:noisy_histogram_of_ages", "x" * 300])
+def test_a_line_of_progress_fits_the_terminal(label, time_goes, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    busy = dataclasses.replace(STATE, draws=123_456, planned=1_234_567, runs=7_654_321, largest_log_wealth=-12.345)
+    with live_progress(label) as tell:
+        time_goes(36_000.0)
+        tell(busy)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert len(line) <= 80 and "draws" in line and "pairs left" in line and "10:00:00" in line
+    assert line.startswith("m.py:f: ") == (label == "m.py:f")
+    for width in range(20, 200):
+        assert len(status_line(label, busy, "0:00:10, 0:00:34 left", width)) <= width
+    assert state_text(busy) in status_line(label, busy, "0:00:10", 500)  # with room for it nothing is left out
 
 
 def test_a_file_of_json_lines_follows_the_audit(tmp_path):
