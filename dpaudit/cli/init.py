@@ -15,7 +15,8 @@ from dpaudit.errors import UsageError
 TEMPLATES = Path(__file__).parent / "templates"
 WORKFLOW = Path(".github/workflows/dpaudit.yml")
 HOOK = Path(".pre-commit-config.yaml")
-TEST = Path("tests/test_privacy.py")
+TEST, ROOT_OF_TESTS = Path("tests/test_privacy.py"), Path("conftest.py")
+CONFTEST = '"""pytest puts the folder of this file on the path, so that tests import the modules that are here."""\n'
 INSTALL = "DPAUDIT_INSTALL: dpaudit\n"  # the line of the workflow that says what to install
 
 
@@ -80,8 +81,9 @@ def settings_command(samples: int, confidence: float, out: str) -> None:
 @with_quiet
 @with_debug
 def test_command(target: str, claim: str, pairs: str) -> None:
-    """Write a first test of MODULE:FUNCTION, tests/test_privacy.py."""
-    _write(TEST, test_text(target, claim, pairs))
+    """Write a first test of MODULE:FUNCTION, tests/test_privacy.py, and a conftest.py where there is none."""
+    for path, text in _test_files(test_text(target, claim, pairs)):
+        _write(path, text)
 
 
 @init_group.command("deployment")
@@ -125,13 +127,15 @@ def test_text(target: str, claim: str, pairs: str) -> str:
     Raises
     ------
     UsageError
-        If the target is no `module:function`, or the claim or the pairs cannot be read.
+        If the target is neither `module:function` nor `file.py:function`, or the claim or the pairs cannot be read.
     """
     from dpaudit.privacy.parsing import parse_claim, parse_pairs
 
-    module, colon, name = target.partition(":")
+    path, colon, name = target.rpartition(":")
+    file = Path(path)
+    module = ".".join(file.with_suffix("").parts) if file.suffix == ".py" and not file.is_absolute() else path
     if not colon or not name.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
-        raise UsageError(f"target must be module:function, got {target!r}.")
+        raise UsageError(f"target must be module:function or file.py:function of this folder, got {target!r}.")
     parse_claim(claim)
     listed = "".join(f"        ({pair.x!r}, {pair.x_prime!r}),\n" for pair in parse_pairs(pairs))
     return (
@@ -145,6 +149,11 @@ def test_text(target: str, claim: str, pairs: str) -> str:
 
 def _template(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _test_files(text: str) -> list[tuple[Path, str]]:
+    """The test, and what it takes that plain `pytest` finds the modules of this folder, where that is not there."""
+    return [(TEST, text), *([] if ROOT_OF_TESTS.exists() else [(ROOT_OF_TESTS, CONFTEST)])]
 
 
 def _write(path: Path, text: str) -> None:
@@ -178,7 +187,7 @@ def _ask(ctx: click.Context) -> None:
         target = click.prompt("  The mechanism, as module:function")
         claim = click.prompt("  Its promise", default="eps=1")
         pairs = click.prompt("  Pairs of inputs, as JSON", default="0,1")
-        steps.append((TEST, test_text(target, claim, pairs)))
+        steps += _test_files(test_text(target, claim, pairs))
     if not WORKFLOW.exists() and click.confirm(f"A GitHub workflow, {WORKFLOW}?", default=True):
         install = click.prompt("  Where dpaudit comes from (an index: dpaudit; a wheel; a checkout)", default="dpaudit")
         steps.append((WORKFLOW, workflow_text(install)))

@@ -148,7 +148,8 @@ def status_line(label: str, state: Progress, times: str, width: int) -> str:
     least = [parts.pop(k) for k in range(len(parts) - 1, 1, -1)]  # draws and pairs stay
     kept = [*parts, times]
     room = max(width - len(", ".join(kept)) - 2, 0)
-    prefix = f"{label}: " if len(label) <= room else f"…{label[len(label) - room + 1 :]}: " if room > SHORTEST else ""
+    shown = label if len(label) <= room else f"…{label[len(label) - room + 1 :]}" if room > SHORTEST else ""
+    prefix = f"{shown}: " if shown else ""
     line = prefix + ", ".join(kept)
     for part in reversed(least):  # the number of violated pairs first
         longer = prefix + ", ".join([*kept[:-1], part, times])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpaudit.cli import main
+from dpaudit.cli.init import test_text as text_of_test
 from dpaudit.cli.init import workflow_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +46,31 @@ def test_the_first_test_audits_the_function(pytester):
     result.assert_outcomes(failed=1)
 
 
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        ("noise:release", "from noise import release"),
+        ("noise.py:release", "from noise import release"),
+        ("shop/noise.py:release", "from shop.noise import release"),
+    ],
+)
+def test_the_first_test_imports_a_module_whatever_form_names_it(target, line):
+    assert line in text_of_test(target, "eps=1", "0,1").splitlines()
+
+
+def test_the_first_test_runs_where_nothing_is_installed(project):
+    """With plain pytest, in a project of two files: the folder of the tests alone would not find the function."""
+    (project / "noise.py").write_text("def release(data, rng):\n    return data + rng.laplace(scale=0.2)\n")
+    done = init("test", "noise.py:release", "--claim", "eps=1", "--pairs", "0,1")
+    assert done.exit_code == 0 and "Written: conftest.py" in done.output
+    code = "import sys, pytest; sys.path[:] = [p for p in sys.path if p]; sys.exit(pytest.main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "--collect-only", "-q", "-p", "no:cacheprovider"]
+    found = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert found.returncode == 0 and "test_release_keeps_its_promise" in found.stdout, found.stdout
+    (project / "conftest.py").unlink()  # what it is there for
+    assert subprocess.run(command, cwd=project, capture_output=True, check=False).returncode == 2
+
+
 def test_settings_are_added_to_a_file_that_is_there_and_can_be_read(project):
     (project / "pyproject.toml").write_text('[project]\nname = "mine"\n')
     assert init("settings", "--samples", "5000", "--out", 'a "folder"').exit_code == 0
@@ -69,7 +96,8 @@ def test_questions_lead_to_the_same_files(project):
     [
         (["workflow", "--install", ""], "install must be a name, a wheel or a folder, got ''."),
         (["workflow", "--install", "a\nb"], "install must be a name, a wheel or a folder, got 'a\\nb'."),
-        (["test", "noise", "--claim", "eps=1", "--pairs", "0,1"], "target must be module:function, got 'noise'."),
+        (["test", "noise", "--claim", "eps=1", "--pairs", "0,1"], "must be module:function or file.py:function"),
+        (["test", "/x/noise.py:f", "--claim", "eps=1", "--pairs", "0,1"], "of this folder, got '/x/noise.py:f'."),
         (["test", "noise:f", "--claim", "eps", "--pairs", "0,1"], "claim"),
         (["settings", "--confidence", "2"], "confidence must be"),
     ],

@@ -19,6 +19,8 @@ NOT_RUN = ("docs/pytest.md", "README.md")  # tests of their own: tests/plugin/te
 NEEDS = {  # a page: the module without which its examples cannot run
     "docs/tutorials/somebody-elses-library.md": "diffprivlib",
     "docs/howto/libraries.md": "opendp",
+    "docs/howto/museum.md": "pandas",
+    "docs/howto/reports.md": "cryptography",
     "docs/howto/tables.md": "pandas",
 }
 RUN = [
@@ -34,6 +36,20 @@ def test_every_example_of_a_page_does_what_it_says(page, tmp_path, monkeypatch):
     if page in NEEDS:
         pytest.importorskip(NEEDS[page], reason=f"the examples of {page} need {NEEDS[page]}")
     assert run_page(ROOT / page, tmp_path, monkeypatch) >= 1
+
+
+COMMAND = re.compile(r"^ {4}(?:\$ )?(?:dpaudit|pytest|python|openssl) .*", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith(("docs/howto", "docs/tut", "README"))])
+def test_every_command_of_a_guide_is_in_a_block_that_is_run(page):
+    text = re.sub(r"^```console$.*?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```(python|toml|yaml|json)$.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert not COMMAND.findall(text)
+
+
+def test_a_command_that_nothing_runs_is_found():
+    assert COMMAND.findall("Run:\n\n    dpaudit audit x.py:f\n    make audit\n") == ["    dpaudit audit x.py:f"]
 
 
 @pytest.mark.parametrize(

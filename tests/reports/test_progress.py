@@ -80,7 +80,7 @@ def test_a_line_of_progress_fits_the_terminal(label, time_goes, capsys, monkeypa
         tell(busy)
     (line,) = capsys.readouterr().err.splitlines()
     assert len(line) <= 80 and "draws" in line and "pairs left" in line and "10:00:00" in line
-    assert line.startswith("m.py:f: ") == (label == "m.py:f")
+    assert line.startswith("m.py:f: ") == (label == "m.py:f") and not line.startswith(":")
     for width in range(20, 200):
         assert len(status_line(label, busy, "0:00:10, 0:00:34 left", width)) <= width
     assert state_text(busy) in status_line(label, busy, "0:00:10", 500)  # with room for it nothing is left out
