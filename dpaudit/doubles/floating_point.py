@@ -53,7 +53,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.real_columns import Path, paths_of, read_path
 from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
-from dpaudit.testing.binomial import p_value
+from dpaudit.testing.binomial import binomial_lower_each, p_value
 from dpaudit.testing.tasks import Draw, Request, Task, TaskResult
 
 ERROR_RATE = 1e-3  # of the whole check, beside the audit's own
@@ -341,9 +341,7 @@ def lower_bound(correct: FloatArray, wrong: FloatArray, labelled: int, cost: flo
 def _lower_limits(successes: FloatArray, trials: FloatArray | int, level: float) -> FloatArray:
     """`binomial_lower` of each record: exact lower limits, non-coverage at most `level`."""
     successes, trials = np.broadcast_arrays(np.asarray(successes, dtype=float), np.asarray(trials, dtype=float))
-    limits = np.zeros(len(successes))
-    known = successes > 0.0
-    limits[known] = scipy.special.betaincinv(successes[known], trials[known] - successes[known] + 1.0, level)
+    limits = binomial_lower_each(successes, trials, np.full(len(successes), level))
     return np.asarray(np.minimum(limits, 1.0 - 2.0**-53))
 
 

@@ -17,6 +17,19 @@ from dpaudit_mechanisms.reproductions import distance_queries, distance_workload
 QUICK = Options(seed=3, quick=True)
 
 
+def test_the_fitted_exponents_are_those_of_statsmodels():
+    """Least squares of each repetition, and a t-interval of the slopes: `OLS` and `DescrStatsW` of statsmodels."""
+    linear = pytest.importorskip("statsmodels.api", reason="statsmodels is an extra")
+    weighted = pytest.importorskip("statsmodels.stats.weightstats", reason="statsmodels is an extra")
+    rng = np.random.default_rng(20_261_126)
+    logs = np.linspace(2.0, 6.0, 7)
+    errors = 10.0 ** (-0.5 * logs[:, None] + rng.normal(scale=0.1, size=(7, 20)))  # (ns, repetitions)
+    slopes = [-linear.OLS(np.log10(each), linear.add_constant(logs)).fit().params[1] for each in errors.T]
+    low, high = weighted.DescrStatsW(slopes).tconfint_mean(alpha=0.05)
+    mean, lower, upper = distance_queries._interval(logs, errors)
+    assert (mean, lower, upper) == pytest.approx((np.mean(slopes), low, high), rel=1e-9)
+
+
 @functools.cache
 def quick():
     return distance_queries.run(QUICK)

@@ -46,4 +46,8 @@ def new_environment(base):
             ours = "dpaudit" in name or name.endswith((".pth", ".egg-link"))
             if not ours and name not in ("pip", "__pycache__") and not (site / entry.name).exists():
                 (site / entry.name).symlink_to(entry)
+    # A script of pytest's own, as pip would have made it: what is linked brings none.
+    script = prefix / "bin" / "pytest"
+    script.write_text(f"#!{prefix / 'bin' / 'python'}\nimport sys\nimport pytest\nsys.exit(pytest.console_main())\n")
+    script.chmod(0o755)
     return Environment(prefix, home, folder)
