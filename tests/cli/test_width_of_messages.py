@@ -6,8 +6,11 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 CODE = """
 from dpaudit import Pair, PureDP
@@ -43,7 +46,7 @@ WHOLE = ("  replay  ", "Written: ", "report/")  # to be copied, and names of fil
 def on_a_terminal(folder, *arguments):
     """What the command writes to a terminal of 80 columns: text, without its colours."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": os.getcwd()}
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "dpaudit", *arguments]
     process = subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
@@ -79,7 +82,7 @@ def test_a_message_is_wrapped_on_a_terminal_and_one_line_elsewhere(tmp_path):
     text = on_a_terminal(tmp_path, *arguments)
     lines = text.replace("\r", "").splitlines()
     command = [sys.executable, "-m", "dpaudit", *arguments]
-    environment = {**os.environ, "COLUMNS": "80", "PYTHONPATH": os.getcwd()}
+    environment = {**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT)}
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
     (message,) = found.stderr.splitlines()
     assert len(message) > 80 and len(lines) > 1 and max(map(len, lines)) <= 80
