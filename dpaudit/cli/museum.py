@@ -20,6 +20,8 @@ PARTS = ("told", "searched", "mended", "releases")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the audits.")
 @click.option("--seeds", type=int, default=1, show_default=True, help="With which the mended versions are audited.")
 @click.option("--out", default="reports/museum", show_default=True, help="Folder of museum.json and its pages.")
+@click.option("--libraries", metavar="FOLDER", help="Environments of real releases, one each; see --install.")
+@click.option("--install", is_flag=True, help="Make the environments that are not in --libraries yet (pip), and stop.")
 @click.option("--resume", is_flag=True, help="Leave out what is saved already for this seed.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @with_debug
@@ -33,6 +35,8 @@ def museum_command(
     seed: int,
     seeds: int,
     out: str,
+    libraries: str | None,
+    install: bool,
     resume: bool,
     quiet: bool,
 ) -> None:
@@ -43,7 +47,7 @@ def museum_command(
     from rich.table import Table
     from rich.text import Text
 
-    from dpaudit.exhibits import museum
+    from dpaudit.exhibits import environments, museum
     from dpaudit.exhibits.command import run_museum
     from dpaudit.exhibits.page import figures
     from dpaudit.results.saving import check_folder
@@ -64,9 +68,15 @@ def museum_command(
             raise UsageError(f"only must be of {', '.join(PARTS)}, got {part!r}.")
     if seed < 0 or seeds < 1:
         raise UsageError(f"seed must be non-negative and seeds positive, got {seed} and {seeds}.")
+    tell = (lambda text: None) if quiet else (lambda text: say(plain(text)))
+    places = None if libraries is None else Path(libraries)
+    if install:
+        if places is None:
+            raise UsageError("libraries must be a folder for the environments with --install, got none.")
+        releases = [release for exhibit in exhibits for release in exhibit.releases]
+        ctx.exit(SubjectError.exit_status if environments.install(releases, places, tell) else 0)
     folder = Path(out)
     check_folder("out", folder)
-    tell = (lambda text: None) if quiet else (lambda text: say(plain(text)))
     records = run_museum(
         exhibits,
         folder,
@@ -75,6 +85,7 @@ def museum_command(
         seed=seed,
         seeds=seeds,
         resume=resume,
+        libraries=places,
         tell=tell,
     )
     table = Table(box=None, show_header=False, pad_edge=False)

@@ -31,6 +31,7 @@ def run_museum(
     seed: int = 0,
     seeds: int = 1,
     resume: bool = False,
+    libraries: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[dict[str, Any]]:
     """Run exhibits one by one and save the records of all that were ever run here.
@@ -42,7 +43,7 @@ def run_museum(
         Of `museum.json`, `museum.md` and `museum.html`.
     all_exhibits : int
         Of the whole museum, over which the mended versions share their error rate.
-    parts, seed, seeds : see `dpaudit.exhibits.running.run`
+    parts, seed, seeds, libraries : see `dpaudit.exhibits.running.run`
     resume : bool
         Whether to leave out parts that are saved already for this seed.
     tell : callable
@@ -58,7 +59,7 @@ def run_museum(
         old = known.get(exhibit.name, {})
         left = [part for part in parts if not (resume and part in old and old.get("seed") == seed)]
         if left:
-            record = run(exhibit, left, exhibits=all_exhibits, seed=seed, seeds=seeds)
+            record = run(exhibit, left, exhibits=all_exhibits, seed=seed, seeds=seeds, libraries=libraries)
             known = {record["name"]: record for record in saved(folder)}
             old = known.get(exhibit.name, {})
             kept = old if old.get("seed") == seed else {}
@@ -101,4 +102,7 @@ def line(record: dict[str, Any]) -> str:
     if "mended" in record:
         broken = sum(verdict == "violated" for verdict in record["mended"])
         said.append(f"mended: {broken} of {len(record['mended'])} audits violated")
+    for release in record.get("releases", ()):
+        found = {True: "found", False: release.get("verdict", ""), None: release.get("reason", "")}[release["found"]]
+        said.append(f"{release['package']} {release['versions']}: {found}")
     return f"{record['name']}: " + "; ".join(said)

@@ -14,6 +14,7 @@ import dataclasses
 import importlib.metadata
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dpaudit.errors import UsageError
@@ -45,21 +46,45 @@ _PAPER = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Release:
-    """A released library in which the bug is, or was.
+    """A released library in which the bug is, was, or is mended.
 
     Parameters
     ----------
     package : str
         The name of the distribution that has to be installed.
     versions : str
-        In which the bug is known to be: "0.6.6", "0.2 to 0.4".
-    mechanism : callable
-        Takes nothing, imports the library, and returns the mechanism: same input and claim as the exhibit's.
+        The version that is audited; of a release without a program, in which the bug is known to be.
+    mechanism : callable, optional
+        Takes nothing, imports the library from this environment, and returns the mechanism: same input and claim as the
+        exhibit's.
+    program : Path, optional
+        In place of `mechanism`: a file with a function `mechanism` that returns a function of one input. It is served
+        in an environment of its own (`dpaudit.exhibits.environments`), so it imports nothing of ours.
+    needs : tuple of str
+        What pip installs beside the package, which is installed without its own requirements: old pins seldom install.
+    called : str
+        What is called, as a user would write it.
+    mended : bool
+        Whether the bug is mended in this version, which the audit should not refute.
+
+    Raises
+    ------
+    UsageError
+        If not exactly one of `mechanism` and `program` is given.
     """
 
     package: str
     versions: str
-    mechanism: Callable[[], Any]
+    mechanism: Callable[[], Any] | None = None
+    program: Path | None = None
+    needs: tuple[str, ...] = ()
+    called: str = ""
+    mended: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.mechanism is None) == (self.program is None):
+            given = "neither" if self.mechanism is None else "both"
+            raise UsageError(f"mechanism or program must be given, got {given} at {self.package!r}.")
 
     def installed(self) -> str | None:
         """The version that is installed; None where the library is absent."""

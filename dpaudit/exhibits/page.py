@@ -27,7 +27,7 @@ def page(records: Sequence[dict[str, Any]]) -> Document:
     released = [(record, release) for record in records for release in record.get("releases", ())]
     if released:
         rows = tuple(_release(record, release) for record, release in released)
-        columns = ("bug", "library", "installed", "found", "runs", "replay")
+        columns = ("bug", "library", "called", "state", "found", "runs", "witness", "replay")
         sections.append(Section("releases", "Real releases", (Table("", columns, rows),)))
     texts = tuple(Paragraph(f"{record['name']} ({record['source']}): {record['wrong']}", "note") for record in records)
     sections.append(Section("wrong", "What is wrong", texts))
@@ -55,6 +55,12 @@ def figures(records: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
         if found:
             rows.append((f"median runs, {name}", f"{statistics.median(entry['runs'] for entry in found):,.0f}"))
             rows.append((f"median seconds, {name}", f"{statistics.median(entry['seconds'] for entry in found):.1f}"))
+    looked = [release for record in records for release in record.get("releases", ()) if release["found"] is not None]
+    if looked:
+        packages, versions = {release["package"] for release in looked}, {_version(release) for release in looked}
+        rows.append(("real releases audited", f"{len(versions)} of {len(packages)} libraries"))
+        found = [release for release in looked if release["found"]]
+        rows.append(("the bug found in", f"{len({release['package'] for release in found})} libraries"))
     verdicts = [verdict for record in records for verdict in record.get("mended", ())]
     if verdicts:
         broken = sum(verdict == "violated" for verdict in verdicts)
@@ -73,6 +79,10 @@ def figures(records: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
 def _origin(source: str) -> str:
     """The repository, paper or text that a source names."""
     return source.split("#")[0].split(" (")[0].split(",")[0]
+
+
+def _version(release: dict[str, Any]) -> tuple[str, str]:
+    return release["package"], release["installed"]
 
 
 def _found(record: dict[str, Any], part: str) -> bool:
@@ -106,8 +116,20 @@ def _cells(seen: dict[str, Any] | None) -> tuple[str, str]:
 
 
 def _release(record: dict[str, Any], release: dict[str, Any]) -> tuple[str, ...]:
-    installed = release["installed"] or release.get("reason", "")
-    found = {True: "found", False: release.get("verdict", ""), None: "skipped"}[release["found"]]
-    replay = f"dpaudit museum {record['name']} --only releases --seed {record['seed']}"
-    library = f"{release['package']} {release['versions']}"
-    return record["name"], library, installed, found, f"{release.get('runs', 0):,}", replay
+    verdict = release.get("verdict", "").replace("_", " ")
+    state = "installed" if release["installed"] else release.get("reason", "")
+    found = {True: "found", False: verdict, None: "skipped"}[release["found"]]
+    if release.get("mended") and release["found"] is False:
+        found = f"mended: {found}"
+    replay = f"dpaudit museum {record['name']} --only releases --libraries FOLDER --seed {record['seed']}"
+    library = f"{release['package']} {release['installed'] or release['versions']}"
+    return (
+        record["name"],
+        library,
+        release.get("called", ""),
+        state,
+        found,
+        f"{release.get('runs', 0):,}",
+        release.get("witness", ""),
+        replay,
+    )

@@ -17,23 +17,26 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from dpaudit.audits.auditing import audit
 from dpaudit.audits.searching import Search
 from dpaudit.errors import DpauditError
+from dpaudit.exhibits.environments import command, interpreter
 from dpaudit.exhibits.exhibit import Exhibit, Release
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import fresh_seed
 from dpaudit.search.shrinking import KIND as SHRUNK
 from dpaudit.search.shrinking import audit_and_shrink
+from dpaudit.subjects.programs import exec_subject
 
 PARTS = ("told", "searched", "mended", "releases")
 MENDED_RATE = 0.01  # of one run over all exhibits, with one seed
 SAMPLES = 100_000  # of an audit
 MENDED_SAMPLES = 20_000
-RELEASE_SAMPLES = 2_000  # of a real library, which gives one output a call
+RELEASE_SAMPLES = 20_000  # of a real library, which gives one output a call
 MENDED_BUDGET = 20_000  # runs of a search for pairs of a mended version
 SHOWN = 160  # characters of a witness or a pair
 
@@ -96,6 +99,7 @@ def run(
     seed: int | None = None,
     seeds: int = 1,
     samples: int = SAMPLES,
+    libraries: Path | None = None,
 ) -> dict[str, Any]:
     """Run an auditor on one exhibit; the record that the page is made from.
 
@@ -112,6 +116,8 @@ def run(
         The mended version is audited with so many seeds, from `seed` on; the faulty one with the first.
     samples : int
         Of an audit of the faulty version.
+    libraries : Path, optional
+        Folder of the environments of releases (`dpaudit.exhibits.environments`).
 
     Returns
     -------
@@ -143,7 +149,7 @@ def run(
                 verdicts.append(seen.verdict)
         record["mended"] = verdicts
     if "releases" in parts:
-        record["releases"] = [_released(exhibit, release, root) for release in exhibit.releases]
+        record["releases"] = [_released(exhibit, release, root, libraries) for release in exhibit.releases]
     return record
 
 
@@ -221,10 +227,25 @@ def short_form_of(x: Any, x_prime: Any) -> str:
     return f"{short_form(x, SHOWN // 2)} | {short_form(x_prime, SHOWN // 2)}"
 
 
-def _released(exhibit: Exhibit, release: Release, seed: int) -> dict[str, Any]:
+def _released(exhibit: Exhibit, release: Release, seed: int, libraries: Path | None) -> dict[str, Any]:
     """What was found in a real library: one that is absent says so."""
-    version = release.installed()
-    record: dict[str, Any] = {"package": release.package, "versions": release.versions, "installed": version}
+    record: dict[str, Any] = {"package": release.package, "versions": release.versions, "called": release.called}
+    record["mended"] = release.mended
+    if release.program is None:
+        python, version = None, release.installed()
+    else:
+        python = interpreter(release, libraries)
+        version = None if python is None else release.versions
+    record["installed"] = version
     if version is None:
-        return record | {"found": None, "reason": f"{release.package} is not installed"}
-    return record | dataclasses.asdict(look(exhibit, release.mechanism(), [exhibit.pair], seed, RELEASE_SAMPLES))
+        name = release.package if release.program is None else f"{release.package} {release.versions}"
+        return record | {"found": None, "reason": f"{name} is not installed"}
+    try:
+        if python is not None:
+            mechanism: Any = exec_subject(command(release, python), name=release.package)
+        else:
+            assert release.mechanism is not None  # one of the two is given
+            mechanism = release.mechanism()
+    except (DpauditError, ImportError) as error:
+        return record | {"found": None, "reason": f"{release.package} does not run: {short_form(str(error), SHOWN)}"}
+    return record | dataclasses.asdict(look(exhibit, mechanism, [exhibit.pair], seed, RELEASE_SAMPLES))

@@ -13,5 +13,5 @@ from dpaudit.exhibits.exhibit import Exhibit
 
 def exhibits() -> list[Exhibit]:
     """The exhibits of all modules of this package (entry point `mechanisms` of the group `dpaudit.museum`)."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg)
     return [importlib.import_module(f"{__name__}.{name}").EXHIBIT for name in names]

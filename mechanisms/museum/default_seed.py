@@ -3,7 +3,8 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
+from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit_mechanisms.museum.releases import program
 
 
 def faulty(data, size, rng):
@@ -24,4 +25,13 @@ EXHIBIT = Exhibit(
     mended=mended,
     domain=DatasetDomain(values=(0, 1)),
     pair=([], [1]),
+    releases=(
+        Release(
+            "syndp",
+            "0.5.2",
+            program=program("syndp_laplace"),
+            needs=("numpy", "scipy"),
+            called="laplace_mechanism(count, sensitivity=1, epsilon=1)",
+        ),
+    ),
 )

@@ -3,7 +3,8 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
+from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit_mechanisms.museum.releases import program
 
 
 def _described(low, high, data, size, rng):
@@ -27,5 +28,14 @@ EXHIBIT = Exhibit(
     faulty=faulty,
     mended=mended,
     domain=DatasetDomain.between(0.0, 10.0, smallest=1),
-    pair=([5.0], [5.0, 10.0]),
+    pair=([5.0, 5.0], [5.0, 5.0, 10.0]),
+    releases=(
+        Release(
+            "datasynthesizer",
+            "0.1.13",
+            program=program("datasynthesizer_range"),
+            needs=("numpy", "pandas", "scikit-learn", "python-dateutil"),
+            called="describe_dataset_in_independent_attribute_mode(file, epsilon=1)",
+        ),
+    ),
 )

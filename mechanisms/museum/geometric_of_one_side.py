@@ -4,6 +4,7 @@ import numpy as np
 
 from dpaudit.domains import NumberDomain
 from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit_mechanisms.museum.releases import program
 
 P = -np.expm1(-1.0)
 
@@ -37,5 +38,13 @@ EXHIBIT = Exhibit(
     mended=mended,
     domain=NumberDomain(0, 20, change=1, integer=True),
     pair=(0, 1),
-    releases=(Release("python-dp", "1.1.5", _geometric),),
+    releases=(
+        Release("python-dp", "1.1.5", _geometric),
+        Release(
+            "diffpriv-pure",
+            "0.1.0",
+            program=program("diffpriv_pure_count"),
+            called="private_count(count, epsilon=1)",
+        ),
+    ),
 )

@@ -3,7 +3,8 @@
 import numpy as np
 
 from dpaudit.domains import VectorDomain
-from dpaudit.exhibits.exhibit import Exhibit
+from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit_mechanisms.museum.releases import program
 
 SCALE = 1.0  # two changes of 1: epsilon = 2, and rho = epsilon**2 / 8 = 0.5
 
@@ -26,4 +27,12 @@ EXHIBIT = Exhibit(
     mended=mended,
     domain=VectorDomain(2, -2, 2, change=1, integer=True),
     pair=(np.array([0, 0]), np.array([1, -1])),
+    releases=(
+        Release(
+            "opendp",
+            "0.15.1",
+            program=program("opendp_noisy_max"),
+            called="make_noisy_max(..., zero_concentrated_divergence(), scale=1)",
+        ),
+    ),
 )

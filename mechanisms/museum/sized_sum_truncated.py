@@ -3,7 +3,8 @@
 import numpy as np
 
 from dpaudit.domains import DatasetDomain
-from dpaudit.exhibits.exhibit import Exhibit
+from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit_mechanisms.museum.releases import program
 
 LOW, HIGH = 0, 3
 
@@ -33,4 +34,12 @@ EXHIBIT = Exhibit(
     mended=mended,
     domain=DatasetDomain(values=(0, 1, 2, 3), largest=5, smallest=1, adjacency="replace_one"),
     pair=([0], [3]),
+    releases=(
+        Release(
+            "opendp",
+            "0.2.2",
+            program=program("opendp_sized_sum"),
+            called="make_sized_bounded_sum(size, (0, 3)) >> make_base_geometric(scale=2)",
+        ),
+    ),
 )

@@ -3,7 +3,8 @@
 import numpy as np
 
 from dpaudit.domains import ListedDomain
-from dpaudit.exhibits.exhibit import Exhibit
+from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit_mechanisms.museum.releases import program
 
 EPSILON, VALUES = 0.5, 4
 Q = 1.0 / (np.exp(EPSILON) + 1.0)  # optimal unary encoding: p = 1/2
@@ -33,4 +34,21 @@ EXHIBIT = Exhibit(
     mended=mended,
     domain=ListedDomain(tuple(range(VALUES))),
     pair=(0, 1),
+    releases=(
+        Release(
+            "pure-ldp",
+            "1.1.2",
+            program=program("pure_ldp_unary"),
+            needs=("numpy", "scipy", "xxhash", "bitarray", "bitstring"),
+            called="UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)",
+        ),
+        Release(
+            "pure-ldp",
+            "1.2.0",
+            program=program("pure_ldp_unary"),
+            needs=("numpy", "scipy", "xxhash", "bitarray", "bitstring"),
+            called="UEClient(epsilon=0.5, d=4, use_oue=True).privatise(value)",
+            mended=True,
+        ),
+    ),
 )

@@ -1,0 +1,71 @@
+"""Environments of real releases: one each, `FOLDER/package-version`.
+
+Two versions of a library stand side by side, and old ones need not agree with what dpaudit needs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dpaudit.exhibits.exhibit import Release
+
+SERVING = Path(__file__).with_name("serving.py")
+
+
+def environment(release: Release, folder: Path) -> Path:
+    """The folder of a release's environment."""
+    return folder / f"{release.package}-{release.versions}"
+
+
+def interpreter(release: Release, folder: Path | None) -> Path | None:
+    """The Python in which a release with a program is audited; None where it is nowhere.
+
+    Its own environment comes first, then the one that runs, if that version is installed there.
+    """
+    if folder is not None:
+        own = environment(release, folder) / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        if own.exists():
+            return own.absolute()
+    return Path(sys.executable) if release.installed() == release.versions else None
+
+
+def command(release: Release, python: Path) -> tuple[str, ...]:
+    """What serves a release: `dpaudit.exec_subject` takes it."""
+    return str(python), str(SERVING), str(release.program)
+
+
+def install(releases: Sequence[Release], folder: Path, tell: Callable[[str], None] = lambda text: None) -> list[str]:
+    """Make the environments that are not there yet; the releases that could not be installed.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+        Those without a program are left out: they are installed where dpaudit is.
+    folder : Path
+    tell : callable
+        Takes a line after each release.
+    """
+    failed = []
+    wanted = {environment(release, folder): release for release in releases if release.program is not None}
+    for place, release in wanted.items():
+        name = f"{release.package} {release.versions}"
+        if place.exists():
+            tell(f"{name}: there already")
+            continue
+        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+        python = str(interpreter(release, folder))
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        steps = [[*pip, "--no-deps", f"{release.package}=={release.versions}"]]
+        if release.needs:
+            steps.append([*pip, *release.needs])
+        done = all(subprocess.run(step, check=False).returncode == 0 for step in steps)
+        if not done:
+            failed.append(name)
+            shutil.rmtree(place)  # what is half made would count as installed
+        tell(f"{name}: {'installed' if done else 'pip could not install it'}")
+    return failed

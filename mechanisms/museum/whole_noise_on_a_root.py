@@ -1,0 +1,46 @@
+"""Integer noise on an indicator that is scaled by the root of the number of categories."""
+
+import numpy as np
+
+from dpaudit.domains import ListedDomain
+from dpaudit.exhibits.exhibit import Exhibit, Release
+from dpaudit_mechanisms.museum.releases import program
+
+CATEGORIES = 3
+
+
+def _geometric(zeta, size, rng):
+    shape = (size, CATEGORIES)
+    return rng.geometric(1.0 - zeta, size=shape) - rng.geometric(1.0 - zeta, size=shape)
+
+
+def faulty(data, size, rng):
+    root = np.sqrt(CATEGORIES)
+    return root * np.eye(CATEGORIES)[data] + _geometric(np.exp(-1.0 / (2.0 * root)), size, rng)
+
+
+def mended(data, size, rng):
+    return np.sqrt(CATEGORIES) * (np.eye(CATEGORIES)[data] + _geometric(np.exp(-0.5), size, rng))
+
+
+EXHIBIT = Exhibit(
+    name="whole-noise-on-a-root",
+    kind="local and federated",
+    source="privateAB 0.0.2, client.release_private('disclapu') (found by this museum)",
+    wrong="The indicator is multiplied by an irrational root and gets integer noise: the coordinate with a fractional "
+    "part is the category.",
+    claim="eps=1",
+    faulty=faulty,
+    mended=mended,
+    domain=ListedDomain(tuple(range(CATEGORIES))),
+    pair=(0, 1),
+    releases=(
+        Release(
+            "privateab",
+            "0.0.2",
+            program=program("privateab_disclapu"),
+            needs=("numpy", "pandas", "scipy", "torch"),
+            called="client().release_private('disclapu', category, 3, privacy_level=1)",
+        ),
+    ),
+)
