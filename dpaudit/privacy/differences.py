@@ -85,6 +85,10 @@ def _rows(x: Sequence[Any], x_prime: Sequence[Any]) -> str:
                 changes.append(f"row {at} removed: {_record(x[at])}")
             else:
                 changes.append(f"row {to} added: {_record(x_prime[to])}")
+    if len(x) == len(x_prime):  # a replaced row that equals its neighbours: one change of place, two of sequences
+        replaced = [place for place in range(len(x)) if _key(x[place]) != _key(x_prime[place])]
+        if len(replaced) < len(changes):
+            changes = [_replaced(place, x[place], x_prime[place]) for place in replaced]
     return _said(changes)
 
 

@@ -206,3 +206,10 @@ def test_every_domain_that_the_help_and_the_manual_write_as_json_is_one():
     }  # fmt: skip
     for record in found:
         domain_from_dict(json.loads(record.replace("[...]", "[1, 2]")))
+
+
+def test_beside_as_many_equal_records_as_can_be_there_is_every_other_one():
+    starts = [(list(x), list(x_prime)) for _, x, x_prime in DatasetDomain((0.0, 1.0, 2.0), largest=10).starts()]
+    for base in (0.0, 1.0, 2.0):
+        for value in (0.0, 1.0, 2.0):
+            assert ([base] * 9, [base] * 9 + [value]) in starts

@@ -100,10 +100,13 @@ class DatasetDomain(Domain):
     def starts(self) -> Iterator[Start]:
         """Small sizes, single records, duplicates, extremes, the largest, all values; then neighbours of examples."""
         telling = self.values[:4]
-        for size in dict.fromkeys([0, 1, 2, 3, self.largest // 2, self.largest]):
-            if not self.smallest <= size <= self.largest:
+        # Beside as many equal records as there can be, one that differs: what is scaled by the others' mean or spread
+        # moves most there. So add_remove grows from one record below the largest size, where any can be added.
+        full = self.largest - 1 if self.adjacency == "add_remove" else self.largest
+        for size in dict.fromkeys([0, 1, 2, 3, full // 2, full]):
+            if not self.smallest <= size <= full:
                 continue
-            family = {0: "empty", 1: "single record"}.get(size, "duplicates" if size < self.largest else "largest")
+            family = {0: "empty", 1: "single record"}.get(size, "duplicates" if size < full else "largest")
             for base in telling if size else telling[:1]:
                 rows = [base] * size
                 yield from self._neighbours(family, rows, telling)
