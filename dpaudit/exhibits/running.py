@@ -37,6 +37,7 @@ MENDED_RATE = 0.01  # of one run over all exhibits, with one seed
 SAMPLES = 100_000  # of an audit
 MENDED_SAMPLES = 20_000
 RELEASE_SAMPLES = 20_000  # of a real library, which gives one output a call
+RELEASE_SECONDS = 300.0  # of one request, and of starting: some import for minutes on a busy machine
 MENDED_BUDGET = 20_000  # runs of a search for pairs of a mended version
 SHOWN = 160  # characters of a witness or a pair
 
@@ -242,7 +243,7 @@ def _released(exhibit: Exhibit, release: Release, seed: int, libraries: Path | N
         return record | {"found": None, "reason": f"{name} is not installed"}
     try:
         if python is not None:
-            mechanism: Any = exec_subject(command(release, python), name=release.package)
+            mechanism: Any = exec_subject(command(release, python), timeout=RELEASE_SECONDS, name=release.package)
         else:
             assert release.mechanism is not None  # one of the two is given
             mechanism = release.mechanism()
