@@ -104,7 +104,7 @@ def test_the_patterns_of_the_literature_are_starts():
 
 def test_the_empty_dataset_a_single_record_duplicates_and_the_ends_are_starts():
     pairs = [(x, y) for _, x, y in DatasetDomain.between(0.0, 9.0, largest=4).starts()]
-    for expected in (([], [0.0]), ([], [9.0]), ([9.0], [9.0, 9.0]), ([0.0], [0.0, 9.0]), ([9.0] * 4, [9.0] * 3)):
+    for expected in (([], [0.0]), ([], [9.0]), ([9.0], [9.0, 9.0]), ([0.0], [0.0, 9.0]), ([9.0] * 3, [9.0] * 4)):
         assert expected in pairs
 
 
