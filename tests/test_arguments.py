@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit import UsageError
 from dpaudit.arguments import MODES, check_options, did_you_mean
-from dpaudit.campaign.label_game import Mode
+from dpaudit.campaign.schedules import Mode
 
 
 @pytest.mark.parametrize(

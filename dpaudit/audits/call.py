@@ -16,7 +16,8 @@ from dpaudit.audits.kept import KEPT_NOISE as KEPT
 from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
 from dpaudit.audits.options import Options
 from dpaudit.audits.universe_auditing import UniverseAudit, is_universe
-from dpaudit.campaign.label_game import LabelGame, Progress
+from dpaudit.campaign.campaign import Progress
+from dpaudit.campaign.label_game import LabelGame
 from dpaudit.doubles import floating_point as doubles
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
@@ -321,7 +322,7 @@ class Call:
         """Why nothing can be said of a game whose mechanism keeps its noise or has spent a budget; the calls taken."""
         found: dict[int, str] = {}
         runs = 0
-        moved = game.draw.moved if isinstance(game.draw, Drawer) else {}
+        moved = game.draws.draw.moved if isinstance(game.draws.draw, Drawer) else {}
         for place, pair in enumerate(game.pairs):
             if reason := spent(game.first_outcomes(pair)):
                 found[place] = reason

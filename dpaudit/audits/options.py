@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arguments import check_options
-from dpaudit.campaign.label_game import Mode, Progress
+from dpaudit.campaign.campaign import Progress
+from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import UsageError
 from dpaudit.running.checkpoint import CheckpointPlan, as_plan
 from dpaudit.subjects.isolation import Isolation, as_isolation

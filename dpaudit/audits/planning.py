@@ -38,13 +38,14 @@ from dpaudit.audits.universe_auditing import (
     losses_found,
     table_draws,
 )
-from dpaudit.campaign.label_game import CHUNK_NUMBERS, MODES, LabelGame, Mode
+from dpaudit.campaign.rounds import CHUNK_NUMBERS
+from dpaudit.campaign.schedules import MODES, Mode, schedule_of
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.doubles import floating_point
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.exact.response import loss_on_claim, value_of_loss
-from dpaudit.privacy.claims import Claim, PureDP, number, whole_number
+from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
@@ -261,12 +262,9 @@ class _Engine:
     def size(self, samples: int, mode: Mode) -> tuple[int, int]:
         """Labelled draws that a pair's rules are fitted on before its first bet, and those that it is tested on."""
         if (samples, mode) not in self._sizes:
-            # A label game that is never started knows how many draws it would keep for the pilot.
-            claims, ends = [PureDP(1.0)] * self.pairs, [(0, 1)] * self.pairs
-            options: dict[str, Any] = {"samples": samples, "error_rate": 1.0 - self.confidence, "mode": mode}
-            game = LabelGame(claims, ends, **options, draw=_never, coin=_never)
+            schedule = schedule_of(mode, samples, self.pairs, 2)
             least = LEAST_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
-            self._sizes[samples, mode] = (game.pilot, int(least * game.planned) - game.most_before_test)
+            self._sizes[samples, mode] = (schedule.pilot, int(least * schedule.planned) - schedule.most_before_test)
         return self._sizes[samples, mode]
 
     def _table(self, claim: Claim, samples: int) -> UniverseGame:

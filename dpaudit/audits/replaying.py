@@ -20,12 +20,12 @@ import numpy as np
 
 from dpaudit.audits.findings import change_sentence
 from dpaudit.campaign.label_game import FIRST_DRAWS
+from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.learning.cells import cells_from_dict
 from dpaudit.learning.rules import rule_from_dict
-from dpaudit.privacy.claims import Claim, FloatArray, whole_number
+from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, short_form
-from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.saved_inputs import is_digest, is_redacted
 from dpaudit.running.draws import Drawer
@@ -34,23 +34,12 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
 from dpaudit.subjects.translations import location_of, says_so
-from dpaudit.testing.failures import Failure, common_failure
+from dpaudit.testing.failures import common_failure
 from dpaudit.testing.fixed_game import FixedGame
-from dpaudit.testing.order import (
-    LATER,
-    LATER_NUMBERS,
-    MOST_OBJECTS,
-    Change,
-    LaterOutcomes,
-    change_of,
-    in_small_batches,
-)
+from dpaudit.testing.order import in_small_batches
 from dpaudit.testing.pools import Member, hinted_inputs
 from dpaudit.testing.renyi_epochs import Epoch
 from dpaudit.testing.renyi_game import RenyiGame
-from dpaudit.testing.tasks import Draw, Request, Task
-
-CHUNK = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,16 +129,19 @@ def replay(
     density = subject.log_density if subject.has_log_density else None
     seen, log_density = hinted_inputs(member, (inputs.x, inputs.x_prime), density)
     game = _game(pair_claim, rule, draws, log_density, list(seen))
-    game.start(1.0 - result.confidence)
-    ones = int(stream(root, REPLAY_COINS).binomial(draws, 0.5))
-    failure, change = _count(game, Drawer(subject, data, root, REPLAY_DRAWS), (ones, draws - ones), member.move)
+    drawer, coin = Drawer(subject, data, root, REPLAY_DRAWS), stream(root, REPLAY_COINS)
+    campaign = WitnessGame(game, 1.0 - result.confidence, draws, drawer, coin, member.move)
+    campaign.start()
+    campaign.round()
+    firsts = [first for i in (0, 1) if (first := campaign.draws.first(i)) is not None]
+    failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts])
+    change = campaign.draws.change(0) or campaign.draws.change(1)
     if change is None and subject.is_vectorised:
         change, _ = in_small_batches(Drawer(subject, data, root, BATCH_REPLAY_DRAWS), draws // 2)
     if failure is not None:
         raise SubjectError(
             f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
         ) from MechanismTraceback.of(failure.traceback)
-    game.update()
     correct, wrong, abstained = game.counts
     return Replay(
         pair=finding.id,
@@ -241,34 +233,3 @@ def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data
         return guess
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
-
-
-def _count(
-    game: FixedGame | RenyiGame, draw: Draw, quotas: tuple[int, int], move: FloatArray | None
-) -> tuple[Failure | None, Change | None]:
-    """Count the witness on fresh draws.
-
-    Returns what the first calls did, if every one of them raised on both sides, and what says that draws depend on each
-    other, if anything does.
-    """
-    tasks = [
-        Task(side, 0, chunk, chunk * CHUNK, size, (Request(size, game.statistic, 0, move),), keep, chunk > 0)
-        for chunk in range(-(-max(quotas) // CHUNK))
-        for side, quota in enumerate(quotas)
-        for size in [min(CHUNK, quota - chunk * CHUNK)]
-        if size > 0
-        for keep in [min(size, LATER if chunk else MOST_OBJECTS)]
-    ]
-    totals = [game.statistic.zeros(), game.statistic.zeros()]
-    first: dict[int, Outcomes] = {}
-    later = [LaterOutcomes(LATER_NUMBERS // 2) for _ in quotas]
-    for task, result in zip(tasks, draw(tasks), strict=True):
-        totals[task.input] += result.counts[0]
-        if result.kept is not None and task.is_last:
-            later[task.input].add(result.kept)
-        elif result.kept is not None:
-            first[task.input] = result.kept
-    game.add(totals[0], totals[1])
-    changes = [change_of(kept, [len(kept)], later[side].parts) for side, kept in first.items()]
-    failure = common_failure([kept.rows(slice(0, FIRST_DRAWS)) for kept in first.values()])
-    return failure, next((change for change in changes if change is not None), None)

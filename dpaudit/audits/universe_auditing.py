@@ -26,7 +26,9 @@ from dpaudit.audits.findings import (
     named,
     withhold_all,
 )
-from dpaudit.campaign.label_game import LabelGame, Mode, Progress
+from dpaudit.campaign.campaign import Progress
+from dpaudit.campaign.label_game import LabelGame
+from dpaudit.campaign.schedules import Mode
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP

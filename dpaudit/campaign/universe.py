@@ -10,12 +10,10 @@
 
 Validity
 --------
-* Labels: one N ~ binomial(m, 1/2), tossed once, is the number of label-1 draws of *every* pair. A pair reads the first
-  N fresh draws of its x and the first m - N of its x_prime. Draws of an input are independent of each other, of those
-  of other inputs and of N, so each pair sees the label game with m fair coins; that pairs share coins and draws makes
-  their records dependent, and only the union bound combines them. (With equal fixed numbers of draws on both sides the
-  correct guesses would be a sum of two binomials with different probabilities, and the binomial test would not be
-  exact.) Each input needs two histograms: over its first N and over its first m - N draws.
+* Labels: one N, tossed once, is the number of label-1 draws of *every* pair. A pair reads the first N fresh draws of
+  its x and the first m - N of its x_prime. Draws of an input are independent of each other, of those of other inputs
+  and of N, so each pair sees the label game with m fair coins; that pairs share coins and draws makes their records
+  dependent, and only the union bound combines them. An input needs two histograms: of its first N and m - N draws.
 * Levels: half of the error rate is split evenly over all pairs and half in proportion to 1 / rank in the pilot. The
   pilot is not counted, so the levels and rules are fixed before the first counted draw; levels sum to the error rate.
 """
@@ -24,22 +22,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.campaign.label_game import CHUNK_NUMBERS, FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
+from dpaudit.campaign.campaign import Campaign, shares_by_rank
+from dpaudit.campaign.label_game import FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
+from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.learning.partition import CellScore, Partition, fit_partition
 from dpaudit.learning.rules import Rule
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes, Reading, join, unseen
+from dpaudit.reading.outcomes import Outcomes, Reading, unseen
 from dpaudit.testing import guess_records
 from dpaudit.testing.failures import Failure, Returned, common_failure
 from dpaudit.testing.fixed_game import MASS_SHARE
-from dpaudit.testing.order import COLUMNS, LATER, LATER_NUMBERS, Change, LaterOutcomes, change_of
-from dpaudit.testing.tasks import Draw, Request, Task
+from dpaudit.testing.order import Change
+from dpaudit.testing.tasks import Draw, Request, toss
 
 PILOT_SHARE = 0.35  # of an input's draws
 STEPS_PER_NAT, STEPS = 8, 48  # of the thresholds tried: 0, 1/8, ..., up to 6 nats
@@ -47,12 +48,11 @@ SMOOTHING = 0.5  # added to each cell's count before a ratio is taken
 PILOT_DEVIATIONS = 2.0  # by which a pilot record's log-odds are lowered where the best of many is taken
 BLOCK_NUMBERS = 1 << 19  # cells of a block of pairs worked on at a time
 LOOKED_AT_FOR_ORDER = 1_000  # outcomes of an input of the pilot, the first ones
-SMALLEST_CHUNK = 64
 
 IntArray = NDArray[np.int64]
 
 
-class UniverseGame:
+class UniverseGame(Campaign):
     """All pairs of a universe against pure or approximate budgets of their own.
 
     Parameters
@@ -100,19 +100,19 @@ class UniverseGame:
         draw: Draw,
         coin: Callable[[], np.random.Generator],
     ) -> None:
+        super().__init__(Draws(draw, first=1))
         self.first, self.second, self.epsilon, self.delta = first, second, epsilon, delta
         self.error_rate, self.samples = error_rate, samples
-        self._draw, self._coin = draw, coin
+        self._coin = coin
         self._inputs = inputs
         self.used = np.unique(np.concatenate([first, second]))
         self.pilot = max(4, int(PILOT_SHARE * samples) // 2 * 2)  # of each input
         rest = samples - self.pilot
         # The larger of N and m - N is to stay at about `rest`: three of its deviations are left free.
         self.labelled = max(2, 2 * int(rest - 1.5 * math.sqrt(2.0 * rest)))
-        self.runs = 0
         self.partition: Partition | None = None
-        self._round = 0
-        self._columns = 1
+        self._is_over = False
+        self._frozen = Plan({})
         pairs = len(first)
         self.high, self.low = np.zeros(pairs, dtype=np.int16), np.zeros(pairs, dtype=np.int16)
         self.merit = np.zeros(pairs)
@@ -122,8 +122,6 @@ class UniverseGame:
         self.broken = np.zeros(pairs, dtype=bool)
         self._failing: dict[int, Failure] = {}  # by input, where all calls so far have raised
         self.changes: dict[int, Change] = {}  # of the outcomes of an input from draw to draw
-        # Of each input the first ones of the pilot, the sizes of their batches, and later ones: for their order alone.
-        self._ordered: dict[int, tuple[Outcomes, list[int], LaterOutcomes]] = {}
         self._logs = np.empty(0, dtype=np.float32)
 
     # --- the pilot ---------------------------------------------------------------------------------------------------
@@ -131,42 +129,32 @@ class UniverseGame:
     def start(self) -> None:
         """Draw the pilot, fit the partition, and fix every pair's rule and level."""
         half = self.pilot // 2
-        kept: dict[int, list[Outcomes]] = {i: [] for i in self.used.tolist()}
         first_draws = min(half, FIRST_DRAWS)
-        self._collect(first_draws, (), kept)
-        self._columns = max(part.numbers.shape[1] for parts in kept.values() for part in parts)
-        cap = max(FIRST_DRAWS, TRAINING_NUMBERS // (self._columns * len(self.used)))
+        self._learn(first_draws)
+        self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
+        cap = max(FIRST_DRAWS, TRAINING_NUMBERS // (self.draws.columns * len(self.used)))
         if (more := min(cap, half) - first_draws) > 0:
-            self._collect(more, (), kept)
-        sizes = {i: [len(piece) for piece in pieces] for i, pieces in kept.items()}
-        parts = {i: join(pieces) for i, pieces in kept.items()}
+            self._learn(more)
+        parts = {i: self.draws.joined(i) for i in self.used.tolist()}
         self._failing = {
             i: found for i, part in parts.items() if (found := common_failure([part]) or _nothing_seen(part))
         }
-        first = {i: part.rows(slice(0, LOOKED_AT_FOR_ORDER)).narrowed(COLUMNS).kept() for i, part in parts.items()}
         partition = self.partition = fit_partition(list(parts.values()))
         # What the partition was fitted on is the start of the pilot's first half, so that no draw is wasted.
         halves = np.zeros((2, self._inputs, partition.size), dtype=np.float32)
         fitted = len(next(iter(parts.values())))
         for i, part in parts.items():
             halves[0, i] = partition.count(part)
-        del kept, parts
-        requests = (Request(half - fitted, partition), Request(self.pilot - fitted, partition))
-        most = LATER_NUMBERS // len(self.used)
-        later = {i: LaterOutcomes(most) for i in first}
-        self._ordered = {i: (part, sizes[i], later[i]) for i, part in first.items()}
-        counts = self._collect(self.pilot - fitted, requests, later)
-        for i, (a, b) in counts.items():
+        del parts
+        self.draws.keep_for_order(LOOKED_AT_FOR_ORDER)
+        plan = self._plan(half - fitted, self.pilot - fitted)
+        for i, (a, b) in self._without_failing(plan, self.draws.learn(plan)).items():
             halves[0, i] += a
             halves[1, i] += b - a
-        self._fit(halves)
+        self._fit_rules(halves)
         self._logs = np.log(halves.sum(axis=0) + np.float32(SMOOTHING))
-        order = np.argsort(-self.merit, kind="stable")
-        rank = np.empty(len(order))
-        rank[order] = np.arange(1, len(order) + 1)
-        # Validity: a function of the pilot alone; the weights sum to 1.
-        weights = 0.5 / len(order) + 0.5 * (1.0 / rank) / np.sum(1.0 / rank)
-        self.level = self.error_rate * weights / weights.sum()
+        # Validity: a function of the pilot alone; the shares sum to 1.
+        self.level = self.error_rate * shares_by_rank(self.merit)
 
     @property
     def has_changed(self) -> NDArray[np.bool_]:
@@ -179,7 +167,7 @@ class UniverseGame:
         """What all calls on both inputs of a broken pair did."""
         return self._failing[int(self.first[pair])].on_both(self._failing[int(self.second[pair])])
 
-    def _fit(self, halves: NDArray[np.float32]) -> None:
+    def _fit_rules(self, halves: NDArray[np.float32]) -> None:
         """The thresholds and the merit of every pair."""
         logs = np.log(halves + np.float32(SMOOTHING))
         size = halves.shape[2]
@@ -236,17 +224,26 @@ class UniverseGame:
 
     def play(self) -> None:
         """Draw every input afresh, count, and test each pair once."""
+        while self.round():
+            pass
+        for i in self.draws.kept:
+            if (change := self.draws.change(i)) is not None:
+                self.changes[i] = change
+
+    def _freeze(self) -> Plan | None:
+        """The one round: so many labelled draws of every pair, by one toss."""
+        if self._is_over:
+            return None
+        self._is_over = True
+        self._frozen = self._plan(*toss(self.labelled, self._coin()))
+        return self._frozen
+
+    def _absorb(self, counts: Counts) -> None:
         assert self.partition is not None, "start comes before play"
-        ones = int(self._coin().binomial(self.labelled, 0.5))
-        zeros = self.labelled - ones
-        requests = (Request(ones, self.partition), Request(zeros, self.partition))
-        counts = self._collect(max(ones, zeros), requests, {i: later for i, (*_, later) in self._ordered.items()})
+        counts = self._without_failing(self._frozen, counts)
         is_failing = np.zeros(self._inputs, dtype=bool)
         is_failing[list(self._failing)] = True
         self.broken = is_failing[self.first] & is_failing[self.second]
-        for i, (first, sizes, later) in self._ordered.items():
-            if (change := change_of(first, sizes, later.parts)) is not None:
-                self.changes[i] = change
         size = self.partition.size
         labelled = np.zeros((2, self._inputs, size), dtype=np.int32)  # label 1 (as x), label 0 (as x_prime)
         for i, (as_x, as_x_prime) in counts.items():
@@ -258,6 +255,8 @@ class UniverseGame:
             x, x_prime = labelled[0, i], labelled[1, others]
             self.correct[pairs] = (guess_x * x).sum(axis=1) + (guess_x_prime * x_prime).sum(axis=1)
             self.wrong[pairs] = (guess_x_prime * x).sum(axis=1) + (guess_x * x_prime).sum(axis=1)
+
+    def _look(self) -> None:
         guesses = (self.correct + self.wrong).astype(float)
         cost = self.delta * self.sides / 2.0
         correct = self.correct.astype(float)
@@ -319,45 +318,26 @@ class UniverseGame:
                 blocks.append((pairs, int(self.first[pairs[0]]), self.second[pairs]))
         return blocks
 
-    def _collect(
-        self, size: int, requests: Sequence[Request], kept: Mapping[int, list[Outcomes] | LaterOutcomes]
-    ) -> dict[int, list[IntArray]]:
-        """Draw `size` outputs of every input, in chunks, from the streams of the next round; return summed counts.
+    def _learn(self, size: int) -> None:
+        """Draw so many outputs of every input, all for the fit."""
+        self.draws.learn(Plan(dict.fromkeys(self.used.tolist(), size), keeps=sys.maxsize))
 
-        All outputs are kept in lists, and the last few of each chunk as later ones. Inputs on which all calls have
-        raised are watched.
-        """
-        self._round += 1
-        largest = max(SMALLEST_CHUNK, CHUNK_NUMBERS // self._columns)
-        tasks = []
-        for i in self.used.tolist():
-            for chunk, start in enumerate(range(0, size, largest)):
-                length = min(largest, size - start)
-                wanted = tuple(Request(min(max(r.quota - start, 0), length), r.statistic) for r in requests)
-                if i in self._failing and self._failing[i].calls:
-                    wanted = (*wanted, Request(length, Returned()))
-                is_later = isinstance(kept[i], LaterOutcomes)
-                keep = min(LATER, length) if is_later else length
-                tasks.append(Task(i, self._round, chunk, start, length, wanted, keep, is_later))
-        totals = {i: [request.statistic.zeros() for request in requests] for i in self.used.tolist()}
-        returned: dict[int, int] = {}
-        for task, result in zip(tasks, self._draw(tasks), strict=True):
-            self.runs += task.size
-            if result.kept is not None:
-                outcomes = kept[task.input]
-                if isinstance(outcomes, LaterOutcomes):
-                    outcomes.add(result.kept.narrowed(COLUMNS))
-                else:
-                    outcomes.append(result.kept)
-            counts = result.counts[: len(requests)]
-            totals[task.input] = [a + b for a, b in zip(totals[task.input], counts, strict=True)]
-            returned[task.input] = returned.get(task.input, 0) + sum(int(n) for (n,) in result.counts[len(requests) :])
+    def _plan(self, *quotas: int) -> Plan:
+        """The first so many draws of every input, counted over the cells; inputs that failed so far are watched."""
+        assert self.partition is not None, "start comes before play"
+        size, counted = max(quotas), [Request(quota, self.partition) for quota in quotas]
+        watched = [*counted, Request(size, Returned())]
+        is_watched = {i: i in self._failing and self._failing[i].calls > 0 for i in self.used.tolist()}
+        return Plan(dict.fromkeys(is_watched, size), {i: watched if is_watched[i] else counted for i in is_watched})
+
+    def _without_failing(self, plan: Plan, counts: Counts) -> Counts:
+        """The counts over the cells; what the watched inputs did is noted."""
         for i, failure in list(self._failing.items()):
-            if failure.calls and returned[i]:
+            if failure.calls and int(counts[i].pop()[0]):
                 del self._failing[i]
             elif failure.calls:
-                self._failing[i] = dataclasses.replace(failure, calls=failure.calls + size)
-        return totals
+                self._failing[i] = dataclasses.replace(failure, calls=failure.calls + plan.needed[i])
+        return counts
 
 
 def _nothing_seen(part: Outcomes) -> Failure | None:

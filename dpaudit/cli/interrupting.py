@@ -17,7 +17,7 @@ from dpaudit.cli.outputs import DEFAULT_OUT
 from dpaudit.errors import DpauditError, UsageError
 
 if TYPE_CHECKING:
-    from dpaudit.campaign.label_game import Progress
+    from dpaudit.campaign.campaign import Progress
     from dpaudit.running.checkpoint import CheckpointPlan
 
 

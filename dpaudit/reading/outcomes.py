@@ -353,6 +353,14 @@ def state_of(value: Any) -> Mapping[str, Any] | None:
     return attributes_of(value)
 
 
+def is_one_value(outcomes: Outcomes) -> bool:
+    """Whether there are several outcomes, numbers that are not all integers, and all of them are equal."""
+    numbers = outcomes.numbers
+    if outcomes.tokens is not None or len(numbers) < 2 or outcomes.is_integer:
+        return False
+    return bool(np.all(numbers == numbers[0]) and np.any(numbers[0] != np.rint(numbers[0])))
+
+
 def unseen(outputs: Iterable[Any]) -> str:
     """The name of a class of which nothing is seen but that, among the outputs and their parts; empty for none.
 

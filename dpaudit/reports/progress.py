@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
-from dpaudit.campaign.label_game import Progress
+from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import UsageError
 from dpaudit.reports import wording
 from dpaudit.reports.terminal import short_count

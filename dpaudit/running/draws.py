@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.campaign.label_game import Progress
+from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, SubjectError, UsageError
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.checkpoint import Checkpoint

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.campaign.label_game import LabelGame, Mode, Progress
+from dpaudit.campaign.campaign import Progress
+from dpaudit.campaign.label_game import LabelGame
+from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart

@@ -42,11 +42,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit.learning.scores import LogDensity
+from dpaudit.learning.hints import Hints
+from dpaudit.learning.scores import LogDensity, LogRatio
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.translations import location_of, says_so
+from dpaudit.testing.tasks import toss
 
 SHIFT_PRECISION = 1e-12  # of the largest coordinate of any location: shifts that differ by less are one
 GRID_OFFSET = 0.381966  # shifts that are round numbers are far from where the grid of shifts rounds another way
@@ -116,8 +118,7 @@ class Pool:
 
     def quotas(self, labelled: int, coin: np.random.Generator) -> NDArray[np.int64]:
         """How many of the labelled draws are of each side and member, shape (2, members): side 0 is x, label 1."""
-        ones = int(coin.binomial(labelled, 0.5))
-        sides = np.array([[ones], [labelled - ones]])
+        sides = np.array(toss(labelled, coin))[:, None]
         if len(self.members) == 1:
             return sides
         even = np.full(len(self.members), 1.0 / len(self.members))
@@ -162,6 +163,13 @@ def hinted_inputs(
         return inputs, log_density
     density = None if log_density is None else MovedDensity(log_density, *inputs, member.move)
     return (np.zeros_like(member.shift), member.shift), density
+
+
+def hints_of(member: Member, data: Sequence[Any], log_density: LogDensity | None) -> Hints:
+    """What is known of a member's pair before it is drawn; `data[i]` is the i-th input."""
+    first, second = member.inputs
+    inputs, density = hinted_inputs(member, (data[first], data[second]), log_density)
+    return Hints(None if density is None else LogRatio(density, *inputs), inputs)
 
 
 @dataclasses.dataclass(frozen=True)

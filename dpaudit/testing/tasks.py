@@ -77,3 +77,12 @@ class TaskResult:
 
 
 Draw = Callable[[Sequence[Task]], list[TaskResult]]
+
+
+def toss(labelled: int, coin: np.random.Generator) -> tuple[int, int]:
+    """How many of so many labelled draws are of x (label 1), and how many of x_prime: fair coins.
+
+    `coin` is of a stream that nothing else reads, so labels do not depend on outputs.
+    """
+    ones = int(coin.binomial(labelled, 0.5))
+    return ones, labelled - ones

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.campaign import label_game
+from dpaudit.campaign import label_game, schedules
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.reading.outcomes import read_outputs
@@ -116,10 +116,10 @@ def test_an_adaptive_game_keeps_within_its_runs(samples, inputs):
     game, _, coins = played(noise, [PureDP(1.0)] * len(inputs), inputs, samples=samples, mode="adaptive")
     most = samples * len({i for pair in inputs for i in pair})
     # Less than a smallest round is left; the game has no use for it.
-    assert most - label_game.SMALLEST_ROUND < game.runs <= most
+    assert most - schedules.SMALLEST_ROUND < game.runs <= most
     for k, pair in enumerate(game.pairs):
         assert pair.labelled == sum(sum(quota) for (_, p), quota in coins.quotas.items() if p == k)
-        assert pair.labelled + game.pilot <= label_game.ADAPTIVE_REACH * 2 * samples
+        assert pair.labelled + game.pilot <= schedules.ADAPTIVE_REACH * 2 * samples
 
 
 def test_an_adaptive_game_draws_more_where_the_evidence_grows():
@@ -146,7 +146,7 @@ def test_who_plays_in_an_adaptive_game_does_not_depend_on_what_the_round_will_sh
         game.start()
         for k in range(last + 1):
             game_rounds[0] = k
-            game.play_round()
+            game.round()
         final = max(key[0] for key in coins.quotas)
         return {k: sum(quota) for (round_, k), quota in coins.quotas.items() if round_ == final}
 
@@ -154,7 +154,7 @@ def test_who_plays_in_an_adaptive_game_does_not_depend_on_what_the_round_will_sh
         game, _, coins = game_of(noise, [PureDP(1.0)] * 6, many_pairs(6), samples=100, mode="adaptive")
         game.start()
         for _ in range(last + 1):
-            game.play_round()
+            game.round()
         final = max(key[0] for key in coins.quotas)
         return {k: sum(quota) for (round_, k), quota in coins.quotas.items() if round_ == final}
 
@@ -328,14 +328,14 @@ def test_a_sequential_game_looks_after_every_round_and_no_round_is_tiny():
     game, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
     sizes = [sum(quota) for quota in coins.quotas.values()]
     assert len(sizes) == len(game.pairs[0].looks) > 5
-    assert min(sizes) >= label_game.SMALLEST_ROUND
+    assert min(sizes) >= schedules.SMALLEST_ROUND
     assert [look.draws for look in game.pairs[0].looks] == np.cumsum(sizes).tolist()
 
 
 def test_a_shared_input_is_drawn_once_as_often_as_its_hungriest_reader_needs():
     game, deck, coins = game_of(noise, [PureDP(1.0)] * 3, TRIANGLE)
     game.start()
-    game.play_round()
+    game.round()
     round_ = max(deck.rounds)
     for i in range(3):
         quotas = [coins.quotas[round_, k][pair.index(i)] for k, pair in enumerate(TRIANGLE) if i in pair]
@@ -348,7 +348,7 @@ def test_a_shared_input_is_drawn_once_as_often_as_its_hungriest_reader_needs():
 @MODES
 @pytest.mark.parametrize("chunk_numbers", [64, 100, 1 << 19])
 def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatch, mode, chunk_numbers):
-    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", chunk_numbers)
+    monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", chunk_numbers)
     game, deck, coins = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, samples=600, mode=mode)
     game.start()
     counted = []
@@ -360,7 +360,7 @@ def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatc
             add(first, second)
 
         monkeypatch.setattr(pair.main, "add", watched)
-    game.play_round()
+    game.round()
     round_ = max(deck.rounds)
     assert [k for k, *_ in counted] == [0, 1, 2]
     for k, statistic, *sides in counted:
@@ -382,7 +382,7 @@ def test_no_draw_that_a_rule_was_fitted_on_is_counted_for_it():
     game.start()
     while True:
         before = len(seen)
-        if not game.play_round():
+        if not game.round():
             break
         counted = {v for i in (0, 1) for v in deck.handed[i, max(deck.rounds)]}
         # all fits so far were made before this round's draws; those made after may use them
@@ -396,10 +396,10 @@ def test_a_round_whose_coins_all_fall_on_one_side_is_counted(all_to, claim):
     # probability 2^-15 in a round of 16; the other input is then not drawn at all
     game, deck, _ = game_of(noise, [claim], [(0, 1)], coins=Coins(lambda n: n if all_to else 0))
     game.start()
-    assert game.play_round()
-    assert game.pairs[0].labelled == deck.drawn(1 - all_to, max(deck.rounds)) == label_game.SMALLEST_ROUND
+    assert game.round()
+    assert game.pairs[0].labelled == deck.drawn(1 - all_to, max(deck.rounds)) == schedules.SMALLEST_ROUND
     assert deck.drawn(all_to, max(deck.rounds)) == 0
-    assert sum(game.pairs[0].main.counts) <= label_game.SMALLEST_ROUND
+    assert sum(game.pairs[0].main.counts) <= schedules.SMALLEST_ROUND
 
 
 def test_coins_are_tossed_for_each_round_and_pair_by_themselves():
@@ -479,7 +479,7 @@ def test_a_claim_with_an_epsilon_pays_once():
 def test_training_draws_of_an_input_are_bounded(monkeypatch):
     monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
     game, _, _ = played(noise, [PureDP(1.0)], [(0, 1)], samples=2_000)
-    assert all(sum(len(part) for part in parts) <= 100 for parts in game._kept.values())
+    assert all(sum(len(part) for part in parts) <= 100 for parts in game.draws.kept.values())
 
 
 def test_training_numbers_are_bounded_over_all_inputs(monkeypatch):
@@ -489,7 +489,7 @@ def test_training_numbers_are_bounded_over_all_inputs(monkeypatch):
         return [*rng.normal(size=(size, 10))]
 
     game, _, _ = played(vectors, [PureDP(1.0)] * 3, TRIANGLE, samples=2_000)
-    assert sum(part.numbers.size for parts in game._kept.values() for part in parts) <= 6_000
+    assert sum(part.numbers.size for parts in game.draws.kept.values() for part in parts) <= 6_000
 
 
 # --- exceptions ---
@@ -544,7 +544,7 @@ def test_a_pilot_is_longer_for_the_pairs_that_raise_alone():
 def test_what_ends_its_process_at_every_call_is_not_called_again():
     for ended in (Failed(PROGRAM_DIED, "exit status 3"), Ended("SIGSEGV", "")):
         game, deck, _ = played(lambda i, size, rng, ended=ended: [ended] * size, [PureDP(1.0)], [(0, 1)])
-        assert game.pairs[0].is_broken and sum(task.size for task in deck.tasks) == label_game.FIRST_PILOT
+        assert game.pairs[0].is_broken and sum(task.size for task in deck.tasks) == schedules.FIRST_PILOT
 
 
 # 400 calls of each input all raise with probability 0.97^800 = 2.6e-11. (24 calls in all, the pilot of a pair before,
@@ -587,7 +587,7 @@ def test_bounds_stand_for_what_was_counted_where_a_call_raises_later_on():
     game, deck, _ = game_of(revealing, [GaussianDP(1.0), PureDP(8.0)], [(0, 1), (0, 1)], samples=2_000)
     game.start()
     for _ in range(12):
-        game.play_round()
+        game.round()
     assert any(pair.main.known_lower == 0.0 for pair in game.pairs)  # not computed at every look
     deck.outputs = None  # every further call raises
     with pytest.raises(TypeError):
@@ -647,7 +647,7 @@ def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeyp
     monkeypatch.setattr(pair_game, "FAR_DRAWS", 2_000)
     game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=5_000)
     game.start()
-    while game.play_round():
+    while game.round():
         pass
     pair, used = game.pairs[0], game.pilot
     decides = -math.log(pair.level)
@@ -657,8 +657,8 @@ def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeyp
         # Validity: the length of a round is a function of what was known before it.
         draws, wealth = before
         is_far = draws >= 2_000 and wealth < pair_game.FAR_SHARE * decides
-        growth = label_game.FAR_GROWTH if is_far else label_game.ROUND_GROWTH[1]
-        expected = max(label_game.SMALLEST_ROUND, int(growth * (used + draws)))
+        growth = schedules.FAR_GROWTH if is_far else schedules.ROUND_GROWTH[1]
+        expected = max(schedules.SMALLEST_ROUND, int(growth * (used + draws)))
         assert length == expected or look is pair.looks[-1]
         seen.add(is_far)
         before = look.draws, look.log_wealth
@@ -685,7 +685,7 @@ def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision():
     game.start()
     pair, seen = game.pairs[0], set()
     trained = pair.trained_on
-    while game.play_round():
+    while game.round():
         kept = min(len(game.kept(i)) for i in pair.inputs)
         growth = label_game.REFIT_GROWTH[pair.is_far]
         if pair.trained_on != trained:
@@ -700,13 +700,13 @@ def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision():
 def test_a_pair_near_a_decision_keeps_the_rounds_of_all_short(monkeypatch):
     game, _, _ = game_of(noise, [PureDP(1.0)] * 2, [(0, 1), (2, 3)], samples=5_000)
     game.start()
-    while game.pairs[0].labelled < 2 * pair_game.FAR_DRAWS and game.play_round():
+    while game.pairs[0].labelled < 2 * pair_game.FAR_DRAWS and game.round():
         pass
     assert all(pair.is_far for pair in game.pairs)
-    long = game._round_sizes([0, 1])[0]
+    long = game.schedule.sizes(game.pairs, [0, 1], game.runs)[0]
     monkeypatch.setattr(type(game.pairs[1].main), "log_wealth", property(lambda self: 0.9 * -math.log(self.level)))
     game.pairs[0].main.__class__ = type("Low", (type(game.pairs[0].main),), {"log_wealth": property(lambda self: 0.0)})
     assert game.pairs[0].is_far and not game.pairs[1].is_far
     used = game.pilot + game.pairs[0].labelled
-    assert long == int(label_game.FAR_GROWTH * used)
-    assert set(game._round_sizes([0, 1]).values()) == {int(label_game.ROUND_GROWTH[1] * used)}
+    assert long == int(schedules.FAR_GROWTH * used)
+    assert set(game.schedule.sizes(game.pairs, [0, 1], game.runs).values()) == {int(schedules.ROUND_GROWTH[1] * used)}

@@ -110,7 +110,7 @@ def test_counts_of_the_record_are_those_of_the_rule_on_the_first_draws():
 
     counts = []
     for k, quota in ((i, ones), (j, zeros)):
-        rng = stream(seed, 8, k, game._round, 0)
+        rng = stream(seed, 8, k, game.draws.round - 1, 0)
         drawn = laplace(data[k], max(ones, zeros), rng)[:quota]
         counts.append(game.rule(pair).count(Outcomes(drawn[:, None])))
     assert counts[0][1] + counts[1][0] == game.correct[pair]
@@ -195,7 +195,7 @@ def test_the_detectable_loss_never_understates_that_of_a_budget_on_the_grid_or_o
 def test_of_long_outputs_the_columns_are_kept_that_the_order_test_reads():
     """Of 64 inputs with 200 columns the first ones were 32 MB, now half a MB."""
     game = play(lambda data, size, rng: data + rng.laplace(size=(size, 200)), POINTS, 9.0)
-    parts = [part for first, _, later in game._ordered.values() for part in (first, *later.parts)]
+    parts = [part for i, kept in game.draws.kept.items() for part in (*kept, *game.draws.later[i].parts)]
     assert parts and {part.numbers.shape[1] for part in parts} == {3}
     assert all(part.numbers.base is None or part.numbers.base.nbytes < 10 * part.numbers.nbytes for part in parts)
     assert not game.changes
@@ -208,5 +208,5 @@ def test_long_outputs_that_are_objects_later_show_no_change():
         return [None if refuses else [0.0] * 10 for refuses in rng.random(size) < 0.002]
 
     game = play(rarely, POINTS, 9.0, samples=2_000)
-    forms = {part.tokens is None for first, _, later in game._ordered.values() for part in (first, *later.parts)}
+    forms = {part.tokens is None for i, kept in game.draws.kept.items() for part in (*kept, *game.draws.later[i].parts)}
     assert forms == {True, False} and not game.changes

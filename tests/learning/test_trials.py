@@ -249,7 +249,7 @@ def test_what_was_tried_is_not_counted(monkeypatch, claim, inputs):
     game, deck = game_of(monkeypatch, [claim] * len(inputs), inputs, 20_000)
     game.start()
     drawn = {i: sum(task.size for task in deck.tasks if task.input == i) for i in range(2)}
-    assert game.pilot == 2 * 3_000 == game.most_before_test  # 15%, of which 500 of an input may be kept
+    assert game.pilot == 2 * 3_000 == game.schedule.most_before_test  # 15%, of which 500 of an input may be kept
     assert set(drawn.values()) == {3_000}
     assert {len(game.kept(i)) for i in range(2)} == {500}
     before = {(task.input, task.round, task.chunk) for task in deck.tasks}

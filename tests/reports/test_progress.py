@@ -10,7 +10,7 @@ import os
 import pytest
 
 import dpaudit
-from dpaudit.campaign.label_game import Progress
+from dpaudit.campaign.campaign import Progress
 from dpaudit.reports import progress
 from dpaudit.reports.progress import Clock, live_progress, state_text, status_line
 from dpaudit.running import draws
@@ -113,9 +113,8 @@ def test_a_file_that_is_full_is_said_once_and_ends_no_audit(capsys):
 
 
 def test_a_long_round_is_told_of_chunk_by_chunk(monkeypatch):
-    from dpaudit.campaign import label_game
 
-    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 100)
+    monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 100)
     monkeypatch.setattr(draws, "TELL_SECONDS", 0.0)
     states = []
     dpaudit.audit(

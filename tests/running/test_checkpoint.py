@@ -15,7 +15,6 @@ import pytest
 from scale_subjects import labels
 
 import dpaudit
-from dpaudit.campaign import label_game
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.reading.outcomes import canonical
 from dpaudit.running import checkpoint as checkpoints
@@ -215,7 +214,7 @@ def test_a_subject_that_returns_garbage_has_ended_its_audit(tmp_path):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_number_of_jobs_may_change_on_the_way(tmp_path, monkeypatch, jobs):
-    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 200)
+    monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 200)
     monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 800, "seed": 3, "mode": "fixed"}
     alone = evidence(dpaudit.audit(laplace, **options))

@@ -169,9 +169,8 @@ def evidence(result):
 
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
 def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
-    from dpaudit.campaign import label_game
 
-    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 1_000)  # many chunks a round
+    monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 1_000)  # many chunks a round
     pairs, options = [(0.0, 1.0), (1.0, 2.0)], {"samples": 3_000, "seed": 11, "mode": mode}
     alone = dpaudit.audit(laplace, "eps=1", pairs, **options)
     monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
@@ -179,9 +178,8 @@ def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
 
 
 def test_chunks_do_not_overlap_and_cover_what_a_round_needs(monkeypatch):
-    from dpaudit.campaign import label_game
 
-    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 100)
+    monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 100)
     seen = []
     carry = DrawJob.__call__
     monkeypatch.setattr(DrawJob, "__call__", lambda self, t: (self.purpose or seen.append(t), carry(self, t))[1])

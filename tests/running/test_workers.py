@@ -15,11 +15,12 @@ import pytest
 from scale_subjects import EndsItsProcess, Slow, labels
 
 import dpaudit
-from dpaudit.campaign import label_game
+from dpaudit.campaign.rounds import CHUNK_CALLS
 from dpaudit.running import draws, workers
 from dpaudit.running.draws import Crew, DrawJob
 from dpaudit.running.workers import DaskWorkers, LokyWorkers, Packed
 from dpaudit.subjects.callables import as_subject
+from dpaudit.testing.tasks import Task
 
 PAIRS = [(0.0, 1.0), (1.0, 2.0)]
 OPTIONS = {"claim": "eps=1", "pairs": PAIRS, "samples": 1_000, "seed": 7, "mode": "fixed"}
@@ -29,7 +30,7 @@ OPTIONS = {"claim": "eps=1", "pairs": PAIRS, "samples": 1_000, "seed": 7, "mode"
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes, in several groups."""
     monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
-    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 100)
+    monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 100)
 
 
 def evidence(result):
@@ -71,7 +72,7 @@ def test_the_error_of_the_first_task_is_raised_whoever_comes_first(always_sent):
 
     subject = as_subject(fails_late)
     for jobs in (1, 2):
-        tasks = [label_game.Task(i, 0, 0, 0, 10, (), 0) for i in (0, 1)]
+        tasks = [Task(i, 0, 0, 0, 10, (), 0) for i in (0, 1)]
         with pytest.raises(dpaudit.SubjectError, match=r"no outputs on 0\.0"):
             Crew(jobs).carry_out(DrawJob(subject, [0.0, 1.0], 1, 0), tasks)
 
@@ -115,7 +116,7 @@ def test_a_round_of_calls_is_cut_into_chunks_that_processes_can_share(monkeypatc
     monkeypatch.setattr(draws, "counted", lambda outputs, task: (seen.append(task), count(outputs, task))[1])
     dpaudit.audit(labels, "eps=1", [(0.0, 1.0)], samples=3_000, seed=3, mode="fixed", floating_point=False)
     last = [task for task in seen if task.round == max(task.round for task in seen) and task.input == 0]
-    assert len(last) > 2 and all(task.size <= label_game.CHUNK_CALLS for task in last)
+    assert len(last) > 2 and all(task.size <= CHUNK_CALLS for task in last)
 
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("multiprocessing", marks=pytest.mark.long)])

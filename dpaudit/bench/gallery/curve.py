@@ -25,7 +25,7 @@ from typing import Any
 import dpaudit
 from dpaudit.audits.planning import game_before_draws
 from dpaudit.bench.gallery.forms import DEVELOPMENT, HELD_OUT, Form, Hidden
-from dpaudit.campaign.label_game import LabelGame, Mode
+from dpaudit.campaign.schedules import Mode, schedule_of
 from dpaudit.privacy.claims import PureDP
 from dpaudit.testing import learned_power
 
@@ -47,10 +47,8 @@ HELD_OUT_CASES, HELD_OUT_SEEDS = ((5_000, 0.5), (20_000, 2.0), (60_000, 1.0)), 2
 
 def tested_draws(draws: int, mode: Mode) -> int:
     """Labelled draws of the test in an audit of so many in all."""
-    claims = [PureDP(1.0)]
-    sizes: dict[str, Any] = {"samples": draws // 2, "error_rate": 1.0 - CONFIDENCE, "mode": mode}
-    game = LabelGame(claims, [(0, 1)], **sizes, draw=_never, coin=_never)
-    return game.planned - game.most_before_test
+    schedule = schedule_of(mode, draws // 2, 1, 2)
+    return schedule.planned - schedule.most_before_test
 
 
 def loss_known(epsilon: float, draws: int, mode: Mode, times: float) -> float:

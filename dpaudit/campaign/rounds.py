@@ -1,0 +1,194 @@
+"""The draws of a campaign: taken round by round, in chunks, counted once, and shown to fits only when a round is over.
+
+Validity. What `take` gives back counts a round whose plan was fixed before its first draw. Until the round is released
+no fit can see its outcomes: `joined` refuses. Which outcomes are kept goes by their places alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.reading.outcomes import Outcomes, join
+from dpaudit.testing.order import (
+    COLUMNS,
+    LATER,
+    LATER_NUMBERS,
+    MOST_OBJECTS,
+    Change,
+    LaterOutcomes,
+    change_of,
+    dependence_hint,
+)
+from dpaudit.testing.tasks import Draw, Request, Task, TaskResult
+
+CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
+CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, unless that made more chunks than the next line
+MOST_CHUNKS_OF_CALLS = 16  # of one input in one round: as many processes can share its draws
+
+Counts = dict[int, list[NDArray[np.int64]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """One round, fixed before the first of its draws.
+
+    Attributes
+    ----------
+    needed : mapping of int to int
+        Draws of each input.
+    requests : mapping of int to sequence of Request
+        What is counted on the draws of each input; nothing by default.
+    keeps : int
+        Outcomes of an input that later fits may see, of all rounds together; of others a few are kept for their order.
+    """
+
+    needed: Mapping[int, int]
+    requests: Mapping[int, Sequence[Request]] = dataclasses.field(default_factory=dict)
+    keeps: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Fresh:
+    """A round that was drawn: its counts by input, in the order of the requests, and outcomes that no fit sees yet."""
+
+    counts: Counts
+    outcomes: Sequence[tuple[Task, TaskResult]]
+    inputs: int
+
+
+class Draws:
+    """Who draws for a campaign, and what is kept of it.
+
+    Parameters
+    ----------
+    draw : callable
+        Carries out tasks; see `dpaudit.testing.tasks.Task`.
+    first : int
+        The number of the first round, which names its streams.
+    calls : bool
+        Whether a draw is a call of its own: chunks are smaller then, so that more processes can share a round.
+    largest_batch : int, optional
+        Draws of one input that are asked for at a time, at most; by default as many as memory allows.
+
+    Attributes
+    ----------
+    round : int
+        The number of the round that comes next.
+    runs : int
+        Draws so far.
+    kept : dict of int to list of Outcomes
+        What fits may see of each input.
+    later : dict of int to LaterOutcomes
+        Of each input a few of later draws, for their order alone.
+    columns, are_vectors
+        How many numbers an outcome is, and whether outcomes are vectors of numbers.
+    """
+
+    def __init__(self, draw: Draw, first: int = 0, *, calls: bool = False, largest_batch: int | None = None) -> None:
+        self.draw, self.round, self.runs = draw, first, 0
+        self.kept: dict[int, list[Outcomes]] = {}
+        self.later: dict[int, LaterOutcomes] = {}
+        self.columns, self.are_vectors = 1, False
+        self._calls, self._largest_batch = calls, largest_batch or sys.maxsize
+        self._batches: dict[int, list[int]] = {}  # the sizes of those that this run has drawn of what is kept
+        self._from_before: dict[int, int] = {}  # of the outcomes that are kept, how many an earlier run has drawn
+        self._is_open = False
+
+    def go_on(self, inputs: Sequence[int], kept: Mapping[int, Outcomes]) -> None:
+        """Go on from the outcomes that an earlier run has kept, in the place of a pilot."""
+        self.round += 1
+        self._from_before = {i: len(outcomes) for i, outcomes in kept.items()}
+        self.kept = {i: [kept[i]] if i in kept else [] for i in inputs}
+        self.measure(list(kept.values()))
+
+    def measure(self, outcomes: Sequence[Outcomes]) -> None:
+        """Note how large an outcome is."""
+        self.columns = max((part.numbers.shape[1] for part in outcomes), default=1)
+        self.are_vectors = self.columns > 1 and all(part.tokens is None for part in outcomes)
+
+    def take(self, plan: Plan) -> Fresh:
+        """Draw one round; its outcomes stay closed until `release`."""
+        tasks = self._tasks(plan)
+        # An input whose pairs' coins all fell on the other side has no task: its counts are zeros.
+        totals = {i: [request.statistic.zeros() for request in plan.requests.get(i, ())] for i in plan.needed}
+        drawn = list(zip(tasks, self.draw(tasks), strict=True))
+        for task, result in drawn:
+            self.runs += task.size
+            totals[task.input] = [a + b for a, b in zip(totals[task.input], result.counts, strict=True)]
+        self.round += 1
+        self._is_open = True
+        return Fresh(totals, drawn, len(plan.needed))
+
+    def release(self, fresh: Fresh) -> None:
+        """Let later fits see what is kept of a round: it was absorbed."""
+        self._is_open = False
+        for task, result in fresh.outcomes:
+            if result.kept is None:
+                continue
+            if task.is_last:
+                most = LATER_NUMBERS // max(len(self.kept), fresh.inputs)
+                self.later.setdefault(task.input, LaterOutcomes(most)).add(result.kept.narrowed(COLUMNS))
+            else:
+                self.kept.setdefault(task.input, []).append(result.kept)
+                self._batches.setdefault(task.input, []).append(len(result.kept))
+
+    def learn(self, plan: Plan) -> Counts:
+        """Draw what no test counts, and let fits see it at once; the counts are for fits too."""
+        fresh = self.take(plan)
+        self.release(fresh)
+        return fresh.counts
+
+    def joined(self, i: int) -> Outcomes:
+        """What fits may see of one input, as one object."""
+        if self._is_open:
+            raise RuntimeError("a fit must not see a round that is not absorbed.")
+        parts = self.kept[i]
+        self.kept[i] = [(join(parts) if len(parts) > 1 else parts[0]).with_notes()]
+        return self.kept[i][0]
+
+    def first(self, i: int) -> Outcomes | None:
+        """The first outcomes of one input that this run has drawn and kept, in the order of the calls."""
+        if not self.kept.get(i):
+            return None
+        begin = self._from_before.get(i, 0)
+        return self.joined(i).rows(slice(begin, begin + MOST_OBJECTS))
+
+    def change(self, i: int) -> Change | None:
+        """Whether the outcomes of one input changed from call to call, of those that this run has drawn."""
+        first = self.first(i)
+        if first is None:
+            return None
+        later = self.later[i].parts if i in self.later else ()
+        return change_of(first.narrowed(COLUMNS), self._batches.get(i, ()), later)
+
+    def hint(self, i: int) -> float:
+        """How the outcomes of one input are spread over the batches of this run: an approximate p-value."""
+        if self._calls or not self.kept[i]:
+            return 1.0
+        return dependence_hint(self.joined(i).rows(slice(self._from_before.get(i, 0), None)), self._batches.get(i, ()))
+
+    def keep_for_order(self, rows: int) -> None:
+        """Drop what was kept, but for so many first outcomes of each input: no fit needs more of them."""
+        self.kept = {i: [self.joined(i).rows(slice(0, rows)).narrowed(COLUMNS).kept()] for i in self.kept}
+
+    def _tasks(self, plan: Plan) -> list[Task]:
+        """The round in chunks, each with its part of what is counted and kept."""
+        largest = min(max(64, CHUNK_NUMBERS // self.columns), self._largest_batch)
+        tasks = []
+        for i, count in plan.needed.items():
+            chunk_size = largest
+            if self._calls:
+                chunk_size = min(largest, max(CHUNK_CALLS, -(-count // MOST_CHUNKS_OF_CALLS)))
+            room = plan.keeps - sum(len(part) for part in self.kept.get(i, ())) if plan.keeps else 0
+            for chunk, start in enumerate(range(0, count, chunk_size)):
+                size = min(chunk_size, count - start)
+                wanted = tuple(request.within(start, size) for request in plan.requests.get(i, ()))
+                is_later = room <= start
+                keep = min(LATER, size) if is_later else min(room - start, size)
+                tasks.append(Task(i, self.round, chunk, start, size, wanted, keep, is_later))
+        return tasks

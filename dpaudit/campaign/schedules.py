@@ -1,0 +1,170 @@
+"""Schedules: how many draws of which pairs come next.
+
+Validity. Who plays a round, and how long it is, is a function of earlier rounds alone. Sequential wealth may be looked
+at after every round (Ville's inequality), so rounds may be longer where no pair is near a decision. An exact test is
+looked at once, after a number of draws that the pilot fixes: it has one round, or stages of sizes that the pilot fixes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from dpaudit.campaign.campaign import shares_by_rank
+from dpaudit.testing.pair_game import PairGame
+
+Mode = Literal["sequential", "adaptive", "fixed"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
+# Of all labelled draws: before many pairs' bets; before a fixed test, with its trial where fits cannot see as many.
+PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
+PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
+LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
+ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
+FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two such rounds, and bets are fitted again
+SMALLEST_ROUND = 16
+ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
+LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
+
+
+@dataclasses.dataclass
+class Schedule:
+    """When the pairs of a label game draw, in rounds with a look after each.
+
+    Parameters
+    ----------
+    planned : int
+        Labelled draws of a pair, with the pilot.
+    pairs, inputs : int
+        How many pairs, and how many inputs they have together.
+    """
+
+    planned: int
+    pairs: int
+    inputs: int
+    mode: Mode = "sequential"
+    looks_once = False  # whether a test is looked at once, at the end, and fitted before it alone
+
+    def __post_init__(self) -> None:
+        self.pilot = self.first_pilot()  # labelled draws of a pair, even: as many of x as of x_prime
+        self.limit = self.planned  # labelled draws that a pair may take, with the pilot
+        self.most_runs = self.planned // 2 * self.inputs
+
+    def first_pilot(self) -> int:
+        share = max(int(PILOT_SHARE[self.mode] * self.planned), 64)
+        if not self.looks_once:  # one pair needs no ranking; the more there are, the more a good one is worth
+            share = min(share, FIRST_PILOT + PILOT_PER_PAIR * (self.pairs - 1))
+        return 2 * max(1, min(share, LARGEST_PILOT[self.mode], self.planned // 4) // 2)
+
+    @property
+    def most_before_test(self) -> int:
+        """Labelled draws of a pair that are not counted, at most; a fixed pilot that shows hope alone is longer."""
+        return self.pilot
+
+    def trial(self, drawn: int) -> int:
+        """Draws of each input of a trial behind a pilot of so many; 0 for none."""
+        del drawn
+        return 0
+
+    def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
+        """The labelled draws of the next round, of each pair that plays in it.
+
+        Parameters
+        ----------
+        pairs : sequence of PairGame
+        open_pairs : sequence of int
+            Positions of those that may still draw; at least one.
+        runs : int
+            So far, with the pilot.
+        """
+        del runs
+        size = max(SMALLEST_ROUND, int(self._growth(pairs, open_pairs) * self._used(pairs, open_pairs)))
+        return {k: pairs[k].pool.labelled(size) for k in open_pairs}
+
+    def drawn(self, pairs: Sequence[PairGame], runs: int) -> int:
+        """Labelled draws so far, of the planned ones."""
+        del runs
+        return self.pilot + max(int(pair.labelled / pair.pool.breadth) for pair in pairs)
+
+    def _used(self, pairs: Sequence[PairGame], open_pairs: Sequence[int]) -> float:
+        return self.pilot + max(pairs[k].labelled / pairs[k].pool.breadth for k in open_pairs)
+
+    def _growth(self, pairs: Sequence[PairGame], open_pairs: Sequence[int]) -> float:
+        growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
+        return max(growth, FAR_GROWTH) if all(pairs[k].is_far for k in open_pairs) else growth
+
+
+class Fixed(Schedule):
+    """One round of all that the pilot leaves, or stages that it fixes, and one look."""
+
+    looks_once = True
+
+    @property
+    def before_trial(self) -> int:
+        """Draws of each input before a fixed test that has a trial."""
+        return int(PILOT_SHARE[self.mode] * self.planned) // 2
+
+    @property
+    def most_before_test(self) -> int:
+        return max(self.pilot, 2 * self.before_trial)
+
+    def trial(self, drawn: int) -> int:
+        size = self.before_trial - drawn
+        return size if size >= drawn else 0  # held where it is far longer than what fits may see
+
+    def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
+        del runs
+        size = min(pairs[k].stage_size(self.planned, self.pilot) for k in open_pairs)
+        return {k: pairs[k].pool.labelled(size) for k in open_pairs}
+
+
+class Adaptive(Schedule):
+    """`samples` runs an input on average: half of all evenly, half in proportion to 1 / rank by wealth.
+
+    What the leading pairs draw is read by other open pairs of the same inputs too, where they lag behind.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.limit = min(ADAPTIVE_REACH, self.pairs) * self.planned
+
+    def drawn(self, pairs: Sequence[PairGame], runs: int) -> int:
+        del pairs
+        return runs * self.planned // self.most_runs
+
+    def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
+        left = self.most_runs - runs
+        if left < SMALLEST_ROUND:
+            return {}
+        are_open = [pairs[k] for k in open_pairs]
+        used = np.array([pair.pool.labelled(self.pilot) + pair.labelled for pair in are_open], dtype=float)
+        growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
+        step = min(max(SMALLEST_ROUND, growth * used.sum()), left)  # of a pair of its own a labelled draw is one run
+        has_begun = any(pair.labelled for pair in pairs)
+        target = shares_by_rank([(pair.wealth,) if has_begun else pair.main.merit for pair in are_open])
+        wanted = np.maximum(target * (used.sum() + step) - used, 0.0)
+        wanted = np.minimum(wanted * step / wanted.sum(), np.maximum(SMALLEST_ROUND, LARGEST_STEP * used))
+        wanted[np.argmax(wanted)] = max(float(wanted.max()), float(SMALLEST_ROUND))
+        sizes = {k: int(size) for k, size in zip(open_pairs, wanted.tolist(), strict=True) if size >= SMALLEST_ROUND}
+        drawn: dict[int, float] = {}
+        for k, size in sizes.items():
+            pool = pairs[k].pool
+            for i in pool.inputs:
+                drawn[i] = max(drawn.get(i, 0.0), size * pool.load(i))
+        for k, so_far in zip(open_pairs, used.tolist(), strict=True):
+            pool = pairs[k].pool
+            shared = int(min(drawn.get(i, 0.0) / pool.load(i) for i in pool.inputs))
+            if shared >= SMALLEST_ROUND and so_far < pool.labelled(self.planned):
+                sizes[k] = max(sizes.get(k, 0), shared)
+        return dict(sorted(sizes.items()))
+
+
+SCHEDULES: dict[Mode, type[Schedule]] = {"sequential": Schedule, "adaptive": Adaptive, "fixed": Fixed}
+
+
+def schedule_of(mode: Mode, samples: int, pairs: int, inputs: int) -> Schedule:
+    """The schedule of a mode, for at most 2 * samples labelled draws a pair."""
+    return SCHEDULES[mode](2 * samples, pairs, inputs, mode)

@@ -1,0 +1,57 @@
+"""One witness, fixed before, on fresh labelled draws of its pair: the shortest campaign."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpaudit.campaign.campaign import Campaign
+from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.testing.order import MOST_OBJECTS
+from dpaudit.testing.protocols import Test
+from dpaudit.testing.tasks import Draw, Request, toss
+
+LARGEST_BATCH = 1 << 16  # draws at a time: how many numbers an output has is not known before
+
+
+class WitnessGame(Campaign):
+    """Asks a test with a fixed rule once, on draws of inputs 0 (x) and 1 (x_prime).
+
+    Parameters
+    ----------
+    test : Test
+        With its rule set; not started.
+    level : float
+        Of its one look.
+    labelled : int
+        Labelled draws.
+    draw : callable
+        Carries out tasks.
+    coin : Generator
+        Of the labels alone.
+    move : array, optional
+        What outputs are read less of.
+    """
+
+    def __init__(
+        self, test: Test, level: float, labelled: int, draw: Draw, coin: np.random.Generator, move: FloatArray | None
+    ) -> None:
+        super().__init__(Draws(draw, largest_batch=LARGEST_BATCH))
+        self.test, self._level, self._move = test, level, move
+        self._quotas = toss(labelled, coin)
+
+    def start(self) -> None:
+        """Fix the level; nothing is drawn before."""
+        self.test.start(self._level)
+
+    def _freeze(self) -> Plan | None:
+        if self.runs:
+            return None
+        requests = {i: [Request(size, self.test.statistic, 0, self._move)] for i, size in enumerate(self._quotas)}
+        return Plan(dict(enumerate(self._quotas)), requests, MOST_OBJECTS)
+
+    def _absorb(self, counts: Counts) -> None:
+        self.test.add(counts[0][0], counts[1][0])
+
+    def _look(self) -> None:
+        self.test.update()
