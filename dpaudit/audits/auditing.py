@@ -22,12 +22,12 @@ from dpaudit.audits.grey_box import MOST_PAIRS as MOST_REPLAYED
 from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.options import Options, Running
 from dpaudit.audits.side_channels import contained_findings
-from dpaudit.campaign.label_game import Mode, Progress
+from dpaudit.campaign.campaign import Progress
+from dpaudit.campaign.schedules import Mode
 from dpaudit.doubles import floating_point as doubles
-from dpaudit.errors import SubjectError, UsageError
+from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
-from dpaudit.privacy.parsing import parse_claim
+from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.recorded.recorded_noise import MOST_RECORDED, recorded_finding
 from dpaudit.results.model import AuditResult, Finding, SideFinding
 from dpaudit.running.checkpoint import CheckpointPlan
@@ -36,6 +36,7 @@ from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation, isolated
+from dpaudit.subjects.stated import stated_claim, stated_pairs
 
 
 class ChosenPairs(Protocol):
@@ -300,30 +301,3 @@ def _audited(
     return dataclasses.replace(
         result, options={**result.options, **running.limits}, side_findings=(*result.side_findings, *beside)
     )
-
-
-def stated_claim(subject: Subject, claim: Claim | str | None) -> Claim:
-    """The claim of a call: what it states, or the subject's own; `UsageError` if there is none."""
-    if claim is None:
-        claim = subject.claim
-        if claim is None:
-            raise UsageError(f"claim must be given: {subject.name} states none. For example claim=PureDP(1.0).")
-    if isinstance(claim, str):
-        return parse_claim(claim)
-    if not isinstance(claim, Claim):
-        raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {claim!r}.")
-    return claim
-
-
-def stated_pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair]:
-    """The pairs of a call: what it states, or the subject's own; `UsageError` if there are none."""
-    if pairs is None:
-        pairs = subject.pairs()
-        if pairs is None:
-            raise UsageError(
-                f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)]; `dpaudit.audit` "
-                "looks for some itself with pairs=dpaudit.Search(domain)."
-            )
-    if isinstance(pairs, AllPairs) and len(pairs) > MANY_PAIRS:
-        return pairs
-    return as_pairs(pairs)

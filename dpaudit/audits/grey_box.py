@@ -31,16 +31,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.audits.recognised_noise import Run, Side, implied_loss, is_constant, recognised, uneven_scales
-from dpaudit.errors import SubjectError, UsageError
+from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
-from dpaudit.privacy.parsing import parse_claim
 from dpaudit.reading.nested import learn_layout
 from dpaudit.reading.outcomes import join, read_outputs
 from dpaudit.results.model import SideFinding, to_json
 from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
 from dpaudit.running.streams import GREY_BOX, fresh_seed, stream
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.stated import known_claim, known_pairs
 
 KIND = "same_randomness"
 RUNS = 16
@@ -207,12 +207,7 @@ def replay_same_randomness(
     ('implied', 2.0)
     """
     subject = as_subject(mechanism)
-    promise = parse_claim(claim) if isinstance(claim, str) else claim if claim is not None else subject.claim
-    if promise is not None and not isinstance(promise, Claim):
-        raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {claim!r}.")
-    given = pairs if pairs is not None else subject.pairs()
-    if given is None:
-        raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)].")
+    promise, given = known_claim(subject, claim), known_pairs(subject, pairs)
     whole_number("runs", runs, f"an integer of at least {LEAST_RUNS}", LEAST_RUNS)
     if seed is not None:
         whole_number("seed", seed, "a non-negative integer", 0)

@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audits.auditing import stated_claim, stated_pairs
 from dpaudit.audits.universe_auditing import (
     SELECTED,
     TABLE_SHARE,
@@ -53,6 +52,7 @@ from dpaudit.results.model import DECIDING_FORM, ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.streams import PLAN_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.subjects.stated import stated_claim, stated_pairs
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.learned_power import learned_losses, probability_measured
 from dpaudit.testing.pair_game import PairGame

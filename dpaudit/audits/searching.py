@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audits.auditing import stated_claim
 from dpaudit.audits.grey_box import GreyBox, GreyBoxPair
 from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import DpauditError, UsageError
@@ -43,6 +42,7 @@ from dpaudit.recorded.recorded_noise import MOST_RECORDED, RecordedPair, Recorde
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
+from dpaudit.subjects.stated import stated_claim
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.fixed_game import FixedGame
 

@@ -28,8 +28,8 @@ from dpaudit.certificates.tracing import Untraceable
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.pairs import Pair, as_pairs
-from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.stated import known_pairs, stated_claim
 
 ROUNDING = 1e-12
 SECONDS = 60.0
@@ -83,16 +83,9 @@ def certify(
     ('kept', Fraction(3, 1), 1.098612)
     """
     subject = as_subject(mechanism)
-    promise = parse_claim(claim) if isinstance(claim, str) else claim if claim is not None else subject.claim
-    if promise is None:
-        raise UsageError(f"claim must be given: {subject.name} states none. For example claim='eps=1'.")
-    if not isinstance(promise, Claim):
-        raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {claim!r}.")
+    promise = stated_claim(subject, claim)
     check_claim(promise)
-    given = pairs if pairs is not None else subject.pairs()
-    if given is None:
-        raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0, 1)].")
-    listed = as_pairs(given)
+    listed = as_pairs(known_pairs(subject, pairs))
     if len(listed) > MOST_PAIRS:
         raise UsageError(f"pairs must be at most {MOST_PAIRS:,}, got {len(listed):,}.")
     seconds = number("seconds", seconds, "in (0, inf)", lambda value: 0.0 < value < float("inf"))

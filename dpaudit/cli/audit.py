@@ -165,7 +165,7 @@ def audit_command(
     (docs/exec-protocol.md). The claim and the pairs are the mechanism's own, unless they are given here. Defaults of
     options can be set in [tool.dpaudit] of pyproject.toml.
     """
-    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.privacy.parsing import as_claim
     from dpaudit.results.model import EXIT_STATUS, VERDICTS
     from dpaudit.subjects.isolation import as_isolation
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_pairs, resolve_target
@@ -178,7 +178,7 @@ def audit_command(
     except UsageError as error:
         raise config.located(error, stated) from error
     chosen, folder = chosen_outputs(config, report, out, None)
-    promise = parse_claim(claim) if claim is not None else None
+    promise = as_claim(claim)
     with subject_output():
         sought = chosen_search(pairs, search, examples, adjacency, search_budget, search_pairs, grey_box)
         listed = resolve_pairs(pairs) if pairs is not None else None

@@ -52,7 +52,7 @@ def check_command(
     of `audit`: 1 if a check fails, 5 if one is inconclusive.
     """
     from dpaudit.conformance.running import check
-    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.privacy.parsing import as_claim
     from dpaudit.reports.check import check_table
     from dpaudit.reports.check import listing as check_listing
     from dpaudit.results.saving import check_folder
@@ -67,7 +67,7 @@ def check_command(
     written = Path(out) / "check.json" if out is not None else None
     if written is not None:
         check_folder("out", written.parent)
-    promise = parse_claim(claim) if claim is not None else None
+    promise = as_claim(claim)
     with subject_output():
         listed = resolve_pairs(pairs) if pairs is not None else None
         found = check(

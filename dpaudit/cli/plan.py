@@ -64,12 +64,12 @@ def plan_command(
     samples the excess needs. TARGET is run only to see how long a run takes. Exit status 0.
     """
     from dpaudit.audits.planning import plan
-    from dpaudit.privacy.parsing import parse_claim
+    from dpaudit.privacy.parsing import as_claim
     from dpaudit.reports.plan import excess, plan_table, share, shares
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
 
     config = read_config()
-    promise = parse_claim(claim) if claim is not None else None
+    promise = as_claim(claim)
     if design is not None:
         from dpaudit.reports.scores import plan_table as canaries_table
         from dpaudit.scores.planning import plan_one_run

@@ -21,7 +21,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, as_pairs
-from dpaudit.privacy.parsing import parse_claim
+from dpaudit.privacy.parsing import as_claim
 from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import CHECK_DRAWS, stream
@@ -91,9 +91,7 @@ class Case:
         if given is None and hasattr(self.subject.mechanism, "claim"):
             kind = type(self.subject.mechanism.claim).__name__
             raise UsageError(f"claim of {self.subject.name} must be a Claim, got {kind}. For example PureDP(1.0).")
-        if given is not None and not isinstance(given, Claim | str):
-            raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {given!r}.")
-        return parse_claim(given) if isinstance(given, str) else given
+        return as_claim(given)
 
     @functools.cached_property
     def listed(self) -> tuple[Pair, ...]:

@@ -38,7 +38,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import extension, names
@@ -68,6 +68,34 @@ _CLAIMS: dict[frozenset[str], Callable[..., Claim]] = {
     frozenset({"order", "rdp"}): lambda order, rdp: RenyiDP(order, rdp),
 }
 _KEYS = {"eps": "epsilon"} | {key: key for key in ("epsilon", "delta", "rho", "mu", "order", "rdp")}
+
+
+@overload
+def as_claim(claim: Claim | str) -> Claim: ...
+
+
+@overload
+def as_claim(claim: None) -> None: ...
+
+
+def as_claim(claim: Claim | str | None) -> Claim | None:
+    """A claim as a caller may give it: as it is, or the text for it; None stays None.
+
+    Raises
+    ------
+    UsageError
+        If it is neither, or a text that names no claim.
+
+    Examples
+    --------
+    >>> as_claim("eps=1") == as_claim(PureDP(1.0))
+    True
+    """
+    if isinstance(claim, str):
+        return parse_claim(claim)
+    if claim is not None and not isinstance(claim, Claim):
+        raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {claim!r}.")
+    return claim
 
 
 def parse_claim(text: str) -> Claim:

@@ -77,9 +77,9 @@ class _Call:
         pairs: Any,
         options: dict[str, Any],
     ) -> None:
-        from dpaudit.audits.auditing import stated_claim, stated_pairs
         from dpaudit.reports.wording import clean
         from dpaudit.subjects.callables import as_subject
+        from dpaudit.subjects.stated import stated_claim, stated_pairs
 
         _check_names(options)
         self.item, self.plan, self.settings = item, plan, plan.settings

@@ -19,10 +19,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number_text, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs
-from dpaudit.privacy.parsing import parse_claim
 from dpaudit.recorded.blaming import blamed
 from dpaudit.recorded.composing import Implied, Note, differences, imply
 from dpaudit.recorded.judging import Proof, prove
@@ -33,6 +31,7 @@ from dpaudit.results.saving import to_json
 from dpaudit.results.side_findings import SideFinding
 from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.stated import known_claim, known_pairs
 
 KIND = "recorded_noise"
 MOST_PAIRS = 200
@@ -183,12 +182,7 @@ def record_noise(
     ('proved', 2.0)
     """
     subject = as_subject(mechanism)
-    promise = parse_claim(claim) if isinstance(claim, str) else claim if claim is not None else subject.claim
-    if promise is not None and not isinstance(promise, Claim):
-        raise UsageError(f"claim must be a Claim or a string such as 'eps=1', got {claim!r}.")
-    given = pairs if pairs is not None else subject.pairs()
-    if given is None:
-        raise UsageError(f"pairs must be given: {subject.name} has none. For example pairs=[(0.0, 1.0)].")
+    promise, given = known_claim(subject, claim), known_pairs(subject, pairs)
     if seed is not None:
         whole_number("seed", seed, "a non-negative integer", 0)
     check_runs(subject)

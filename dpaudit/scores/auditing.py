@@ -28,7 +28,7 @@ from dpaudit.arguments import check_options, whole_number
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
-from dpaudit.privacy.parsing import parse_claim
+from dpaudit.privacy.parsing import as_claim
 from dpaudit.results.trade_off import TradeOffPoint
 from dpaudit.running.store import Store
 from dpaudit.scores import ledger
@@ -115,7 +115,7 @@ def audit_scores(
     """
     check_options(confidence=confidence, seed=seed)
     check_design(design)
-    promise = parse_claim(claim) if isinstance(claim, str) else claim
+    promise = as_claim(claim)
     check_claim(promise)
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
     if guesses is not None and design in BETTED:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audits.auditing import audit, stated_claim
+from dpaudit.audits.auditing import audit
 from dpaudit.audits.searching import Search, excess, line_of
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.differences import difference, is_frame
@@ -34,6 +34,7 @@ from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.streams import fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import DatasetDomain, Domain, NumberDomain, TableDomain, VectorDomain
+from dpaudit.subjects.stated import stated_claim
 
 KIND = "shrunk_pair"
 SHRINKING, CONFIRMING = 54, 55  # purposes of streams: of the draws that choose, and of the seed of the last audit

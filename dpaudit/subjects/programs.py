@@ -31,7 +31,7 @@ import numpy as np
 
 from dpaudit.errors import ProgramError, UsageError
 from dpaudit.privacy.claims import Claim, number
-from dpaudit.privacy.parsing import parse_claim
+from dpaudit.privacy.parsing import as_claim, parse_claim
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Failed
 from dpaudit.subjects.callables import Subject, as_subject
 
@@ -110,7 +110,7 @@ def exec_subject(
         replayable=bool(hello.get("seeds", False)),
         batch=int(hello.get("batch", BATCH)),
         doubles=hello.get("numbers", "json") == "double",
-        claim=(parse_claim(claim) if isinstance(claim, str) else claim) or own,
+        claim=as_claim(claim) or own,
         stated=own,
         pairs=[tuple(_decoded(pair, False)) for pair in hello["pairs"]] if "pairs" in hello else None,
         digests=tuple(_digests(words)),

@@ -16,12 +16,12 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
+from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries import estimators
 from dpaudit.subjects.libraries.library_mechanism import (
     InBatches,
     OnceASeededDraw,
-    as_claim,
     import_library,
     legacy_state,
     library_subject,

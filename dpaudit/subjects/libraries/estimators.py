@@ -22,13 +22,13 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import (
     LibraryMechanism,
     OnceADraw,
     OnceASeededDraw,
     Promised,
-    as_claim,
     legacy_state,
     library_subject,
     version_of,

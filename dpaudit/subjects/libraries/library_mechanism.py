@@ -16,7 +16,6 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.callables import Subject, as_subject, fingerprint
 
 Promised = Callable[[Any, Any], Claim | None]  # x and x_prime to the library's claim for them; None: it has none
@@ -127,11 +126,6 @@ def version_of(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def as_claim(claim: Claim | str | None) -> Claim | None:
-    """A claim from what the caller stated: as it is, or the command line's string for it."""
-    return parse_claim(claim) if isinstance(claim, str) else claim
 
 
 def legacy_state(rng: np.random.Generator) -> np.random.RandomState:

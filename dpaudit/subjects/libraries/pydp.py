@@ -13,10 +13,10 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
+from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import (
     InBatches,
-    as_claim,
     import_library,
     library_subject,
     real_distance,

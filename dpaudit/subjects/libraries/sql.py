@@ -18,8 +18,9 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.libraries.library_mechanism import InBatches, as_claim, library_subject
+from dpaudit.subjects.libraries.library_mechanism import InBatches, library_subject
 
 
 def subject(
