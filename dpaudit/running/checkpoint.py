@@ -3,9 +3,8 @@
 An audit is a function of its seed, its options and the results of its chunks: with these read back, it comes to the
 same state and goes on with the chunks that are missing. So a checkpoint is a journal of results, and nothing else.
 
-The file: a line `dpaudit checkpoint 1`, then records, each its length and CRC-32 (8 bytes, little-endian) and that many
-bytes. The first record says which audit it is (JSON); the others are a chunk each, or all chunks of a round that are
-drawn together. A record is written, in one piece, before anybody looks at the result. In front of a chunk of an
+The file is a `dpaudit.running.journal`: its header says which audit it is; its records are a chunk each, or all chunks
+of a round that are drawn together. A record is written before anybody looks at the result. In front of a chunk of an
 isolated subject stands what isolation has contained so far (JSON), in the same piece: an audit that goes on knows of
 calls that were lost before, as one that was never interrupted does. What follows the last whole chunk is torn: it is
 cut off, and drawn again.
@@ -33,9 +32,7 @@ import json
 import os
 import struct
 import tempfile
-import time
 import warnings
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -44,17 +41,16 @@ import numpy as np
 
 from dpaudit.errors import DpauditCheckpointWarning, UsageError
 from dpaudit.running.digests import digest
+from dpaudit.running.journal import Journal, framed, header_of, lock, open_private
 from dpaudit.running.plain_data import NotPlainError, from_bytes, to_bytes
 from dpaudit.running.workers import Raised
 from dpaudit.testing.tasks import Task, TaskResult
 
 FIRST_LINE = b"dpaudit checkpoint 1\n"
-FRAME = struct.Struct("<II")  # length and CRC-32 of a record
 KEY = struct.Struct("<5I12s")  # purpose, input, round, chunk, size; the first 12 bytes of the digest of what is asked
 BESIDE = b"\xfe\xff\xff\xff"  # begins a record of what was contained before the next chunk was noted
 SEVERAL = b"\xff\xff\xff\xff"  # begins a record of several tasks: no purpose is so large
 COUNT = struct.Struct("<I")  # how many, followed by the length of each
-SYNC_SECONDS = 5.0  # at most so long a record is not yet on the disk; one that the system has survives a kill
 NAME = "audit.checkpoint"
 
 SHOWN = "shown"  # entry of a header for people: values of which the others are digests; older files have none
@@ -82,15 +78,13 @@ class Checkpoint:
         Whether that file had an end that could not be read, which was cut off.
     """
 
-    def __init__(self, stream: BinaryIO, header: dict[str, Any], path: Path | None, replayable: bool) -> None:
+    def __init__(self, journal: Journal, header: dict[str, Any], path: Path | None, replayable: bool) -> None:
         self.header, self.path, self.trouble = header, path, ""
         self.recovered, self.is_torn = 0, False
         self.beside: dict[str, Any] | None = None
         self.on_trouble: Callable[[str], None] | None = None
-        self._stream, self._replayable = stream, replayable
+        self._journal, self._replayable = journal, replayable
         self._places: dict[Place, tuple[int, int]] = {}
-        self._end = stream.seek(0, os.SEEK_END)
-        self._synced = time.monotonic()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -106,9 +100,7 @@ class Checkpoint:
         known = self._places.get((purpose, task.input, task.round, task.chunk))
         if known is None:
             return None
-        start, length = known
-        self._stream.seek(start)
-        content = self._stream.read(length)
+        content = self._journal.read(*known)
         if content[: KEY.size] != _key(purpose, task):
             raise UsageError(
                 f"checkpoint must lead to where its audit was, got another course at round {task.round} of input "
@@ -135,15 +127,13 @@ class Checkpoint:
                 self._give_up(f"an output of type {error} is no plain value", everything=True)
             return  # drawn again on the way back: the same bits
         content = parts[0] if len(parts) == 1 else _several(parts)
-        record = _record(content)
-        if beside is not None:
-            record = _record(BESIDE + json.dumps(beside).encode("ascii")) + record
+        before = framed(BESIDE + json.dumps(beside).encode("ascii")) if beside is not None else b""
         try:
-            self._write(record)
+            end = self._journal.append(before + framed(content))
         except OSError as error:
             self._give_up(str(error.strerror or error), everything=not self._replayable)
             return
-        self._find_places(self._end - len(content), content)
+        self._find_places(end - len(content), content)
         self.beside = beside
 
     def save(self, path: Path) -> Path:
@@ -157,41 +147,20 @@ class Checkpoint:
         if self.path is None:
             from dpaudit.results.model import write_whole
 
-            self._stream.seek(0)
-            write_whole(path, self._stream.read(self._end))
+            write_whole(path, self._journal.read(0, self._journal.end))
             self.path = path
-        elif not self._stream.closed:
-            self._sync()
+        elif not self._journal.is_closed:
+            self._journal.sync()
         return self.path
 
     def close(self, *, finished: bool = False) -> None:
         """Close the file; remove it where its audit has ended."""
-        if self._stream.closed:
+        if self._journal.is_closed:
             return
         if finished and self.path is not None:
             with contextlib.suppress(OSError):
                 self.path.unlink()
-        self._sync()
-        self._stream.close()
-
-    def _write(self, record: bytes) -> None:
-        self._stream.seek(self._end)
-        try:
-            written = 0
-            while written < len(record):
-                written += self._stream.write(record[written:])
-        except OSError:
-            with contextlib.suppress(OSError):
-                self._stream.truncate(self._end)
-            raise
-        self._end += len(record)
-        if time.monotonic() - self._synced > SYNC_SECONDS:
-            self._sync()
-
-    def _sync(self) -> None:
-        with contextlib.suppress(OSError):
-            os.fsync(self._stream.fileno())
-        self._synced = time.monotonic()
+        self._journal.close()
 
     def _give_up(self, reason: str, *, everything: bool) -> None:
         self.trouble = reason
@@ -199,12 +168,11 @@ class Checkpoint:
             self._places.clear()
             self.beside = None
             with contextlib.suppress(OSError):
-                self._stream.truncate(0)
+                self._journal.cut(0)
             if self.path is not None:
                 with contextlib.suppress(OSError):
                     self.path.unlink()
                 self.path = None
-            self._end = 0
         if self.on_trouble is not None:
             kept = "It cannot be resumed" if everything else "It can be resumed from what was noted before"
             self.on_trouble(f"Nothing more is noted in the checkpoint ({reason}); the audit goes on. {kept}.")
@@ -226,30 +194,19 @@ class Checkpoint:
     def _name(self) -> str:
         return str(self.path) if self.path is not None else "in memory"
 
-    def _read(self) -> None:
+    def _read(self, position: int) -> None:
         """Find the records, and cut off what is torn."""
-        self._stream.seek(0)
-        position, _ = _read_header(self._stream)
-        whole, beside = position, None
-        while True:
-            frame = self._stream.read(FRAME.size)
-            if len(frame) < FRAME.size:
-                break
-            length, crc = FRAME.unpack(frame)
-            content = self._stream.read(length) if length <= self._end - position else b""
-            if len(content) < max(length, KEY.size) or zlib.crc32(content) != crc:
-                break
-            position += FRAME.size + length
+        beside = None
+        for start, content in self._journal.records():
             if content.startswith(BESIDE):
                 beside = content[len(BESIDE) :]
                 continue
+            if len(content) < KEY.size:
+                break
             # What stands in front of a chunk that is torn was contained in calls that are made again.
-            whole, self.beside = position, None if beside is None else _contained(beside, self._name())
-            self.recovered += self._find_places(position - length, content)
-        self.is_torn = whole < self._end
-        if self.is_torn:
-            self._stream.truncate(whole)
-            self._end = whole
+            position, self.beside = start + len(content), None if beside is None else _contained(beside, self._name())
+            self.recovered += self._find_places(start, content)
+        self.is_torn = self._journal.cut(position)
 
 
 def open_checkpoint(
@@ -275,14 +232,13 @@ def open_checkpoint(
     place = Path(path)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        # Not emptied: until the lock is held it may be another process's.
-        stream: BinaryIO = os.fdopen(os.open(place, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
+        stream = open_private(place)  # not emptied: until the lock is held it may be another process's
     except OSError as error:
         raise UsageError(
             f"checkpoint must be a file that can be written, got {str(place)!r} ({error.strerror})."
         ) from error
     try:
-        _lock(stream, place)
+        lock(stream, place, "checkpoint")
         if stream.seek(0, os.SEEK_END) == 0:
             return _begun(stream, header, place, replayable)
         if not resume:
@@ -290,9 +246,10 @@ def open_checkpoint(
                 f"checkpoint must be a new file, got {str(place)!r}, which is there. Use resume (--resume) to go on "
                 "from it, or remove it."
             )
-        _check_header(read_header(place), header, place)
-        checkpoint = Checkpoint(stream, header, place, replayable)
-        checkpoint._read()
+        begins, there = _read_header(place)
+        _check_header(there, header, place)
+        checkpoint = Checkpoint(Journal(stream, FIRST_LINE, header), header, place, replayable)
+        checkpoint._read(begins)
         return checkpoint
     except BaseException:
         stream.close()
@@ -316,9 +273,14 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     UsageError
         If it is no checkpoint of this version.
     """
+    return _read_header(path)[1]
+
+
+def _read_header(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
+    """The position behind the header, and the header."""
     try:
         with open(path, "rb") as stream:
-            return _read_header(stream)[1]
+            return header_of(stream, FIRST_LINE)
     except OSError as error:
         raise UsageError(f"checkpoint must be a readable file, got {os.fspath(path)!r} ({error.strerror}).") from error
     except ValueError as error:
@@ -412,28 +374,12 @@ def _holds_something(path: Path) -> bool:
 
 
 def _begun(stream: BinaryIO, header: dict[str, Any], path: Path | None, replayable: bool) -> Checkpoint:
-    checkpoint = Checkpoint(stream, header, path, replayable)
-    content = json.dumps(header, sort_keys=True).encode()
     try:
-        checkpoint._write(FIRST_LINE + FRAME.pack(len(content), zlib.crc32(content)) + content)
+        return Checkpoint(Journal(stream, FIRST_LINE, header), header, path, replayable)
     except OSError as error:
         raise UsageError(
             f"checkpoint must be a file that can be written, got {str(path)!r} ({error.strerror})."
         ) from error
-    return checkpoint
-
-
-def _read_header(stream: BinaryIO) -> tuple[int, dict[str, Any]]:
-    """The position behind the header, and the header."""
-    if stream.read(len(FIRST_LINE)) != FIRST_LINE:
-        raise ValueError("its first line is another one")
-    frame = stream.read(FRAME.size)
-    length, crc = FRAME.unpack(frame) if len(frame) == FRAME.size else (0, 1)
-    content = stream.read(length)
-    if len(content) < length or zlib.crc32(content) != crc:
-        raise ValueError("its header is torn")
-    header: dict[str, Any] = json.loads(content)
-    return len(FIRST_LINE) + FRAME.size + length, header
 
 
 def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> None:
@@ -478,10 +424,6 @@ def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str
     return said
 
 
-def _record(content: bytes) -> bytes:
-    return FRAME.pack(len(content), zlib.crc32(content)) + content
-
-
 def _contained(content: bytes, name: str) -> dict[str, Any]:
     try:
         found = json.loads(content)
@@ -499,9 +441,7 @@ def _several(parts: Sequence[bytes]) -> bytes:
 
 
 def _key(purpose: int, task: Task) -> bytes:
-    asked = [
-        (request.quota, _digest_of(request.statistic), request.start, request.move) for request in task.requests
-    ]
+    asked = [(request.quota, _digest_of(request.statistic), request.start, request.move) for request in task.requests]
     content = bytes.fromhex(digest([asked, task.keep, task.start, *([True] if task.is_last else [])]))
     return KEY.pack(purpose, task.input, task.round, task.chunk, task.size, content)
 
@@ -516,16 +456,3 @@ def _digest_of(statistic: Any) -> str:
             _DIGESTS.pop(next(iter(_DIGESTS)))
         known = _DIGESTS[id(statistic)] = (statistic, digest(statistic, whole=False))
     return known[1]
-
-
-def _lock(stream: BinaryIO, path: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not on this system: nothing stops a second process there
-        return
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise UsageError(
-            f"checkpoint must be used by one audit at a time, got {str(path)!r}, which is in use."
-        ) from error

@@ -28,6 +28,7 @@ from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.running.journal import open_private
 from dpaudit.running.store_rows import Identity, Night, SavedPair, failed_night, share_of
 from dpaudit.testing.saved_state import State, StateError, joined
 
@@ -108,7 +109,7 @@ class Store:
             raise UsageError(f"store must be a file in a folder that is there, got {str(place)!r}.")
         try:
             if not place.exists():  # records may be in it: nobody else may read it (sqlite gives its journals its mode)
-                os.close(os.open(place, os.O_RDWR | os.O_CREAT, 0o600))
+                open_private(place).close()
             connection = sqlite3.connect(place, timeout=PATIENCE, isolation_level=None)
         except (sqlite3.Error, OSError) as error:
             raise UsageError(f"store must be a file that can be opened, got {str(place)!r} ({error}).") from error
@@ -143,7 +144,10 @@ class Store:
             elif application != APPLICATION:
                 raise UsageError(f"store must be a store of evidence, got another database at {str(self.path)!r}.")
             elif layout != LAYOUT:
-                raise UsageError(f"store must have layout {LAYOUT}, got {layout} at {str(self.path)!r}.")
+                raise UsageError(
+                    f"store must have layout {LAYOUT}, got {layout} at {str(self.path)!r}. Use the version of dpaudit "
+                    "that made it, or another file."
+                )
             else:
                 self._check_layout(execute)
 

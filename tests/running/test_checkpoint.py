@@ -20,6 +20,7 @@ from dpaudit.reading.outcomes import canonical
 from dpaudit.running import checkpoint as checkpoints
 from dpaudit.running import draws
 from dpaudit.running.checkpoint import Checkpoint, CheckpointPlan, open_checkpoint, read_header
+from dpaudit.running.journal import Journal
 from dpaudit.running.plain_data import NotPlainError, from_data, to_data
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
@@ -345,14 +346,14 @@ def test_a_mechanism_that_draws_something_else_is_found_though_its_fingerprint_i
 
 def test_an_audit_that_begins_beside_another_one_does_not_empty_its_checkpoint(tmp_path, monkeypatch):
     path = tmp_path / "kept"
-    opened = checkpoints._lock
+    opened = checkpoints.lock
 
-    def late(stream, place):  # behind another audit, which has begun since the file was opened, and has been killed
-        monkeypatch.setattr(checkpoints, "_lock", opened)
+    def late(stream, place, what):  # behind another audit, which has begun since, and has been killed
+        monkeypatch.setattr(checkpoints, "lock", opened)
         open_checkpoint(place, {"seed": 1}, resume=False, replayable=True).close()
-        opened(stream, place)
+        opened(stream, place, what)
 
-    monkeypatch.setattr(checkpoints, "_lock", late)
+    monkeypatch.setattr(checkpoints, "lock", late)
     with pytest.raises(dpaudit.UsageError, match="checkpoint must be a new file"):
         open_checkpoint(path, {"seed": 2}, resume=False, replayable=True)
     assert read_header(path) == {"seed": 1}
@@ -372,19 +373,19 @@ def test_two_audits_do_not_share_a_checkpoint(tmp_path):
 
 
 def full_after(monkeypatch, records):
-    write, count = Checkpoint._write, 0
+    write, count = Journal.append, 0
 
     def limited(self, record):
         nonlocal count
         count += 1
         if count > records:
-            self._stream.seek(self._end)
+            self._stream.seek(self.end)
             self._stream.write(record[:7])  # a part of it still found room
-            self._stream.truncate(self._end)
+            self._stream.truncate(self.end)
             raise OSError(errno.ENOSPC, "No space left on device")
-        write(self, record)
+        return write(self, record)
 
-    monkeypatch.setattr(Checkpoint, "_write", limited)
+    monkeypatch.setattr(Journal, "append", limited)
 
 
 def test_on_a_full_disk_the_audit_goes_on_and_what_was_noted_stays(tmp_path, monkeypatch):

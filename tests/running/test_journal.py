@@ -1,0 +1,123 @@
+"""A journal is whole up to its last record, whatever ended its writer, and is read by nobody else."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit.running.journal import FRAME, Journal, framed, header_of, lock, open_private
+
+FORM = b"a journal 3\n"
+HEADER = {"of": "this", "seed": 7}
+CONTENTS = [b"first", b"", b"a longer one" * 20, b"\xff" * 9]
+
+
+def written(stream):
+    journal = Journal(stream, FORM, HEADER)
+    ends = [journal.end]
+    ends += [journal.append(framed(content)) for content in CONTENTS]
+    return journal, ends
+
+
+def test_what_was_added_is_read_back_in_its_order():
+    journal, ends = written(io.BytesIO())
+    found = list(journal.records())
+    assert [content for _, content in found] == CONTENTS
+    assert [start + len(content) for start, content in found] == ends[1:]
+    assert [journal.read(start, len(content)) for start, content in found] == CONTENTS
+
+
+def test_a_header_is_written_once_and_read_back():
+    stream = io.BytesIO()
+    _, ends = written(stream)
+    again = Journal(stream, FORM, {"of": "another"})
+    assert again.end == ends[-1]
+    stream.seek(0)
+    assert header_of(stream, FORM) == (ends[0], HEADER)
+
+
+def test_torn_at_any_byte_it_ends_with_the_last_whole_record():
+    stream = io.BytesIO()
+    _, ends = written(stream)
+    whole = stream.getvalue()
+    for size in range(ends[0], len(whole) + 1):
+        torn = Journal(io.BytesIO(whole[:size]), FORM, HEADER)
+        kept = sum(end <= size for end in ends[1:])
+        assert [content for _, content in torn.records()] == CONTENTS[:kept]
+        assert torn.cut(ends[kept]) == (size > ends[kept])
+        torn.append(framed(b"next"))
+        assert [content for _, content in torn.records()] == [*CONTENTS[:kept], b"next"]
+
+
+def test_a_changed_byte_ends_it_there():
+    stream = io.BytesIO()
+    _, ends = written(stream)
+    whole = bytearray(stream.getvalue())
+    for place in range(ends[2], ends[3]):
+        changed = whole.copy()
+        changed[place] ^= 1
+        found = [content for _, content in Journal(io.BytesIO(bytes(changed)), FORM, HEADER).records()]
+        assert found == CONTENTS[:2]
+
+
+def test_a_record_that_claims_to_be_larger_than_the_file_is_torn():
+    stream = io.BytesIO()
+    journal, _ = written(stream)
+    journal.append(FRAME.pack(2**32 - 1, 0))
+    assert [content for _, content in journal.records()] == CONTENTS
+
+
+def test_on_a_full_disk_it_is_as_before():
+    class Full(io.BytesIO):
+        room = 10**6
+
+        def write(self, data):
+            if self.tell() + len(data) > self.room:
+                super().write(data[: self.room - self.tell()])
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data)
+
+    stream = Full()
+    journal, ends = written(stream)
+    stream.room = ends[-1] + 11
+    with pytest.raises(OSError, match="No space left"):
+        journal.append(framed(b"does not fit"))
+    assert journal.end == ends[-1] == len(stream.getvalue())
+    assert [content for _, content in journal.records()] == CONTENTS
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "its first line is another one"),
+        (b"something else\n", "its first line is another one"),
+        (b"a journal 2\n" + framed(b"{}"), "another form than 3: go on with the version of dpaudit that began it, or"),
+        (FORM, "its header is torn"),
+        (FORM + framed(b"{}")[:-1], "its header is torn"),
+        (FORM + framed(b"no json"), "Expecting value"),
+    ],
+)
+def test_what_is_no_journal_of_this_form_is_refused_with_what_to_do(content, said):
+    with pytest.raises(ValueError, match=said):
+        header_of(io.BytesIO(content), FORM)
+
+
+def test_a_file_is_its_owners_and_has_one_writer(tmp_path):
+    path = tmp_path / "journal"
+    before = os.umask(0)
+    try:
+        with open_private(path) as stream:
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            lock(stream, path, "journal")
+            stream.write(b"kept")
+            with open_private(path) as other, pytest.raises(UsageError, match="journal must be used by one audit at a"):
+                lock(other, path, "journal")
+        with open_private(path) as stream:
+            assert stream.read() == b"kept"
+    finally:
+        os.umask(before)
