@@ -30,8 +30,9 @@ from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.digests import digest
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.nights import AccumulatingAudit
+from dpaudit.running.playing import game_on, until_it_raises
 from dpaudit.running.store import Store
-from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, FLOAT_COINS, FLOAT_DRAWS, KEPT_NOISE, RESTART, stream
+from dpaudit.running.streams import BATCH_DRAWS, FLOAT_COINS, FLOAT_DRAWS, KEPT_NOISE, RESTART, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation import OutOfPatience
 from dpaudit.testing.order import Change, in_small_batches, most_runs_of_batches
@@ -272,24 +273,15 @@ class Call:
         of_games = [max((claims[k] for k in group), key=lambda claim: claim.value) for group in pooling.groups]
 
         def new_game(restart: int) -> LabelGame:
-            subject, root, inputs, games = self.subject, self.root, data, pooling.games
+            subject, inputs, games = self.subject, data, pooling.games
             if subject.draws_together:
                 # Validity: where an outcome may depend on when a call is made, pairs share no draws: then the labels of
                 # the slots of each pair are fair coins given everything else (`dpaudit.subjects.isolation.subject`).
                 inputs, apart = inputs_apart(pairs)
                 games = pooling.placed(apart)
-            return LabelGame(
-                of_games,
-                games,
-                samples=self.options.samples,
-                error_rate=(1.0 - self.options.confidence) * (1.0 - band.BAND_SHARE if self.options.band else 1.0),
-                mode=self.options.mode,
-                draw=Drawer(subject, inputs, root, DRAWS + restart, self.crew),
-                coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
-                log_density=subject.log_density if subject.has_log_density else None,
-                data=inputs,
-                calls=not subject.is_vectorised,
-            )
+            error_rate = (1.0 - self.options.confidence) * (1.0 - band.BAND_SHARE if self.options.band else 1.0)
+            sizes = self.options.samples, error_rate, self.options.mode
+            return game_on(subject, inputs, of_games, games, *sizes, root=self.root, restart=restart, crew=self.crew)
 
         game = new_game(0)
         try:
@@ -305,13 +297,7 @@ class Call:
             game.start()
         if self.tell is not None:  # the only round of a fixed audit may be long
             self.tell(game.progress())
-        failure = traceback = ""
-        try:
-            game.play(self.tell)
-        except CallError as error:
-            failure, traceback = str(error), error.traceback
-            if not isinstance(error, OutOfPatience):
-                failure += f" {self.subject.batch_advice}"
+        failure, traceback = until_it_raises(lambda: game.play(self.tell), self.subject)
         for pair in game.pairs:
             pair.is_fair = self._has_fair_labels(game, data)
         taken = [(pair, game.labelled(pair)) for pair in game.pairs]

@@ -38,7 +38,8 @@ from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results.model import VERDICTS, ZERO_BUDGET_LOSS, Finding, Power, WitnessRecord
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.draws import Crew, Drawer
-from dpaudit.running.streams import COINS, DRAWS, RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
+from dpaudit.running.playing import game_on, until_it_raises
+from dpaudit.running.streams import RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.testing import binomial
 from dpaudit.testing.failures import Failure
@@ -189,11 +190,7 @@ class UniverseAudit:
         )
         game.start()
         self._tell(game, 0)
-        failure = traceback = ""
-        try:
-            game.play()
-        except CallError as error:
-            failure, traceback = f"{error} {self.subject.batch_advice}", error.traceback
+        failure, traceback = until_it_raises(game.play, self.subject)
         self.runs = game.runs
         if not (game.changes or failure):
             shared, more = self.ask_batches(inputs.data[int(first[0])])
@@ -304,23 +301,16 @@ class UniverseAudit:
         data = [inputs.data[i] for i in used.tolist()]
 
         def new_game(restart: int) -> LabelGame:
-            return LabelGame(
-                [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs],
-                [(int(i), int(j)) for i, j in positions.reshape(-1, 2)],
-                samples=samples,
-                error_rate=(1.0 - TABLE_SHARE) * (1.0 - self.confidence),
-                mode=self.mode,
-                draw=Drawer(self.subject, data, self.root, DRAWS + restart, self.crew),
-                coin=lambda round_, pair: stream(self.root, COINS + restart, round_, pair),
-                log_density=self.subject.log_density if self.subject.has_log_density else None,
-                data=data,
-                calls=not self.subject.is_vectorised,
-            )
+            claims = [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
+            games = [(int(i), int(j)) for i, j in positions.reshape(-1, 2)]
+            sizes = samples, (1.0 - TABLE_SHARE) * (1.0 - self.confidence), self.mode
+            return game_on(self.subject, data, claims, games, *sizes, root=self.root, restart=restart, crew=self.crew)
 
         game = new_game(restart)
-        failure = traceback = ""
         has_started = False
-        try:
+
+        def play() -> None:
+            nonlocal game, has_started
             try:
                 game.start()
             except CallError:
@@ -333,8 +323,8 @@ class UniverseAudit:
                 game.start()
             has_started = True
             game.play(self.on_progress)
-        except CallError as error:
-            failure, traceback = f"{error} {self.subject.batch_advice}", error.traceback
+
+        failure, traceback = until_it_raises(play, self.subject)
         withhold_all(game.pairs)
         found, looked_at = changes_of(game.pairs)
         self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at

@@ -8,7 +8,7 @@ they freeze and how they look, not in the order.
 Validity
 --------
 * **Frozen.** `_freeze` fixes what the next draws are counted in, how many there are and what their labels are, from
-  earlier rounds and coins alone. What it returns cannot be changed.
+  earlier rounds and coins alone. It is cut into tasks before the first draw, so nothing can change it later.
 * **Fresh.** The draws of a round are made after that, by nobody else, and are counted once.
 * **Closed.** Until the round is absorbed and looked at, no fit can see its outcomes (`Draws.joined` refuses).
 * **Levels.** `start` fixes every error rate, before the first round. Draws before it (pilots, trials) are never

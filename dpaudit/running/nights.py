@@ -25,6 +25,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.kept_outputs import packed, unpacked
 from dpaudit.reading.outcomes import Outcomes, canonical
 from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.playing import until_it_raises
 from dpaudit.running.store import Store, StoreError
 from dpaudit.running.store_rows import FAILED, Identity, Night, SavedPair, share_of
 from dpaudit.running.streams import COINS, DRAWS, stream
@@ -197,11 +198,7 @@ class AccumulatingAudit:
         if not part.game.pairs:  # all of them raised in the pilot, whatever the input
             return "", ""
         self._has_counted = True
-        try:
-            part.game.play(lambda _: self._after_round(part, on_progress))
-        except CallError as error:
-            return f"{error} {self.subject.batch_advice}", error.traceback
-        return "", ""
+        return until_it_raises(lambda: part.game.play(lambda _: self._after_round(part, on_progress)), self.subject)
 
     def _look_at_batches(self) -> None:
         """Ask small batches, where no pair has changed so far; what they share is saved, and stays with the pairs."""

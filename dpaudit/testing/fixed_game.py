@@ -131,7 +131,6 @@ class FixedGame(HockeyStickGame):
         self.trial: Trial | None = None  # what more draws before the test are counted in; None after `start`
         self._level_of_fit = math.nan
         self._record = np.zeros(3, dtype=np.int64)  # correct, wrong, abstained
-        self._lower = 0.0
 
     @property
     def merit(self) -> tuple[int, float]:
@@ -507,21 +506,6 @@ class FixedGame(HockeyStickGame):
         correct, wrong, _ = self.counts
         assert self._weight is not None
         return joint_p_value(correct, wrong, sum(self.counts), epsilon, cost, self._weight, self._levels[1])
-
-    @property
-    def lower(self) -> float:
-        """The lower confidence bound on the claim's parameter, at `level`."""
-        return self._lower
-
-    @property
-    def known_lower(self) -> float:
-        """The same."""
-        return self._lower
-
-    @property
-    def is_rejected(self) -> bool:
-        """Whether the budget is rejected, which is the verdict."""
-        return self._lower > self.claim.value
 
     @property
     def log_wealth(self) -> float | None:

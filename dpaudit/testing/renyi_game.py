@@ -76,7 +76,6 @@ class RenyiGame(Test):
         self.sequential = sequential
         self._merit: tuple[int, float] = (0, -math.inf)
         self._epochs: list[Epoch] = []
-        self._lower = 0.0
         self._watched = just_above(claim.value)
         self._bound_is_current = True
         self._fraction = np.empty(0)
@@ -166,16 +165,6 @@ class RenyiGame(Test):
             self._lower = max(self._lower, largest_rejected(rejected, self._lower, self.claim.value, points=4))
             self._bound_is_current = True
         return self._lower
-
-    @property
-    def known_lower(self) -> float:
-        """The bound when it was last computed."""
-        return self._lower
-
-    @property
-    def is_rejected(self) -> bool:
-        """Whether the budget is rejected, which is the verdict."""
-        return self._lower > self.claim.value
 
     @property
     def log_wealth(self) -> float | None:

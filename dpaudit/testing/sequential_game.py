@@ -118,7 +118,6 @@ class SequentialGame(HockeyStickGame):
         self._carried: float | None = None  # log wealth of epochs that another engine counted, see `go_on`
         self._closed = 0.0  # log wealth against `_watched`, of bets meant for the budget, of all epochs but the last
         self._now = 0.0
-        self._lower = 0.0
         self._bound_is_current = True
         self._history: dict[str, FloatArray] = {}  # log wealth of partitions by their names, by component
         self._past = 0.0  # log wealth of all of them together
@@ -354,16 +353,6 @@ class SequentialGame(HockeyStickGame):
     @property
     def _tested_anchors(self) -> tuple[float, ...]:
         return BET_ANCHORS if self.claim.anchored else (0.0,)
-
-    @property
-    def is_rejected(self) -> bool:
-        """Whether the budget is rejected, which is the verdict: exactly when the bound exceeds it."""
-        return self._lower > self.claim.value
-
-    @property
-    def known_lower(self) -> float:
-        """The bound when it was last computed."""
-        return self._lower
 
     @property
     def lower(self) -> float:
