@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number_text, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.recorded.blaming import blamed

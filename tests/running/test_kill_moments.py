@@ -22,7 +22,6 @@ from killing import in_child
 from scale_subjects import Slow
 
 import dpaudit
-from dpaudit.campaign import label_game
 from dpaudit.running import draws
 from dpaudit.running.store import Store
 from dpaudit.testing.saved_state import counts_of
@@ -157,7 +156,7 @@ OPTIONS = {"claim": "eps=1", "pairs": [(0.0, 1.0), (1.0, 2.0)], "samples": 400, 
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes, in several groups."""
     monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
-    monkeypatch.setattr(label_game, "CHUNK_NUMBERS", 60)
+    monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 60)
 
 
 class Killer:
