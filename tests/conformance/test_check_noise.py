@@ -102,7 +102,7 @@ MODULES = ["faces", "laws_of_outputs", "running"]
 
 EXAMPLES = [
     *(f"conformance.{name}" for name in MODULES),
-    *("evidence.independence", "evidence.means", "audits.side_channels", "audits.utility"),
+    *("testing.independence", "testing.means", "audits.side_channels", "audits.utility"),
     *("subjects.utility_bounds", "subjects.sessions", "subjects.isolation.limits", "subjects.isolation.subject"),
 ]
 
