@@ -12,7 +12,7 @@ that earlier scores stay as they were, that the seed stays, and that each score 
   side are equal with probability c, estimated from above by (1 + equal pairs) / (1 + pairs), and the product of c over
   all of the night's scores must be at most `BEYOND_DOUBT`. Otherwise it is refused *whether or not* it is like an
   earlier one. Nights that were skipped for what they look like would leave a selection of all nights behind; in one
-  growing file every score comes in.
+  growing file every score comes in, also where what is new has the values, and so the digest, of an earlier night.
 * A new night that repeats a block of earlier scores is refused. The block is so long that independent runs repeat one
   with probability at most `BEYOND_DOUBT`. A refusal says nothing of the claim.
 
@@ -55,7 +55,7 @@ COLUMNS = {
         "id integer primary key", "ledger integer not null", "life integer not null", "digest text not null",
         "started text not null", "ended text", "version text not null", "count_in integer not null",
         "count_out integer not null", "scores_in blob not null", "scores_out blob not null", "log_wealth real",
-        "lower real", "violated integer", "unique (ledger, digest)",
+        "lower real", "violated integer",
     ),
 }  # fmt: skip
 FORGOTTEN = -1  # the life of nights that were forgotten in a store that was merged
@@ -327,7 +327,7 @@ def _prepare(store: Store, execute: Any) -> None:
 
 
 def _names(table: str) -> list[str]:
-    return [column.split()[0] for column in COLUMNS[table] if not column.startswith("unique")]
+    return [column.split()[0] for column in COLUMNS[table]]
 
 
 def _ledger_of(store: Store, execute: Any, name: str, claim: Claim, confidence: float, seed: int | None) -> Ledger:

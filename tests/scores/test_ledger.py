@@ -108,6 +108,15 @@ def test_nights_that_could_repeat_others_by_chance_are_refused_and_growing_files
     assert night(*coins).scores_in == 40
 
 
+def test_a_growing_file_of_few_values_comes_in_one_by_one(night, tmp_path):
+    """What is new is often equal to what an earlier night added; to refuse it would select scores by their values."""
+    coins = np.random.default_rng(2).integers(0, 2, (2, 5)).astype(float)
+    for end in range(1, 6):
+        assert night(*coins[:, :end]).scores_in == end
+    assert content(night(*coins)) == content(dpaudit.audit_scores(*coins, **SEQUENTIAL))
+    assert [one["draws"] for one in opened(tmp_path)] == [10]
+
+
 def test_equal_values_have_equal_digests():
     values = np.array([np.nan, -0.0, 1.0])
     odd = np.frombuffer(np.array([0x7FF8000000000001], "<u8").tobytes(), "<f8")
