@@ -68,18 +68,19 @@ def examine(
     try:
         for part, size in enumerate(draws_of(samples, subject.is_vectorised)):
             batch = max(SMALL_BATCH, size // MOST_BATCHES)
-            parts.append([])
-            for i in (0, 1):
-                tasks = [
-                    Task(i, part, chunk, start, min(batch, size - start), (), min(batch, size - start))
-                    for chunk, start in enumerate(range(0, size, batch))
-                ]
-                runs += size
-                outputs = [found.kept for found in draw(tasks) if found.kept is not None]
+            # Validity: both inputs at once, so that calls are made in one random order, where they are made one by one.
+            tasks = [
+                Task(i, part, chunk, start, min(batch, size - start), (), min(batch, size - start))
+                for chunk, start in enumerate(range(0, size, batch))
+                for i in (0, 1)
+            ]
+            runs += 2 * size
+            drawn = [found.kept for found in draw(tasks) if found.kept is not None]
+            for outputs in (drawn[::2], drawn[1::2]):
                 # Validity: a shared draw of noise or a state shows in the order of the calls; then there is no band.
                 if change_of(join(outputs), [len(output) for output in outputs]) is not None:
                     return TradeOffBand(pair.id, level, reason=DEPEND), runs
-                parts[part].append(join(outputs))
+            parts.append([join(drawn[::2]), join(drawn[1::2])])
     except SubjectError:
         return TradeOffBand(pair.id, level, reason=RAISED), runs
     if subject.has_lost_calls:  # when a call did not come back may tell of which input it was

@@ -136,6 +136,22 @@ def test_a_pair_without_an_answer_has_a_reason_that_the_report_says():
     assert result.trade_off.reason in render(result)
 
 
+def test_calls_on_the_two_inputs_are_made_in_one_random_order():
+    """What changes slowly from call to call would make two equal laws look different, were one input drawn first."""
+    called = []
+
+    def remembers(data, rng):
+        called.append(data)
+        return float(rng.laplace())
+
+    examined(remembers, 1.0, 1, samples=100)
+    training, testing = stage.draws_of(100, is_vectorised=False)
+    test = called[-2 * testing :]
+    assert sum(called) == training + testing and sum(test) == testing
+    assert stats.hypergeom.cdf(14, 2 * testing, testing, testing) < 1e-14  # the false-alarm rate, on either side
+    assert 14 < sum(test[:testing]) < testing - 14
+
+
 def test_outputs_that_are_no_numbers_have_a_band():
     def word(data, size, rng):
         return np.where(rng.random(size) < 0.1 + 0.6 * data, "yes", "no").tolist()
