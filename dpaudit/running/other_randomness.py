@@ -2,7 +2,8 @@
 
 `reason_of_call` is for Python's profiling hook, which sees every call of compiled code: the system's random numbers,
 also where a library took the function by name, threads, processes and sockets; in the user's own code also clocks,
-`id` and `hash`. `listening` sets that hook and puts back what was there. `is_device` tells files that give other bytes each time.
+`id` and `hash`. `listening` sets that hook and puts back what was there. `is_device` tells files that give other bytes
+each time.
 
 Not seen: what compiled code draws by itself, and regular files that change between calls.
 """

@@ -7,6 +7,8 @@ import sys
 import pytest
 
 import dpaudit
+from dpaudit.recorded.interception import recorded
+from dpaudit.recorded.tape import Tape
 from dpaudit.running.other_randomness import listening
 
 
@@ -46,8 +48,15 @@ def test_a_profiler_in_python_is_put_back_after_an_exception():
     sys.setprofile(own)
     try:
         with pytest.raises(ZeroDivisionError), listening(lambda frame, event, argument: None):
-            1 / 0
+            raise ZeroDivisionError
         found = sys.getprofile()
     finally:
         sys.setprofile(before)
     assert found is own and heard
+
+
+def test_a_run_that_takes_the_hook_away_is_not_taken_for_seen():
+    tape = Tape(1, 0)
+    with recorded(tape):
+        sys.setprofile(None)
+    assert tape.unseen == "the hook that sees calls was taken away" and sys.getprofile() is None
