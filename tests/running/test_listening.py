@@ -59,4 +59,4 @@ def test_a_run_that_takes_the_hook_away_is_not_taken_for_seen():
     tape = Tape(1, 0)
     with recorded(tape):
         sys.setprofile(None)
-    assert tape.unseen == "the hook that sees calls was taken away" and sys.getprofile() is None
+    assert tape.unseen.startswith("the hook that sees calls was taken away") and sys.getprofile() is None
