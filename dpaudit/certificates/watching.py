@@ -26,7 +26,7 @@ import numpy as np
 
 from dpaudit.certificates.python_random import TracingRandom
 from dpaudit.certificates.tracing import Tracer, Untraceable
-from dpaudit.running.other_randomness import reason_of_call
+from dpaudit.running.other_randomness import listening, reason_of_call
 
 
 class Watch:
@@ -42,7 +42,6 @@ class Watch:
     @contextmanager
     def over(self, tracer: Tracer) -> Iterator[None]:
         """While a run goes on; ends it where it takes other randomness, or where its deadline has long passed."""
-        others = sys.getprofile()
         calls = 0
 
         def hear(frame: FrameType, event: str, argument: Any) -> None:
@@ -58,11 +57,10 @@ class Watch:
                 sys.setprofile(None)
                 tracer.refuse(reason)
 
-        sys.setprofile(hear)
-        try:
+        with listening(hear):
             yield
-        finally:
-            sys.setprofile(others)
+            if sys.getprofile() is not hear and not tracer.is_suspended and not tracer.refusal:
+                tracer.refuse("the hook that sees calls was taken away")
 
     def check(self) -> None:
         """Refuse the runs so far if a generator of numpy was moved, or one was made that is kept.

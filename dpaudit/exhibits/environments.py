@@ -57,15 +57,23 @@ def install(releases: Sequence[Release], folder: Path, tell: Callable[[str], Non
         if place.exists():
             tell(f"{name}: there already")
             continue
-        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        python = str(interpreter(release, folder))
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        steps = [[*pip, "--no-deps", f"{release.package}=={release.versions}"]]
-        if release.needs:
-            steps.append([*pip, *release.needs])
-        done = all(subprocess.run(step, check=False).returncode == 0 for step in steps)
+        done = False
+        try:
+            done = _is_made(release, place, folder)
+        finally:
+            if not done:  # what is half made would count as installed
+                shutil.rmtree(place, ignore_errors=True)
         if not done:
             failed.append(name)
-            shutil.rmtree(place)  # what is half made would count as installed
         tell(f"{name}: {'installed' if done else 'pip could not install it'}")
     return failed
+
+
+def _is_made(release: Release, place: Path, folder: Path) -> bool:
+    """Make one environment; whether pip could install all that is asked for."""
+    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    pip = [str(interpreter(release, folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    steps = [[*pip, "--no-deps", f"{release.package}=={release.versions}"]]
+    if release.needs:
+        steps.append([*pip, *release.needs])
+    return all(subprocess.run(step, check=False).returncode == 0 for step in steps)

@@ -40,6 +40,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Channel = Literal["outputs", "low bits"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]*", re.ASCII)
 _REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
 _PAPER = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
@@ -70,7 +71,7 @@ class Release:
     Raises
     ------
     UsageError
-        If not exactly one of `mechanism` and `program` is given.
+        If not exactly one of `mechanism` and `program` is given, or the package or version of a program is no name.
     """
 
     package: str
@@ -85,6 +86,13 @@ class Release:
         if (self.mechanism is None) == (self.program is None):
             given = "neither" if self.mechanism is None else "both"
             raise UsageError(f"mechanism or program must be given, got {given} at {self.package!r}.")
+        # Both name a folder, and are words of pip's command line.
+        for name, text in (("package", self.package), ("versions", self.versions)):
+            if self.program is not None and not _DISTRIBUTION.fullmatch(text):
+                raise UsageError(f"{name} of a program must be letters, digits and .-_+!, got {text!r}.")
+        for need in self.needs:
+            if not need[:1].isalnum():
+                raise UsageError(f"needs must be requirements, got {need!r} at {self.package!r}.")
 
     def installed(self) -> str | None:
         """The version that is installed; None where the library is absent."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import runpy
 import sys
 from collections.abc import Callable
@@ -53,8 +54,9 @@ def _written(value: Any) -> Any:
 
 
 def main(file: str) -> None:
-    answers = sys.stdout
-    with contextlib.redirect_stdout(sys.stderr):
+    # Compiled code prints to the file of number 1, whatever `sys.stdout` is.
+    with os.fdopen(os.dup(1), "w") as answers, contextlib.redirect_stdout(sys.stderr):
+        os.dup2(2, 1)
         served = runpy.run_path(file)
         serve(served["mechanism"](), file, sys.stdin, answers, served.get("BATCH", BATCH))
 

@@ -14,6 +14,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+import scipy  # whose rooms are imported when they are used
 
 from dpaudit.extensions import extensions
 from dpaudit.learning import kinds
@@ -57,6 +58,7 @@ class Predictor:
         return cls(name, reduction, edges, merit, np.sort(lows))
 
 
+CELLS = 24  # of equal mass, where a predictor has no cells of its own
 GROUP = "dpaudit.learners"  # the entry-point group
 Learner = Callable[[Training], Iterable[Predictor]]
 
@@ -71,6 +73,9 @@ def learners() -> tuple[Learner, ...]:
 
 def proposed(first: FloatArray, second: FloatArray, most: int, points: Points = NO_POINTS) -> list[Predictor]:
     """At most `most` predictors for draws of x and of x_prime, those that stand out most first.
+
+    Merits of some learners leave labels out, and any number of spikes would keep out what tells them. So the last half
+    of the places is for those, of the others, whose cells tell most of the labels.
 
     Parameters
     ----------
@@ -92,4 +97,23 @@ def proposed(first: FloatArray, second: FloatArray, most: int, points: Points = 
         return []
     training = Training(first, second, points)
     found = [predictor for learner in learners() for predictor in learner(training)]
-    return sorted(found, key=lambda predictor: -predictor.merit)[:most]
+    found = sorted(found, key=lambda predictor: -predictor.merit)
+    if len(found) <= most:
+        return found
+    first_half, others = found[: most - most // 2], found[most - most // 2 :]
+    return first_half + sorted(others, key=lambda predictor: -_told(predictor, training))[: most // 2]
+
+
+def _told(predictor: Predictor, training: Training) -> float:
+    """Nats by which the cells of a predictor tell the labels, less what so many cells tell by chance."""
+    draws = training.sorted(predictor.reduction)
+    if not len(draws):
+        return -math.inf
+    places = np.arange(1, CELLS) * len(draws) // CELLS
+    edges = draws.values[places] if predictor.edges is None else predictor.edges
+    cell = np.searchsorted(np.unique(edges), draws.values, side="right")
+    counts = np.bincount(2 * cell + draws.labels, minlength=2 * (len(edges) + 1)).reshape(-1, 2).astype(float)
+    counts = counts[counts.sum(axis=1) > 0.0]
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
+    told = float(scipy.special.rel_entr(counts, expected).sum())
+    return told - 0.5 * (len(counts) - 1) * math.log(len(draws))

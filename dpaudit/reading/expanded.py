@@ -37,6 +37,7 @@ MOST_KEYS = 64  # of a mapping that are read as a list
 MOST_COMPARED = 2_000  # items of a list of numbers, of which equal ones are counted
 MOST_PARTS = 64  # of a list, or of a mapping, that are expanded
 MOST_LINES = 64
+MOST_EXPANDED = 20_000  # parts of an output, those in texts and in compressed bytes included
 LONGEST_SCREENED = 4_000  # places of a long part that are compared
 MOST_PLACES = 12  # of a long part that are read
 MOST_PIECES = 12  # of a text that are looked for
@@ -178,6 +179,7 @@ def expanded(
     learned: Expansion = PLAIN,
     path: Path = (),
     long: dict[Path, list[Any]] | None = None,
+    left: list[int] | None = None,
 ) -> Any:
     """What one output holds beside its parts, as plain data; None for nothing.
 
@@ -191,6 +193,8 @@ def expanded(
         Where the value is.
     long : dict, optional
         Long parts are put there, by their paths.
+    left : list of int, optional
+        How many parts are expanded yet, of which each is taken off: `MOST_EXPANDED` of an output.
 
     Examples
     --------
@@ -200,6 +204,10 @@ def expanded(
     value = plain(value)
     kind = type(value)
     if kind is float or kind is bool or value is None or len(path) > DEEPEST:
+        return None
+    left = [MOST_EXPANDED] if left is None else left  # texts in texts, and what is compressed, may hold any number
+    left[0] -= 1
+    if left[0] < 0:
         return None
     if isinstance(value, int):
         return {"left": value % MODULUS} if abs(value) >= LARGEST_EXACT else None
@@ -211,21 +219,23 @@ def expanded(
     if isinstance(value, Fraction):
         return {"numerator": value.numerator, "denominator": value.denominator}
     if isinstance(value, str | bytes):
-        return _of_text(value, learned, path, long)
+        return _of_text(value, learned, path, long, left)
     if isinstance(value, Mapping):
-        return _of_mapping(value, learned, path, long)
+        return _of_mapping(value, learned, path, long, left)
     if isinstance(value, set | frozenset):
         return {"members": sorted(value, key=canonical)[:MOST_KEYS]}
     if isinstance(value, Sequence):
-        return _of_sequence(value, learned, path, long)
+        return _of_sequence(value, learned, path, long, left)
     state = state_of(value)
-    return _of_mapping(state, learned, path, long) if state else None
+    return _of_mapping(state, learned, path, long, left) if state else None
 
 
-def _of_mapping(value: Mapping[Any, Any], learned: Expansion, path: Path, long: dict[Path, list[Any]] | None) -> Any:
+def _of_mapping(
+    value: Mapping[Any, Any], learned: Expansion, path: Path, long: dict[Path, list[Any]] | None, left: list[int]
+) -> Any:
     found: dict[Any, Any] = {}
     for key, item in list(value.items())[:MOST_PARTS]:
-        inner = expanded(item, learned, (*path, canonical(key)), long)
+        inner = expanded(item, learned, (*path, canonical(key)), long, left)
         if inner is not None:
             found[key] = inner
     keys = list(value)[:MOST_KEYS]
@@ -240,7 +250,9 @@ def _of_mapping(value: Mapping[Any, Any], learned: Expansion, path: Path, long: 
     return found or None
 
 
-def _of_sequence(value: Sequence[Any], learned: Expansion, path: Path, long: dict[Path, list[Any]] | None) -> Any:
+def _of_sequence(
+    value: Sequence[Any], learned: Expansion, path: Path, long: dict[Path, list[Any]] | None, left: list[int]
+) -> Any:
     found: dict[str, Any] = {}
     if len(value) > LONGEST:
         found |= _learned_of(value, learned, path, long)
@@ -252,7 +264,7 @@ def _of_sequence(value: Sequence[Any], learned: Expansion, path: Path, long: dic
         found["missing"] = len(items) - len(known)
         found["below 0"] = sum(item < 0 for item in known)
         return found
-    inner = [expanded(item, learned, (*path, str(k)), long) for k, item in enumerate(items[:MOST_PARTS])]
+    inner = [expanded(item, learned, (*path, str(k)), long, left) for k, item in enumerate(items[:MOST_PARTS])]
     if any(part is not None for part in inner):
         found["parts"] = inner
     if len(items) > 1:
@@ -261,7 +273,9 @@ def _of_sequence(value: Sequence[Any], learned: Expansion, path: Path, long: dic
     return found or None
 
 
-def _of_text(value: str | bytes, learned: Expansion, path: Path, long: dict[Path, list[Any]] | None) -> Any:
+def _of_text(
+    value: str | bytes, learned: Expansion, path: Path, long: dict[Path, list[Any]] | None, left: list[int]
+) -> Any:
     found: dict[str, Any] = {}
     if len(value) > (MOST_LETTERS if isinstance(value, str) else MOST_BYTES):
         found |= _learned_of(value, learned, path, long)
@@ -277,7 +291,7 @@ def _of_text(value: str | bytes, learned: Expansion, path: Path, long: dict[Path
             inside = read(value)
             if inside is not None:
                 found[name] = inside
-                more = expanded(inside, learned, (*path, name), long)
+                more = expanded(inside, learned, (*path, name), long, left)
                 if more is not None:
                     found[f"in {name}"] = more
                 break

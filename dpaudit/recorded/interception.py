@@ -42,7 +42,7 @@ from dpaudit.recorded.generators import (
 from dpaudit.recorded.seeds import HandedSeed
 from dpaudit.recorded.symbols import Noisy, NoisyArray
 from dpaudit.recorded.tape import Tape, is_own_code, place_of_call
-from dpaudit.running.other_randomness import SYSTEM, is_device, reason_of_call, reason_of_reading
+from dpaudit.running.other_randomness import SYSTEM, is_device, listening, reason_of_call, reason_of_reading
 from dpaudit.running.recording import PARAMETERS
 from dpaudit.subjects.tracebacks import OWN_FOLDER
 
@@ -88,7 +88,6 @@ def recorded(tape: Tape) -> Iterator[TapeGenerator]:
 @contextlib.contextmanager
 def _watched(tape: Tape) -> Iterator[None]:
     """While calls of compiled code that no draw accounts for are noted on the tape."""
-    others = sys.getprofile()
     opening = (_REAL_OPEN, _REAL_OS_OPEN)
 
     def hear(frame: FrameType, event: str, function: Any) -> None:
@@ -102,11 +101,12 @@ def _watched(tape: Tape) -> Iterator[None]:
         if reason:
             tape.mark_unseen(reason)
 
-    sys.setprofile(hear)
-    try:
-        yield
-    finally:
-        sys.setprofile(others)
+    with listening(hear):
+        try:
+            yield
+        finally:
+            if sys.getprofile() is not hear:  # the program has set a hook of its own, or none
+                tape.mark_unseen("the hook that sees calls was taken away")
 
 
 def _of_files(tape: Tape) -> Iterator[tuple[Any, str, Any]]:

@@ -214,7 +214,15 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -
 
 def _other_generators() -> list[Any]:
     """The streams that exist, of numpy and of the module `random`."""
-    return [item for item in gc.get_objects() if isinstance(item, np.random.BitGenerator | random.Random)]
+    # By type, not by `isinstance`, which asks each object of the process for its class, and takes some times as long.
+    kinds: set[type] = set()
+    waiting: list[type] = [np.random.BitGenerator, random.Random]
+    while waiting:
+        kind = waiting.pop()
+        if kind not in kinds:
+            kinds.add(kind)
+            waiting += type.__subclasses__(kind)
+    return [item for item in gc.get_objects() if type(item) in kinds]
 
 
 def _states(generators: list[Any]) -> list[Any]:

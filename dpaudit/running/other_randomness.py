@@ -2,7 +2,8 @@
 
 `reason_of_call` is for Python's profiling hook, which sees every call of compiled code: the system's random numbers,
 also where a library took the function by name, threads, processes and sockets; in the user's own code also clocks,
-`id` and `hash`. `is_device` tells files that give other bytes each time.
+`id` and `hash`. `listening` sets that hook and puts back what was there. `is_device` tells files that give other bytes
+each time.
 
 Not seen: what compiled code draws by itself, and regular files that change between calls.
 """
@@ -10,12 +11,14 @@ Not seen: what compiled code draws by itself, and regular files that change betw
 from __future__ import annotations
 
 import _thread
+import contextlib
 import datetime
 import gc
 import os
 import stat
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
@@ -52,6 +55,21 @@ READING = {
     **dict.fromkeys(("recv", "recv_into", "recvfrom", "recvfrom_into"), "a socket is read"),
     **dict.fromkeys(("pread", "readv", "fromfile", "dlopen", "dlsym"), "something outside of Python is read"),
 }
+
+
+@contextlib.contextmanager
+def listening(hear: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
+    """While calls are heard by this hook alone; then the profiler that was there before goes on."""
+    others: Any = sys.getprofile()
+    sys.setprofile(hear)
+    try:
+        yield
+    finally:
+        if others is None or callable(others):
+            sys.setprofile(others)
+        else:  # a profiler in C, as cProfile of Python 3.11: `setprofile` would take it for a function, and call it
+            sys.setprofile(None)
+            others.enable()
 
 
 def reason_of_call(frame: FrameType, function: Any) -> str:

@@ -113,3 +113,35 @@ def test_what_pip_cannot_install_is_named(tmp_path, monkeypatch):
 def test_installing_needs_a_folder():
     result = CliRunner().invoke(main, ["museum", "default-seed", "--install"])
     assert result.exit_code == 2 and "libraries must be a folder" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "versions", "needs"),
+    [("../other", "1.0", ()), ("lib", "/tmp", ()), ("-rlist", "1.0", ()), ("lib", "1.0", ("--index-url=x",))],
+)
+def test_what_is_no_name_is_no_folder_and_no_option_of_pip(package, versions, needs, tmp_path):
+    with pytest.raises(UsageError, match=r"must be (letters|requirements)"):
+        Release(package, versions, program=tmp_path, needs=needs)
+
+
+def test_an_environment_whose_making_was_broken_off_is_not_kept(tmp_path, monkeypatch):
+    def broken(words, check):
+        if "venv" in words:
+            (tmp_path / "lib-1.0" / "bin").mkdir(parents=True)
+            return subprocess.CompletedProcess(words, 0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(environments.subprocess, "run", broken)
+    with pytest.raises(KeyboardInterrupt):
+        environments.install([Release("lib", "1.0", program=tmp_path)], tmp_path)
+    assert not (tmp_path / "lib-1.0").exists()
+
+
+def test_what_compiled_code_prints_is_no_answer(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import os\n\ndef mechanism():\n    return lambda data: os.write(1, b'hello\\n')\n")
+    ask = json.dumps({"type": "hello"}) + "\n" + json.dumps({"type": "draw", "id": 1, "input": 0, "size": 1}) + "\n"
+    words = [sys.executable, str(environments.SERVING), str(program)]
+    done = subprocess.run(words, input=ask, capture_output=True, text=True, check=True)
+    assert [json.loads(line).get("outputs") for line in done.stdout.splitlines()] == [None, [6]]
+    assert "hello" in done.stderr

@@ -256,3 +256,17 @@ def test_new_reductions_are_what_they_say_and_come_back_from_data():
     ):
         with pytest.raises(ValueError, match=what):
             reduction_from_dict(record)
+
+
+def test_spikes_of_both_labels_do_not_keep_out_what_tells_the_label():
+    rng = np.random.default_rng(3)
+    draws = rng.laplace(size=(2, 2_000, 6))
+    for column in range(5):  # a tenth of the draws of either label, in each column
+        draws[:, :200, column] = 0.1 * column + 1e-7 * rng.random((2, 200))
+        rng.shuffle(draws[0]), rng.shuffle(draws[1])
+    draws[0, :, 5], draws[1, :, 5] = (np.abs(rng.normal(size=2_000)) + 3.0 * k for k in (0, 0))
+    hole = (draws[1, :, 5] > 0.5) & (draws[1, :, 5] < 0.6)
+    draws[1, hole, 5] += 1.0
+    found = proposed(draws[0], draws[1], 4)
+    assert len(found) == 4
+    assert "bands in coordinate 5" in [predictor.name for predictor in found]

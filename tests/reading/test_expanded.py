@@ -143,3 +143,15 @@ def test_what_offers_itself_as_an_array_is_read_as_one():
 
     pixels = np.arange(6).reshape(2, 3)
     assert seen(Image(pixels)).tolist() == pixels.tolist()
+
+
+def test_texts_in_compressed_texts_end():
+    text = "a b"
+    for _ in range(3):  # 64 lines in each line, 64 parts of each: 64^3 in all
+        cell = base64.b64encode(zlib.compress("\n".join([text] * 64).encode(), 9)).decode()
+        text = cell + "=" * (-len(cell) % 4)
+    left = [1_000]
+    expanded(text, left=left)
+    assert left[0] < 0 and left[0] > -300_000
+    before = [20_000]
+    assert expanded({"a": "x y"}, left=before) == expanded({"a": "x y"}) and before[0] > 19_900

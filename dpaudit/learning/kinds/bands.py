@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
+import scipy  # whose rooms are imported when they are used
 from numpy.typing import NDArray
 
 from dpaudit.learning import windows
@@ -41,28 +42,43 @@ def bands_of(draws: Sorted) -> list[tuple[float, float, float]]:
     size = len(draws)
     if size < FEWEST:
         return []
-    of_x = np.concatenate([[0], np.cumsum(draws.labels)]).astype(float)
+    of_x = np.concatenate([[0], np.cumsum(draws.labels)])
+    entropies = scipy.special.xlogy(counts := np.arange(size + 1.0), counts)
     least = math.log(size) + 4.0
     found = []
     for k in windows.sizes(SMALLEST, max(SMALLEST, int(LARGEST_SHARE * size))):
         start = windows.begins(size, k)
-        found += _found(draws, of_x, start, start + k, least)
+        found += _found(draws, of_x, entropies, start, start + k, least)
     if draws.different < size:
         starts = draws.starts
         often = np.flatnonzero(np.diff(starts) >= SMALLEST)
-        found += _found(draws, of_x, starts[often], starts[often + 1], least)
+        found += _found(draws, of_x, entropies, starts[often], starts[often + 1], least)
     return windows.disjoint(found, MOST)
 
 
 def _found(
-    draws: Sorted, of_x: FloatArray, start: NDArray[np.intp], stop: NDArray[np.intp], least: float
+    draws: Sorted,
+    of_x: NDArray[np.intp],
+    entropies: FloatArray,
+    start: NDArray[np.intp],
+    stop: NDArray[np.intp],
+    least: float,
 ) -> list[tuple[float, float, float]]:
-    """The bands among windows of draws from `start` to before `stop`."""
+    """The bands among windows of draws from `start` to before `stop`; `entropies` are k log k for every count k."""
     size = len(draws)
     lengths = stop - start
     before, after = np.maximum(start - lengths, 0), np.minimum(stop + lengths, size)
     inside = of_x[stop] - of_x[start]
-    sides = [_differs(inside, lengths, of_x[b] - of_x[a], b - a) for a, b in ((before, start), (stop, after))]
+    own = _log_likelihood(entropies, inside, lengths)
+
+    def differing(begin: NDArray[np.intp], end: NDArray[np.intp]) -> FloatArray:
+        """The log likelihood ratio of the shares inside and beside being different, with their difference's sign."""
+        beside, n = of_x[end] - of_x[begin], end - begin
+        pooled = _log_likelihood(entropies, inside + beside, lengths + n)
+        ratio = own + _log_likelihood(entropies, beside, n) - pooled
+        return np.asarray(np.sign(inside * n - beside * lengths) * np.maximum(ratio, 0.0))  # 0 where nothing is beside
+
+    sides = [differing(before, start), differing(stop, after)]
     both = np.where(sides[0] * sides[1] > 0.0, np.minimum(np.abs(sides[0]), np.abs(sides[1])), 0.0)
     values = draws.values
     return [
@@ -71,17 +87,6 @@ def _found(
     ]
 
 
-def _differs(a: FloatArray, n: NDArray[np.intp], b: FloatArray, m: NDArray[np.intp]) -> FloatArray:
-    """The log likelihood ratio of two shares a/n and b/m being different, with the sign of their difference."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pooled = _log_likelihood(a + b, n + m)
-        ratio = _log_likelihood(a, n) + _log_likelihood(b, m) - pooled
-        sign = np.sign(a * m - b * n)
-    return np.asarray(np.where(m > 0, sign * np.maximum(ratio, 0.0), 0.0))
-
-
-def _log_likelihood(a: FloatArray, n: NDArray[np.intp]) -> FloatArray:
+def _log_likelihood(entropies: FloatArray, a: NDArray[np.intp], n: NDArray[np.intp]) -> FloatArray:
     """a log(a/n) + (n - a) log(1 - a/n), with 0 log 0 = 0."""
-    rest = n - a
-    first = np.where(a > 0, a * np.log(np.maximum(a, 1.0) / np.maximum(n, 1)), 0.0)
-    return first + np.where(rest > 0, rest * np.log(np.maximum(rest, 1.0) / np.maximum(n, 1)), 0.0)
+    return np.asarray(entropies[a] + entropies[n - a] - entropies[n])

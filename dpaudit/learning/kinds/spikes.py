@@ -64,9 +64,11 @@ def spikes_of(draws: Sorted) -> list[tuple[float, float, float]]:
             after = start + k - 1 + around
             right = np.where(after < size, values[np.minimum(after, size - 1)] - high, np.inf)
             expected = (high - low + TINY) / np.maximum(np.minimum(left, right), TINY) * around
-        expected = np.maximum(expected, 1e-9)
         inside = k - 1.0
-        merits = np.where(inside > DENSER * expected, inside * np.log(inside / expected) - inside + expected, 0.0)
+        dense = np.flatnonzero(inside > DENSER * expected)
+        expected = np.maximum(expected[dense], 1e-9)
+        merits = np.zeros(len(start))
+        merits[dense] = inside * np.log(inside / expected) - inside + expected
         for place in windows.clearest(merits, least).tolist():
             wider = (high[place] - low[place]) / (k - 1)  # the ends of a spike lie a spacing beyond its last draws
             found.append((float(merits[place]), float(low[place] - wider), float(high[place] + wider)))
