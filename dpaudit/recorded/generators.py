@@ -227,7 +227,8 @@ class TapeGenerator(np.random.Generator):
     @property
     def bit_generator(self) -> np.random.BitGenerator:
         """A stream of numbers that cannot be followed."""
-        seed = self._tape.other("numpy bit_generator", [], lambda stream: int(stream.integers(2**63)))
+        # 128 bits, as the system's entropy has: see `dpaudit.running.streams.stream`.
+        seed = self._tape.other("numpy bit_generator", [], lambda stream: int.from_bytes(stream.bytes(16), "little"))
         return _PCG64(seed)
 
     def spawn(self, n_children: int) -> Any:

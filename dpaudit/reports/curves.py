@@ -26,6 +26,7 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
+from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import clean, compared, lower_text, name_text, number_text, percent_text
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.testing.binomial import binomial_lower
@@ -248,8 +249,6 @@ def band(result: AuditResult) -> Figure | None:
     found = result.trade_off
     if found is None or not found.points:
         return None
-    from dpaudit.reports.scores import trade_off_figure
-
     return trade_off_figure(found.points, result.confidence, of=f": the pair {name_text(found.pair, 60)}")
 
 

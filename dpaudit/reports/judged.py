@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dpaudit.reports.attachments import Attachment
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
+from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import clean, compared, lower_text, name_text, number_text, percent_text, plural, symbol
 from dpaudit.results.model import Verdict
 
@@ -96,7 +97,7 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     told = tuple((clean(key), clean(text, 400)) for key, text in rows)
     blocks: list[Block] = [Paragraph(judged.sentence), Facts(told)]
     if result.trade_off:
-        drawn = scores.trade_off_figure(result.trade_off, result.confidence)
+        drawn = trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
     assumed = tuple((clean(text, 400),) for text in result.assumptions)
     blocks.append(Table("Assumptions of the design", ("assumption",), assumed))

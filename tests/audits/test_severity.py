@@ -90,8 +90,8 @@ def test_a_bound_is_worth_printing_where_the_loss_is_large():
     assert finding.ratio_lower == finding.parameter_lower
     without = audited(released, severity=False)
     assert without.findings[0].severity is None and without.epsilon_lower < 1.5
-    # Small batches are asked of the stage itself, where there is one: 512 runs are spared.
-    assert without.samples < result.samples < without.samples + 1_000
+    # Nothing but the stage is drawn behind so early a proof: its draws serve as small batches too.
+    assert result.samples == without.samples + finding.severity.samples
 
 
 @pytest.mark.parametrize("claim", ["eps=1,delta=0.01", "mu=1", "rho=0.5", "order=2,rdp=0.5"])

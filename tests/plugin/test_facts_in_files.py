@@ -62,7 +62,7 @@ def test_no_file_holds_a_fact_of_the_inputs(step, change, scale_of, pytester, mo
         (folder / f"terminal-{len(list(folder.iterdir()))}.txt").write_text(result.output + result.stderr)
         return result
 
-    run("audit", "facts_m:release", "--claim", "eps=1", "--pairs", "facts_m:pairs", "--samples", "10000", "--seed", "7",
+    run("audit", "facts_m:release", "--claim", "eps=1", "--pairs", "facts_m:pairs", "--samples", "20000", "--seed", "7",
         "--out", "o", "--report", "json,html,md,junit,sarif")  # fmt: skip
     saved = json.loads((folder / "o" / "audit.json").read_text())
     (pair,) = saved["floating_point"]["pairs"]
