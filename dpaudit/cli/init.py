@@ -102,7 +102,7 @@ def deployment_command(path: str) -> None:
 
     place = Path(path)
     if place.exists():
-        raise UsageError(f"file must be one that is not there yet, got {path!r}.")
+        raise UsageError(f"file must be one that is not there yet, got {path!r}. Remove that one first.")
     write_whole(place, text())
     click.echo(path)
 
@@ -161,7 +161,7 @@ def _write(path: Path, text: str) -> None:
     from dpaudit.results.saving import write_whole
 
     if path.exists():
-        raise UsageError(f"file must be one that is not there yet, got {str(path)!r}.")
+        raise UsageError(f"file must be one that is not there yet, got {str(path)!r}. Remove that one first.")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text)
     click.echo(f"Written: {path}")
@@ -186,7 +186,7 @@ def _ask(ctx: click.Context) -> None:
     if not TEST.exists() and click.confirm(f"A first test, {TEST}?", default=True):
         target = click.prompt("  The mechanism, as module:function")
         claim = click.prompt("  Its promise", default="eps=1")
-        pairs = click.prompt("  Pairs of inputs, as JSON", default="0,1")
+        pairs = click.prompt("  Two inputs that it takes, as JSON", default="0,1")
         steps += _test_files(test_text(target, claim, pairs))
     if not WORKFLOW.exists() and click.confirm(f"A GitHub workflow, {WORKFLOW}?", default=True):
         install = click.prompt("  Where dpaudit comes from (an index: dpaudit; a wheel; a checkout)", default="dpaudit")

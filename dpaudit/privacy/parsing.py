@@ -361,7 +361,8 @@ def _read_json(text: str, position: int) -> tuple[Any, int]:
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError) as error:
-        raise UsageError(_pairs_message(text, start, "Write strings in double quotes.")) from error
+        hint = "Write strings in double quotes, and close every bracket."
+        raise UsageError(_pairs_message(text, start, hint)) from error
     return value, _skip_spaces(text, end)
 
 
@@ -383,6 +384,9 @@ def _in_brackets(value: Any) -> str:
         ways.append(entries)
     texts = ["; ".join(",".join(json.dumps(one, ensure_ascii=False) for one in pair) for pair in way) for way in ways]
     shown = [f"`{text}`" if len(text) <= LONGEST_SHOWN else "no brackets around it" for text in texts]
+    whole = f"{json.dumps(value, ensure_ascii=False)},x'"
+    if shown and len(whole) <= LONGEST_SHOWN:
+        shown.append(f"`{whole}` if that is one input")
     return f"Write {' or '.join(dict.fromkeys(shown))}." if shown else ""
 
 

@@ -40,7 +40,7 @@ LETTERS: dict[str, str] = {  # of the parameter of a claim
     "μ": "μ says how well one answer can tell them apart, on a scale of its own: at 0 not at all.",
     "scale": "The scale compares the loss with the promised curve: up to 1 the promise is kept.",
 }
-AT_LEAST = "“At least” means proven: the truth may be more."
+AT_LEAST = "“At least” holds as surely as the third question says; the truth may be more."
 SYMBOLS: dict[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 WORDS: dict[Verdict, str] = {
     "violated": "Broken",
@@ -299,7 +299,7 @@ def _promised(lines: Sequence[Line]) -> str:
         return text
     who = f"{count:,} of them promise{'s' if count == 1 else ''}"
     if count == subjects:
-        who = "It promises" if count == 1 else "Each promises"
+        who = "It promises" if count == 1 else "Each mechanism promises"
     return f"{text}{who} a limit on how well one answer tells two possible inputs apart. "
 
 
@@ -354,7 +354,7 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
     rest = beside(dossier)
     if rest > 0.0:
         text += (
-            f" Notes beside the verdicts have false alarms of their own, with probability at most {percent_text(rest)}."
+            f" Notes on later pages have false alarms of their own, with probability at most {percent_text(rest)}."
         )
     return text
 

@@ -21,7 +21,7 @@ def stated_claim(subject: Subject, claim: Claim | str | None) -> Claim:
     """The claim of a call: what it states, or the subject's own; `UsageError` if there is none."""
     known = known_claim(subject, claim)
     if known is None:
-        raise UsageError(f"claim must be given: {subject.name} states none. For example claim=PureDP(1.0).")
+        raise UsageError(f"claim must be given: {subject.name} states none. For example claim='eps=1'.")
     return known
 
 
