@@ -8,12 +8,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
 
-from dpaudit.errors import UsageError
+from dpaudit.errors import DpauditNoteWarning, UsageError
 from dpaudit.privacy.differences import difference, frame_name, is_frame
 
 MANY_PAIRS = 2_000  # from which on pairs are made when they are looked at, and audited as one universe
@@ -83,6 +84,11 @@ def as_pairs(pairs: Iterable[Any]) -> list[Pair]:
     UsageError
         If there is no pair, an entry is not a pair, or two entries that were given an id share it.
 
+    Warns
+    -----
+    DpauditNoteWarning
+        For a tuple of two lists of two: one pair of lists may have been meant.
+
     Examples
     --------
     >>> [pair.id for pair in as_pairs([(0.0, 1.0), (0.0, 1.0)])]
@@ -95,6 +101,10 @@ def as_pairs(pairs: Iterable[Any]) -> list[Pair]:
     if not entries:
         raise UsageError("pairs must name at least one pair of inputs, got none.")
     result = [_as_pair(entry, position) for position, entry in enumerate(entries)]
+    if isinstance(pairs, tuple) and len(entries) == 2 and all(isinstance(entry, list) for entry in entries):
+        names = " and ".join(_default_id(pair) for pair in result)
+        text = f"pairs were read as the 2 pairs {names}. For one pair of two lists write pairs=[(x, x_prime)]."
+        warnings.warn(text, DpauditNoteWarning, stacklevel=2)
     given: dict[str, int] = {}
     for position, pair in enumerate(result):
         if pair.id != _default_id(pair) and given.setdefault(pair.id, position) != position:

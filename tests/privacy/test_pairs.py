@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.errors import UsageError
+from dpaudit.errors import DpauditNoteWarning, UsageError
 from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs, as_pairs, short_form
 
 
@@ -107,3 +107,14 @@ def test_many_pairs_are_made_when_they_are_looked_at():
 
 def test_inputs_that_look_alike_are_numbered():
     assert AllPairs([np.zeros(9), np.zeros(9)]).ids[1].endswith("#2")
+
+
+def test_one_pair_of_lists_without_its_brackets_is_told():
+    with pytest.warns(DpauditNoteWarning, match=r"the 2 pairs 1\|2 and 3\|4\. For one pair of two lists"):
+        pairs = as_pairs(([1, 2], [3, 4]))
+    assert [pair.id for pair in pairs] == ["1|2", "3|4"]
+
+
+@pytest.mark.parametrize("pairs", [[([1, 2], [3, 4])], [[1, 2], [3, 4]], ((1, 2), (3, 4))])
+def test_pairs_in_brackets_of_their_own_are_what_they_say(pairs, recwarn):
+    assert len(as_pairs(pairs)) in (1, 2) and not recwarn.list
