@@ -180,7 +180,10 @@ def ledgers(store: Store) -> list[Ledger]:
 
 
 def forget(store: Store, digests: Sequence[str]) -> None:
-    """Forget the scores of these ledgers; the digests of their nights stay, and these are never counted again."""
+    """Forget the scores of these ledgers. The digests of their nights stay: the same night is never counted again.
+
+    A longer file that begins with forgotten scores is another night. It is counted, in a life with its own error rate.
+    """
     with store.transaction() as execute:
         if not _has_tables(execute):
             return
@@ -234,7 +237,12 @@ def merge(store: Store, other: Store, writes: bool = True) -> int:
 
 
 def new_scores(ledger: Ledger, given_in: FloatArray, given_out: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What of two columns the ledger does not have yet; `UsageError` where it cannot be said."""
+    """What of two columns the ledger does not have yet; `UsageError` where it cannot be said.
+
+    Columns that begin with all that the ledger has are taken for the same files, grown. Where the ledger has one or two
+    scores of few values, a night of its own may begin so by chance, and would lose those scores: let a first night
+    be longer.
+    """
     known = ledger.scores
     sides = list(zip((given_in, given_out), known, strict=True))
     nothing = np.empty(0), np.empty(0)
