@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpaudit.environment import in_one_thread
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
+from dpaudit.reading.threads import in_one_thread
 from dpaudit.reading.vectors import Quadratic, floats
 
 MOST_USUAL = 4  # values that are counted

@@ -15,9 +15,9 @@ import numpy as np
 import scipy  # whose rooms are imported when they are used
 from numpy.typing import NDArray
 
-from dpaudit.environment import in_one_thread
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
+from dpaudit.reading.threads import in_one_thread
 
 TAIL = 0.02  # share of the draws that is clipped at either end of a column
 SPREAD_DRAWS = 1_024  # draws that the centre, the spread and the tails of a column are taken from

@@ -5,9 +5,9 @@ import pytest
 import scipy.linalg
 import threadpoolctl
 
-from dpaudit.environment import in_one_thread
 from dpaudit.reading import tallies, vectors
 from dpaudit.reading.outcomes import Outcomes
+from dpaudit.reading.threads import in_one_thread
 
 
 def threads():
