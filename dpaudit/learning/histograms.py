@@ -268,13 +268,23 @@ def weighed_histogram(
     return Histogram(columns, tuple(all_edges), tuple(all_values), first.numbers.shape[1]), information, deviations
 
 
+def _all_differ(rows: FloatArray) -> bool:
+    """Whether no two rows are equal, as far as single columns tell: in one of them no number comes twice."""
+    return any(
+        np.count_nonzero(np.isnan(ordered)) < 2 and not np.any(ordered[1:] == ordered[:-1])
+        for ordered in map(np.sort, rows.T)
+    )
+
+
 def fit_table(first: Outcomes, second: Outcomes, largest: int, outline: str = WHOLE) -> Table | None:
     """A `Table` of the outcomes seen at least twice; None if more than `largest` different ones are, or none is.
 
     What was seen once is pooled: its share under x and x_prime gives the ratio of a new or rare outcome.
     """
-    counts: dict[Any, list[float]] = {}
     as_bytes = first.tokens is None and second.tokens is None and outline == WHOLE
+    if as_bytes and _all_differ(np.concatenate([first.numbers, second.numbers])):
+        return None
+    counts: dict[Any, list[float]] = {}
     for side, outcomes in enumerate((first, second)):
         for key in bytes_of(outcomes.numbers) if as_bytes else tokens_of(outcomes, outline):
             counts.setdefault(key, [0.0, 0.0])[side] += 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from dpaudit.privacy.claims import FloatArray
 
 ENORMOUS = 1e150  # numbers from here on are left out, as infinite ones are: their squares overflow
 MOST_NUMBERS = 400_000  # that learners look at: of wide rows the first draws alone
+BLOCK = 1 << 16  # numbers that are looked at together, unless one reduction has more: they fit into a cache
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +50,32 @@ class Sorted:
         return len(self.starts) - 1
 
 
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """Several reductions with equally many draws of each label, in rows: one pass over them costs less than many.
+
+    Attributes
+    ----------
+    reductions : tuple of Reduction
+    values : ndarray of float, shape (reductions, draws)
+        Increasing in each row.
+    labels : ndarray of bool, shape (reductions, draws)
+        True for draws of x.
+    """
+
+    reductions: tuple[Reduction, ...]
+    values: FloatArray
+    labels: NDArray[np.bool_]
+
+    def of_label(self, label: bool) -> FloatArray:
+        """The values of the draws with a label, shape (reductions, draws of it)."""
+        return np.asarray(self.values[self.labels == label].reshape(len(self.reductions), -1))
+
+    def only(self, row: int) -> Block:
+        """One of the reductions."""
+        return Block(self.reductions[row : row + 1], self.values[[row]], self.labels[[row]])
+
+
 class Training:
     """Draws of x (`first`) and of x_prime (`second`), shape (draws, columns) each.
 
@@ -80,10 +108,25 @@ class Training:
         if reduction not in self._sorted:
             values = reduction(self.numbers)
             known = np.abs(values) < ENORMOUS
-            values, labels = values[known], self.labels[known]
-            order = np.argsort(values, kind="stable")
-            self._sorted[reduction] = Sorted(values[order], labels[order])
+            sides = [np.sort(values[known & side]) for side in (self.labels, ~self.labels)]
+            both = np.concatenate(sides)
+            order = np.argsort(both, kind="stable")  # two runs, which it only merges
+            self._sorted[reduction] = Sorted(both[order], order < len(sides[0]))
         return self._sorted[reduction]
+
+    def blocks(self, reductions: Iterable[Reduction]) -> Iterator[Block]:
+        """These reductions of the draws, see `sorted`, as many together as fit into a block; each once."""
+        alike: dict[tuple[int, int], list[Reduction]] = {}
+        for reduction in reductions:
+            draws = self.sorted(reduction)
+            alike.setdefault((len(draws), int(np.count_nonzero(draws.labels))), []).append(reduction)
+        for (size, _), several in alike.items():
+            most = max(BLOCK // max(size, 1), 1)
+            for first in range(0, len(several), most):
+                chosen = several[first : first + most]
+                rows = [self.sorted(reduction) for reduction in chosen]
+                values, labels = np.stack([row.values for row in rows]), np.stack([row.labels for row in rows])
+                yield Block(tuple(chosen), values, labels)
 
     def spread(self, column: int) -> float:
         """The interquartile range of the finite numbers of a column; 0 where there are none."""

@@ -23,15 +23,41 @@ def sizes(smallest: int, largest: int) -> Iterator[int]:
 
 def begins(draws: int, size: int) -> NDArray[np.intp]:
     """Where windows of a size begin among so many draws."""
-    return np.arange(0, draws - size + 1, max(1, size // STEPS))
+    return np.arange(0, draws - size + 1, step(size))
 
 
-def clearest(merits: NDArray[np.float64], least: float) -> NDArray[np.intp]:
-    """The positions of the largest merits that are above the least, at most `MOST_PER_SIZE`."""
+def step(size: int) -> int:
+    """Draws from the begin of one window of a size to that of the next."""
+    return max(1, size // STEPS)
+
+
+def places_of(is_true: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns where an array is true: as `numpy.nonzero`, and much faster where these are few."""
+    row, column = np.divmod(np.flatnonzero(is_true), max(is_true.shape[1], 1))
+    return row, column
+
+
+def clearest_of_rows(
+    merits: NDArray[np.float64], row: NDArray[np.intp], size: NDArray[np.intp], least: float
+) -> NDArray[np.intp]:
+    """The positions of the largest merits above the least, at most `MOST_PER_SIZE` of the windows of a row and size."""
     places = np.flatnonzero(merits > least)
-    if len(places) > MOST_PER_SIZE:
-        places = places[np.argpartition(-merits[places], MOST_PER_SIZE)[:MOST_PER_SIZE]]
-    return places
+    places = places[np.lexsort((-merits[places], size[places], row[places]))]
+    of_row, of_size = row[places], size[places]
+    is_first = np.ones(len(places), dtype=bool)
+    is_first[1:] = (of_row[1:] != of_row[:-1]) | (of_size[1:] != of_size[:-1])
+    rank = np.arange(len(places)) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+    return np.asarray(places[rank < MOST_PER_SIZE])
+
+
+def disjoint_of_rows(
+    rows: int, found: Iterable[tuple[np.intp, np.float64, np.float64, np.float64]], most: int
+) -> list[list[tuple[float, float, float]]]:
+    """Of intervals (row, merit, first, last value) those that `disjoint` keeps, in each row."""
+    several: list[list[tuple[float, float, float]]] = [[] for _ in range(rows)]
+    for row, merit, low, high in found:
+        several[int(row)].append((float(merit), float(low), float(high)))
+    return [disjoint(one, most) if one else [] for one in several]
 
 
 def disjoint(found: Iterable[tuple[float, float, float]], most: int) -> list[tuple[float, float, float]]:

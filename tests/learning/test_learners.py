@@ -4,10 +4,12 @@ Draws come from fixed seeds. What is asserted of them is no rate; where chance d
 """
 
 import json
+import math
 
 import numpy as np
 import pytest
 
+from dpaudit.learning import windows
 from dpaudit.learning.kinds.bands import bands_of
 from dpaudit.learning.kinds.residues import lattice_step
 from dpaudit.learning.kinds.spikes import spikes_of
@@ -34,6 +36,81 @@ def names(first, second, **options):
     return [one.name for one in proposed(np.asarray(first, float), np.asarray(second, float), 8, **options)]
 
 
+def in_rows(*samples):
+    """Values in order and their labels, a row for each sample of draws of x and of x_prime."""
+    rows = [Training(first, second).sorted(Own(0)) for first, second in samples]
+    return np.stack([row.values for row in rows]), np.stack([row.labels for row in rows])
+
+
+def windows_of(draws, smallest, largest):
+    """Begin and end of every window, as the module `windows` has them."""
+    return [(a, a + k) for k in windows.sizes(smallest, largest) for a in windows.begins(draws, k).tolist()]
+
+
+def spikes_by_the_definition(values):
+    """What `spikes_of` gives for one row, by a loop over all windows."""
+    size, found = len(values), []
+    for begin, end in windows_of(size, windows.SMALLEST, max(windows.SMALLEST, int(0.05 * size))):
+        k = end - begin
+        low, high, around = values[begin], values[end - 1], 4 * k
+        left = low - values[begin - around] if begin >= around else math.inf
+        right = values[end - 1 + around] - high if end - 1 + around < size else math.inf
+        expected = max((high - low + 1e-290) / max(min(left, right), 1e-290) * around, 1e-9)
+        merit = (k - 1) * math.log((k - 1) / expected) - (k - 1) + expected
+        if k - 1 > 3.0 * expected and merit > 1.5 * math.log(size) + 2.0:
+            found.append((merit, low - (high - low) / (k - 1), high + (high - low) / (k - 1)))
+    return windows.disjoint(found, 12)
+
+
+def bands_by_the_definition(values, labels):
+    """What `bands_of` gives for one row of different values, by a loop over all windows."""
+    size, found, of_x = len(values), [], [0, *np.cumsum(labels).tolist()]
+
+    def entropy(a, n):
+        return sum(k * math.log(k / n) for k in (a, n - a) if k)
+
+    for begin, end in windows_of(size, 6, max(6, int(0.12 * size))):
+        k, inside, ratios = end - begin, of_x[end] - of_x[begin], []
+        for a, b in ((max(begin - k, 0), begin), (end, min(end + k, size))):
+            n, beside = b - a, of_x[b] - of_x[a]
+            ratio = entropy(inside, k) + entropy(beside, n) - entropy(inside + beside, k + n)
+            ratios.append(ratio * math.copysign(1.0, inside * n - beside * k) if n else 0.0)
+        if ratios[0] * ratios[1] > 0.0 and min(map(abs, ratios)) > math.log(size) + 4.0:
+            found.append((min(map(abs, ratios)), values[begin], values[end - 1]))
+    return windows.disjoint(found, 8)
+
+
+def planted(seed, size):
+    """Draws of x and of x_prime, some of them with spikes, bands and tails."""
+    rng = RNG(seed)
+    first, second = (getattr(rng, rng.choice(["laplace", "normal", "random"]))(size=(size, 1)) for _ in range(2))
+    if seed % 3:
+        share = int(rng.choice([0.05, 0.1]) * size)
+        (first if seed % 2 else second)[:share] = 0.4 + rng.choice([1e-6, 1e-2]) * rng.random((share, 1))
+    return first, second
+
+
+@pytest.mark.parametrize("size", [25, 130, 600])
+def test_windows_that_are_ruled_out_have_no_merit(size):
+    """Bounds rule most windows out, many samples at a time: what is found is what a loop over all of them finds."""
+    values, labels = in_rows(*(planted(seed, size) for seed in range(12)))
+    spikes, bands = spikes_of(values), bands_of(values, labels)
+    assert size < 600 or min(sum(map(bool, spikes)), sum(map(bool, bands))) > 3  # else the loop agrees on nothing
+    for row, own, found, found_bands in zip(values, labels, spikes, bands, strict=True):
+        assert np.asarray(found).ravel() == pytest.approx(np.ravel(spikes_by_the_definition(row)), rel=1e-9)
+        assert np.asarray(found_bands).ravel() == pytest.approx(np.ravel(bands_by_the_definition(row, own)), rel=1e-9)
+
+
+def test_reductions_with_numbers_that_are_left_out_are_looked_at_as_well():
+    first, second = RNG(8).random((2, 900, 2))
+    first[::3, 0], first[1::3, 1] = np.nan, 0.5
+    training = Training(first, second)
+    blocks = list(training.blocks([Own(0), Own(1)]))
+    assert [block.values.shape for block in blocks] == [(1, 1_500), (1, 1_800)]
+    assert [np.count_nonzero(block.labels) for block in blocks] == [600, 900]
+    assert blocks[1].of_label(True).shape == (1, 900) and np.count_nonzero(blocks[1].of_label(True) == 0.5) == 300
+
+
 def test_learners_are_found_by_their_files():
     assert [learner.__module__.rpartition(".")[2] for learner in learners()] == [
         "agreements",
@@ -50,7 +127,7 @@ def test_learners_are_found_by_their_files():
 def test_a_spike_is_found_at_any_width(width):
     noise = RNG(1).laplace(size=(1_000, 1))
     noise[:30, 0] = 2.5 + width * RNG(2).random(30)  # 30 of 1,000; of the density some 0.4 at the largest width
-    (merit, low, high), *_ = spikes_of(Training(noise[:500], noise[500:]).sorted(Own(0)))
+    (merit, low, high), *_ = spikes_of(np.sort(noise, axis=0).T)[0]
     assert merit > 20.0
     assert 2.5 - width <= low <= high <= 2.5 + 2.0 * width
     inside = np.count_nonzero((noise >= low) & (noise <= high))
@@ -61,26 +138,23 @@ def test_smooth_laws_and_counts_have_hardly_any_spikes():
     # By chance one sample in some hundred has one: of 60 five have probability below 1e-3.
     found = 0
     for seed in range(20):
-        for values in (RNG(seed).laplace(size=800), RNG(seed).normal(size=800), RNG(seed).poisson(30.0, size=800)):
-            found += bool(spikes_of(Training(values[:400, None], values[400:, None]).sorted(Own(0))))
+        samples = RNG(seed).laplace(size=800), RNG(seed).normal(size=800), RNG(seed).poisson(30.0, size=800)
+        found += sum(map(bool, spikes_of(np.sort(np.stack(samples), axis=1))))
     assert found <= 5
 
 
 def test_a_band_is_found_where_one_input_leaves_a_hole():
     first, second = RNG(3).random((4_000, 1)), RNG(4).random((4_000, 1))
     first[np.abs(first - 0.4) < 0.01] = 0.9
-    found = bands_of(Training(first, second).sorted(Own(0)))
+    (found,) = bands_of(*in_rows((first, second)))
     assert any(0.385 < low < high < 0.415 for _, low, high in found)
 
 
 def test_a_loss_that_rises_has_no_bands():
     # Three windows as large side by side are on a slope: which of them stands out is chance, of about exp(-4) a sample.
     shifted = [RNG(seed).laplace(size=(1_500, 1)) for seed in range(20)]
-    found = [
-        bool(bands_of(Training(noise + 1.0, RNG(k + 99).laplace(size=(1_500, 1))).sorted(Own(0))))
-        for k, noise in enumerate(shifted)
-    ]
-    assert sum(found) <= 5
+    samples = [(noise + 1.0, RNG(k + 99).laplace(size=(1_500, 1))) for k, noise in enumerate(shifted)]
+    assert sum(map(bool, bands_of(*in_rows(*samples)))) <= 5
 
 
 @pytest.mark.parametrize("step", [2, 7, 100])

@@ -17,45 +17,57 @@ from numpy.typing import NDArray
 from dpaudit.learning.looks import looked_at
 from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Reduction, Residue
-from dpaudit.learning.training import Sorted, Training
+from dpaudit.learning.training import BLOCK, Block, Training
 from dpaudit.privacy.claims import FloatArray
 
 FEWEST = 24  # draws
 LOOKED_AT = 2_000  # draws that steps are tried on
-BINS = 16  # of a residue
+BINS = 16  # of a residue: a power of 2
+LARGEST_QUOTIENT = 1e9  # of a number by a step, up to which its rounding does not matter
 STRATA = 4  # ranges of the number, within which residues are compared
 LEAST = 4.5  # standard deviations by which a step must stand out, and more where many are tried
 BESIDE = (0.873, 1.171)  # times a step: other steps of about its size, which no lattice has in common with it
 MOST = 2  # steps of one reduction
+
+
+def _named(*steps: float) -> dict[float, str]:
+    return {float(step): f"{step:g}" for step in steps}
+
+
 # Of integers: powers, small numbers, and those of times, money and bytes.
-INTEGERS = (*range(2, 6), 7, 8, 10, 12, 16, 24, 25, 50, 60, 64, 100, 256, 1_000, 10_000, 86_400)
-OTHERS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, 1e3)
+INTEGERS = _named(2, 3, 4, 5, 7, 8, 10, 12, 16, 24, 25, 50, 60, 64, 100, 256, 1_000, 10_000, 86_400)
+OTHERS = _named(1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, 1e3)
 WIDE = 1e-3  # of a step: gaps between residues that are different
 STEPS_OF_EUCLID = 60
+MOST_OF_FLOATS, MOST_OF_INTEGERS = 1e5, 1e9  # steps that numbers on a lattice range over
 
 
 def propose(training: Training) -> Iterable[Predictor]:
     """Residues of every reduction modulo the steps that stand out."""
+    found: dict[Reduction, list[Predictor]] = {}
+    for block in training.blocks(looked_at(training)):
+        every = max(1, block.values.shape[1] // LOOKED_AT)
+        some = Block(block.reductions, block.values[:, ::every], block.labels[:, ::every])  # every so many, in order
+        steps = [list(_steps(values, labels)) for values, labels in zip(some.values, some.labels, strict=True)]
+        row = np.repeat(np.arange(len(steps)), [len(own) for own in steps])
+        merits = merits_of(some, row, [(modulus, offset) for own in steps for _, modulus, offset in own])
+        for k, reduction in enumerate(block.reductions):
+            found[reduction] = list(_of_reduction(training, some.only(k), steps[k], merits[row == k]))
     for reduction in looked_at(training):
-        yield from _of_reduction(training, reduction)
+        yield from found[reduction]
 
 
-def _of_reduction(training: Training, reduction: Reduction) -> Iterator[Predictor]:
-    draws = training.sorted(reduction)
-    if len(draws) < FEWEST or draws.different < 3:
-        return
-    every = max(1, len(draws) // LOOKED_AT)
-    some = Sorted(draws.values[::every], draws.labels[::every])  # every so many, in order
-    steps = list(_steps(some))
-    if not steps:
-        return
+def _of_reduction(
+    training: Training, draws: Block, steps: Sequence[tuple[str, float, float]], merits: FloatArray
+) -> Iterator[Predictor]:
+    """Residues of the one reduction of a block modulo those of these steps that stand out, by their merits."""
     least = LEAST + 0.5 * math.log(max(training.columns, 1))
-    merits = merits_of(some, [(modulus, offset) for _, modulus, offset in steps])
+    (reduction,) = draws.reductions
     found = []
     for place in np.flatnonzero(merits > least).tolist():
         # Parts of a smooth law differ modulo any step: only what a step says beyond others of its size counts.
         name, modulus, offset = steps[place]
-        others = merits_of(some, [(modulus * factor, offset) for factor in BESIDE])
+        others = merits_of(draws, np.zeros(len(BESIDE), dtype=int), [(modulus * factor, offset) for factor in BESIDE])
         merit = float(merits[place] - max(0.0, float(others.max())))
         if merit > least:
             found.append((merit, name, modulus, offset))
@@ -64,19 +76,23 @@ def _of_reduction(training: Training, reduction: Reduction) -> Iterator[Predicto
         yield Predictor(f"{reduction.name} modulo {name}", what, _edges(what(training.numbers)), merit)
 
 
-def _steps(draws: Sorted) -> Iterator[tuple[str, float, float]]:
-    """Steps that may be worth a try: a name that stays the same from fit to fit, the step, and an offset."""
-    values = draws.values
+def _steps(values: FloatArray, labels: NDArray[np.bool_]) -> Iterator[tuple[str, float, float]]:
+    """Steps that may be worth a try for increasing values: a name that stays the same, the step, and an offset.
+
+    None for few draws, or where there are fewer than three different values.
+    """
+    if len(values) < FEWEST or np.count_nonzero(values[1:] != values[:-1]) < 2:
+        return
     spread = float(values[-1 - len(values) // 50] - values[len(values) // 50])
     size = float(max(abs(values[0]), abs(values[-1]), 1e-300))
     if not 0.0 < spread < math.inf:
         return
     are_integers = bool(np.all(values == np.rint(values)))
-    for modulus in INTEGERS if are_integers else OTHERS:
+    for modulus, name in (INTEGERS if are_integers else OTHERS).items():
         if modulus <= 0.7 * spread and (are_integers or modulus > 1e-11 * size):
-            yield f"{modulus:g}", float(modulus), 0.0
+            yield name, modulus, 0.0
     for label, name in ((True, "x"), (False, "x'")):
-        own = values[draws.labels == label]
+        own = values[labels == label]
         step = lattice_step(own)
         if step is not None and step <= spread and not (are_integers and step == 1.0):
             yield f"the step of {name}", step, float(own[0])
@@ -85,25 +101,33 @@ def _steps(draws: Sorted) -> Iterator[tuple[str, float, float]]:
 def lattice_step(values: FloatArray) -> float | None:
     """The step of the lattice that nearly all of some increasing numbers lie on; None where there is none.
 
-    By Euclid's algorithm on differences, up to rounding. The lattice must be coarse: its step is at least a thousandth
-    of the numbers' range, or the numbers are integers.
+    By Euclid's algorithm on differences, up to rounding. The lattice must be coarse: the numbers range over fewer than
+    `MOST_OF_FLOATS` steps, or over at most `MOST_OF_INTEGERS` where the step is an integer.
     """
     if len(values) < 8:
         return None
-    differences = np.unique(values[1:] - values[:-1])
+    differences = values[1:] - values[:-1]
     differences = differences[differences > 1e-12 * max(abs(float(values[0])), abs(float(values[-1])), 1e-300)]
     if len(differences) == 0:
         return None
-    step = float(differences[0])
+    step, spread = float(differences.min()), float(values[-1] - values[0])
+    if _is_fine(step, spread) or _is_fine(_common(step, float(differences.max())), spread):
+        return None  # a divisor is finer still
+    differences = np.unique(differences)
     for other in differences[np.linspace(0, len(differences) - 1, min(len(differences), 40)).astype(int)].tolist():
         step = _common(step, other)
+        if _is_fine(step, spread):
+            return None
     multiples = (values - values[0]) / step
     close = np.abs(multiples - np.rint(multiples)) < WIDE
-    if not float(np.mean(close)) > 0.9 or float(multiples[-1]) > 1e9:
+    if not float(np.mean(close)) > 0.9:
         return None
-    many = float(multiples[-1])
-    is_whole = step >= 1.0 and step == round(step)
-    return step if is_whole or many < 1e5 else None
+    return step if spread / step < MOST_OF_FLOATS or step == round(step) else None
+
+
+def _is_fine(step: float, spread: float) -> bool:
+    """Whether neither a step nor a divisor of it is a lattice's, by its size."""
+    return spread / step > MOST_OF_INTEGERS or (step < 1.0 and spread / step >= MOST_OF_FLOATS)
 
 
 def _common(a: float, b: float) -> float:
@@ -137,12 +161,14 @@ def _is_clustered(known: FloatArray, wide: NDArray[np.intp]) -> bool:
     return bool(np.sum(known[ends] - known[starts]) < 0.1 * (known[-1] - known[0]))
 
 
-def merits_of(draws: Sorted, steps: Sequence[tuple[float, float]]) -> FloatArray:
+def merits_of(draws: Block, row: NDArray[np.intp], steps: Sequence[tuple[float, float]]) -> FloatArray:
     """Standard deviations by which labels differ between residues modulo each step, within ranges of the number itself.
 
     Parameters
     ----------
-    draws : Sorted
+    draws : Block
+    row : ndarray of int, shape (steps,)
+        The row of the block that each step is tried on.
     steps : sequence of (float, float)
         Steps, and the numbers that residues are counted from.
 
@@ -151,18 +177,37 @@ def merits_of(draws: Sorted, steps: Sequence[tuple[float, float]]) -> FloatArray
     ndarray of float, shape (steps,)
         By chi-square of the labels in `BINS` bins of the residues, less its degrees of freedom, over its deviation.
     """
-    size, moduli = len(draws), np.array(steps)
-    strata = np.minimum(np.arange(size) * STRATA // size, STRATA - 1)
-    left = np.mod(draws.values - moduli[:, 1:], moduli[:, :1]) / moduli[:, :1]  # (steps, draws)
-    # A number on the lattice counts as 0, whichever side rounding puts it on.
-    bins = np.minimum(np.mod(left * BINS + 0.5, BINS), BINS - 1).astype(np.intp)
-    index = (np.arange(len(steps))[:, None] * STRATA + strata) * BINS + bins
-    shape = len(steps), STRATA, BINS
-    total = np.bincount(index.ravel(), minlength=math.prod(shape)).reshape(shape).astype(float)
-    of_x = np.bincount(index[:, draws.labels].ravel(), minlength=math.prod(shape)).reshape(shape)
+    size, moduli = draws.values.shape[1], np.array(steps).reshape(-1, 2)
+    strata = np.minimum(np.arange(size) * STRATA // size, STRATA - 1) * (2 * BINS)
+    counts = np.empty((len(moduli), STRATA, BINS, 2), dtype=np.intp)
+    most = max(BLOCK // max(size, 1), 1)
+    for first in range(0, len(moduli), most):
+        some = slice(first, first + most)
+        index = _bins(draws.values[row[some]], moduli[some, :1], moduli[some, 1:])
+        index *= 2
+        index += strata + draws.labels[row[some]]
+        index += np.arange(len(index))[:, None] * (STRATA * BINS * 2)
+        counted = np.bincount(index.ravel(), minlength=len(index) * STRATA * BINS * 2)
+        counts[some] = counted.reshape(-1, STRATA, BINS, 2)
+    of_x, total = counts[..., 1], counts.sum(axis=3).astype(float)
     share = of_x.sum(axis=2, keepdims=True) / np.maximum(total.sum(axis=2, keepdims=True), 1.0)
     variance = total * share * (1.0 - share)
     is_used = variance > 0.0
     chi_square = (np.square(of_x - total * share) / np.where(is_used, variance, 1.0) * is_used).sum(axis=(1, 2))
     degrees = is_used.sum(axis=(1, 2)) - is_used.any(axis=2).sum(axis=1)
     return np.asarray((chi_square - degrees) / np.sqrt(2.0 * np.maximum(degrees, 1)))
+
+
+def _bins(values: FloatArray, moduli: FloatArray, offsets: FloatArray) -> NDArray[np.intp]:
+    """The bin, of `BINS`, of what each row of values leaves modulo its step, shape (steps, draws).
+
+    A number on the lattice is in the middle of bin 0, whichever side rounding puts it on.
+    """
+    if np.any(np.abs(values[:, [0, -1]] - offsets) > LARGEST_QUOTIENT * moduli):
+        left = np.mod(values - offsets, moduli) / moduli * BINS  # exact, and several times as long
+    else:
+        left = (values - offsets) * (BINS / moduli)
+    left += 0.5
+    bins: NDArray[np.intp] = np.floor(left, out=left).astype(np.intp)
+    bins &= BINS - 1
+    return bins

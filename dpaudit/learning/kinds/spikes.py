@@ -11,15 +11,18 @@ Source: Naus (1965), The distribution of the size of the maximum cluster of poin
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.learning import windows
 from dpaudit.learning.looks import looked_at
 from dpaudit.learning.predictors import Predictor
-from dpaudit.learning.training import Sorted, Training
+from dpaudit.learning.training import Block, Training
+from dpaudit.privacy.claims import FloatArray
 
 FEWEST = 40  # draws, below which nothing is dense
 LARGEST_SHARE = 0.05  # of the draws, in a window
@@ -29,47 +32,122 @@ MOST = 12  # spikes of one reduction
 REPEATED = 0.2  # of the values: where more come again, they are counts or categories, and none is dense
 ONE_LABEL = math.log(3.0)  # by which a merit is lowered that is the best of more scans
 TINY = 1e-290
+SLACK = 1.0 - 1e-6  # for rounding, where a bound rules windows out
+
+Spike = tuple[float, float, float]
+Places = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
 
 
 def propose(training: Training) -> Iterable[Predictor]:
     """Cells around the spikes of every reduction that has some."""
+    found = {
+        reduction: spikes
+        for block in training.blocks(looked_at(training))
+        for reduction, spikes in zip(block.reductions, labelled_spikes_of(block), strict=True)
+    }
     for reduction in looked_at(training):
-        found = labelled_spikes_of(training.sorted(reduction))
-        if found:
-            intervals, merit = [(low, high) for _, low, high in found], math.sqrt(2.0 * found[0][0])
+        if found[reduction]:
+            intervals = [(low, high) for _, low, high in found[reduction]]
+            merit = math.sqrt(2.0 * found[reduction][0][0])
             yield Predictor.of_intervals(f"spikes in {reduction.name}", reduction, intervals, merit)
 
 
-def labelled_spikes_of(draws: Sorted) -> list[tuple[float, float, float]]:
-    """Spikes as `spikes_of` has them, of all draws and of those of each label; those of two scans that meet once."""
-    found = spikes_of(draws)
-    for own in (draws.labels, ~draws.labels):
-        of_label = spikes_of(Sorted(draws.values[own], draws.labels[own]))
-        found += [(merit - ONE_LABEL, low, high) for merit, low, high in of_label]
-    return windows.disjoint([one for one in found if one[0] > 0.0], MOST)
+def labelled_spikes_of(block: Block) -> list[list[Spike]]:
+    """Spikes of each row as `spikes_of` has them, of all draws and of each label; those of two scans that meet once."""
+    of_all, *of_labels = (spikes_of(values) for values in (block.values, block.of_label(True), block.of_label(False)))
+    found = []
+    for both, *own in zip(of_all, *of_labels, strict=True):
+        own_spikes = [(merit - ONE_LABEL, low, high) for spikes in own for merit, low, high in spikes]
+        found.append(windows.disjoint([one for one in both + own_spikes if one[0] > 0.0], MOST))
+    return found
 
 
-def spikes_of(draws: Sorted) -> list[tuple[float, float, float]]:
-    """Spikes as (log likelihood ratio, first, last value), the clearest first; at most `MOST`."""
-    values, size = draws.values, len(draws)
-    if size < FEWEST or np.count_nonzero(np.diff(draws.starts) > 1) > REPEATED * draws.different:
-        return []
-    least = 1.5 * math.log(size) + 2.0  # about four windows a draw: by chance one in some hundred samples has a spike
+def spikes_of(values: FloatArray) -> list[list[Spike]]:
+    """Spikes of each row of increasing values as (log likelihood ratio, first, last value).
+
+    The clearest come first; at most `MOST` of a row.
+    """
+    size = values.shape[1]
+    if size < FEWEST:
+        return [[] for _ in values]
+    places = [_may_be_dense(values, k, ratio) for k, ratio in _scans(size)]
+    row, start, draws = (np.concatenate(part) for part in zip(*places, strict=True))
+    if len(row):
+        kept = ~_are_repeated(values)[row]
+        row, start, draws = row[kept], start[kept], draws[kept]
+    low, high = values[row, start], values[row, start + draws - 1]
+    merits = _merits(values, row, start, draws)
+    found = windows.clearest_of_rows(merits, row, draws, _least(size))
+    wider = (high - low) / (draws - 1)  # the ends of a spike lie a spacing beyond its last draws
+    spikes = zip(row[found], merits[found], (low - wider)[found], (high + wider)[found], strict=True)
+    return windows.disjoint_of_rows(len(values), spikes, MOST)
+
+
+def _are_repeated(values: FloatArray) -> NDArray[np.bool_]:
+    """Which rows have so many values that come again that they are counts or categories."""
+    is_same = values[:, 1:] == values[:, :-1]
+    repeated = np.zeros(len(values), dtype=bool)
+    for row in np.flatnonzero(is_same.any(axis=1)).tolist():
+        same = is_same[row]
+        runs = int(same[0]) + np.count_nonzero(same[1:] & ~same[:-1])
+        repeated[row] = runs > REPEATED * (values.shape[1] - np.count_nonzero(same))
+    return repeated
+
+
+def _may_be_dense(values: FloatArray, k: int, ratio: float) -> Places:
+    """The windows of k draws that are denser than what is left of them by this ratio: their row, begin, and k.
+
+    Those with too few draws to their left are compared with what is right of them.
+    """
+    size, step, around = values.shape[1], windows.step(k), AROUND * k
+    factor = SLACK * ratio * around / (k - 1)
+    low, high = values[:, : size - k + 1 : step], values[:, k - 1 :: step]
+    near = -(-around // step)  # windows that have too few draws to their left
+    width = high[:, near:] - low[:, near:]
+    left = low[:, near:] - values[:, near * step - around :: step][:, : width.shape[1]]
+    width *= factor
+    row, place = windows.places_of(left > width)
+    beyond = values[:, k - 1 + around :: step][:, :near]
+    own = high[:, : beyond.shape[1]]
+    first_row, first = windows.places_of(beyond - own > factor * (own - low[:, : beyond.shape[1]]))
+    rows, start = np.concatenate([first_row, row]), np.concatenate([first, near + place]) * step
+    return rows, start, np.full(len(rows), k)
+
+
+def _least(size: int) -> float:
+    """The least merit: of about four windows a draw, so that by chance one in some hundred samples has a spike."""
+    return 1.5 * math.log(size) + 2.0
+
+
+@functools.lru_cache(maxsize=256)
+def _scans(size: int) -> tuple[tuple[int, float], ...]:
+    """Sizes k of windows, and how many times as dense as around it one is that has the least merit.
+
+    The merit of a window that is r times as dense is (k - 1) (log r - 1 + 1/r), and grows with r. So windows are ruled
+    out by their widths alone: hardly any of a smooth law comes that far.
+    """
     found = []
     for k in windows.sizes(windows.SMALLEST, max(windows.SMALLEST, int(LARGEST_SHARE * size))):
-        start = windows.begins(size, k)
-        low, high, around = values[start], values[start + k - 1], AROUND * k
-        with np.errstate(over="ignore"):  # of enormous numbers: as wide as can be
-            left = np.where(start >= around, low - values[np.maximum(start - around, 0)], np.inf)
-            after = start + k - 1 + around
-            right = np.where(after < size, values[np.minimum(after, size - 1)] - high, np.inf)
-            expected = (high - low + TINY) / np.maximum(np.minimum(left, right), TINY) * around
-        inside = k - 1.0
-        dense = np.flatnonzero(inside > DENSER * expected)
-        expected = np.maximum(expected[dense], 1e-9)
-        merits = np.zeros(len(start))
-        merits[dense] = inside * np.log(inside / expected) - inside + expected
-        for place in windows.clearest(merits, least).tolist():
-            wider = (high[place] - low[place]) / (k - 1)  # the ends of a spike lie a spacing beyond its last draws
-            found.append((float(merits[place]), float(low[place] - wider), float(high[place] + wider)))
-    return windows.disjoint(found, MOST)
+        merit = _least(size) / (k - 1)
+        if merit > math.log(DENSER) - 1.0 + 1.0 / DENSER:
+            log = merit + 1.0
+            for _ in range(6):  # Newton's steps on a convex function, from above
+                log -= (log - 1.0 + math.exp(-log) - merit) / -math.expm1(-log)
+            found.append((k, math.exp(log)))
+        else:
+            found.append((k, DENSER))
+    return tuple(found)
+
+
+def _merits(values: FloatArray, row: NDArray[np.intp], start: NDArray[np.intp], draws: NDArray[np.intp]) -> FloatArray:
+    """Log likelihood ratios of windows of so many draws being denser than around them."""
+    size, around = values.shape[1], AROUND * draws
+    low, high = values[row, start], values[row, start + draws - 1]
+    left = np.where(start >= around, low - values[row, np.maximum(start - around, 0)], np.inf)
+    after = start + draws - 1 + around
+    right = np.where(after < size, values[row, np.minimum(after, size - 1)] - high, np.inf)
+    expected = (high - low + TINY) / np.maximum(np.minimum(left, right), TINY) * around
+    inside = draws - 1.0
+    is_dense = inside > DENSER * expected
+    expected = np.maximum(expected, 1e-9)
+    return np.where(is_dense, inside * np.log(inside / expected) - inside + expected, 0.0)

@@ -71,17 +71,9 @@ def _surfaces(
             draws = features[side]
             if len(draws) < needed + MORE:
                 continue
-            tried = draws[rng.integers(len(draws), size=(TRIES, needed))]
-            # weights @ point = 1 for each of the points, which is any surface but those through the origin
-            with np.errstate(all="ignore"):
-                is_regular = np.abs(np.linalg.det(tried)) > 1e-9
-                if not is_regular.any():
-                    continue
-                weights = np.linalg.solve(tried[is_regular], np.ones((int(is_regular.sum()), needed, 1)))[:, :, 0]
-            weights = weights[np.abs(weights).max(axis=1) < 1e4]
-            on = np.count_nonzero(np.abs(draws[:FIRST] @ weights.T - 1.0) < NEAR, axis=0)
-            weights = weights[on >= FEWEST_OF_FIRST]
-            on = np.count_nonzero(np.abs(draws @ weights.T - 1.0) < NEAR, axis=0)
+            weights = _through(draws.T[:, rng.integers(len(draws), size=(TRIES, needed))])
+            weights = weights[_on(draws[:FIRST], weights) >= FEWEST_OF_FIRST]
+            on = _on(draws, weights)
             if len(on) and on.max() >= needed + MORE and (best is None or on.max() > best[0]):
                 best = int(on.max()), weights[int(np.argmax(on))]
         if best is not None:
@@ -92,3 +84,31 @@ def _surfaces(
             moved = linear + 2.0 * of_square * away
             yield 2.0 * math.sqrt(count) + 2.0, Surface(columns, (*moved.tolist(), of_square), unit), level
             return  # a plane is a sphere, too
+
+
+def _through(points: FloatArray) -> FloatArray:
+    """Weights with weights @ point = 1 for all points of a try, which is any surface but those through the origin.
+
+    Shape (tries, numbers of a point), by Cramer's rule, for two or three `points`, shape (numbers, tries, points), that
+    have as many numbers. Tries that hardly determine a surface are left out.
+    """
+    if len(points) == 2:
+        (a, b), (c, d) = (own.T for own in points)
+        size, weights = a * d - b * c, np.stack([d - c, a - b])
+    else:
+        x, y, z = (own.T for own in points)
+        turns = ((1, 2), (2, 0), (0, 1))
+        normals = [[p[i] * q[j] - q[i] * p[j] for i, j in turns] for p, q in ((y, z), (z, x), (x, y))]
+        size = sum(first * own[0] for first, own in zip((x[0], y[0], z[0]), normals, strict=True))
+        weights = np.stack([sum(own) for own in normals])
+    with np.errstate(all="ignore"):
+        weights /= size
+    return np.ascontiguousarray(weights.T[(np.abs(size) > 1e-9) & (np.abs(weights).max(axis=0) < 1e4)])
+
+
+def _on(draws: FloatArray, weights: FloatArray) -> NDArray[np.intp]:
+    """How many draws lie on each surface."""
+    away = weights @ draws.T
+    away -= 1.0
+    near = np.flatnonzero(np.abs(away, out=away).ravel() < NEAR)  # few: a count along an axis takes longer
+    return np.bincount(near // max(len(draws), 1), minlength=len(weights))
