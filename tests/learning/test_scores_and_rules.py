@@ -450,6 +450,16 @@ def test_a_table_larger_than_allowed_or_without_a_repetition_is_not_made():
     assert fit_table(*twice, 2) is not None
 
 
+@pytest.mark.parametrize("again", [math.nan, 0.5, -0.0])
+def test_rows_that_repeat_in_one_column_of_two_are_in_a_table(again):
+    """Rows are counted unless all numbers of a column differ; all NaN are one number there."""
+    rows = np.array([[again, 7.0], [1.0, 8.0], [again, 7.0], [2.0, 9.0]])
+    table = fit_table(read_outputs(rows, 4), read_outputs(rows + 10.0, 4), 10)
+    assert table is not None and table(read_outputs(rows, 4))[0] == table(read_outputs(rows, 4))[2] > 0.0
+    others = np.array([[again, 1.0], [again, 2.0], [again, 3.0], [again, 4.0]])
+    assert fit_table(read_outputs(others, 4), read_outputs(others + 10.0, 4), 10) is None
+
+
 def test_a_discriminant_points_from_x_prime_to_x():
     rng = np.random.default_rng(9)
     second = Outcomes(rng.normal(size=(200, 2)))
