@@ -231,9 +231,9 @@ class Bets:
         """The same with what is worth keeping where it serves several times: `stakes_of` counts, and the gains."""
         partitions, cells = stakes.shape[:2]
         counts = stakes.reshape(partitions, 2 * cells, 4)
-        logs = np.empty(self.evidence.shape)
+        logs = np.empty_like(self.evidence)
         step = max(AT_ONCE // (LEVELS * partitions * cells), 1)
-        for start in range(0, logs.shape[1], step):
+        for start in range(0, self.evidence.shape[1], step):
             part = slice(start, start + step)
             won = np.matmul(counts, line.on_extremes[..., part]).reshape(partitions, cells, 2, -1)
             logs[:, part] = self.paths.log_sum(self.model.only(part), won)
