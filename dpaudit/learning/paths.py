@@ -48,7 +48,9 @@ NEXT_LEVELS = (
     (0.0, 0.0, 0.0, 0.0, 1.0),
 )
 ASTRAY = 0.02  # share of these next levels that is spread evenly: no labels are impossible
-RESCALED = 16  # cells after which the sum over paths is scaled
+# Cells after which the sum over paths is scaled, and the largest log of a weight: from both ends together, less than
+# the 709 that a number holds.
+RESCALED, LARGEST_LOG = 8, 40.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,24 +142,24 @@ class PathPriors:
         extremes : ndarray of float, shape (partitions, cells, 2, components), optional
             What is added to those of the two extreme levels, in the order of the chain.
         """
-        weights, total = emissions.weights(extremes)
+        total, extreme, between = emissions.weights(extremes)
         matrices, state = self._chain
         # From both ends at once, which takes half as many steps: (directions, partitions, levels, components), for
         # products with one matrix a direction and partition.
-        cells = len(weights)
-        for cell in range(cells // 2):
-            state = state * weights[cell : cells - cell : cells - 1 - 2 * cell]
+        cells = len(extreme)
+        state = np.repeat(state, extreme.shape[-1], axis=-1)
+        for cell in range((cells + 1) // 2):
+            both = slice(cell, cells - cell, max(cells - 1 - 2 * cell, 1))  # or they meet in the middle cell
+            state[: 1 + (2 * cell + 1 < cells), :, :: LEVELS - 1] *= extreme[both]
+            state[: 1 + (2 * cell + 1 < cells), :, 1:-1] *= between[both]
             if cell % RESCALED == RESCALED - 1:  # in between it cannot vanish: every level is reached with some chance
                 mass = state.sum(axis=2)
                 total += np.log(mass).sum(axis=0)
                 state /= mass[:, :, None]
             if 2 * (cell + 1) < cells:
                 state = np.matmul(matrices, state)
-        if cells % 2:  # they meet in the middle cell
-            met = state[0] * weights[cells // 2] * state[1]
-        else:
-            met = np.matmul(matrices[0], state[0]) * state[1]
-        return np.asarray(total + np.log(met.sum(axis=1)))
+        met = state[0] if cells % 2 else np.matmul(matrices[0], state[0])
+        return np.asarray(total + np.log((met * state[1]).sum(axis=1)))
 
     @functools.cached_property
     def _chain(self) -> tuple[FloatArray, FloatArray]:
@@ -186,11 +188,15 @@ class Emissions:
         The levels between, over the likeliest.
     total : ndarray of float, shape (partitions, components)
         Logs of the likeliest ones, of all cells together.
+    columns : ndarray of int, optional
+        Where several components share what is known: the place of each one's along the last axes above. `only` gives
+        emissions that sums over paths take.
     """
 
     extremes: FloatArray
     between: FloatArray
     total: FloatArray
+    columns: NDArray[np.intp] | None = None
 
     @classmethod
     def of(cls, logs: FloatArray) -> Emissions:
@@ -208,34 +214,38 @@ class Emissions:
 
     def put(self, at: int, other: Emissions, k: int, cells: int) -> None:
         """Fill in the first cells of a partition: those of one of another set."""
-        self.extremes[:cells, at] = other.extremes[:cells, k]
-        self.between[:cells, at] = other.between[:cells, k]
-        self.total[at] = other.total[k]
+        columns = slice(None) if other.columns is None else other.columns
+        self.extremes[:cells, at] = other.extremes[:cells, k][..., columns]
+        self.between[:cells, at] = other.between[:cells, k][..., columns]
+        self.total[at] = other.total[k, columns]
 
-    def only(self, components: NDArray[np.intp]) -> Emissions:
-        """Those of some of the components."""
-        return Emissions(self.extremes[..., components], self.between[..., components], self.total[:, components])
+    def only(self, components: NDArray[np.intp] | slice) -> Emissions:
+        """Those of some of the components, each for itself."""
+        columns = components if self.columns is None else self.columns[components]
+        return Emissions(self.extremes[..., columns], self.between[..., columns], self.total[:, columns])
 
     def for_partitions(self, positions: NDArray[np.intp], cells: int) -> Emissions:
         """Those of some of the partitions, of so many cells at most."""
-        return Emissions(self.extremes[:cells, positions], self.between[:cells, positions], self.total[positions])
+        extremes, between = self.extremes[:cells, positions], self.between[:cells, positions]
+        return Emissions(extremes, between, self.total[positions], self.columns)
 
-    def weights(self, added: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """All levels over the likeliest, as numbers, and the logs of the likeliest of all cells together.
+    def weights(self, added: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """All levels of each cell over the likeliest one between, as numbers: see `PathPriors.log_sum`.
 
-        `added` to the extreme ones is of shape (partitions, cells, 2, components).
+        `added` to the extreme ones is of shape (partitions, cells, 2, components). The logs of the likeliest ones of
+        all cells together, the extreme ones, and those between. Where an extreme one exceeds e^`LARGEST_LOG`, all of
+        its cell are less by as much, and the logs more.
         """
         extremes = self.extremes.copy() if added is None else self.extremes + np.swapaxes(added, 0, 1)
-        cells, partitions, _, components = extremes.shape
-        top = np.maximum(np.maximum(extremes[:, :, 0], extremes[:, :, 1]), 0.0)
-        total = self.total + top.sum(axis=0)
-        weights = np.empty((cells, partitions, LEVELS, components))
-        extremes -= top[:, :, None]
-        np.exp(extremes, out=weights[:, :, :: LEVELS - 1])
-        np.negative(top, out=top)
-        np.exp(top, out=top)
-        np.multiply(self.between, top[:, :, None], out=weights[:, :, 1:-1])
-        return weights, total
+        total, between = self.total.copy(), self.between
+        high = np.flatnonzero(extremes.max(axis=(1, 2, 3)) > LARGEST_LOG)
+        if len(high):
+            over = np.maximum(extremes[high].max(axis=2) - LARGEST_LOG, 0.0)
+            extremes[high] -= over[:, :, None]
+            total += over.sum(axis=0)
+            between = between.copy()
+            between[high] *= np.exp(-over)[:, :, None]
+        return total, np.exp(extremes, out=extremes), between
 
 
 def _folded(emission: FloatArray, centre: int) -> FloatArray:

@@ -42,7 +42,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.learning.paths import Emissions, PathPriors
+from dpaudit.learning.paths import LEVELS, Emissions, PathPriors
 from dpaudit.privacy.claims import FloatArray
 
 MIDDLE_LEVEL, LEAST_MIDDLE = 0.6, 0.1  # in units of the highest level
@@ -51,6 +51,7 @@ HIGH_SHARE = 0.5  # of the largest stake, from which on a level is taken for far
 MULTIPLES = (1.0, 0.3)  # of the stake that is best for the level, where the line has a delta
 EVEN = 0.5  # share of the weights of components that the labels do not decide
 EVEN_TWINS = 0.2  # share of the weights of twins that the labels do not decide
+AT_ONCE = 1 << 17  # numbers of a sum over paths, for some of the components: they stay in the processor's cache
 FLOOR = 0.05  # share of the weights that is spread evenly, whatever was learned
 
 
@@ -127,6 +128,14 @@ class Components:
         place = {key: at for at, key in enumerate(different)}
         rows = np.array([place[components._bytes] for components in several])
         return Components(*(part[rows] for part in together._parts))
+
+    @functools.cached_property
+    def models(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The first component of each model of the labels, and each component's model: several differ in the stakes."""
+        places: dict[bytes, int] = {}
+        levels = np.concatenate([self.highest, self.middle]).T
+        columns = np.array([places.setdefault(own.tobytes(), len(places)) for own in levels], dtype=np.intp)
+        return np.unique(columns, return_index=True)[1], columns
 
     @functools.cached_property
     def _bytes(self) -> bytes:
@@ -221,8 +230,14 @@ class Bets:
     def log_wealth_of(self, stakes: FloatArray, line: Gains) -> FloatArray:
         """The same with what is worth keeping where it serves several times: `stakes_of` counts, and the gains."""
         partitions, cells = stakes.shape[:2]
-        won = np.matmul(stakes.reshape(partitions, 2 * cells, 4), line.on_extremes)
-        logs = self.paths.log_sum(self.model, won.reshape(partitions, cells, 2, -1)) - self.evidence
+        counts = stakes.reshape(partitions, 2 * cells, 4)
+        logs = np.empty_like(self.evidence)
+        step = max(AT_ONCE // (LEVELS * partitions * cells), 1)
+        for start in range(0, self.evidence.shape[1], step):
+            part = slice(start, start + step)
+            won = np.matmul(counts, line.on_extremes[..., part]).reshape(partitions, cells, 2, -1)
+            logs[:, part] = self.paths.log_sum(self.model.only(part), won)
+        logs -= self.evidence
         if line.has_idle:
             logs += stakes[:, :, 1].sum(axis=(1, 2))[:, None] * line.idle  # of every draw, at one of the levels
         return np.where(line.legal, logs, -math.inf)
@@ -289,8 +304,12 @@ def fit_bets(
 
 def evidence_of(train: FloatArray, components: Components, paths: PathPriors) -> tuple[Emissions, FloatArray]:
     """What the model makes of training labels, (2, cells, partitions): `Bets.model` and `Bets.evidence`."""
-    model = Emissions.of(paths.in_chain(_model(train, components)))
-    return model, paths.log_sum(model)
+    first, columns = components.models
+    if len(first) == len(columns):
+        model = Emissions.of(paths.in_chain(_model(train, components)))
+        return model, paths.log_sum(model)
+    model = Emissions.of(paths.in_chain(_model(train, components.only(first))))
+    return dataclasses.replace(model, columns=columns), paths.log_sum(model)[:, columns]
 
 
 def weights_of(evidence: FloatArray, epochs: Sequence[int]) -> FloatArray:

@@ -114,6 +114,7 @@ class SequentialGame(HockeyStickGame):
         self._share = BUDGET_SHARE if decides else 1.0 / (1.0 + len(self._targets))  # of the bets for the budget
         self._epochs: list[Epoch] = []
         self._fraction = np.empty(0)
+        self._made: dict[tuple[float, tuple[float, ...]], Components] = {}  # of these fractions
         self._watched = just_above(claim.value)
         self._carried: float | None = None  # log wealth of epochs that another engine counted, see `go_on`
         self._closed = 0.0  # log wealth against `_watched`, of bets meant for the budget, of all epochs but the last
@@ -142,9 +143,9 @@ class SequentialGame(HockeyStickGame):
             self._close()
         else:
             self._fraction = wealth.fractions(self.draws, -math.log(level))
+            self._made = {}
         book = book_of(partitions)
-        anchors = BET_ANCHORS if self.claim.anchored else (0.0,)
-        components = Components.concatenated([self._components(self.claim.value, a) for a in anchors], axis=1)
+        components = self._components(self.claim.value, self._tested_anchors)
         self._components_count = components.up.shape[1]
         lines = self._lines(self.claim.value, components)
         reach = components.growth(lines[0]) * book.train[..., 0].sum() / max(-math.log(level), 1.0)
@@ -231,7 +232,7 @@ class SequentialGame(HockeyStickGame):
         that no bound is the better one of two.
         """
         self._lower_bets = lower_bets if lower_bets == LOWER_BETS[self.claim.anchored] else 0
-        self._fraction, self._components_count = fraction, components
+        self._fraction, self._components_count, self._made = fraction, components, {}
         self._history, self._past, self._lower, self._carried = dict(history), past, lower, carried
         # Validity: how wealth is shared was fixed before the first draw; another version may share it otherwise.
         self._watched, self._share = watched, share
@@ -302,9 +303,15 @@ class SequentialGame(HockeyStickGame):
             self._history[name] = self._history[name] + average
         self._past += average
 
-    def _components(self, value: float, anchor: float) -> Components:
-        epsilon, delta = (float(part[0]) for part in self.claim.lines(np.array([value]), anchor))
-        return components_for(epsilon, delta, self._fraction, anchor, self._has_delta)
+    def _components(self, value: float, anchors: tuple[float, ...]) -> Components:
+        """Those of the lines of these anchors at a parameter value: made once, with what they keep."""
+        if (value, anchors) not in self._made:
+            several = []
+            for anchor in anchors:
+                epsilon, delta = (float(part[0]) for part in self.claim.lines(np.array([value]), anchor))
+                several.append(components_for(epsilon, delta, self._fraction, anchor, self._has_delta))
+            self._made[value, anchors] = Components.concatenated(several, axis=1)
+        return self._made[value, anchors]
 
     def _watched_lines(self, components: Components) -> tuple[FloatArray, FloatArray]:
         return self._lines(self._watched, components)
@@ -427,7 +434,7 @@ class SequentialGame(HockeyStickGame):
         """Of some epochs: the bets for one target. For lower values the free paths are enough, and cost less."""
         value, free = target * self.claim.value, [epoch.of_each_cells for epoch in epochs]
         anchors = [self._anchor_for(value, epoch, is_deep) for epoch in epochs]
-        of_anchors = {anchor: self._components(value, anchor) for anchor in set(anchors)}
+        of_anchors = {anchor: self._components(value, (anchor,)) for anchor in set(anchors)}
         return stack_of_fits(
             [epoch.stakes[of_each] for epoch, of_each in zip(epochs, free, strict=True)],
             [epoch.book.for_partitions(of_each) for epoch, of_each in zip(epochs, free, strict=True)],
@@ -445,7 +452,7 @@ class SequentialGame(HockeyStickGame):
         if not self.claim.anchored:
             return 0.0
         if value not in epoch.anchors:
-            components = Components.concatenated([self._components(value, a) for a in BET_ANCHORS], axis=1)
+            components = self._components(value, BET_ANCHORS)
             asked = epoch.of_each_cells
             if is_deep:
                 asked = np.argmax(log_sum(epoch.bets.log_weights, axis=1), keepdims=True)
