@@ -30,7 +30,7 @@ from dpaudit.running.store import Store, StoreError
 from dpaudit.running.store_rows import FAILED, Identity, Night, SavedPair, share_of
 from dpaudit.running.streams import COINS, DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
-from dpaudit.testing.order import Change
+from dpaudit.testing.order import Change, most_runs_of_batches
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.saved_state import State, StateError, claim_digest, pair_state, restored
 from dpaudit.testing.tasks import Draw, Task, TaskResult
@@ -89,8 +89,8 @@ class AccumulatingAudit:
     crew : Crew
         Who draws.
     ask_batches : callable
-        (subject, input, seed) to what small batches on this input share, drawn from streams of the seed, and their
-        runs.
+        (subject, input, seed, most) to what small batches on this input share, drawn from streams of the seed, and
+        their runs: at most so many, or as many as they need where `most` is None.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class AccumulatingAudit:
         confidence: float,
         seed: int,
         crew: Crew,
-        ask_batches: Callable[[Subject, Any, int], tuple[Change | None, int]],
+        ask_batches: Callable[[Subject, Any, int, int | None], tuple[Change | None, int]],
     ) -> None:
         if not subject.replayable:
             raise UsageError(
@@ -202,12 +202,17 @@ class AccumulatingAudit:
 
     def _look_at_batches(self) -> None:
         """Ask small batches, where no pair has changed so far; what they share is saved, and stays with the pairs."""
-        places = [(k, pair) for part in self._parts for k, pair in zip(part.positions, part.game.pairs, strict=True)]
-        if not places or any(pair.change for _, pair in places):
+        games = [(part.game, place, k) for part in self._parts for place, k in enumerate(part.positions)]
+        pairs = [game.pairs[place] for game, place, _ in games]
+        if not pairs or any(pair.change for pair in pairs):
             return
-        clearest, _ = max(places, key=lambda place: (place[1].is_violated, place[1].wealth))
-        x = self.data[self.positions[clearest][0]]
-        shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed)
+        game, place, k = max(games, key=lambda one: (one[0].pairs[one[1]].is_violated, one[0].pairs[one[1]].wealth))
+        # Asked of the night's own draws: a pair that was adopted from the store has none.
+        inputs = game.pairs[place].inputs
+        hint = min(1.0, len(inputs) * min(game.draws.hint(i) for i in inputs))
+        most = most_runs_of_batches(self._runs, hint)
+        x = self.data[self.positions[k][0]]
+        shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed, most)
         if shared is None:
             return
         for part in self._parts:
